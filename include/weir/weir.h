@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weir: an out-of-order processor for compute kernels.
+//
+// A program submits tasks in order and says what each reads and writes. Weir finds, while the program runs, which of
+// them may overlap, renames buffers so that reuse of memory does not serialise them, and runs them on the context's
+// devices. The result is always that of running the tasks one at a time in the order of submission.
+//
+// Ownership, one rule throughout: every object is owned by whoever created it and is released exactly once, by
+// weir_<object>_release. Releasing is immediate for the caller; tasks in flight keep what they use until they are
+// done. Devices belong to their context and are never released. Every other object must be released before its
+// context is; a context that is released takes what is left with it.
+//
+// Threads: every function may be called from any thread at any time, except that an object must not be used while or
+// after it is released. Tasks that several threads submit are ordered by who got in first.
+//
+// Errors: functions that can fail return a weir_status. weir_last_error() then gives the text, which names the task,
+// the argument, the buffer and the byte range. Outputs are the last parameters; on failure they are set to NULL.
+#ifndef WEIR_WEIR_H
+#define WEIR_WEIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define WEIR_API
+#else
+#define WEIR_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_VERSION_MAJOR 0
+#define WEIR_VERSION_MINOR 1
+#define WEIR_VERSION_PATCH 0
+
+// Version of the library that is loaded, such as "0.1.0". The string is static.
+WEIR_API const char *weir_version(void);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Status
+
+typedef enum weir_status {
+  WEIR_OK = 0,
+  WEIR_PENDING = 1,                // the task is not done yet (weir_event_poll)
+  WEIR_TIMEOUT = 2,                // the time is over; the task goes on
+  WEIR_ERROR_INVALID_ARGUMENT = 3, // an argument that can never be right
+  WEIR_ERROR_OUT_OF_RANGE = 4,     // a byte range that leaves its buffer
+  WEIR_ERROR_RELEASED = 5,         // a buffer, kernel, event or graph that was released before
+  WEIR_ERROR_NO_CODE = 6,          // the kernel has no code for the device
+  WEIR_ERROR_OUT_OF_MEMORY = 7,    // no memory, or more than the context's limit even when all else is idle
+  WEIR_ERROR_UNAVAILABLE = 8,      // a device or library that this machine lacks
+  WEIR_ERROR_TASK_FAILED = 9,      // the task itself reported failure
+  WEIR_ERROR_UPSTREAM_FAILED = 10, // the task was skipped: data that it reads comes from a task that failed
+  WEIR_ERROR_CANCELLED = 11,       // the task was skipped: its context was cancelled
+  WEIR_ERROR_DEVICE_LOST = 12,     // the device stopped working
+  WEIR_ERROR_IO = 13,              // a file could not be read or written
+} weir_status;
+
+// Name of a status, such as "WEIR_OK", or "unknown status". The string is static.
+WEIR_API const char *weir_status_name(weir_status status);
+
+// One sentence on a status. The string is static.
+WEIR_API const char *weir_status_text(weir_status status);
+
+// Text of the last failure of a call in this thread; "" if there was none. Valid until the next call that fails in
+// this thread.
+WEIR_API const char *weir_last_error(void);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Context and devices
+
+typedef struct weir_context weir_context;
+typedef struct weir_device weir_device;
+typedef struct weir_buffer weir_buffer;
+typedef struct weir_kernel weir_kernel;
+typedef struct weir_event weir_event;
+typedef struct weir_graph weir_graph;
+
+enum {
+  WEIR_CONTEXT_NO_RENAME = 1u << 0, // never give an overwritten buffer fresh storage: WAR and WAW hazards stay
+  WEIR_CONTEXT_TRACE = 1u << 1,     // keep what every task did, for weir_trace_save
+  WEIR_CONTEXT_IN_ORDER = 1u << 2,  // every task also waits for the one before it: serial execution, as a reference
+};
+
+// Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
+typedef struct weir_context_options {
+  const char *devices;   // comma-separated: "cpu", "cpu:4" (four workers), "sim:ideal", "sim:h200", "sim:FILE";
+                         // default "cpu", which has a worker per core
+  uint32_t window;       // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
+  uint32_t queues;       // in-order queues on each device that has them; default: the device's own number
+  uint64_t memory_limit; // bytes of storage for buffers that Weir allocates; default: no limit. Near the limit
+                         // renaming gives way first, then submitting waits for tasks in flight
+  uint64_t seed;         // not 0: disturb the order of scheduling decisions at random, from this seed (for tests)
+  uint32_t flags;        // WEIR_CONTEXT_*
+} weir_context_options;
+
+// Creates a context with its devices. `options` may be NULL: all defaults.
+// Errors: INVALID_ARGUMENT (an option or device name), UNAVAILABLE (a named device, with the reason), OUT_OF_MEMORY.
+WEIR_API weir_status weir_context_create(const weir_context_options *options, weir_context **out_context);
+
+// Waits for all tasks in flight, then frees the context and all that still belongs to it. To drop what has not
+// started instead of running it, call weir_context_cancel first. NULL is allowed. Not to be called from a task or
+// callback.
+WEIR_API void weir_context_release(weir_context *context);
+
+// Skips every task that was submitted before this call and has not started, with WEIR_ERROR_CANCELLED: its outputs are
+// poisoned. Tasks that run go on. Does not wait. Tasks submitted later are not affected, except by poisoned data.
+WEIR_API void weir_context_cancel(weir_context *context);
+
+// Waits until every task submitted before is done. Returns WEIR_OK, or, once, the status of the first task that failed
+// since the last call (weir_last_error() names it). `timeout_ns` nanoseconds at most; WEIR_TIMEOUT leaves all running.
+WEIR_API weir_status weir_finish(weir_context *context);
+WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
+
+typedef struct weir_statistics {
+  uint64_t tasks;         // submitted
+  uint64_t done;          // finished, failed or skipped
+  uint64_t failed;        // failed or skipped
+  uint64_t edges;         // predecessors that tasks had to wait for
+  uint64_t renamed;       // overwrites that got fresh storage instead of waiting
+  uint64_t rename_denied; // overwrites that waited because the memory limit left no room
+  uint64_t window_waits;  // submissions that waited for a free slot of the window
+  uint64_t memory_waits;  // submissions that waited for storage
+  uint64_t bytes;         // storage that Weir holds now
+  uint64_t peak_bytes;    // the most that it held
+  uint32_t window;        // slots of the window
+} weir_statistics;
+
+WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);
+
+// Devices of a context: count, and the device at an index (NULL past the end).
+WEIR_API uint32_t weir_context_device_count(const weir_context *context);
+WEIR_API weir_device *weir_context_device(const weir_context *context, uint32_t index);
+
+// Kind of a device ("cpu", "sim"), its name ("cpu:2", "sim:h200"), a line for people, and how many workers or queues
+// it runs tasks on. The strings live as long as the context.
+WEIR_API const char *weir_device_kind(const weir_device *device);
+WEIR_API const char *weir_device_name(const weir_device *device);
+WEIR_API const char *weir_device_description(const weir_device *device);
+WEIR_API uint32_t weir_device_lanes(const weir_device *device);
+
+// Time of a device in nanoseconds since its context was created: real time on the CPU, virtual time on a simulated
+// device (the time at which its host would be now).
+WEIR_API uint64_t weir_device_time(weir_device *device);
+
+// Called once for every kind of device that this build knows: whether a context could use it, and a line that says
+// what was found or why it is missing. The strings are valid during the call only.
+typedef void (*weir_probe_function)(void *user, const char *kind, bool available, const char *text);
+WEIR_API void weir_probe(weir_probe_function function, void *user);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Buffers
+
+// Creates a buffer of `bytes` bytes (at least 1). Its contents are undefined until written. Weir chooses and moves its
+// storage, aligned to 64 bytes.
+WEIR_API weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer);
+
+// Creates a buffer on memory that the caller owns, `bytes` long. It is tracked, never renamed or moved. The memory
+// must stay valid until the last task that uses the buffer is done, and must not be touched meanwhile.
+WEIR_API weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer);
+
+// Releases a buffer, at any time: storage returns after its last use. NULL is allowed.
+// A released buffer is recognised, and refused with RELEASED, at least until 1024 others were released.
+WEIR_API weir_status weir_buffer_release(weir_buffer *buffer);
+
+// Names a buffer in messages and timelines. The text is copied and cut at 47 bytes.
+WEIR_API weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label);
+
+WEIR_API uint64_t weir_buffer_bytes(const weir_buffer *buffer);
+WEIR_API const char *weir_buffer_label(const weir_buffer *buffer);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Kernels
+
+// What a function that runs as a task, or as a part of one, gets. Valid during the call only.
+typedef struct weir_work {
+  void *const *args;    // per argument: the first byte of the buffer's range, or of a copy of the value
+  uint32_t arg_count;   //
+  uint32_t groups[3];   // the whole launch in work-groups
+  uint64_t first, end;  // the part to run now: work-groups [first, end) in row-major order, x fastest
+  void *user;           // weir_task.user
+  void *internal;       // for weir_work_fail
+} weir_work;
+
+// A kernel or host task as a C function. It must not wait for other tasks.
+typedef void (*weir_function)(const weir_work *work);
+
+// Makes the task fail with a text (copied, cut at 119 bytes; may be NULL), from within its function: its outputs are
+// poisoned and tasks that read them are skipped. The function returns as usual.
+WEIR_API void weir_work_fail(const weir_work *work, const char *message);
+
+// Creates a kernel without code. The name is copied.
+WEIR_API weir_status weir_kernel_create(weir_context *context, const char *name, weir_kernel **out_kernel);
+
+// Gives a kernel its code for the CPU: a function that runs any range of work-groups. Different ranges of one launch
+// may run at the same time in different threads.
+WEIR_API weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function function);
+
+// One launch of a simulated kernel: how many blocks, what each needs, and how long the launch takes when it has the
+// device to itself.
+typedef struct weir_sim_launch {
+  const char *name;          // for timelines; may be NULL; copied
+  uint64_t blocks;           // 0: one per work-group of the task
+  uint32_t threads;          // per block
+  uint32_t registers;        // per thread
+  uint32_t shared_bytes;     // per block
+  double us;                 // microseconds
+  uint64_t copy_bytes;       // not 0: a copy or memset of this many bytes; blocks, threads, ... do not count
+} weir_sim_launch;
+
+// Gives a kernel its code for simulated devices: launches that run one after another. If the kernel has code for the
+// CPU too, a simulated device runs that for its effect, at the (virtual) time when the launches end.
+// The launches are copied.
+WEIR_API weir_status weir_kernel_set_sim(weir_kernel *kernel, const weir_sim_launch *launches, uint32_t count);
+
+// Releases a kernel: tasks in flight finish with it. NULL is allowed.
+WEIR_API weir_status weir_kernel_release(weir_kernel *kernel);
+
+WEIR_API const char *weir_kernel_name(const weir_kernel *kernel);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tasks
+
+typedef enum weir_mode {
+  WEIR_VALUE = 0,      // not a buffer: bytes that are copied at submission
+  WEIR_READ = 1,       // reads the range
+  WEIR_WRITE = 2,      // overwrites every byte of the range and reads none of it first
+  WEIR_READ_WRITE = 3, // anything else
+} weir_mode;
+
+#define WEIR_WHOLE UINT64_MAX
+
+typedef struct weir_arg {
+  weir_mode mode;
+  weir_buffer *buffer;      // READ, WRITE, READ_WRITE
+  uint64_t offset;          // first byte of the range
+  uint64_t bytes;           // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
+  const void *value;        // VALUE: copied at submission
+} weir_arg;
+
+// Arguments in short: a whole buffer, or `bytes` bytes from `offset` of it, that the task reads, overwrites or updates;
+// and a value of up to 4096 bytes.
+WEIR_API weir_arg weir_reads(weir_buffer *buffer);
+WEIR_API weir_arg weir_writes(weir_buffer *buffer);
+WEIR_API weir_arg weir_updates(weir_buffer *buffer);
+WEIR_API weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
+WEIR_API weir_arg weir_writes_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
+WEIR_API weir_arg weir_updates_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
+WEIR_API weir_arg weir_value(const void *value, uint64_t bytes);
+
+enum { WEIR_MAX_ARGS = 1024, WEIR_PRIORITY_LOWEST = -4, WEIR_PRIORITY_HIGHEST = 3 };
+
+// A task: a kernel over a grid of work-groups, or a host task (a C function that runs once on a CPU worker).
+// Zero in a field means its default. Nothing that the struct points to is needed after submission, except `user`.
+typedef struct weir_task {
+  weir_kernel *kernel;       // this, or
+  weir_function host;        // this; always run by the context's CPU, which it must have
+  void *user;                // passed on in weir_work
+  const weir_arg *args;      // what the function gets, in this order
+  uint32_t arg_count;        // up to WEIR_MAX_ARGS
+  uint32_t groups[3];        // work-groups in x, y, z; 0 counts as 1
+  weir_device *device;       // NULL: the context's first device that the kernel has code for
+  weir_event *const *after;  // tasks that must be done first, besides those that the arguments imply; a failure among
+  uint32_t after_count;      // them does not skip this task
+  int32_t priority;          // higher is started first among the tasks that are ready
+  const char *label;         // for messages and timelines; copied, cut at 47 bytes, only if the context traces
+  uint64_t tag;              // the caller's own number, for timelines and messages
+} weir_task;
+
+// Submits a task. Never waits for a kernel, except while the window or the context's memory is full. `out_event` may be
+// NULL; otherwise it gets an event that the caller releases.
+// Refused, with nothing changed: INVALID_ARGUMENT (no kernel or function, too many arguments, arguments that overlap
+// and disagree), OUT_OF_RANGE, RELEASED, NO_CODE, OUT_OF_MEMORY.
+// Two arguments disagree when their ranges overlap, one of them writes, and they differ in range or mode.
+WEIR_API weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event);
+
+// Copies between the caller's memory and a buffer, or between two buffers, as tasks like any other: in order with all
+// that is submitted, and asynchronous. The caller's memory must stay valid and untouched until the copy is done.
+WEIR_API weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
+                                  weir_event **out_event);
+WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
+                                   weir_event **out_event);
+WEIR_API weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
+                               uint64_t source_offset, uint64_t bytes, weir_event **out_event);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Events: one per task that was submitted with an `out_event`
+
+#define WEIR_FOREVER UINT64_MAX
+
+// State of the task: PENDING, OK, or how it failed. Does not wait.
+WEIR_API weir_status weir_event_poll(weir_event *event);
+
+// Waits until the task is done, `timeout_ns` nanoseconds at most. Returns OK, how the task failed, or TIMEOUT, which
+// changes nothing about the task. On a simulated device time passes at once.
+WEIR_API weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns);
+
+// Calls `function` once when the task is done, from some thread of Weir's, or at once from this one if it is done.
+// The callback must not block; it may submit tasks (which fail with WEIR_ERROR_OUT_OF_MEMORY rather than wait when
+// the window is full) and release the event. Several callbacks are called in the order in which they were attached.
+typedef void (*weir_event_function)(void *user, weir_status status);
+WEIR_API weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user);
+
+// How the task failed, in words that name it; "" while it has not. Valid until the event is released.
+WEIR_API const char *weir_event_message(weir_event *event);
+
+// Releases an event, at any time. The task is not affected; callbacks are still called. NULL is allowed.
+WEIR_API void weir_event_release(weir_event *event);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs: a run of submissions that is recorded once and launched many times
+
+// Creates an empty graph.
+WEIR_API weir_status weir_graph_create(weir_context *context, weir_graph **out_graph);
+
+// Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device.
+// `after` must be empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ...
+// Errors as weir_submit. After the first launch no more tasks can be added (INVALID_ARGUMENT).
+WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node);
+
+// Replaces one argument of a recorded task for the launches that follow: a value by one of the same size, or a
+// buffer by another of at least the same extent with the same range and mode; this argument only.
+WEIR_API weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg);
+
+// Replaces a buffer by another one, at least as large, in every task of the graph, for the launches that follow.
+WEIR_API weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_buffer *replacement);
+
+// Submits the whole graph as one unit, in order with all other tasks. `out_event` as for weir_submit.
+WEIR_API weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event);
+
+WEIR_API uint32_t weir_graph_node_count(const weir_graph *graph);
+WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
+
+// Nanoseconds that building the graph for its device took, once it was launched (virtual time on a simulated device).
+WEIR_API uint64_t weir_graph_build_time(const weir_graph *graph);
+
+// Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
+WEIR_API weir_status weir_graph_release(weir_graph *graph);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Timelines: contexts with WEIR_CONTEXT_TRACE
+
+// Writes what every task so far did: as one HTML page (".html"), or as Chrome trace JSON (".json") that Perfetto opens
+// and `weir check` proves. `title` may be NULL. Waits for all tasks first.
+// Errors: INVALID_ARGUMENT (the context does not trace, unknown ending), IO, OUT_OF_MEMORY.
+WEIR_API weir_status weir_trace_save(weir_context *context, const char *path, const char *title);
+
+// Forgets what was traced so far.
+WEIR_API void weir_trace_clear(weir_context *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // WEIR_WEIR_H

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every task did, kept while a context runs with WEIR_CONTEXT_TRACE, and written as a timeline.
+//
+// The window fills it: buffers and tasks at submission, times as they become known. All functions that add are called
+// with the window's lock held and are not thread-safe by themselves. When memory for a record runs out, the record is
+// dropped and counted (`dropped`): a timeline says so rather than being quietly incomplete.
+#ifndef WEIR_TRACE_TRACE_H
+#define WEIR_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weir/weir.h"
+
+// Why a task waited for another one.
+typedef enum weir__hazard {
+  WEIR__HAZARD_RAW = 0,      // read after write
+  WEIR__HAZARD_WAR = 1,      // write after read
+  WEIR__HAZARD_WAW = 2,      // write after write
+  WEIR__HAZARD_AFTER = 3,    // named in weir_task.after, or WEIR_CONTEXT_IN_ORDER
+  WEIR__HAZARD_STORAGE = 4,  // got storage whose last user is this predecessor
+} weir__hazard;
+
+typedef struct weir__trace_access {
+  weir_mode mode;        // READ, WRITE or READ_WRITE
+  uint64_t buffer;       // number of the logical buffer
+  uint64_t storage;      // number of the block of memory behind it; two accesses touch the same bytes when storage
+  uint64_t offset;       // is the same and [offset, offset + bytes) overlap. The offset is the same in buffer and block
+  uint64_t bytes;
+} weir__trace_access;
+
+typedef struct weir__trace_wait {
+  uint64_t task;         // id of the predecessor, which was not done when this task was submitted
+  weir__hazard hazard;
+  uint64_t buffer;       // RAW, WAR, WAW: the buffer and the bytes [lo, hi) in common
+  uint64_t lo, hi;
+} weir__trace_wait;
+
+// One stretch of time in which a task, or a part of it, was on a lane (a worker or a queue).
+typedef struct weir__trace_span {
+  uint32_t lane;
+  uint64_t start_ns, end_ns;
+  char name[48];         // of the launch or part; "" for the task itself
+} weir__trace_span;
+
+typedef struct weir__trace_task {
+  uint64_t id, tag;
+  char label[48];        // weir_task.label, else the kernel's name, else "host"
+  char kernel[48];
+  uint32_t device;       // index in the context
+  uint32_t lane;         // worker or queue of that device
+  weir_status status;
+  bool done;
+  uint64_t submit_ns, ready_ns, start_ns, end_ns; // ready: the last predecessor was done
+  weir__trace_access *accesses;
+  uint32_t access_count;
+  weir__trace_wait *waits;
+  uint32_t wait_count;
+  weir__trace_span *spans;
+  uint32_t span_count, span_capacity;
+} weir__trace_task;
+
+typedef struct weir__trace_buffer {
+  uint64_t id, bytes;
+  char label[48];
+} weir__trace_buffer;
+
+typedef struct weir__trace weir__trace;
+
+weir__trace *weir__trace_create(void); // NULL: no memory
+void weir__trace_destroy(weir__trace *trace);
+void weir__trace_clear(weir__trace *trace);
+
+// Names the devices and how many lanes each has; called once, before anything else is added. The strings are copied.
+bool weir__trace_add_device(weir__trace *trace, const char *name, uint32_t lanes);
+
+// Adds a buffer, or changes its label if it is known.
+void weir__trace_add_buffer(weir__trace *trace, uint64_t id, uint64_t bytes, const char *label);
+
+// Adds a task; copies the record with its accesses and waits. Ids grow.
+void weir__trace_add_task(weir__trace *trace, const weir__trace_task *task);
+
+// The record of a task, to fill in times and status; NULL if it was dropped or cleared. Valid until the next call
+// that adds a task or clears. Cost O(log tasks) at most.
+weir__trace_task *weir__trace_find(weir__trace *trace, uint64_t id);
+
+// Adds a span to a task that is known.
+void weir__trace_add_span(weir__trace *trace, uint64_t id, const weir__trace_span *span);
+
+// Everything, for writers and tests.
+size_t weir__trace_task_count(const weir__trace *trace);
+const weir__trace_task *weir__trace_task_at(const weir__trace *trace, size_t index);
+uint64_t weir__trace_dropped(const weir__trace *trace);
+
+// Writes the timeline: HTML when `path` ends in ".html", JSON when it ends in ".json". docs/timeline.md has the format.
+// On failure `message` (of `message_size` bytes) says why.
+weir_status weir__trace_save(const weir__trace *trace, const char *path, const char *title, char *message,
+                             size_t message_size);
+
+#endif // WEIR_TRACE_TRACE_H
