@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Error texts: one per thread, set by the call that fails.
+#ifndef WEIR_BASE_ERROR_H
+#define WEIR_BASE_ERROR_H
+
+#include "weir/weir.h"
+
+// Sets this thread's weir_last_error() and returns `status`.
+__attribute__((format(printf, 2, 3))) weir_status weir__error(weir_status status, const char *format, ...);
+
+#endif // WEIR_BASE_ERROR_H

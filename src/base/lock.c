@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/lock.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LARGEST_PAUSE = 64, SPIN_ROUNDS = 40 };
+
+void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
+  struct timespec limit = {.tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u)};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns == UINT64_MAX ? NULL : &limit, NULL, 0);
+}
+
+void weir__wake(_Atomic uint32_t *word, int count) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+void weir__lock_acquire_slow(weir__lock *lock) {
+  uint32_t pause = 4;
+  for (int round = 0; round < SPIN_ROUNDS; round++) {
+    for (uint32_t i = 0; i < pause; i++) weir__pause();
+    if (pause < LARGEST_PAUSE) pause *= 2;
+    if (weir__lock_try(lock)) return;
+  }
+  while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
+    weir__sleep_on(&lock->state, 2, UINT64_MAX);
+}
+
+void weir__lock_release_slow(weir__lock *lock) {
+  weir__wake(&lock->state, 1);
+}

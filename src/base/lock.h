@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mutual-exclusion lock for short critical sections, and waiting on a 32-bit word.
+//
+// The lock spins with growing pauses, then sleeps in the kernel (three states, as in Drepper, "Futexes are tricky",
+// 2011). It is unfair on purpose: a thread that releases it and comes back at once mostly gets it again, so that the
+// data it guards stays in one core's cache for many operations in a row.
+#ifndef WEIR_BASE_LOCK_H
+#define WEIR_BASE_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct weir__lock {
+  _Atomic uint32_t state; // 0 free, 1 held, 2 held and somebody sleeps
+} weir__lock;
+
+void weir__lock_acquire_slow(weir__lock *lock);
+void weir__lock_release_slow(weir__lock *lock);
+
+static inline bool weir__lock_try(weir__lock *lock) {
+  uint32_t free_state = 0;
+  return atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 &&
+         atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,
+                                                 memory_order_relaxed);
+}
+
+static inline void weir__lock_acquire(weir__lock *lock) {
+  uint32_t free_state = 0;
+  if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,
+                                               memory_order_relaxed))
+    weir__lock_acquire_slow(lock);
+}
+
+static inline void weir__lock_release(weir__lock *lock) {
+  if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2) weir__lock_release_slow(lock);
+}
+
+static inline void weir__pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Sleeps while `*word` is `expected`, until woken or `timeout_ns` is over (UINT64_MAX: no limit). Returns early now and
+// then: the caller checks its condition again.
+void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+
+// Wakes at most `count` threads that sleep on `word`.
+void weir__wake(_Atomic uint32_t *word, int count);
+
+#endif // WEIR_BASE_LOCK_H
