@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void weir__cli_error(const char *command, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fflush(stdout);
+  fprintf(stderr, "weir %s: ", command);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+}
+
+int weir__cli_exit_code(weir_status status) {
+  switch (status) {
+  case WEIR_OK:
+    return WEIR__EXIT_OK;
+  case WEIR_ERROR_UNAVAILABLE:
+  case WEIR_ERROR_DEVICE_LOST:
+    return WEIR__EXIT_UNAVAILABLE;
+  case WEIR_ERROR_INVALID_ARGUMENT:
+  case WEIR_ERROR_OUT_OF_RANGE:
+  case WEIR_ERROR_IO:
+    return WEIR__EXIT_USAGE;
+  default:
+    return WEIR__EXIT_FAILED;
+  }
+}
+
+static void print_indented(const char *text, int indent, FILE *file) {
+  for (; *text; text++) {
+    fputc(*text, file);
+    if (*text == '\n') fprintf(file, "%*s", indent, "");
+  }
+  fputc('\n', file);
+}
+
+void weir__cli_usage(const weir__cli_command *command, FILE *file) {
+  enum { HELP_COLUMN = 26 };
+  fprintf(file, "Usage: weir %s%s%s%s\n\n%s\n\nOptions:\n", command->name, command->option_count ? " [OPTION...]" : "",
+          *command->arguments ? " " : "", command->arguments, command->summary);
+  for (size_t i = 0; i < command->option_count; i++) {
+    const weir__cli_option *option = &command->options[i];
+    int width = fprintf(file, "  --%s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");
+    if (width > HELP_COLUMN - 2) {
+      fprintf(file, "\n%*s", HELP_COLUMN, "");
+    } else {
+      fprintf(file, "%*s", HELP_COLUMN - width, "");
+    }
+    print_indented(option->help, HELP_COLUMN, file);
+  }
+  fprintf(file, "  --help%*sthis text\n", HELP_COLUMN - 8, "");
+  if (command->details) fprintf(file, "\n%s\n", command->details);
+}
+
+static bool in_range(const weir__cli_command *command, const weir__cli_option *option, double number) {
+  if (option->least == 0 && option->most == 0) return true;
+  if (number >= option->least && number <= option->most) return true;
+  weir__cli_error(command->name, "--%s: %.10g is not between %.10g and %.10g", option->name, number, option->least,
+                  option->most);
+  return false;
+}
+
+static bool parse_whole(const weir__cli_command *command, const weir__cli_option *option, const char *text) {
+  char *end = NULL;
+  errno = 0;
+  unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+  bool valid = end != NULL && errno == 0;
+  if (valid && option->kind == WEIR__CLI_BYTES && *end) {
+    const char *units = "KMGT", *unit = strchr(units, *end);
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    valid = unit && number <= UINT64_MAX >> shift;
+    if (valid) {
+      number <<= shift;
+      end++;
+    }
+  }
+  if (!valid || *end) {
+    weir__cli_error(command->name, "--%s: \"%s\" is not a %s", option->name, text,
+                    option->kind == WEIR__CLI_BYTES ? "number of bytes (such as 4096, 64K, 16M or 1G)"
+                                                    : "whole number");
+    return false;
+  }
+  *(uint64_t *)option->out = number;
+  return in_range(command, option, (double)number);
+}
+
+static bool parse_real(const weir__cli_command *command, const weir__cli_option *option, const char *text) {
+  char *end = NULL;
+  double number = strtod(text, &end);
+  if (end == text || *end || !isfinite(number)) {
+    weir__cli_error(command->name, "--%s: \"%s\" is not a number", option->name, text);
+    return false;
+  }
+  *(double *)option->out = number;
+  return in_range(command, option, number);
+}
+
+static bool parse_choice(const weir__cli_command *command, const weir__cli_option *option, const char *text) {
+  int index = 0;
+  for (const char *word = option->value; word; index++) {
+    const char *end = strchr(word, '|');
+    size_t length = end ? (size_t)(end - word) : strlen(word);
+    if (strlen(text) == length && memcmp(text, word, length) == 0) {
+      *(int *)option->out = index;
+      return true;
+    }
+    word = end ? end + 1 : NULL;
+  }
+  weir__cli_error(command->name, "--%s: \"%s\" is none of %s", option->name, text, option->value);
+  return false;
+}
+
+static bool parse_value(const weir__cli_command *command, const weir__cli_option *option, const char *text) {
+  switch (option->kind) {
+  case WEIR__CLI_FLAG:
+    *(bool *)option->out = true;
+    return true;
+  case WEIR__CLI_TEXT:
+    *(const char **)option->out = text;
+    return true;
+  case WEIR__CLI_COUNT:
+  case WEIR__CLI_BYTES:
+    return parse_whole(command, option, text);
+  case WEIR__CLI_REAL:
+    return parse_real(command, option, text);
+  case WEIR__CLI_CHOICE:
+    return parse_choice(command, option, text);
+  }
+  return false;
+}
+
+// Reads the option at argv[*index] and steps over its value.
+static bool parse_option(const weir__cli_command *command, int argc, char **argv, int *index) {
+  const char *name = argv[*index] + 2, *equals = strchr(name, '=');
+  size_t length = equals ? (size_t)(equals - name) : strlen(name);
+  for (size_t i = 0; i < command->option_count; i++) {
+    const weir__cli_option *option = &command->options[i];
+    if (strlen(option->name) != length || memcmp(option->name, name, length) != 0) continue;
+    const char *value = equals ? equals + 1 : NULL;
+    if (option->kind == WEIR__CLI_FLAG) {
+      if (!value) return parse_value(command, option, NULL);
+      weir__cli_error(command->name, "--%s takes no value", option->name);
+      return false;
+    }
+    if (!value && *index + 1 < argc) value = argv[++*index];
+    if (value) return parse_value(command, option, value);
+    weir__cli_error(command->name, "--%s needs a value: %s", option->name, option->value);
+    return false;
+  }
+  weir__cli_error(command->name, "unknown option %.*s; `weir %s --help` lists them", (int)length + 2, argv[*index],
+                  command->name);
+  return false;
+}
+
+bool weir__cli_parse(const weir__cli_command *command, int argc, char **argv, char ***out_arguments, size_t *out_count,
+                     int *out_exit) {
+  *out_arguments = argv;
+  *out_count = 0;
+  *out_exit = WEIR__EXIT_USAGE;
+  bool options_end = false;
+  for (int i = 1; i < argc; i++) {
+    if (options_end || argv[i][0] != '-' || argv[i][1] == '\0') {
+      argv[(*out_count)++] = argv[i];
+    } else if (strcmp(argv[i], "--") == 0) {
+      options_end = true;
+    } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      weir__cli_usage(command, stdout);
+      *out_exit = WEIR__EXIT_OK;
+      return false;
+    } else if (argv[i][1] != '-') {
+      weir__cli_error(command->name, "unknown option %s; `weir %s --help` lists them", argv[i], command->name);
+      return false;
+    } else if (!parse_option(command, argc, argv, &i)) {
+      return false;
+    }
+  }
+  if (*out_count < command->least_arguments) {
+    weir__cli_error(command->name, "%s is missing; `weir %s --help` says more", command->arguments, command->name);
+    return false;
+  }
+  if (*out_count > command->most_arguments) {
+    weir__cli_error(command->name, "\"%s\" is one argument too many; `weir %s --help` says more",
+                    argv[command->most_arguments], command->name);
+    return false;
+  }
+  return true;
+}
