@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Front door: every target does the set-up that it needs. The work is in CMake (CMakePresets.json) and in the scripts
+# named below.
+PREFIX ?= /usr/local
+STREAM ?= examples/streams/inception_v3.jsonl
+FUZZ_SECONDS ?= 60
+BENCH ?=
+WEIR := build/bin/weir
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test build run test coverage bench fuzz format format-check install clean
+
+help:
+	@echo "make run           build Weir, replay a recorded stream out of order, leave a timeline to look at"
+	@echo "make test          run the whole suite: gcc, clang, sanitizers, valgrind, coverage"
+	@echo "make build         build the tool (build/bin/weir), the libraries, examples, tests and benchmarks"
+	@echo "make bench         run the benchmarks (BENCH=\"submit ranges\" picks some)"
+	@echo "make coverage      line coverage of src/window and src/plan; fails below 95 %"
+	@echo "make fuzz          fuzz the reader of recorded streams for FUZZ_SECONDS (60)"
+	@echo "make format        format the sources; make format-check only says what is not formatted"
+	@echo "make install       install to PREFIX (/usr/local)"
+	@echo "make setup         install the Debian packages that a build needs (done by the targets above)"
+	@echo "make clean         remove everything that was built"
+
+setup:
+	@tools/setup/install_packages.sh run
+
+setup-test:
+	@tools/setup/install_packages.sh run test
+
+build: setup
+	@echo "build: gcc, optimised, in build/"
+	@mkdir -p build && cmake --preset release >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release
+
+run: build
+	@echo; echo "== How much of $(STREAM) can overlap: hazards between raw addresses, then with renaming"
+	@$(WEIR) plan $(STREAM) --hazards address
+	@$(WEIR) plan $(STREAM) --hazards buffer
+	@echo; echo "== Out of order on this machine's CPU, every hazard checked"
+	@$(WEIR) replay $(STREAM) --device cpu --check --timeline build/timeline.html
+	@echo; echo "== All sample streams on a simulated H200, every hazard checked"
+	@$(WEIR) replay examples/streams/*.jsonl --device sim:h200 --check
+	@echo; echo "Timeline: open $(CURDIR)/build/timeline.html in a browser."
+
+test: setup-test
+	@python3 tools/suite/run_suite.py
+
+coverage: setup-test
+	@python3 tools/suite/run_suite.py coverage
+
+bench: build
+	@$(WEIR) bench $(BENCH)
+
+fuzz: setup-test
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz
+	@python3 tools/suite/fuzz.py --seconds $(FUZZ_SECONDS)
+
+format:
+	@git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format -i
+
+format-check:
+	@git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format --dry-run --Werror
+
+install: build
+	@cmake --install build --prefix $(PREFIX)
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where. The static library has an export set of its own: programs that link it need
+# hwloc's development files, programs that link the shared one do not.
+include(CMakePackageConfigHelpers)
+set(WEIR_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(TARGETS weir EXPORT weir LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS weir_static EXPORT weir_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT weir NAMESPACE weir:: FILE weir-shared.cmake DESTINATION ${WEIR_CMAKE_DIR})
+install(EXPORT weir_static NAMESPACE weir:: FILE weir-static.cmake DESTINATION ${WEIR_CMAKE_DIR})
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weir-config.cmake.in ${CMAKE_BINARY_DIR}/weir-config.cmake
+  INSTALL_DESTINATION ${WEIR_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/weir-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/weir-config.cmake ${CMAKE_BINARY_DIR}/weir-config-version.cmake
+  DESTINATION ${WEIR_CMAKE_DIR})
+
+# The folder of weir.pc finds the prefix, so that an installed tree can be moved.
+file(RELATIVE_PATH WEIR_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" WEIR_PC_PREFIX "${WEIR_PC_PREFIX}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/weir.pc.in ${CMAKE_BINARY_DIR}/weir.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/weir.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

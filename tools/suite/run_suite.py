@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the whole test suite in stages, each in a build of its own, and sums up what passed.
+
+run_suite.py [STAGE...]: the stages named, or all. Exits 1 when anything failed. The last line is
+"N passed, N failed, N skipped", summed over the stages.
+
+In CI (the variable CI is set) a test that was skipped counts as failed, unless tools/suite/allowed_skips.txt names it.
+Elsewhere it is listed with its reason.
+"""
+import os
+import subprocess
+import sys
+import time
+
+import coverage_gate
+import ctest_results
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+JOBS = str(os.cpu_count() or 1)
+TSAN_SEEDS = (1, 2, 3)
+
+
+class Failure(Exception):
+    """A stage could not go on; the text says why."""
+
+
+class Tally:
+    def __init__(self):
+        self.passed = 0
+        self.failed = []
+        self.skipped = []
+
+    def add(self, stage, results, allowed, strict):
+        for result in results:
+            name = f"{stage}/{result.name}"
+            if result.status == "passed":
+                self.passed += 1
+            elif result.status == "failed":
+                self.failed.append((name, result.reason))
+            elif strict and result.name not in allowed:
+                self.failed.append((name, f"skipped, but it must run here: {result.reason}"))
+            else:
+                self.skipped.append((name, result.reason))
+
+
+def build(preset):
+    """Configures and builds a preset; the output is shown only when it fails."""
+    folder = "build" if preset == "release" else f"build-{preset}"
+    os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
+    log = os.path.join(ROOT, folder, "suite-build.log")
+    with open(log, "w", encoding="utf-8") as out:
+        for command in (["cmake", "--preset", preset], ["cmake", "--build", "--preset", preset]):
+            if subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT).returncode != 0:
+                out.flush()
+                with open(log, encoding="utf-8", errors="replace") as text:
+                    sys.stdout.write(text.read()[-20000:])
+                raise Failure(f"the build '{preset}' failed")
+    return os.path.join(ROOT, folder)
+
+
+def run_ctest(preset, folder, seed=None):
+    """Runs the tests of a build and returns their results."""
+    report = os.path.join(folder, "suite-results.xml")
+    if os.path.exists(report):
+        os.remove(report)
+    environment = dict(os.environ, CTEST_PARALLEL_LEVEL=JOBS)
+    if seed is not None:
+        environment["WEIR_TEST_SEED"] = str(seed)
+    command = ["ctest", "--preset", preset, "--output-junit", report, "--test-output-size-passed", "1000000"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=False)
+    if not os.path.exists(report):
+        raise Failure(f"ctest of '{preset}' left no report")
+    return ctest_results.read(report)
+
+
+def stage_release():
+    return run_ctest("release", build("release"))
+
+
+def stage_clang():
+    return run_ctest("clang", build("clang"))
+
+
+def stage_asan():
+    return run_ctest("asan", build("asan"))
+
+
+def stage_tsan():
+    folder = build("tsan")
+    results = []
+    for seed in TSAN_SEEDS:
+        print(f"-- thread sanitizer, WEIR_TEST_SEED={seed}", flush=True)
+        results += [result.renamed(f"{result.name} seed {seed}") for result in run_ctest("tsan", folder, seed)]
+    return results
+
+
+def stage_valgrind():
+    """Every example, as its tests run it, under valgrind."""
+    folder = build("release")
+    results = []
+    for name, command in ctest_results.commands(folder, "example"):
+        checked = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
+        run = subprocess.run(checked + command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if run.returncode != 0:
+            print(run.stdout)
+        status = "passed" if run.returncode == 0 else "failed"
+        print(f"   {name}: {status}", flush=True)
+        results.append(ctest_results.Result(name, status, f"exit code {run.returncode}"))
+    if not results:
+        raise Failure("no example was found")
+    return results
+
+
+def stage_coverage():
+    folder = build("coverage")
+    coverage_gate.forget(folder)
+    return run_ctest("coverage", folder) + coverage_gate.measure(ROOT, folder)
+
+
+STAGES = {
+    "release": stage_release,
+    "clang": stage_clang,
+    "asan": stage_asan,
+    "tsan": stage_tsan,
+    "valgrind": stage_valgrind,
+    "coverage": stage_coverage,
+}
+
+
+def main():
+    names = sys.argv[1:] or list(STAGES)
+    unknown = [name for name in names if name not in STAGES]
+    if unknown:
+        print(f"unknown stage {unknown[0]}; there are: {', '.join(STAGES)}", file=sys.stderr)
+        return 2
+    allowed = ctest_results.read_allowed_skips(os.path.join(ROOT, "tools", "suite", "allowed_skips.txt"))
+    strict = bool(os.environ.get("CI"))
+    tally = Tally()
+    for name in names:
+        print(f"\n== {name}", flush=True)
+        start = time.monotonic()
+        try:
+            tally.add(name, STAGES[name](), allowed, strict)
+        except Failure as failure:
+            print(failure)
+            tally.failed.append((name, str(failure)))
+        print(f"== {name}: {time.monotonic() - start:.0f} s", flush=True)
+
+    print()
+    for title, entries in (("Skipped", tally.skipped), ("Failed", tally.failed)):
+        if entries:
+            print(f"{title}:")
+            for entry, reason in entries:
+                print(f"  {entry}: {reason}")
+    print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
