@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device is to the rest of Weir: one small table of functions.
+//
+// Unless a member says otherwise it is called with the context's lock held, must not block, and must not call weir_*
+// functions of its own context. Two kinds of device exist:
+// - A device that is not `run_ahead` gets a task when all predecessors are done, and runs it at once (CPU workers).
+// - A `run_ahead` device gets a task as soon as its predecessors on the same device have been issued to it and those on
+//   other devices are done. It keeps the order itself, in its queues: `task->predecessors` (predecessor_count ids, all
+//   issued to this device earlier, some perhaps done by now) must be done before the task starts.
+// A device reports each task exactly once, by weir__context_complete (api/context.h), with the lock held.
+// Before it runs a task it asks weir__context_skips: a task whose input is poisoned, or that was cancelled, must not run
+// and is reported with the status that was answered.
+#ifndef WEIR_DEVICE_DEVICE_H
+#define WEIR_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weir/weir.h"
+#include "window/task.h"
+
+struct weir__graph;
+struct weir__graph_run;
+
+typedef struct weir__device_ops {
+  const char *kind; // "cpu": the part of a device's name before ':'
+  bool run_ahead;
+  bool hidden; // made only when asked for by name; not listed by weir_probe
+
+  // Whether this machine has such a device, and a line about it or about why not. No lock, no context.
+  bool (*probe)(char *text, size_t size);
+
+  // Makes a device from what follows "kind:" in its name ("" if nothing does). No lock is held. `queues`: 0 means the
+  // device's own number. Sets weir_last_error() on failure.
+  weir_status (*create)(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device);
+
+  // Every task is done. No lock is held. Frees the device.
+  void (*destroy)(weir_device *device);
+
+  // Whether the kernel has code for this device; NULL stands for a host task.
+  bool (*has_code)(const weir_device *device, const weir_kernel *kernel);
+
+  // Takes over a task. See above for its predecessors.
+  void (*issue)(weir_device *device, weir__task *task);
+
+  // For devices without threads of their own (NULL otherwise): makes progress until at least one more task is done.
+  // False: nothing is in flight. `poll` (may be NULL) reports what is done by now without waiting.
+  bool (*progress)(weir_device *device);
+  void (*poll)(weir_device *device);
+
+  // The host's clock for this device, in ns since the context was made.
+  uint64_t (*time)(weir_device *device);
+
+  // Optional: graphs (api/graph.h). Prepares a recorded graph for launches (virtual or real time spent is returned in
+  // `*out_build_ns`); a task whose `run` is set is then issued like any other. Without it graphs are launched task by
+  // task. `graph_release` frees what `graph_build` left in graph->device_data.
+  weir_status (*graph_build)(weir_device *device, struct weir__graph *graph, uint64_t *out_build_ns);
+  void (*graph_release)(weir_device *device, struct weir__graph *graph);
+} weir__device_ops;
+
+// The head of every device's own struct.
+struct weir_device {
+  const weir__device_ops *ops;
+  weir_context *context;
+  uint32_t index;       // in the context
+  uint32_t lanes;       // workers or queues
+  char name[64];        // set by `create`
+  char description[160];
+};
+
+// All kinds that this build knows; NULL ends the list.
+extern const weir__device_ops *const weir__device_kinds[];
+
+// Makes the device that `name` ("cpu:2", "sim:h200") describes. No lock is held.
+weir_status weir__device_create(weir_context *context, const char *name, uint32_t queues, weir_device **out_device);
+
+#endif // WEIR_DEVICE_DEVICE_H

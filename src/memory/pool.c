@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/pool.h"
+
+#include "base/allocate.h"
+
+enum { SMALLEST_LOG2 = 6, SLAB_BLOCKS = 64, WAITING_LOOKED_AT = 4 };
+
+struct weir__block_slab {
+  struct weir__block_slab *next;
+  weir__block blocks[SLAB_BLOCKS];
+};
+
+// Class of a size: four classes per power of two from 64 bytes on. `*out_bytes` is the size of its blocks.
+static uint8_t class_of(uint64_t bytes, uint64_t *out_bytes) {
+  if (bytes <= 64) {
+    *out_bytes = 64;
+    return 0;
+  }
+  uint32_t log2 = 63 - (uint32_t)__builtin_clzll(bytes - 1);      // 2^log2 < bytes <= 2^(log2 + 1)
+  uint64_t step = (uint64_t)1 << log2 >> 2;
+  uint64_t steps = (bytes - ((uint64_t)1 << log2) + step - 1) / step; // 1 to 4
+  *out_bytes = ((uint64_t)1 << log2) + steps * step;
+  return (uint8_t)((log2 - SMALLEST_LOG2) * 4 + steps);
+}
+
+void weir__pool_initialize(weir__pool *pool, uint64_t limit) {
+  *pool = (weir__pool){.limit = limit, .next_number = 1};
+}
+
+static weir__block *take_descriptor(weir__pool *pool) {
+  if (pool->spare == NULL) {
+    struct weir__block_slab *slab = weir__allocate_zeroed(sizeof *slab);
+    if (slab == NULL) return NULL;
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    for (int i = 0; i < SLAB_BLOCKS; i++) {
+      slab->blocks[i].next = pool->spare;
+      pool->spare = &slab->blocks[i];
+    }
+  }
+  weir__block *block = pool->spare;
+  pool->spare = block->next;
+  return block;
+}
+
+static void free_memory(weir__pool *pool, weir__block *block) {
+  pool->bytes -= block->bytes;
+  weir__free(block->memory);
+  block->memory = NULL;
+  block->next = pool->spare;
+  pool->spare = block;
+}
+
+void weir__pool_deinitialize(weir__pool *pool) {
+  while (pool->slabs != NULL) {
+    struct weir__block_slab *slab = pool->slabs;
+    pool->slabs = slab->next;
+    for (int i = 0; i < SLAB_BLOCKS; i++) weir__free(slab->blocks[i].memory);
+    weir__free(slab);
+  }
+  *pool = (weir__pool){0};
+}
+
+static bool in_use(weir__block *block, const weir__liveness *liveness) {
+  if (block->last_use < liveness->oldest) return false;
+  if (!block->users_known) return true;
+  uint8_t kept = 0;
+  for (uint8_t i = 0; i < block->user_count; i++) {
+    if (weir__live(liveness, block->users[i])) block->users[kept++] = block->users[i];
+  }
+  block->user_count = kept;
+  return kept > 0;
+}
+
+// Removes the block after `before` (NULL: the first) from the queue of waiting blocks.
+static weir__block *remove_waiting(weir__pool *pool, uint8_t size_class, weir__block *before) {
+  weir__block *block = before == NULL ? pool->waiting[size_class] : before->next;
+  if (before == NULL)
+    pool->waiting[size_class] = block->next;
+  else
+    before->next = block->next;
+  if (pool->last_waiting[size_class] == block) pool->last_waiting[size_class] = before;
+  return block;
+}
+
+static weir__block *take_done(weir__pool *pool, uint8_t size_class, const weir__liveness *liveness) {
+  weir__block *before = NULL;
+  weir__block *block = pool->waiting[size_class];
+  for (int looked = 0; block != NULL && looked < WAITING_LOOKED_AT; looked++) {
+    if (!in_use(block, liveness)) return remove_waiting(pool, size_class, before);
+    before = block;
+    block = block->next;
+  }
+  return NULL;
+}
+
+weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
+                                  weir__block **out_block) {
+  *out_block = NULL;
+  if (bytes > (uint64_t)1 << 62) return WEIR__POOL_NO_MEMORY;
+  uint64_t block_bytes;
+  uint8_t size_class = class_of(bytes, &block_bytes);
+  weir__block *block = pool->free[size_class];
+  if (block != NULL) {
+    pool->free[size_class] = block->next;
+  } else {
+    block = take_done(pool, size_class, liveness);
+  }
+  if (block == NULL) {
+    if (block_bytes > pool->limit || pool->bytes > pool->limit - block_bytes) {
+      weir__pool_trim(pool, block_bytes > pool->limit ? 0 : pool->limit - block_bytes, liveness);
+      if (block_bytes > pool->limit || pool->bytes > pool->limit - block_bytes) return WEIR__POOL_LIMIT;
+    }
+    block = take_descriptor(pool);
+    if (block == NULL) return WEIR__POOL_NO_MEMORY;
+    block->memory = weir__allocate(block_bytes);
+    if (block->memory == NULL) {
+      block->next = pool->spare;
+      pool->spare = block;
+      return WEIR__POOL_NO_MEMORY;
+    }
+    block->bytes = block_bytes;
+    block->size_class = size_class;
+    block->number = pool->next_number++;
+    pool->bytes += block_bytes;
+    if (pool->bytes > pool->peak_bytes) pool->peak_bytes = pool->bytes;
+  }
+  block->next = NULL;
+  block->user_count = 0;
+  *out_block = block;
+  return WEIR__POOL_OK;
+}
+
+weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
+  uint64_t block_bytes;
+  uint8_t size_class = class_of(bytes, &block_bytes);
+  weir__block *before = NULL;
+  for (weir__block *block = pool->waiting[size_class]; block != NULL; before = block, block = block->next) {
+    if (!block->users_known) continue;
+    (void)in_use(block, liveness);
+    remove_waiting(pool, size_class, before);
+    block->next = NULL;
+    return block;
+  }
+  return NULL;
+}
+
+void weir__pool_give(weir__pool *pool, weir__block *block) {
+  block->next = pool->free[block->size_class];
+  pool->free[block->size_class] = block;
+}
+
+void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
+  uint8_t size_class = block->size_class;
+  block->next = NULL;
+  if (pool->waiting[size_class] == NULL)
+    pool->waiting[size_class] = block;
+  else
+    pool->last_waiting[size_class]->next = block;
+  pool->last_waiting[size_class] = block;
+}
+
+void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
+  for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
+    while (pool->waiting[i] != NULL && !in_use(pool->waiting[i], liveness))
+      weir__pool_give(pool, remove_waiting(pool, (uint8_t)i, NULL));
+    while (pool->free[i] != NULL && pool->bytes > bytes) {
+      weir__block *block = pool->free[i];
+      pool->free[i] = block->next;
+      free_memory(pool, block);
+    }
+  }
+}

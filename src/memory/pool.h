@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage for buffers: blocks of memory in size classes, reused as soon as their last users are done.
+//
+// A block that its buffer gives up while tasks still use it waits in a queue of its class with the id of its last user
+// (and all of its users, when they are few). A new buffer version takes, in this order: a free block; a waiting block
+// whose users are done by now; new memory below the limit. The caller may then fall back to a waiting block at the
+// price of waiting for its users. Size classes have four steps per power of two, so at most a fifth of a block is waste.
+//
+// Not thread-safe: the context's lock guards it.
+#ifndef WEIR_MEMORY_POOL_H
+#define WEIR_MEMORY_POOL_H
+
+#include <stddef.h>
+
+#include "window/liveness.h"
+
+enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6 };
+
+typedef struct weir__block {
+  void *memory;
+  uint64_t bytes;
+  uint64_t number;   // grows; names the block in timelines
+  struct weir__block *next;
+  weir__id last_use; // newest user
+  weir__id users[WEIR__BLOCK_USERS];
+  uint8_t user_count;
+  bool users_known;  // `users` holds all that were in flight
+  uint8_t size_class;
+} weir__block;
+
+typedef struct weir__pool {
+  weir__block *free[WEIR__POOL_CLASSES];
+  weir__block *waiting[WEIR__POOL_CLASSES], *last_waiting[WEIR__POOL_CLASSES];
+  weir__block *spare; // descriptors without memory
+  struct weir__block_slab *slabs;
+  uint64_t limit;     // bytes; UINT64_MAX: none
+  uint64_t bytes, peak_bytes, next_number;
+} weir__pool;
+
+void weir__pool_initialize(weir__pool *pool, uint64_t limit);
+
+// Frees all memory. Blocks that are still handed out become invalid.
+void weir__pool_deinitialize(weir__pool *pool);
+
+typedef enum weir__pool_result {
+  WEIR__POOL_OK,
+  WEIR__POOL_LIMIT,     // only above the limit
+  WEIR__POOL_NO_MEMORY, // the system has none
+} weir__pool_result;
+
+// Takes a block of at least `bytes` bytes that nobody uses.
+weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
+                                  weir__block **out_block);
+
+// Takes a waiting block of at least `bytes` bytes whose users are all known, so that the caller can wait for them; NULL:
+// there is none. The users that are done are dropped from its list.
+weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness);
+
+// Gives a block back: idle, or with users in flight (last_use and users are set).
+void weir__pool_give(weir__pool *pool, weir__block *block);
+void weir__pool_give_waiting(weir__pool *pool, weir__block *block);
+
+// Returns idle memory to the system, until at most `bytes` are held or nothing idle is left.
+void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness);
+
+#endif // WEIR_MEMORY_POOL_H

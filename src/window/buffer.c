@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "window/buffer.h"
+
+void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
+                         weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits) {
+  bool all = lo == 0 && hi == buffer->bytes;
+  buffer->last_use = task;
+  if (!buffer->ranged && !all) {
+    weir__range_map_initialize(&buffer->map, pool, buffer->bytes, &buffer->whole);
+    buffer->ranged = true;
+  }
+  if (!buffer->ranged) {
+    if (mode == WEIR_READ)
+      weir__segment_read(&buffer->whole, liveness, task, lo, hi, hits);
+    else
+      weir__segment_write(&buffer->whole, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
+    return;
+  }
+  if (mode == WEIR_READ) {
+    weir__range_map_read(&buffer->map, liveness, task, lo, hi, hits);
+    return;
+  }
+  weir__range_map_write(&buffer->map, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
+  if (all) {
+    weir__range_map_deinitialize(&buffer->map);
+    buffer->ranged = false;
+    buffer->whole.writer = task;
+  }
+}
+
+bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
+  if (buffer->last_use < liveness->oldest) return true;
+  return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness)
+                        : weir__segment_idle(&buffer->whole, liveness);
+}
+
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi) {
+  if (buffer->ranged)
+    weir__range_map_poison(&buffer->map, task, lo, hi);
+  else if (buffer->whole.writer == task)
+    buffer->whole.poisoned = true;
+}
+
+// Notes on the block which tasks still use it, if they are few.
+static void note_users(weir_buffer *buffer, const weir__liveness *liveness) {
+  weir__block *block = buffer->block;
+  block->last_use = buffer->last_use;
+  block->user_count = 0;
+  block->users_known = !buffer->ranged && buffer->whole.reader_count + 1 <= WEIR__BLOCK_USERS;
+  if (!block->users_known) return;
+  const weir__segment *whole = &buffer->whole;
+  const weir__id *readers =
+      whole->reader_capacity > WEIR__SEGMENT_INLINE_READERS ? whole->readers.many : whole->readers.few;
+  for (uint32_t i = 0; i < whole->reader_count; i++) {
+    if (weir__live(liveness, readers[i])) block->users[block->user_count++] = readers[i];
+  }
+  if (weir__live(liveness, whole->writer)) block->users[block->user_count++] = whole->writer;
+}
+
+void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, const weir__liveness *liveness) {
+  if (buffer->block != NULL) {
+    note_users(buffer, liveness);
+    if (weir__buffer_idle(buffer, liveness))
+      weir__pool_give(pool, buffer->block);
+    else
+      weir__pool_give_waiting(pool, buffer->block);
+    buffer->block = NULL;
+  }
+  if (buffer->ranged) {
+    weir__range_map_deinitialize(&buffer->map);
+    buffer->ranged = false;
+  }
+  weir__segment_deinitialize(&buffer->whole);
+  buffer->memory = NULL;
+  buffer->serial++;
+  buffer->last_use = 0;
+}
+
+void weir__buffer_set_storage(weir_buffer *buffer, weir__block *block) {
+  buffer->block = block;
+  buffer->memory = block->memory;
+  buffer->storage = block->number;
+  buffer->serial++;
+}

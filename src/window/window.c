@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "window/window.h"
+
+#include <string.h>
+
+#include "base/allocate.h"
+
+enum { SLAB_CHUNKS = 255 };
+
+struct weir__edge_slab {
+  alignas(64) struct weir__edge_slab *next;
+  alignas(64) weir__edge_chunk chunks[SLAB_CHUNKS];
+};
+
+static bool add_chunks(weir__window *window) {
+  struct weir__edge_slab *slab = weir__allocate(sizeof *slab);
+  if (slab == NULL) return false;
+  slab->next = window->slabs;
+  window->slabs = slab;
+  for (int i = 0; i < SLAB_CHUNKS; i++) {
+    slab->chunks[i].next = window->free_chunks;
+    window->free_chunks = &slab->chunks[i];
+  }
+  return true;
+}
+
+bool weir__window_initialize(weir__window *window, uint32_t size, void (*ready)(void *user, weir__task *task),
+                             void *user) {
+  *window = (weir__window){.size = size, .next = 1, .ready = ready, .user = user};
+  window->live = (weir__liveness){.oldest = 1, .mask = size - 1};
+  window->tasks = weir__allocate_sparse(size * sizeof *window->tasks);
+  window->live.done = weir__allocate_sparse(size);
+  if (window->tasks != NULL && window->live.done != NULL) return true;
+  weir__window_deinitialize(window);
+  return false;
+}
+
+void weir__window_deinitialize(weir__window *window) {
+  if (window->tasks != NULL) {
+    weir__id used = window->next <= window->size ? window->next : window->size;
+    for (weir__id i = 0; i < used; i++) {
+      weir__free(window->tasks[i].large_payload);
+      weir__free(window->tasks[i].predecessors);
+    }
+  }
+  weir__free_sparse(window->tasks, window->size * sizeof *window->tasks);
+  weir__free_sparse(window->live.done, window->size);
+  while (window->slabs != NULL) {
+    struct weir__edge_slab *slab = window->slabs;
+    window->slabs = slab->next;
+    weir__free(slab);
+  }
+  *window = (weir__window){0};
+}
+
+weir__task *weir__window_begin(weir__window *window) {
+  weir__task *task = weir__window_task(window, window->next);
+  window->live.done[window->next & window->live.mask] = 0;
+  task->id = window->next;
+  task->mark = 0;
+  task->blockers = 1;
+  task->successor_count = 0;
+  task->more_successors = NULL;
+  task->issued = false;
+  task->reads_poison = false;
+  task->run = NULL;
+  task->predecessor_count = 0;
+  return task;
+}
+
+void *weir__window_payload(weir__task *task, size_t bytes) {
+  if (bytes <= WEIR__TASK_INLINE_PAYLOAD) return task->payload;
+  if (bytes > task->large_payload_bytes) {
+    size_t capacity = bytes * 2;
+    void *larger = weir__allocate(capacity);
+    if (larger == NULL) return NULL;
+    weir__free(task->large_payload);
+    task->large_payload = larger;
+    task->large_payload_bytes = capacity;
+  }
+  return task->large_payload;
+}
+
+// Where the newest edge of `task` is stored.
+static uint32_t *newest_edge(weir__task *task) {
+  if (task->more_successors != NULL) return &task->more_successors->edges[task->more_successors->count - 1];
+  return &task->successors[task->successor_count - 1];
+}
+
+static bool push_edge(weir__window *window, weir__task *task, uint32_t edge) {
+  if (task->successor_count < WEIR__TASK_INLINE_SUCCESSORS) {
+    task->successors[task->successor_count++] = edge;
+    return true;
+  }
+  weir__edge_chunk *chunk = task->more_successors;
+  if (chunk == NULL || chunk->count == WEIR__CHUNK_EDGES) {
+    if (window->free_chunks == NULL && !add_chunks(window)) return false;
+    chunk = window->free_chunks;
+    window->free_chunks = chunk->next;
+    chunk->next = task->more_successors;
+    chunk->count = 0;
+    task->more_successors = chunk;
+  }
+  chunk->edges[chunk->count++] = edge;
+  return true;
+}
+
+bool weir__window_connect(weir__window *window, weir__id predecessor, weir__task *task, bool data, bool blocks,
+                          bool *out_no_memory) {
+  weir__task *before = weir__window_task(window, predecessor);
+  if (before->mark == task->id) {
+    if (data) *newest_edge(before) |= WEIR__EDGE_DATA;
+    return false;
+  }
+  uint32_t slot = (uint32_t)(task->id & window->live.mask);
+  uint32_t edge = slot << WEIR__EDGE_BITS | (data ? WEIR__EDGE_DATA : 0) | (blocks ? WEIR__EDGE_BLOCKS : 0);
+  if (!push_edge(window, before, edge)) {
+    *out_no_memory = true;
+    return false;
+  }
+  before->mark = task->id;
+  task->blockers += blocks;
+  window->edges++;
+  return true;
+}
+
+static inline void unblock(weir__window *window, weir__task *task) {
+  if (--task->blockers == 0) window->ready(window->user, task);
+}
+
+void weir__window_commit(weir__window *window, weir__task *task) {
+  window->next++;
+  unblock(window, task);
+}
+
+static inline void resolve(weir__window *window, uint32_t edge, bool failed) {
+  weir__task *task = &window->tasks[edge >> WEIR__EDGE_BITS];
+  if (failed && (edge & WEIR__EDGE_DATA)) task->reads_poison = true;
+  if (edge & WEIR__EDGE_BLOCKS) unblock(window, task);
+}
+
+static void resolve_on_device(weir__window *window, uint32_t *edges, uint32_t count, uint8_t device) {
+  for (uint32_t i = 0; i < count; i++) {
+    weir__task *task = &window->tasks[edges[i] >> WEIR__EDGE_BITS];
+    if (task->device != device || !(edges[i] & WEIR__EDGE_BLOCKS)) continue;
+    edges[i] &= ~(uint32_t)WEIR__EDGE_BLOCKS;
+    unblock(window, task);
+  }
+}
+
+void weir__window_issued(weir__window *window, weir__task *task) {
+  resolve_on_device(window, task->successors, task->successor_count, task->device);
+  for (weir__edge_chunk *chunk = task->more_successors; chunk != NULL; chunk = chunk->next)
+    resolve_on_device(window, chunk->edges, chunk->count, task->device);
+}
+
+void weir__window_complete(weir__window *window, weir__task *task, bool failed) {
+  weir__liveness *live = &window->live;
+  live->done[task->id & live->mask] = 1;
+  for (uint32_t i = 0; i < task->successor_count; i++) resolve(window, task->successors[i], failed);
+  while (task->more_successors != NULL) {
+    weir__edge_chunk *chunk = task->more_successors;
+    for (uint32_t i = 0; i < chunk->count; i++) resolve(window, chunk->edges[i], failed);
+    task->more_successors = chunk->next;
+    chunk->next = window->free_chunks;
+    window->free_chunks = chunk;
+  }
+  while (live->oldest < window->next && live->done[live->oldest & live->mask]) live->oldest++;
+}
