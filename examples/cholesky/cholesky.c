@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiled Cholesky factorisation on the CPU device, with OpenBLAS for the tiles, checked against LAPACK on the whole
+// matrix.
+#include <float.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "factor.h"
+#include "options.h"
+#include "tiles.h"
+
+// A symmetric matrix with elements from 0 to 1 off the diagonal, which `size` more make dominant.
+static void fill_matrix(int size, double *matrix) {
+  uint64_t state = 1;
+  for (int column = 0; column < size; column++) {
+    for (int row = column; row < size; row++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      double value = (double)(state >> 33) / (double)(1u << 31) + (row == column ? size : 0);
+      matrix[(size_t)column * (size_t)size + (size_t)row] = value;
+      matrix[(size_t)row * (size_t)size + (size_t)column] = value;
+    }
+  }
+}
+
+// Fills and factors a small matrix, so that what OpenBLAS sets up at its first use is not timed.
+static void warm_up(int size, double *matrix) {
+  int small = size < 256 ? size : 256;
+  fill_matrix(small, matrix);
+  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', small, matrix, small);
+}
+
+// Factors the whole matrix in place with LAPACK, in this thread.
+static bool factor_with_lapack(int size, double *matrix, double *out_seconds) {
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', size, matrix, size);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  *out_seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+  return info == 0;
+}
+
+static int compare(const cholesky_options *options, const tiling *tiles, double *matrix, double *stored) {
+  warm_up(options->size, matrix);
+  fill_matrix(options->size, matrix);
+  tiles_pack(tiles, matrix, stored);
+
+  double seconds, lapack_seconds;
+  if (!factor_with_lapack(options->size, matrix, &lapack_seconds)) {
+    fprintf(stderr, "cholesky: LAPACK failed\n");
+    return 1;
+  }
+  if (!factor_tiles(options, tiles, stored, &seconds)) return 1;
+
+  double flops = (double)options->size * options->size * options->size / 3;
+  double difference = tiles_difference(tiles, stored, matrix);
+  double allowed = options->size * DBL_EPSILON * matrix[0];
+  bool right = difference <= allowed;
+  printf("%d x %d, tiles of %d\n", options->size, options->size, options->tile);
+  printf("  Weir             %9.3f ms %7.2f GFLOP/s\n", 1e3 * seconds, 1e-9 * flops / seconds);
+  printf("  LAPACK, 1 thread %9.3f ms %7.2f GFLOP/s\n", 1e3 * lapack_seconds, 1e-9 * flops / lapack_seconds);
+  printf("  greatest difference %.2e of at most %.2e: %s\n", difference, allowed, right ? "right" : "WRONG");
+  return right ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  cholesky_options options;
+  int exit_code;
+  if (!options_read(argc, argv, &options, &exit_code)) return exit_code;
+  openblas_set_num_threads(1); // tiles run side by side; each is the work of one thread
+
+  tiling tiles = tiles_of(options.size, options.tile);
+  size_t size = (size_t)options.size;
+  double *matrix = malloc(size * size * sizeof(double));
+  double *stored = malloc(tiles_elements(&tiles) * sizeof(double));
+  if (!matrix || !stored) {
+    fprintf(stderr, "cholesky: no memory for a matrix of %zu rows\n", size);
+    exit_code = 1;
+  } else {
+    exit_code = compare(&options, &tiles, matrix, stored);
+  }
+  free(matrix);
+  free(stored);
+  return exit_code;
+}

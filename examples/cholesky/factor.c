@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A buffer per tile, a task per tile operation, submitted in the order of the textbook loop. No dependence is named.
+#include "factor.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <weir/weir.h>
+
+#include "kernels.h"
+
+typedef struct factorisation {
+  weir_context *context;
+  weir_kernel *potrf, *trsm, *syrk, *gemm;
+  const tiling *tiles;
+  weir_buffer **buffers; // per stored tile
+} factorisation;
+
+static bool succeeded(weir_status status) {
+  if (status != WEIR_OK) fprintf(stderr, "cholesky: %s: %s\n", weir_status_name(status), weir_last_error());
+  return status == WEIR_OK;
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool create_kernel(weir_context *context, const char *name, weir_function function, weir_kernel **out_kernel) {
+  return succeeded(weir_kernel_create(context, name, out_kernel)) &&
+         succeeded(weir_kernel_set_cpu(*out_kernel, function));
+}
+
+static uint64_t tile_bytes(const tiling *tiles, int i, int j) {
+  return (uint64_t)tiles_rows(tiles, i) * (uint64_t)tiles_rows(tiles, j) * sizeof(double);
+}
+
+static weir_buffer *buffer_of(const factorisation *f, int i, int j) {
+  return f->buffers[tiles_number(i, j)];
+}
+
+// Submits a kernel on tile (i, j); the operands, if any, were factored in step k.
+static bool submit(const factorisation *f, weir_kernel *kernel, int i, int j, int k, int priority,
+                   const weir_arg *operands, uint32_t operand_count) {
+  tile_shape shape = {tiles_rows(f->tiles, i), tiles_rows(f->tiles, j), tiles_rows(f->tiles, k)};
+  weir_arg args[4] = {weir_value(&shape, sizeof shape)};
+  for (uint32_t index = 0; index < operand_count; index++) args[1 + index] = operands[index];
+  args[1 + operand_count] = weir_updates(buffer_of(f, i, j));
+
+  char label[48];
+  snprintf(label, sizeof label, "%s %d,%d", weir_kernel_name(kernel), i, j);
+  weir_task task = {
+      .kernel = kernel, .args = args, .arg_count = 2 + operand_count, .priority = priority, .label = label};
+  return succeeded(weir_submit(f->context, &task, NULL));
+}
+
+static bool submit_all(const factorisation *f) {
+  int count = f->tiles->count;
+  for (int k = 0; k < count; k++) {
+    if (!submit(f, f->potrf, k, k, k, 3, NULL, 0)) return false;
+    for (int i = k + 1; i < count; i++) {
+      weir_arg factor = weir_reads(buffer_of(f, k, k));
+      if (!submit(f, f->trsm, i, k, k, 2, &factor, 1)) return false;
+    }
+    for (int i = k + 1; i < count; i++) {
+      for (int j = k + 1; j < i; j++) {
+        weir_arg operands[] = {weir_reads(buffer_of(f, i, k)), weir_reads(buffer_of(f, j, k))};
+        if (!submit(f, f->gemm, i, j, k, 0, operands, 2)) return false;
+      }
+      weir_arg operand = weir_reads(buffer_of(f, i, k));
+      if (!submit(f, f->syrk, i, i, k, 1, &operand, 1)) return false;
+    }
+  }
+  return true;
+}
+
+static bool copy_tiles(const factorisation *f, double *stored, bool in) {
+  for (int i = 0; i < f->tiles->count; i++) {
+    for (int j = 0; j <= i; j++) {
+      double *tile = stored + tiles_start(f->tiles, i, j);
+      uint64_t bytes = tile_bytes(f->tiles, i, j);
+      weir_buffer *buffer = buffer_of(f, i, j);
+      weir_status status =
+          in ? weir_copy_in(buffer, 0, bytes, tile, NULL) : weir_copy_out(buffer, 0, bytes, tile, NULL);
+      if (!succeeded(status)) return false;
+    }
+  }
+  return succeeded(weir_finish(f->context));
+}
+
+static bool create_all(factorisation *f) {
+  if (!create_kernel(f->context, "potrf", kernel_potrf, &f->potrf)) return false;
+  if (!create_kernel(f->context, "trsm", kernel_trsm, &f->trsm)) return false;
+  if (!create_kernel(f->context, "syrk", kernel_syrk, &f->syrk)) return false;
+  if (!create_kernel(f->context, "gemm", kernel_gemm, &f->gemm)) return false;
+  for (int i = 0; i < f->tiles->count; i++) {
+    for (int j = 0; j <= i; j++) {
+      weir_buffer **buffer = &f->buffers[tiles_number(i, j)];
+      char label[48];
+      snprintf(label, sizeof label, "tile %d,%d", i, j);
+      if (!succeeded(weir_buffer_create(f->context, tile_bytes(f->tiles, i, j), buffer))) return false;
+      if (!succeeded(weir_buffer_set_label(*buffer, label))) return false;
+    }
+  }
+  return true;
+}
+
+static bool run(factorisation *f, double *stored, double *out_seconds) {
+  if (!create_all(f) || !copy_tiles(f, stored, true)) return false;
+  double start = seconds_now();
+  if (!submit_all(f) || !succeeded(weir_finish(f->context))) return false;
+  *out_seconds = seconds_now() - start;
+  return copy_tiles(f, stored, false);
+}
+
+bool factor_tiles(const cholesky_options *options, const tiling *tiles, double *stored, double *out_seconds) {
+  char devices[32] = "cpu";
+  if (options->workers > 0) snprintf(devices, sizeof devices, "cpu:%d", options->workers);
+  weir_context_options context_options = {.devices = devices, .flags = options->timeline ? WEIR_CONTEXT_TRACE : 0};
+  factorisation f = {.tiles = tiles, .buffers = calloc((size_t)tiles_stored(tiles), sizeof(weir_buffer *))};
+  if (!f.buffers) {
+    fprintf(stderr, "cholesky: no memory\n");
+    return false;
+  }
+  bool good = succeeded(weir_context_create(&context_options, &f.context)) && run(&f, stored, out_seconds);
+  if (good && options->timeline) good = succeeded(weir_trace_save(f.context, options->timeline, "Tiled Cholesky"));
+  weir_context_release(f.context); // and with it the kernels and buffers
+  free(f.buffers);
+  return good;
+}

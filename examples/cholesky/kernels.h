@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The four kernels of a tiled Cholesky factorisation, each on whole tiles by columns. Their first argument is a
+// tile_shape by value, the others are tiles.
+#ifndef CHOLESKY_KERNELS_H
+#define CHOLESKY_KERNELS_H
+
+#include <weir/weir.h>
+
+typedef struct tile_shape {
+  int rows;    // of the tile that is updated
+  int columns; // of the tile that is updated
+  int inner;   // columns of the tiles that are multiplied
+} tile_shape;
+
+// Arguments: shape, A. A becomes its lower Cholesky factor; fails when it is not positive definite.
+void kernel_potrf(const weir_work *work);
+
+// Arguments: shape, L, A. A = A * L^-T, where L is lower triangular.
+void kernel_trsm(const weir_work *work);
+
+// Arguments: shape, A, C. C = C - A * A^T, lower triangle only.
+void kernel_syrk(const weir_work *work);
+
+// Arguments: shape, A, B, C. C = C - A * B^T.
+void kernel_gemm(const weir_work *work);
+
+#endif // CHOLESKY_KERNELS_H

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CHOLESKY_OPTIONS_H
+#define CHOLESKY_OPTIONS_H
+
+#include <stdbool.h>
+
+typedef struct cholesky_options {
+  int size;             // rows of the matrix
+  int tile;             // rows of a tile
+  int workers;          // 0: one per core
+  const char *timeline; // file to write, or NULL
+} cholesky_options;
+
+// Reads the command line. When there is nothing to compute, after --help or an error that it prints, returns false with
+// the exit code.
+bool options_read(int argc, char **argv, cholesky_options *out_options, int *out_exit_code);
+
+#endif // CHOLESKY_OPTIONS_H

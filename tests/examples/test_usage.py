@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_usage.py CHOLESKY: the command line of the Cholesky example."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHOLESKY = sys.argv.pop(1)
+
+
+def run(*arguments):
+    return subprocess.run([CHOLESKY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+class Usage(unittest.TestCase):
+    def refused(self, text, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn(text, result.stderr)
+        self.assertEqual(result.stdout, "")
+
+    def test_help(self):
+        result = run("--help")
+        self.assertEqual(result.returncode, 0)
+        for option in ("--size", "--tile", "--workers", "--timeline"):
+            self.assertIn(option, result.stdout)
+
+    def test_bad_numbers(self):
+        for value in ("0", "-5", "x", "", "12x", "30001", "99999999999999999999"):
+            self.refused(f"--size must be a number from 1 to 30000, not '{value}'", "--size", value)
+        self.refused("--tile must be", "--tile", "0")
+        self.refused("--workers must be", "--workers", "1025")
+
+    def test_unknown_argument(self):
+        self.refused("unknown argument '--frob'", "--frob", "1")
+
+    def test_missing_value(self):
+        self.refused("--tile needs a value", "--tile")
+
+    def test_timeline(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("timeline.html", "timeline.json"):
+                path = os.path.join(folder, name)
+                result = run("--size", "100", "--tile", "40", "--workers", "2", "--timeline", path)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                with open(path, encoding="utf-8") as page:
+                    text = page.read()
+                self.assertIn("potrf 0,0", text)
+                self.assertIn("gemm 2,1", text)
+
+    def test_timeline_elsewhere(self):
+        result = run("--size", "10", "--tile", "10", "--timeline", "/no/such/folder/timeline.html")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/no/such/folder/timeline.html", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_install.py CMAKE BUILD SOURCE CC: installs a build to a folder of its own, and builds and runs a program
+against what is there: through pkg-config and through CMake, with the shared and with the static library."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CMAKE, BUILD, SOURCE, CC = sys.argv[1:5]
+del sys.argv[1:5]
+QUICKSTART = os.path.join(SOURCE, "examples", "quickstart.c")
+
+
+def run(*command, **environment):
+    """Output of a command that must succeed."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=dict(os.environ, **environment))
+    if result.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}: exit code {result.returncode}\n{result.stdout}")
+    return result.stdout
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        # Installed, then moved: nothing in the tree may know where it was.
+        first = os.path.join(cls.folder.name, "first")
+        cls.prefix = os.path.join(cls.folder.name, "prefix")
+        run(CMAKE, "--install", BUILD, "--prefix", first)
+        os.rename(first, cls.prefix)
+        cls.library = os.path.dirname(cls.only("lib*", "**", "libweir.a"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def only(cls, *parts):
+        """The one path in the installed tree that a pattern names."""
+        paths = glob.glob(os.path.join(cls.prefix, *parts), recursive=True)
+        if len(paths) != 1:
+            raise AssertionError(f"{os.path.join(*parts)}: expected one file, found {paths}")
+        return paths[0]
+
+    def pkg_config(self, *arguments):
+        return run("pkg-config", *arguments, "weir", PKG_CONFIG_PATH=os.path.join(self.library, "pkgconfig")).split()
+
+    def build_and_run(self, name, flags, **environment):
+        program = os.path.join(self.folder.name, name)
+        run(CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", QUICKSTART, "-o", program, *flags)
+        self.assertIn("WEIR_OK: 999 + 999 = 1998", run(program, **environment))
+        return run("ldd", program)
+
+    def test_pkg_config_shared(self):
+        libraries = self.build_and_run("shared", self.pkg_config("--cflags", "--libs"), LD_LIBRARY_PATH=self.library)
+        self.assertIn("libweir.so.0", libraries)
+
+    def test_pkg_config_static(self):
+        flags = self.pkg_config("--cflags", "--libs", "--static")
+        flags = ["-l:libweir.a" if flag == "-lweir" else flag for flag in flags]
+        self.assertNotIn("libweir", self.build_and_run("static", flags))
+
+    def test_cmake(self):
+        build = os.path.join(self.folder.name, "consumer")
+        run(CMAKE, "-S", os.path.join(SOURCE, "tests", "install", "consumer"), "-B", build, "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}", f"-DQUICKSTART={QUICKSTART}")
+        run(CMAKE, "--build", build)
+        for program, shared in (("with_weir", True), ("with_weir_static", False)):
+            path = os.path.join(build, program)
+            self.assertIn("WEIR_OK: 999 + 999 = 1998", run(path))
+            self.assertEqual("libweir.so.0" in run("ldd", path), shared)
+
+    def test_soname(self):
+        dynamic = run("readelf", "-d", self.only("lib*", "**", "libweir.so"))
+        self.assertRegex(dynamic, r"SONAME.*\[libweir\.so\.0\]")
+
+    def test_exports(self):
+        """The shared library exports what the header declares, and nothing else."""
+        with open(self.only("include", "weir", "weir.h"), encoding="utf-8") as header:
+            declared = set(re.findall(r"^WEIR_API [^;()]*?\b(weir_\w+)\(", header.read(), re.MULTILINE))
+        self.assertGreater(len(declared), 50)
+        symbols = run("nm", "-D", "--defined-only", self.only("lib*", "**", "libweir.so")).splitlines()
+        exported = {line.split()[-1] for line in symbols}
+        self.assertEqual(exported - declared, set(), "exported, but not declared in weir.h")
+        self.assertEqual(declared - exported, set(), "declared in weir.h, but not exported")
+
+    def test_static_names(self):
+        """What the static library defines starts with weir_, so that it cannot clash with a program's names."""
+        symbols = run("nm", "-g", "--defined-only", os.path.join(self.library, "libweir.a"))
+        names = re.findall(r"^[0-9a-f]+ [A-Z] (\S+)$", symbols, re.MULTILINE)
+        self.assertEqual([name for name in names if not name.startswith("weir_")], [])
+
+    def test_header_in_cplusplus(self):
+        run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c++",
+            self.only("include", "weir", "weir.h"))
+
+    def test_tool_and_manual(self):
+        self.assertIn("replay", run(self.only("bin", "weir"), "--help"))
+        self.only("share", "man", "man1", "weir.1")
+
+
+if __name__ == "__main__":
+    unittest.main()
