@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random programs give the same on Weir as when their tasks run one at a time.
+//
+//   test_random [--device cpu:N|sim] [--programs N]       many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override
+//   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "random_options.h"
+#include "random_shrink.h"
+
+enum { HUNG_AFTER_SECONDS = 60 };
+
+static const char *chosen_device = "cpu:2";
+static uint64_t first_seed = 1;
+static uint64_t program_count = 100;
+
+// Runs seeds one after another, keeping in `*current` which one it is at.
+static _Noreturn void run_in_child(const char *device, volatile uint64_t *current) {
+  for (uint64_t i = 0; i < program_count; i++) {
+    *current = first_seed + i;
+    random_run run;
+    random_run_make(&run, *current, device);
+    char message[PROGRAM_MESSAGE_BYTES];
+    alarm(HUNG_AFTER_SECONDS);
+    if (!program_run(&run.program, &run.options, message)) {
+      fprintf(stderr, "%s\n", message);
+      fflush(NULL);
+      _exit(1);
+    }
+    program_deinitialize(&run.program);
+  }
+  exit(0); // not _exit: the leak checker looks now
+}
+
+// The programs run in a process of their own, so that after a crash or a hang the seed is still known.
+static void random_programs_equal_serial_execution(void **state) {
+  (void)state;
+  volatile uint64_t *current = mmap(NULL, sizeof *current, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(current != MAP_FAILED);
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) run_in_child(chosen_device, current);
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFSIGNALED(status)) fprintf(stderr, "%s\n", WTERMSIG(status) == SIGALRM ? "hung" : strsignal(WTERMSIG(status)));
+  fprintf(stderr, "failing seed %" PRIu64 "; again: test_random --seed %" PRIu64 " --device %s --repeat 20 --verbose\n",
+          *current, *current, chosen_device);
+  fail();
+}
+
+static int replay(uint64_t seed, uint32_t repeats, bool verbose, bool shrink) {
+  random_run run;
+  random_run_make(&run, seed, chosen_device);
+  if (verbose) random_run_print(&run, stdout);
+  bool good = random_attempt(&run, repeats, HUNG_AFTER_SECONDS, false);
+  printf("seed %" PRIu64 " on %s: %s in %u runs\n", seed, chosen_device, good ? "no failure" : "failed", repeats);
+  if (!good && shrink) {
+    random_shrink(&run, repeats);
+    random_run_print(&run, stdout);
+    random_attempt(&run, repeats, HUNG_AFTER_SECONDS, false);
+  }
+  program_deinitialize(&run.program);
+  return good ? 0 : 1;
+}
+
+static uint64_t number(const char *text, const char *option) {
+  char *end;
+  uint64_t value = text == NULL ? 0 : strtoull(text, &end, 10);
+  if (text != NULL && end != text && *end == '\0') return value;
+  fprintf(stderr, "test_random: %s needs a number\n", option);
+  exit(2);
+}
+
+int main(int argc, char **argv) {
+  uint64_t seed = 0;
+  uint32_t repeats = 1;
+  bool replays = false, verbose = false, shrink = false;
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (strcmp(argv[i], "--verbose") == 0)
+      verbose = true;
+    else if (strcmp(argv[i], "--shrink") == 0)
+      shrink = true;
+    else if (strcmp(argv[i], "--device") == 0 && value != NULL)
+      chosen_device = argv[++i];
+    else if (strcmp(argv[i], "--programs") == 0)
+      program_count = number(argv[++i], "--programs");
+    else if (strcmp(argv[i], "--repeat") == 0)
+      repeats = (uint32_t)number(argv[++i], "--repeat");
+    else if (strcmp(argv[i], "--seed") == 0) {
+      seed = number(argv[++i], "--seed");
+      replays = true;
+    } else {
+      fprintf(stderr, "test_random: unknown option %s\n", argv[i]);
+      return 2;
+    }
+  }
+  if (replays) return replay(seed, repeats, verbose, shrink);
+  if (getenv("WEIR_TEST_PROGRAMS") != NULL) program_count = number(getenv("WEIR_TEST_PROGRAMS"), "WEIR_TEST_PROGRAMS");
+  if (getenv("WEIR_TEST_SEED") != NULL) first_seed = number(getenv("WEIR_TEST_SEED"), "WEIR_TEST_SEED");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_equal_serial_execution)};
+  return cmocka_run_group_tests_name(chosen_device, tests, NULL, NULL);
+}

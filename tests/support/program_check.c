@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "program_runner.h"
+
+// A last copy out of a buffer: a stretch of bytes that are not poisoned, or a whole buffer of which some are.
+typedef struct last_copy {
+  uint32_t buffer;
+  uint64_t offset, bytes;
+  unsigned char *memory;
+  bool poisoned;
+} last_copy;
+
+typedef struct last_copies {
+  last_copy *items;
+  size_t count, capacity;
+  uint64_t failed;
+} last_copies;
+
+static void copy_last(runner *r, last_copies *copies, uint32_t buffer, uint64_t offset, uint64_t bytes, bool poisoned) {
+  unsigned char *memory = program_memory(bytes);
+  memset(memory, REFERENCE_UNTOUCHED, bytes);
+  weir_status status = weir_copy_out(r->buffers[buffer], offset, bytes, memory, NULL);
+  if (status != WEIR_OK) {
+    if (!r->options->refusals || status != WEIR_ERROR_OUT_OF_MEMORY)
+      runner_fail(r, "last copy of b%u: %s", buffer, weir_last_error());
+    free(memory);
+    return;
+  }
+  r->submit_count++;
+  copies->failed += poisoned;
+  if (copies->count == copies->capacity) {
+    copies->capacity = copies->capacity * 2 + 16;
+    copies->items = realloc(copies->items, copies->capacity * sizeof *copies->items);
+    if (copies->items == NULL) exit(1);
+  }
+  copies->items[copies->count++] = (last_copy){buffer, offset, bytes, memory, poisoned};
+}
+
+static void copy_buffer(runner *r, const reference_result *reference, last_copies *copies, uint32_t buffer) {
+  const bool *poisoned = reference->buffers[buffer].poisoned;
+  uint64_t bytes = r->program->operations[buffer].bytes;
+  uint64_t start = 0;
+  for (uint64_t i = 0; i <= bytes; i++) {
+    if (i < bytes && !poisoned[i]) continue;
+    if (i > start) copy_last(r, copies, buffer, start, i - start, false);
+    start = i + 1;
+  }
+  if (memchr(poisoned, true, bytes) != NULL) copy_last(r, copies, buffer, 0, bytes, true);
+}
+
+static void compare(runner *r, const char *what, uint32_t index, const unsigned char *found,
+                    const unsigned char *wanted, uint64_t bytes, uint64_t offset) {
+  if (memcmp(found, wanted, bytes) == 0) return;
+  uint64_t first = 0, different = 0;
+  for (uint64_t i = bytes; i-- > 0;) {
+    if (found[i] == wanted[i]) continue;
+    first = i;
+    different++;
+  }
+  runner_fail(r, "%s %u: %llu of %llu bytes differ, the first at %llu: %02x, not %02x", what, index,
+              (unsigned long long)different, (unsigned long long)bytes, (unsigned long long)(offset + first),
+              found[first], wanted[first]);
+}
+
+static void check_copies(runner *r, const reference_result *reference, const last_copies *copies) {
+  for (size_t i = 0; i < copies->count; i++) {
+    const last_copy *copy = &copies->items[i];
+    if (copy->poisoned) {
+      if (copy->memory[0] != REFERENCE_UNTOUCHED || memcmp(copy->memory, copy->memory + 1, copy->bytes - 1) != 0)
+        runner_fail(r, "a copy of poisoned bytes of b%u was made", copy->buffer);
+    } else {
+      compare(r, "b", copy->buffer, copy->memory, reference->buffers[copy->buffer].memory + copy->offset, copy->bytes,
+              copy->offset);
+    }
+  }
+}
+
+static void check_wrapped(runner *r, const reference_result *reference, uint32_t index) {
+  const reference_buffer *buffer = &reference->buffers[index];
+  const program_operation *operation = &r->program->operations[index];
+  if (!operation->wrapped) return;
+  for (uint64_t i = 0; i < operation->bytes; i++) {
+    if (buffer->poisoned[i]) continue;
+    compare(r, "memory of wrapped b", index, r->wrapped[index] + i, buffer->memory + i, 1, i);
+    if (r->failed) return;
+  }
+}
+
+static const char *status_name(int status) {
+  return weir_status_name((weir_status)status);
+}
+
+static void check_submission(runner *r, const reference_result *reference, uint32_t index) {
+  submission *self = &r->submissions[index];
+  const program_operation *operation = &r->program->operations[index];
+  weir_status wanted = reference->statuses[index];
+  if (self->event != NULL && weir_event_poll(self->event) != wanted)
+    runner_fail(r, "#%u: event is %s, not %s", index, status_name((int)weir_event_poll(self->event)),
+                weir_status_name(wanted));
+  if (self->polled != WEIR_PENDING && self->polled != wanted)
+    runner_fail(r, "#%u: poll gave %s, not %s", index, weir_status_name(self->polled), weir_status_name(wanted));
+  if (self->waited != WEIR_PENDING && self->waited != wanted)
+    runner_fail(r, "#%u: wait gave %s, not %s", index, weir_status_name(self->waited), weir_status_name(wanted));
+  if (self->callback_attached) {
+    if (atomic_load(&self->callbacks) != 1)
+      runner_fail(r, "#%u: callback was called %u times", index, atomic_load(&self->callbacks));
+    else if (atomic_load(&self->callback_status) != (int)wanted)
+      runner_fail(r, "#%u: callback got %s, not %s", index, status_name(atomic_load(&self->callback_status)),
+                  weir_status_name(wanted));
+  }
+  if (operation->kind == OPERATION_COPY_OUT) {
+    compare(r, "destination of copy #", index, self->memory, reference->copies[index], operation->bytes, 0);
+    if (self->hashed && self->bytes_at_wait != runner_hash(reference->copies[index], operation->bytes))
+      runner_fail(r, "#%u: the copy was not there when its event had been waited for", index);
+  }
+  if (operation->kind != OPERATION_TASK) return;
+  if (atomic_load(&self->bad_call)) runner_fail(r, "#%u: the function got wrong counts", index);
+  uint64_t groups = atomic_load(&self->groups_done);
+  if (wanted == WEIR_OK && groups != self->groups_total)
+    runner_fail(r, "#%u: %llu of %llu work-groups ran", index, (unsigned long long)groups,
+                (unsigned long long)self->groups_total);
+  if (wanted == WEIR_ERROR_UPSTREAM_FAILED && groups != 0) runner_fail(r, "#%u: ran, though upstream failed", index);
+  for (int i = 0; i < PROGRAM_MAX_AFTER && self->after[i] != NULL; i++) {
+    uint32_t before = (uint32_t)(self->after[i] - r->submissions);
+    bool counts = r->program->operations[before].kind == OPERATION_TASK && reference->statuses[before] == WEIR_OK;
+    if (counts && atomic_load(&self->after_missing[i])) runner_fail(r, "#%u: ran before #%u was done", index, before);
+  }
+}
+
+// weir_finish tells of a failure exactly when something failed since the last one.
+static void check_finish(runner *r, const reference_result *reference, weir_status last, bool last_failed) {
+  bool seen[WEIR_ERROR_IO + 1] = {false}, any = false;
+  for (uint32_t i = 0; i <= r->program->count; i++) {
+    bool end = i == r->program->count;
+    if (!end && r->program->dropped[i]) continue;
+    if (!end && program_submits(r->program->operations[i].kind) && reference->statuses[i] != WEIR_OK)
+      any = seen[reference->statuses[i]] = true;
+    if (!end && r->program->operations[i].kind != OPERATION_FINISH) continue;
+    if (end && last_failed) any = seen[WEIR_ERROR_UPSTREAM_FAILED] = true;
+    weir_status status = end ? last : r->finish_statuses[i];
+    if (any ? (status == WEIR_OK || status > WEIR_ERROR_IO || !seen[status]) : status != WEIR_OK)
+      runner_fail(r, "#%u: weir_finish gave %s, %s", i, weir_status_name(status),
+                  any ? "which is not how a task failed" : "though nothing failed");
+    memset(seen, 0, sizeof seen);
+    any = false;
+  }
+}
+
+static void check_statistics(runner *r, const reference_result *reference, uint64_t failed) {
+  weir_statistics statistics;
+  weir_context_statistics(r->context, &statistics);
+  if (statistics.done != statistics.tasks)
+    runner_fail(r, "%llu of %llu tasks are done", (unsigned long long)statistics.done,
+                (unsigned long long)statistics.tasks);
+  if (!r->program->has_graphs && statistics.tasks != r->submit_count)
+    runner_fail(r, "%llu tasks counted, not %llu", (unsigned long long)statistics.tasks,
+                (unsigned long long)r->submit_count);
+  if (!r->program->has_graphs && statistics.failed != failed + reference->failed)
+    runner_fail(r, "%llu failures counted, not %llu", (unsigned long long)statistics.failed,
+                (unsigned long long)(failed + reference->failed));
+  if ((r->options->context.flags & WEIR_CONTEXT_NO_RENAME) && statistics.renamed > 0)
+    runner_fail(r, "renamed %llu times without leave", (unsigned long long)statistics.renamed);
+  uint64_t limit = r->options->context.memory_limit;
+  if (limit != 0 && statistics.peak_bytes > limit)
+    runner_fail(r, "peak of %llu bytes over the limit of %llu", (unsigned long long)statistics.peak_bytes,
+                (unsigned long long)limit);
+}
+
+void runner_check(runner *r, const reference_result *reference) {
+  last_copies copies = {NULL, 0, 0, 0};
+  for (uint32_t i = 0; i < r->program->count; i++) {
+    if (reference->buffers[i].live) copy_buffer(r, reference, &copies, i);
+  }
+  weir_status last = WEIR_OK;
+  if (r->options->abandon) {
+    weir_context_release(r->context);
+    r->context = NULL;
+    for (uint32_t i = 0; i < r->program->count; i++) r->submissions[i].event = NULL;
+  } else {
+    last = weir_finish(r->context);
+  }
+  for (uint32_t i = 0; i < r->program->count && !r->failed; i++) {
+    if (r->program->dropped[i]) continue;
+    if (program_submits(r->program->operations[i].kind)) check_submission(r, reference, i);
+    if (r->program->operations[i].kind == OPERATION_BUFFER) check_wrapped(r, reference, i);
+  }
+  check_copies(r, reference, &copies);
+  if (r->context != NULL && r->options->shared == NULL) {
+    check_finish(r, reference, last, copies.failed > 0);
+    check_statistics(r, reference, copies.failed);
+  }
+  for (size_t i = 0; i < copies.count; i++) free(copies.items[i].memory);
+  free(copies.items);
+}

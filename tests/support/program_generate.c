@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+#include "random.h"
+
+enum { MAX_LIVE = 12, MAX_GRAPHS = 3, MAX_EVENTS = 64, MAX_GRAPH_TASKS = 8 };
+
+// What is alive at the present point of the program.
+typedef struct generator {
+  random_state random;
+  const program_shape *shape;
+  test_program *program;
+  uint32_t buffers[MAX_LIVE], buffer_count;
+  uint32_t graphs[MAX_GRAPHS], graph_count;
+  uint32_t events[MAX_EVENTS], event_count;
+  uint64_t bytes;
+} generator;
+
+static program_operation *append(generator *g, operation_kind kind) {
+  test_program *program = g->program;
+  if (program->count == program->capacity) {
+    program->capacity = program->capacity * 2 + 64;
+    program_operation *grown = realloc(program->operations, program->capacity * sizeof *grown);
+    if (grown == NULL) exit(1);
+    program->operations = grown;
+  }
+  program_operation *operation = &program->operations[program->count++];
+  memset(operation, 0, sizeof *operation);
+  operation->kind = kind;
+  operation->seed = random_next(&g->random);
+  return operation;
+}
+
+static uint64_t bytes_of(const generator *g, uint32_t buffer) {
+  return g->program->operations[buffer].bytes;
+}
+
+static uint64_t footprint(const program_operation *operation) {
+  return operation->wrapped ? 0 : (operation->bytes + 4095) / 4096 * 4096;
+}
+
+static uint32_t choose_size(random_state *random) {
+  switch (random_below(random, 12)) {
+  case 0:
+    return 1;
+  case 1:
+  case 2:
+    return random_between(random, 2, 16);
+  case 3:
+    return random_between(random, 1000, 5000);
+  case 4:
+    return random_chance(random, 20) ? random_between(random, 20000, 70000) : 64;
+  default:
+    return random_between(random, 17, 400);
+  }
+}
+
+static void add_buffer(generator *g) {
+  program_operation *operation = append(g, OPERATION_BUFFER);
+  operation->bytes = choose_size(&g->random);
+  operation->wrapped = random_chance(&g->random, 20);
+  g->buffers[g->buffer_count++] = g->program->count - 1;
+  g->bytes += footprint(operation);
+  if (g->bytes > g->program->live_bytes) g->program->live_bytes = g->bytes;
+}
+
+static uint32_t choose_buffer(generator *g) {
+  return g->buffers[random_below(&g->random, g->buffer_count)];
+}
+
+static void choose_range(generator *g, uint64_t size, uint64_t *out_offset, uint64_t *out_bytes) {
+  random_state *random = &g->random;
+  uint32_t bytes = (uint32_t)size;
+  switch (random_below(random, 5)) {
+  case 0:
+  case 1: // all of it
+    *out_offset = 0;
+    *out_bytes = bytes;
+    break;
+  case 2: // one of four parts
+    *out_offset = bytes / 4 * random_below(random, 4);
+    *out_bytes = bytes / 4 == 0 ? bytes - *out_offset : bytes / 4;
+    break;
+  default:
+    *out_offset = random_below(random, bytes);
+    *out_bytes = random_between(random, 1, bytes - (uint32_t)*out_offset);
+  }
+}
+
+static bool accesses_disagree(const program_access *a, const program_access *b) {
+  if (a->buffer != b->buffer || (a->mode == WEIR_READ && b->mode == WEIR_READ)) return false;
+  if (a->offset >= b->offset + b->bytes || b->offset >= a->offset + a->bytes) return false;
+  return a->mode != b->mode || a->offset != b->offset || a->bytes != b->bytes;
+}
+
+static bool fits_task(const program_task *task, const program_access *access, uint32_t except) {
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    if (i != except && accesses_disagree(&task->accesses[i], access)) return false;
+  }
+  return true;
+}
+
+static void add_access(generator *g, program_task *task) {
+  program_access access = {.buffer = choose_buffer(g)};
+  uint64_t offset, bytes, size = bytes_of(g, access.buffer);
+  choose_range(g, size, &offset, &bytes);
+  access.mode = (weir_mode)random_between(&g->random, WEIR_READ, WEIR_READ_WRITE);
+  access.offset = (uint32_t)offset;
+  access.bytes = (uint32_t)bytes;
+  access.whole = offset + bytes == size && random_chance(&g->random, 50);
+  if (fits_task(task, &access, UINT32_MAX)) task->accesses[task->access_count++] = access;
+}
+
+static program_task make_task(generator *g) {
+  random_state *random = &g->random;
+  program_task task = {.seed = random_next(random), .fail_group = PROGRAM_NO_FAILURE, .groups = {1, 1, 1}};
+  task.kernel = random_below(random, PROGRAM_KERNELS);
+  uint32_t wanted = random_between(random, 0, random_chance(random, 20) ? PROGRAM_MAX_ACCESSES : 3);
+  for (uint32_t i = 0; i < wanted; i++) add_access(g, &task);
+  if (random_chance(random, 30)) {
+    task.value_bytes = random_between(random, 1, random_chance(random, 10) ? 4096 : 40);
+    task.value_index = random_below(random, task.access_count + 1);
+  }
+  if (random_chance(random, 30)) {
+    task.groups[0] = random_below(random, 6);
+    if (random_chance(random, 30)) task.groups[1] = random_below(random, 4);
+    if (random_chance(random, 10)) task.groups[2] = random_below(random, 3);
+  }
+  if (g->shape->pauses && random_chance(random, 25)) task.pause = random_below(random, 4000);
+  if (random_chance(random, 15)) task.priority = (int32_t)random_below(random, 8) + WEIR_PRIORITY_LOWEST;
+  if (g->shape->device_count > 0 && random_chance(random, 20))
+    task.device = random_between(random, 1, g->shape->device_count);
+  return task;
+}
+
+static void choose_event(generator *g, program_operation *operation) {
+  operation->callback = random_chance(&g->random, 10);
+  operation->event = operation->callback || random_chance(&g->random, 20);
+  if (operation->event && g->event_count < MAX_EVENTS) g->events[g->event_count++] = g->program->count - 1;
+}
+
+static void choose_after(generator *g, program_operation *operation) {
+  if (g->event_count == 0 || !random_chance(&g->random, 15)) return;
+  operation->after_count = random_between(&g->random, 1, PROGRAM_MAX_AFTER);
+  for (uint32_t i = 0; i < operation->after_count; i++)
+    operation->after[i] = g->events[random_below(&g->random, g->event_count)];
+}
+
+static void add_task(generator *g) {
+  program_task task = make_task(g);
+  if (g->shape->host_tasks && random_chance(&g->random, 15)) {
+    task.kernel = PROGRAM_HOST;
+    task.device = 0;
+    task.groups[0] = task.groups[1] = task.groups[2] = 1;
+  }
+  if (g->shape->failures && random_chance(&g->random, 6))
+    task.fail_group = random_below(&g->random, (task.groups[0] > 0 ? task.groups[0] : 1));
+  program_operation *operation = append(g, OPERATION_TASK);
+  operation->task = task;
+  choose_after(g, operation);
+  choose_event(g, operation);
+}
+
+static void add_copy(generator *g) {
+  static const operation_kind kinds[] = {OPERATION_COPY_IN, OPERATION_COPY_OUT, OPERATION_COPY};
+  uint32_t buffer = choose_buffer(g), source = choose_buffer(g);
+  uint64_t offset, bytes;
+  choose_range(g, bytes_of(g, buffer), &offset, &bytes);
+  program_operation *operation = append(g, kinds[random_below(&g->random, 3)]);
+  operation->buffer = buffer;
+  operation->offset = offset;
+  operation->bytes = bytes;
+  if (operation->kind == OPERATION_COPY) {
+    uint64_t room = bytes_of(g, source);
+    operation->source = source;
+    if (operation->bytes > room) operation->bytes = room;
+    operation->source_offset = random_below(&g->random, (uint32_t)(room - operation->bytes) + 1);
+    bool overlap = source == buffer && operation->source_offset < offset + operation->bytes &&
+                   offset < operation->source_offset + operation->bytes;
+    if (overlap) operation->kind = OPERATION_COPY_OUT;
+  }
+  choose_event(g, operation);
+}
+
+static void add_event_operation(generator *g) {
+  if (g->event_count == 0) return;
+  uint32_t index = random_below(&g->random, g->event_count), choice = random_below(&g->random, 10);
+  operation_kind kind = choice < 3 ? OPERATION_EVENT_WAIT : choice < 6 ? OPERATION_EVENT_POLL : OPERATION_EVENT_RELEASE;
+  program_operation *operation = append(g, kind);
+  operation->target = g->events[index];
+  static const uint64_t timeouts[] = {0, 1000, 100000, WEIR_FOREVER};
+  operation->timeout_ns = timeouts[random_below(&g->random, 4)];
+  if (kind == OPERATION_EVENT_RELEASE) g->events[index] = g->events[--g->event_count];
+}
+
+static bool graph_uses(const program_operation *graph, uint32_t buffer) {
+  for (uint32_t t = 0; t < graph->task_count; t++) {
+    for (uint32_t a = 0; a < graph->tasks[t].access_count; a++) {
+      if (graph->tasks[t].accesses[a].buffer == buffer) return true;
+    }
+  }
+  return false;
+}
+
+static void release_buffer(generator *g) {
+  if (g->buffer_count < 2) return;
+  uint32_t index = random_below(&g->random, g->buffer_count), buffer = g->buffers[index];
+  for (uint32_t i = g->graph_count; i-- > 0;) {
+    const program_operation *graph = &g->program->operations[g->graphs[i]];
+    if (!graph->changed && !graph_uses(graph, buffer)) continue;
+    append(g, OPERATION_GRAPH_RELEASE)->target = g->graphs[i];
+    g->graphs[i] = g->graphs[--g->graph_count];
+  }
+  append(g, OPERATION_BUFFER_RELEASE)->buffer = buffer;
+  g->buffers[index] = g->buffers[--g->buffer_count];
+  g->bytes -= footprint(&g->program->operations[buffer]);
+}
+
+static void add_graph(generator *g) {
+  uint32_t count = random_between(&g->random, 1, MAX_GRAPH_TASKS);
+  program_task *tasks = program_memory(count * sizeof *tasks);
+  for (uint32_t i = 0; i < count; i++) {
+    tasks[i] = make_task(g);
+    tasks[i].device = 0; // all tasks of a graph run on one device
+  }
+  program_operation *operation = append(g, OPERATION_GRAPH);
+  operation->tasks = tasks;
+  operation->task_count = count;
+  g->graphs[g->graph_count++] = g->program->count - 1;
+}
+
+// Changes the recorded tasks as the graph will see them, so that later changes are made to what it then holds.
+static bool change_buffer(generator *g, program_operation *graph, uint32_t node, uint32_t access) {
+  program_access changed = graph->tasks[node].accesses[access];
+  changed.buffer = choose_buffer(g);
+  if ((uint64_t)changed.offset + changed.bytes > bytes_of(g, changed.buffer)) return false;
+  changed.whole = false;
+  if (!fits_task(&graph->tasks[node], &changed, access)) return false;
+  uint32_t target = (uint32_t)(graph - g->program->operations);
+  program_operation *operation = append(g, OPERATION_GRAPH_SET_BUFFER);
+  operation->target = target;
+  operation->node = node;
+  operation->access = access;
+  operation->buffer = changed.buffer;
+  return true;
+}
+
+// A changed graph is described by the tasks of its operation as recorded; each graph is changed at most once by buffer,
+// so that the generator need not follow the changes.
+static void change_graph(generator *g, uint32_t index) {
+  uint32_t target = g->graphs[index];
+  program_operation *graph = &g->program->operations[target];
+  uint32_t node = random_below(&g->random, graph->task_count);
+  if (random_chance(&g->random, 60) || graph->changed) {
+    program_operation *operation = append(g, OPERATION_GRAPH_SET_VALUE);
+    operation->target = target;
+    operation->node = node;
+    return;
+  }
+  if (random_chance(&g->random, 50)) {
+    uint32_t accesses = graph->tasks[node].access_count;
+    if (accesses == 0 || !change_buffer(g, graph, node, random_below(&g->random, accesses))) return;
+  } else {
+    uint32_t old = choose_buffer(g), replacement = choose_buffer(g);
+    if (!graph_uses(graph, old) || graph_uses(graph, replacement) || bytes_of(g, replacement) < bytes_of(g, old))
+      return;
+    program_operation *operation = append(g, OPERATION_GRAPH_REPLACE);
+    operation->target = target;
+    operation->source = old;
+    operation->buffer = replacement;
+  }
+  g->program->operations[target].changed = true; // appending may have moved the operation
+}
+
+static void add_graph_operation(generator *g) {
+  if (g->graph_count == 0 || (g->graph_count < MAX_GRAPHS && random_chance(&g->random, 20))) {
+    add_graph(g);
+    return;
+  }
+  uint32_t index = random_below(&g->random, g->graph_count), choice = random_below(&g->random, 10);
+  if (choice < 5) {
+    program_operation *operation = append(g, OPERATION_GRAPH_LAUNCH);
+    operation->target = g->graphs[index];
+    choose_event(g, operation);
+  } else if (choice < 9) {
+    change_graph(g, index);
+  } else {
+    append(g, OPERATION_GRAPH_RELEASE)->target = g->graphs[index];
+    g->graphs[index] = g->graphs[--g->graph_count];
+  }
+}
+
+static void add_operation(generator *g) {
+  uint32_t choice = random_below(&g->random, 100);
+  if (g->buffer_count == 0 || (choice < 8 && g->buffer_count < MAX_LIVE))
+    add_buffer(g);
+  else if (choice < 60)
+    add_task(g);
+  else if (choice < 76)
+    add_copy(g);
+  else if (choice < 84)
+    add_event_operation(g);
+  else if (choice < 88)
+    release_buffer(g);
+  else if (choice < 89)
+    append(g, OPERATION_FINISH);
+  else if (choice < 90)
+    append(g, OPERATION_KERNEL_RENEW)->target = random_below(&g->random, PROGRAM_KERNELS);
+  else if (g->shape->graphs)
+    add_graph_operation(g);
+  else
+    add_task(g);
+}
+
+void program_generate(test_program *out_program, uint64_t seed, const program_shape *shape) {
+  *out_program = (test_program){.seed = seed, .device_count = shape->device_count, .has_graphs = shape->graphs};
+  generator g = {.random = {seed}, .shape = shape, .program = out_program};
+  uint32_t buffers = random_between(&g.random, 1, 6);
+  for (uint32_t i = 0; i < buffers; i++) add_buffer(&g);
+  while (out_program->count < shape->length) add_operation(&g);
+  out_program->dropped = program_memory(out_program->count * sizeof(bool));
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a random program on Weir and compares all that can be seen of it with the reference: the bytes of buffers and
+// of copies, the status of every task, callbacks, explicit order, counts.
+#ifndef WEIR_TESTS_PROGRAM_RUN_H
+#define WEIR_TESTS_PROGRAM_RUN_H
+
+#include "program.h"
+
+enum { PROGRAM_MESSAGE_BYTES = 512 };
+
+typedef struct program_options {
+  weir_context_options context;
+  weir_context *shared; // not NULL: run in this context, which others use too
+  bool simulated;       // give the kernels code for simulated devices
+  bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
+  bool abandon;         // release the context with tasks in flight and objects unreleased
+} program_options;
+
+// True if everything was as expected; otherwise `message` says what was not.
+bool program_run(test_program *program, const program_options *options, char message[PROGRAM_MESSAGE_BYTES]);
+
+#endif // WEIR_TESTS_PROGRAM_RUN_H

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// State of a program that runs on Weir; shared by program_run.c, program_submit.c and program_check.c.
+#ifndef WEIR_TESTS_PROGRAM_RUNNER_H
+#define WEIR_TESTS_PROGRAM_RUNNER_H
+
+#include <stdatomic.h>
+
+#include "program_reference.h"
+#include "program_run.h"
+
+typedef struct submission {
+  _Atomic uint64_t groups_done;
+  uint64_t groups_total;
+  struct submission *after[PROGRAM_MAX_AFTER];   // tasks that must be done first
+  _Atomic bool after_missing[PROGRAM_MAX_AFTER]; // and were not when this one ran
+  _Atomic bool bad_call;                         // the function got something that cannot be
+  _Atomic uint32_t callbacks;
+  _Atomic int callback_status;
+  bool callback_attached;
+  weir_event *event;
+  weir_status polled, waited; // last answers; WEIR_PENDING: none yet
+  unsigned char *memory;      // source or destination of a copy
+  uint64_t bytes_at_wait;     // hash of the destination when its event was waited for
+  bool hashed;
+} submission;
+
+typedef struct runner {
+  test_program *program;
+  const program_options *options;
+  weir_context *context;
+  weir_kernel *kernels[PROGRAM_KERNELS];
+  weir_buffer **buffers;        // per operation
+  unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
+  weir_graph **graphs;          // per operation
+  submission *submissions;      // per operation
+  weir_status *finish_statuses; // per operation
+  uint64_t submit_count;        // calls that submitted a task
+  char *message;
+  bool failed;
+} runner;
+
+// Records the first thing that is not as expected.
+__attribute__((format(printf, 2, 3))) void runner_fail(runner *runner, const char *format, ...);
+
+// Whether a call went well. A refusal drops the operation if refusals are allowed, else it fails the run.
+bool runner_accept(runner *runner, uint32_t index, weir_status status, const char *call);
+
+uint64_t runner_hash(const unsigned char *memory, uint64_t bytes);
+
+// program_submit.c: performs one operation.
+weir_kernel *runner_create_kernel(runner *runner, uint32_t number);
+void runner_perform(runner *runner, uint32_t index);
+
+// program_check.c: submits the last copies, waits for everything and compares it with the reference.
+void runner_check(runner *runner, const reference_result *reference);
+
+#endif // WEIR_TESTS_PROGRAM_RUNNER_H

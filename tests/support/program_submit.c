@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "program_body.h"
+#include "program_runner.h"
+
+static void run_function(const weir_work *work) {
+  submission *self = work->user;
+  body_description description;
+  memcpy(&description, work->args[0], sizeof description);
+  uint64_t count = body_group_count(work->groups);
+  bool good = work->arg_count == description.arg_count + 1 && work->first < work->end && work->end <= count;
+  if (self != NULL) {
+    if (!good || self->groups_total != count) atomic_store(&self->bad_call, true);
+    for (int i = 0; i < PROGRAM_MAX_AFTER && self->after[i] != NULL; i++) {
+      submission *before = self->after[i];
+      if (atomic_load(&before->groups_done) != before->groups_total) atomic_store(&self->after_missing[i], true);
+    }
+  }
+  if (good) body_run(work->args, work->groups, work->first, work->end);
+  if (description.fail_group >= work->first && description.fail_group < work->end) weir_work_fail(work, "as told");
+  if (self != NULL) atomic_fetch_add(&self->groups_done, work->end - work->first);
+}
+
+weir_kernel *runner_create_kernel(runner *r, uint32_t number) {
+  static const char *const names[PROGRAM_KERNELS] = {"alpha", "beta", "gamma"};
+  weir_kernel *kernel = NULL;
+  weir_status status = weir_kernel_create(r->context, names[number], &kernel);
+  if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
+  if (status == WEIR_OK && r->options->simulated) {
+    weir_sim_launch launches[PROGRAM_KERNELS];
+    for (uint32_t i = 0; i <= number; i++) {
+      launches[i] = (weir_sim_launch){.name = names[number], .blocks = i * 40, .threads = 64u << i, .registers = 32};
+      launches[i].us = 1.5 + 3 * i;
+    }
+    status = weir_kernel_set_sim(kernel, launches, number + 1);
+  }
+  if (status == WEIR_OK) return kernel;
+  weir_kernel_release(kernel);
+  if (!r->options->refusals || status != WEIR_ERROR_OUT_OF_MEMORY)
+    runner_fail(r, "kernel %s: %s", names[number], weir_last_error());
+  return NULL;
+}
+
+// The arguments of a task: its description, its accesses and perhaps a second value.
+static uint32_t make_args(const runner *r, const program_task *task, const body_description *description,
+                          unsigned char value[4096], weir_arg *args) {
+  body_fill(value, task->value_bytes, task->seed);
+  args[0] = weir_value(description, sizeof *description);
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < description->arg_count; i++) {
+    if (description->args[i].mode == WEIR_VALUE) {
+      args[i + 1] = weir_value(value, task->value_bytes);
+      continue;
+    }
+    const program_access *access = &task->accesses[next++];
+    uint64_t bytes = access->whole ? WEIR_WHOLE : access->bytes;
+    args[i + 1] = (weir_arg){
+        .mode = access->mode, .buffer = r->buffers[access->buffer], .offset = access->offset, .bytes = bytes};
+  }
+  return description->arg_count + 1;
+}
+
+static weir_task make_task(const runner *r, const program_task *task, const weir_arg *args, uint32_t arg_count) {
+  weir_task made = {.args = args, .arg_count = arg_count, .priority = task->priority, .tag = task->seed};
+  made.label = "random";
+  for (int i = 0; i < 3; i++) made.groups[i] = task->groups[i];
+  if (task->kernel == PROGRAM_HOST)
+    made.host = run_function;
+  else
+    made.kernel = r->kernels[task->kernel];
+  if (task->device > 0) made.device = weir_context_device(r->context, task->device - 1);
+  return made;
+}
+
+static void on_done(void *user, weir_status status) {
+  submission *self = user;
+  atomic_store(&self->callback_status, (int)status);
+  atomic_fetch_add(&self->callbacks, 1);
+}
+
+// What follows a call that submits.
+static void submitted(runner *r, uint32_t index, weir_status status, weir_event *event, const char *call) {
+  const program_operation *operation = &r->program->operations[index];
+  submission *self = &r->submissions[index];
+  if (status != WEIR_OK && event != NULL) runner_fail(r, "#%u: %s failed but gave an event", index, call);
+  if (!runner_accept(r, index, status, call)) return;
+  r->submit_count++;
+  self->event = event;
+  if (!operation->event) return;
+  if (event == NULL) {
+    runner_fail(r, "#%u: %s gave no event", index, call);
+    return;
+  }
+  if (!operation->callback) return;
+  status = weir_event_on_done(event, on_done, self);
+  self->callback_attached = status == WEIR_OK;
+  if (status != WEIR_OK && !(r->options->refusals && status == WEIR_ERROR_OUT_OF_MEMORY))
+    runner_fail(r, "#%u: weir_event_on_done: %s", index, weir_last_error());
+}
+
+static void submit_task(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  submission *self = &r->submissions[index];
+  if (operation->task.kernel != PROGRAM_HOST && r->kernels[operation->task.kernel] == NULL) {
+    r->program->dropped[index] = true;
+    return;
+  }
+  body_description description = body_describe(&operation->task);
+  unsigned char value[4096];
+  weir_arg args[PROGRAM_MAX_ACCESSES + 2];
+  uint32_t arg_count = make_args(r, &operation->task, &description, value, args);
+  weir_task task = make_task(r, &operation->task, args, arg_count);
+  weir_event *after[PROGRAM_MAX_AFTER], *event = NULL;
+  for (uint32_t i = 0; i < operation->after_count; i++) {
+    submission *before = &r->submissions[operation->after[i]];
+    if (before->event == NULL) continue;
+    self->after[task.after_count] = before;
+    after[task.after_count++] = before->event;
+  }
+  task.after = after;
+  task.user = self;
+  self->groups_total = body_group_count(operation->task.groups);
+  weir_status status = weir_submit(r->context, &task, operation->event ? &event : NULL);
+  memset(args, 0xa5, sizeof args); // nothing of this is needed after submission
+  memset(value, 0xa5, sizeof value);
+  memset(&description, 0xa5, sizeof description);
+  submitted(r, index, status, event, "weir_submit");
+}
+
+static void submit_copy(runner *r, uint32_t index) {
+  const program_operation *o = &r->program->operations[index];
+  submission *self = &r->submissions[index];
+  weir_event *event = NULL, **out_event = o->event ? &event : NULL;
+  weir_buffer *buffer = r->buffers[o->buffer];
+  weir_status status;
+  if (o->kind == OPERATION_COPY) {
+    weir_buffer *source = r->buffers[o->source];
+    status = weir_copy(buffer, o->offset, source, o->source_offset, o->bytes, out_event);
+    submitted(r, index, status, event, "weir_copy");
+    return;
+  }
+  self->memory = program_memory(o->bytes);
+  if (o->kind == OPERATION_COPY_IN) {
+    body_fill(self->memory, o->bytes, o->seed);
+    status = weir_copy_in(buffer, o->offset, o->bytes, self->memory, out_event);
+    submitted(r, index, status, event, "weir_copy_in");
+  } else {
+    memset(self->memory, REFERENCE_UNTOUCHED, o->bytes);
+    status = weir_copy_out(buffer, o->offset, o->bytes, self->memory, out_event);
+    submitted(r, index, status, event, "weir_copy_out");
+  }
+}
+
+static void create_buffer(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  unsigned char *memory = program_memory(operation->bytes);
+  body_fill(memory, operation->bytes, operation->seed);
+  r->wrapped[index] = memory;
+  weir_status status = operation->wrapped ? weir_buffer_wrap(r->context, memory, operation->bytes, &r->buffers[index])
+                                          : weir_buffer_create(r->context, operation->bytes, &r->buffers[index]);
+  if (!runner_accept(r, index, status, "creating a buffer") || operation->wrapped) return;
+  status = weir_copy_in(r->buffers[index], 0, operation->bytes, memory, NULL);
+  if (runner_accept(r, index, status, "filling a buffer")) {
+    r->submit_count++;
+    return;
+  }
+  weir_buffer_release(r->buffers[index]);
+  r->buffers[index] = NULL;
+}
+
+static void create_graph(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  weir_status status = weir_graph_create(r->context, &r->graphs[index]);
+  for (uint32_t i = 0; i < operation->task_count && status == WEIR_OK; i++) {
+    body_description description = body_describe(&operation->tasks[i]);
+    unsigned char value[4096];
+    weir_arg args[PROGRAM_MAX_ACCESSES + 2];
+    uint32_t arg_count = make_args(r, &operation->tasks[i], &description, value, args), node = UINT32_MAX;
+    weir_task task = make_task(r, &operation->tasks[i], args, arg_count);
+    status = task.kernel == NULL ? WEIR_ERROR_OUT_OF_MEMORY : weir_graph_add(r->graphs[index], &task, &node);
+    if (status == WEIR_OK && node != i) runner_fail(r, "#%u: node %u got number %u", index, i, node);
+  }
+  if (runner_accept(r, index, status, "recording a graph")) return;
+  weir_graph_release(r->graphs[index]);
+  r->graphs[index] = NULL;
+}
+
+static uint32_t argument_of_access(const program_task *task, uint32_t access) {
+  return 1 + access + (task->value_bytes > 0 && task->value_index <= access ? 1 : 0);
+}
+
+static void change_graph(runner *r, uint32_t index) {
+  const program_operation *o = &r->program->operations[index];
+  weir_graph *graph = r->graphs[o->target];
+  const program_task *task = &r->program->operations[o->target].tasks[o->node];
+  weir_status status;
+  if (o->kind == OPERATION_GRAPH_REPLACE) {
+    status = weir_graph_replace_buffer(graph, r->buffers[o->source], r->buffers[o->buffer]);
+  } else if (o->kind == OPERATION_GRAPH_SET_VALUE) {
+    program_task changed = *task;
+    changed.seed = o->seed;
+    body_description description = body_describe(&changed);
+    weir_arg arg = weir_value(&description, sizeof description);
+    status = weir_graph_set_arg(graph, o->node, 0, &arg);
+    if (status == WEIR_OK && task->value_bytes > 0) {
+      unsigned char value[4096];
+      body_fill(value, task->value_bytes, changed.seed);
+      arg = weir_value(value, task->value_bytes);
+      status = weir_graph_set_arg(graph, o->node, 1 + task->value_index, &arg);
+    }
+  } else {
+    const program_access *access = &task->accesses[o->access];
+    weir_arg arg = {
+        .mode = access->mode, .buffer = r->buffers[o->buffer], .offset = access->offset, .bytes = access->bytes};
+    status = weir_graph_set_arg(graph, o->node, argument_of_access(task, o->access), &arg);
+  }
+  runner_accept(r, index, status, "changing a graph");
+}
+
+static void await_event(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  const program_operation *target = &r->program->operations[operation->target];
+  submission *self = &r->submissions[operation->target];
+  if (self->event == NULL) return;
+  weir_status status = weir_event_wait(self->event, operation->timeout_ns);
+  if (status == WEIR_TIMEOUT && operation->timeout_ns != WEIR_FOREVER) return;
+  self->waited = status;
+  if (target->kind != OPERATION_COPY_OUT) return;
+  self->bytes_at_wait = runner_hash(self->memory, target->bytes);
+  self->hashed = true;
+}
+
+static void renew_kernel(runner *r, uint32_t number) {
+  weir_kernel *kernel = runner_create_kernel(r, number);
+  if (kernel == NULL) return;
+  if (weir_kernel_release(r->kernels[number]) != WEIR_OK) runner_fail(r, "weir_kernel_release: %s", weir_last_error());
+  r->kernels[number] = kernel;
+}
+
+void runner_perform(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  submission *target = &r->submissions[operation->target];
+  weir_event *event = NULL;
+  weir_status status;
+  switch (operation->kind) {
+  case OPERATION_BUFFER:
+    create_buffer(r, index);
+    break;
+  case OPERATION_BUFFER_RELEASE:
+    status = weir_buffer_release(r->buffers[operation->buffer]);
+    if (status != WEIR_OK) runner_fail(r, "#%u: weir_buffer_release: %s", index, weir_last_error());
+    r->buffers[operation->buffer] = NULL;
+    break;
+  case OPERATION_TASK:
+    submit_task(r, index);
+    break;
+  case OPERATION_COPY_IN:
+  case OPERATION_COPY_OUT:
+  case OPERATION_COPY:
+    submit_copy(r, index);
+    break;
+  case OPERATION_EVENT_WAIT:
+    await_event(r, index);
+    break;
+  case OPERATION_EVENT_POLL:
+    if (target->event != NULL) target->polled = weir_event_poll(target->event);
+    break;
+  case OPERATION_EVENT_RELEASE:
+    weir_event_release(target->event);
+    target->event = NULL;
+    break;
+  case OPERATION_FINISH:
+    r->finish_statuses[index] = weir_finish(r->context);
+    break;
+  case OPERATION_KERNEL_RENEW:
+    renew_kernel(r, operation->target);
+    break;
+  case OPERATION_GRAPH:
+    create_graph(r, index);
+    break;
+  case OPERATION_GRAPH_SET_VALUE:
+  case OPERATION_GRAPH_SET_BUFFER:
+  case OPERATION_GRAPH_REPLACE:
+    change_graph(r, index);
+    break;
+  case OPERATION_GRAPH_LAUNCH:
+    status = weir_graph_launch(r->graphs[operation->target], operation->event ? &event : NULL);
+    submitted(r, index, status, event, "weir_graph_launch");
+    break;
+  case OPERATION_GRAPH_RELEASE:
+    status = weir_graph_release(r->graphs[operation->target]);
+    if (status != WEIR_OK) runner_fail(r, "#%u: weir_graph_release: %s", index, weir_last_error());
+    r->graphs[operation->target] = NULL;
+    break;
+  }
+}
