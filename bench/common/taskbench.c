@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "taskbench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pattern.h"
+
+enum { RADIX = 5 };
+
+const char *const weir__bench_patterns[] = {"trivial",        "stencil_1d", "fft",   "nearest",
+                                            "random_nearest", "tree",       "sweep", NULL};
+
+// Adds the points of [first, last] that exist.
+static void add_range(weir__bench_inputs *inputs, int64_t first, int64_t last) {
+  for (int64_t point = first; point <= last; point++) {
+    bool exists = point >= 0 && point < WEIR__BENCH_WIDTH;
+    if (exists && inputs->count < WEIR__BENCH_MAX_INPUTS) inputs->points[inputs->count++] = (uint8_t)point;
+  }
+}
+
+// A neighbour is included with a probability of 1/4, the point itself always.
+static void add_random(weir__bench_inputs *inputs, int64_t set, int64_t point) {
+  for (int64_t i = point - RADIX / 2; i <= point + (RADIX - 1) / 2; i++) {
+    uint64_t state = (uint64_t)((set * 64 + point) * 64 + i);
+    if (i == point || weir__bench_random(&state) % 4 == 0) add_range(inputs, i, i);
+  }
+}
+
+static weir__bench_inputs find_inputs(const char *pattern, int64_t set, int64_t point) {
+  weir__bench_inputs inputs = {0};
+  if (strcmp(pattern, "stencil_1d") == 0) {
+    add_range(&inputs, point - 1, point + 1);
+  } else if (strcmp(pattern, "fft") == 0) {
+    int64_t distance = (int64_t)1 << set;
+    add_range(&inputs, point - distance, point - distance);
+    add_range(&inputs, point, point);
+    add_range(&inputs, point + distance, point + distance);
+  } else if (strcmp(pattern, "nearest") == 0) {
+    add_range(&inputs, point - RADIX / 2, point + (RADIX - 1) / 2);
+  } else if (strcmp(pattern, "random_nearest") == 0) {
+    add_random(&inputs, set, point);
+  } else if (strcmp(pattern, "tree") == 0) {
+    add_range(&inputs, point / 2, point / 2);
+  } else if (strcmp(pattern, "sweep") == 0) {
+    add_range(&inputs, point - 1, point);
+  }
+  return inputs;
+}
+
+bool weir__bench_grid_create(weir__bench_grid *grid, const char *pattern, int64_t steps) {
+  memset(grid, 0, sizeof(*grid));
+  bool known = false;
+  for (const char *const *name = weir__bench_patterns; *name; name++) known = known || strcmp(*name, pattern) == 0;
+  if (!known) return false;
+  grid->pattern = pattern;
+  grid->steps = steps;
+  grid->period = strcmp(pattern, "fft") == 0 ? 4 : strcmp(pattern, "random_nearest") == 0 ? 3 : 1;
+  for (int64_t set = 0; set < grid->period; set++) {
+    for (int64_t point = 0; point < WEIR__BENCH_WIDTH; point++) {
+      grid->inputs[set][point] = find_inputs(pattern, set, point);
+    }
+  }
+  for (int64_t step = 0; step < steps; step++) {
+    grid->task_count += weir__bench_end_point(grid, step) - weir__bench_first_point(grid, step);
+  }
+  grid->cells = calloc((size_t)(steps * WEIR__BENCH_WIDTH), sizeof(*grid->cells));
+  return grid->cells != NULL;
+}
+
+void weir__bench_grid_release(weir__bench_grid *grid) {
+  free(grid->cells);
+  grid->cells = NULL;
+}
+
+static bool is_sweep(const weir__bench_grid *grid) {
+  return grid->pattern[1] == 'w';
+}
+
+int64_t weir__bench_first_point(const weir__bench_grid *grid, int64_t step) {
+  int64_t first = step + WEIR__BENCH_WIDTH - grid->steps;
+  return is_sweep(grid) && first > 0 ? first : 0;
+}
+
+int64_t weir__bench_end_point(const weir__bench_grid *grid, int64_t step) {
+  int64_t width = WEIR__BENCH_WIDTH;
+  if (is_sweep(grid)) {
+    if (step + 1 < width) width = step + 1;
+    if (grid->steps - step < width) width = grid->steps - step;
+  } else if (strcmp(grid->pattern, "tree") == 0 && step < 4) {
+    width = (int64_t)1 << step;
+  }
+  return weir__bench_first_point(grid, step) + width;
+}
+
+weir__bench_inputs weir__bench_grid_inputs(const weir__bench_grid *grid, int64_t step, int64_t point) {
+  weir__bench_inputs inputs = {0};
+  if (step == 0) return inputs;
+  int64_t set = (step + (grid->period == 4 ? 3 : 0)) % grid->period;
+  const weir__bench_inputs *all = &grid->inputs[set][point];
+  int64_t first = weir__bench_first_point(grid, step - 1), end = weir__bench_end_point(grid, step - 1);
+  for (uint8_t i = 0; i < all->count; i++) {
+    if (all->points[i] >= first && all->points[i] < end) inputs.points[inputs.count++] = all->points[i];
+  }
+  return inputs;
+}
+
+void weir__bench_grid_task(weir__bench_grid *grid, int64_t step, int64_t point, const weir__bench_cell *const *inputs,
+                           weir__bench_cell *output) {
+  weir__bench_inputs expected = weir__bench_grid_inputs(grid, step, point);
+  int64_t counted_step = grid->pass * grid->steps + step;
+  for (uint8_t i = 0; i < expected.count; i++) {
+    if (inputs[i]->step != counted_step - 1 || inputs[i]->point != expected.points[i]) {
+      __atomic_fetch_add(&grid->errors, 1, __ATOMIC_RELAXED);
+    }
+  }
+  output->step = counted_step;
+  output->point = point;
+  weir__bench_compute(grid->iterations);
+}
+
+void weir__bench_grid_task_in_place(weir__bench_grid *grid, int64_t step, int64_t point) {
+  const weir__bench_cell *cells[WEIR__BENCH_MAX_INPUTS];
+  weir__bench_inputs inputs = weir__bench_grid_inputs(grid, step, point);
+  for (uint8_t i = 0; i < inputs.count; i++) cells[i] = weir__bench_grid_cell(grid, step - 1, inputs.points[i]);
+  weir__bench_grid_task(grid, step, point, cells, weir__bench_grid_cell(grid, step, point));
+}
