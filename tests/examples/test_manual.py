@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_manual.py WEIR MANUAL: the manual has a section for each subcommand, and names each option that its --help
+names and no other."""
+import re
+import subprocess
+import sys
+import unittest
+
+WEIR, MANUAL = sys.argv[1:3]
+del sys.argv[1:3]
+COMMANDS = ("info", "replay", "plan", "check", "bench")
+
+
+def help_of(*arguments):
+    result = subprocess.run([WEIR, *arguments, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        raise AssertionError(f"weir {' '.join(arguments)} --help: {result.stderr}")
+    return result.stdout
+
+
+def options(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) - {"--help"}
+
+
+class Manual(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with open(MANUAL, encoding="utf-8") as manual:
+            text = manual.read().replace("\\-", "-")
+        commands = text.split(".SH COMMANDS")[1].split(".SH EXIT STATUS")[0]
+        parts = re.split(r"^\.SS weir (\w+)\n", commands, flags=re.MULTILINE)
+        cls.sections = dict(zip(parts[1::2], parts[2::2]))
+        cls.synopsis = text.split(".SH SYNOPSIS")[1].split(".SH")[0]
+
+    def test_commands(self):
+        listed = re.findall(r"^  (\w+) ", help_of(), re.MULTILINE)
+        self.assertEqual(sorted(listed), sorted(COMMANDS))
+        self.assertEqual(sorted(self.sections), sorted(COMMANDS))
+
+    def test_options(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                section = self.sections[command]
+                if command == "info":
+                    section += ".B --json"  # in the synopsis
+                if command == "replay":
+                    section = section.replace("With\n.BR --repeat", "")
+                self.assertEqual(options(help_of(command)), options(section))
+
+
+if __name__ == "__main__":
+    unittest.main()
