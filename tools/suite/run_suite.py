@@ -59,7 +59,17 @@ def build(preset):
     return os.path.join(ROOT, folder)
 
 
-def run_ctest(preset, folder, seed=None):
+def fixed_addresses():
+    """How to start a program at addresses that are not random: the thread sanitizer refuses some of the random ones."""
+    command = ["setarch", os.uname().machine, "--addr-no-randomize"]
+    try:
+        works = subprocess.run(command + ["true"], stderr=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        works = False
+    return command if works else []
+
+
+def run_ctest(preset, folder, seed=None, prefix=()):
     """Runs the tests of a build and returns their results."""
     report = os.path.join(folder, "suite-results.xml")
     if os.path.exists(report):
@@ -67,7 +77,7 @@ def run_ctest(preset, folder, seed=None):
     environment = dict(os.environ, CTEST_PARALLEL_LEVEL=JOBS)
     if seed is not None:
         environment["WEIR_TEST_SEED"] = str(seed)
-    command = ["ctest", "--preset", preset, "--output-junit", report, "--test-output-size-passed", "1000000"]
+    command = [*prefix, "ctest", "--preset", preset, "--output-junit", report, "--test-output-size-passed", "1000000"]
     subprocess.run(command, cwd=ROOT, env=environment, check=False)
     if not os.path.exists(report):
         raise Failure(f"ctest of '{preset}' left no report")
@@ -88,10 +98,11 @@ def stage_asan():
 
 def stage_tsan():
     folder = build("tsan")
+    prefix = fixed_addresses()
     results = []
     for seed in TSAN_SEEDS:
         print(f"-- thread sanitizer, WEIR_TEST_SEED={seed}", flush=True)
-        results += [result.renamed(f"{result.name} seed {seed}") for result in run_ctest("tsan", folder, seed)]
+        results += [result.renamed(f"{result.name} seed {seed}") for result in run_ctest("tsan", folder, seed, prefix)]
     return results
 
 
@@ -100,7 +111,8 @@ def stage_valgrind():
     folder = build("release")
     results = []
     for name, command in ctest_results.commands(folder, "example"):
-        checked = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
+        checked = ["valgrind", "-q", "--error-exitcode=99", "--fair-sched=yes", "--leak-check=full",
+                   "--errors-for-leak-kinds=definite,possible"]
         run = subprocess.run(checked + command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             print(run.stdout)
