@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The independent checker: proves from a recorded stream and a timeline of its replay that every hazard was honoured.
+// It shares no code with what schedules (window, memory, issue) nor with what writes timelines (trace).
+// docs/checker.md says what it proves and how.
+#ifndef WEIR_CHECK_CHECK_H
+#define WEIR_CHECK_CHECK_H
+
+#include "check/timeline.h"
+#include "stream/stream.h"
+
+typedef enum weir__check_storage {
+  WEIR__CHECK_STORAGE_DERIVE = 0, // kept if no buffer but a parameter changes its number from pass to pass
+  WEIR__CHECK_STORAGE_FRESH = 1,  // replay --storage fresh: only parameters live on from pass to pass
+  WEIR__CHECK_STORAGE_KEPT = 2,   // replay --storage kept: every buffer does
+} weir__check_storage;
+
+// Zero in a field means its default.
+typedef struct weir__check_options {
+  weir__check_storage storage;
+  uint32_t passes;        // how often the stream was submitted; default: as often as the timeline shows
+  bool ignore_host_waits; // the replay submitted everything at once (graphs)
+} weir__check_options;
+
+typedef enum weir__check_result {
+  WEIR__CHECK_PROVED = 0,
+  WEIR__CHECK_BROKEN = 1,    // the timeline breaks a rule, or does not show all that a proof needs
+  WEIR__CHECK_BAD_INPUT = 2, // the timeline or stream cannot be read
+} weir__check_result;        // also the exit codes of weir-check
+
+typedef struct weir__check_report {
+  weir__check_result result;
+  uint64_t tasks, accesses;
+  uint64_t hazards; // pairs of accesses, or of tasks, whose order was checked
+  uint64_t broken;  // findings
+  char text[8192];  // one finding a line (the first 16), or what is wrong with the input
+} weir__check_report;
+
+// Checks the timeline in a file against a stream in a file, or one that is read already. `options` may be NULL.
+// Returns out_report->result.
+weir__check_result weir__check_files(const char *timeline_path, const char *stream_path,
+                                     const weir__check_options *options, weir__check_report *out_report);
+weir__check_result weir__check_file(const char *timeline_path, const weir__stream *stream,
+                                    const weir__check_options *options, weir__check_report *out_report);
+
+// The same for a timeline in memory.
+weir__check_result weir__check_timeline(const weir__timeline *timeline, const weir__stream *stream,
+                                        const weir__check_options *options, weir__check_report *out_report);
+
+// The program: weir-check [options] TIMELINE.json STREAM. Returns its exit code. argv[0] is the name to use in messages.
+int weir__check_main(int argc, char **argv);
+
+#endif // WEIR_CHECK_CHECK_H

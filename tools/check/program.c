@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Goes through the accesses of each object in program order and finds for every byte that is read who wrote it. That
+// writer must have ended, and have written to the storage that is read. What is found stays as flows for the next step.
+// Objects that outlive the stream are read once more at its end.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "check/checker.h"
+
+#define MOST_FLOWS ((size_t)1 << 28)
+
+static bool add_flow(weir__checker *checker, weir__checked_access *access, const weir__flow *flow) {
+  if (checker->flow_count == checker->flow_capacity) {
+    size_t wanted = checker->flow_capacity ? checker->flow_capacity * 2 : 1024;
+    weir__flow *larger = wanted > MOST_FLOWS ? NULL : realloc(checker->flows, wanted * sizeof *larger);
+    if (!larger) return false;
+    checker->flows = larger;
+    checker->flow_capacity = wanted;
+  }
+  checker->flows[checker->flow_count++] = *flow;
+  access->flow_count++;
+  return true;
+}
+
+// One piece that the access reads. Its `reader` is the first access, in program order, to read what nobody has written.
+static bool read_piece(weir__checker *checker, uint32_t index, weir__piece *piece) {
+  weir__checked_access *access = &checker->accesses[index];
+  weir__flow flow = {piece->lo, piece->hi, piece->writer, false};
+  uint32_t source = piece->writer != WEIR__NO_ACCESS ? piece->writer : piece->reader;
+  if (source != WEIR__NO_ACCESS) {
+    const weir__checked_access *from = &checker->accesses[source];
+    checker->report->hazards++;
+    if (from->storage != access->storage) {
+      const char *why = piece->writer != WEIR__NO_ACCESS ? "what is read was written to another storage"
+                                                         : "the same contents are read from two storages";
+      weir__check_add_conflict(checker, "RAW", source, index, piece->lo, piece->hi, why);
+      flow.reported = true;
+    } else if (piece->writer != WEIR__NO_ACCESS && from->end_ns > access->start_ns) {
+      weir__check_add_conflict(checker, "RAW", source, index, piece->lo, piece->hi,
+                               "the read starts before the write ends");
+      flow.reported = true;
+    }
+  } else {
+    piece->reader = index;
+  }
+  return add_flow(checker, access, &flow);
+}
+
+static bool follow_access(weir__checker *checker, uint32_t index) {
+  weir__checked_access *access = &checker->accesses[index];
+  weir__intervals *map = &checker->map;
+  if (!weir__intervals_take(map, access->lo, access->hi)) return false;
+  access->first_flow = checker->flow_count;
+  for (size_t i = 0; i < map->taken_count; i++) {
+    if (access->mode != WEIR_WRITE && !read_piece(checker, index, &map->taken[i])) return false;
+    if (access->mode == WEIR_READ) continue;
+    map->taken[i].writer = index;
+    map->taken[i].reader = WEIR__NO_ACCESS;
+  }
+  return weir__intervals_put(map);
+}
+
+// Tells all accesses of an object when its first contents were first read.
+static void set_initial_time(weir__checker *checker, const weir__access_order *order, size_t count) {
+  uint64_t first_ns = UINT64_MAX;
+  for (size_t i = 0; i < count; i++) {
+    const weir__checked_access *access = &checker->accesses[order[i].access];
+    for (size_t k = 0; k < access->flow_count; k++) {
+      bool initial = checker->flows[access->first_flow + k].writer == WEIR__NO_ACCESS;
+      if (initial && access->start_ns < first_ns) first_ns = access->start_ns;
+    }
+  }
+  for (size_t i = 0; i < count; i++) checker->accesses[order[i].access].initial_ns = first_ns;
+}
+
+// Adds a read of all that an object holds when everything is done.
+static bool read_at_end(weir__checker *checker, uint64_t initial_ns) {
+  weir__intervals *map = &checker->map;
+  uint32_t first = WEIR__NO_ACCESS;
+  if (!weir__intervals_take_all(map)) return false;
+  for (size_t i = 0; i < map->taken_count; i++) {
+    const weir__piece *piece = &map->taken[i];
+    uint32_t source = piece->writer != WEIR__NO_ACCESS ? piece->writer : piece->reader;
+    if (source == WEIR__NO_ACCESS) continue;
+    if (checker->access_count == checker->access_capacity) {
+      size_t wanted = checker->access_capacity * 2;
+      weir__checked_access *larger = realloc(checker->accesses, wanted * sizeof *larger);
+      if (!larger) return false;
+      checker->accesses = larger;
+      checker->access_capacity = wanted;
+    }
+    weir__checked_access access = checker->accesses[source];
+    access.task = WEIR__END_OF_STREAM;
+    access.mode = WEIR_READ;
+    access.offset += piece->lo - access.lo;
+    access.lo = piece->lo;
+    access.hi = piece->hi;
+    access.start_ns = access.end_ns = UINT64_MAX;
+    access.initial_ns = initial_ns;
+    access.first_flow = checker->flow_count;
+    access.flow_count = 0;
+    if (!add_flow(checker, &access, &(weir__flow){piece->lo, piece->hi, piece->writer, false})) return false;
+    checker->accesses[checker->access_count++] = access;
+    if (first == WEIR__NO_ACCESS) first = source;
+    if (checker->accesses[first].storage != access.storage) {
+      weir__check_add_conflict(checker, "RAW", first, source, piece->lo, piece->hi,
+                               "one buffer is left in two storages at the end of the stream");
+    }
+  }
+  return true;
+}
+
+static bool lives_on(const weir__checker *checker, const weir__checked_access *access) {
+  return checker->by_address || checker->kept || checker->stream->buffers[access->buffer].parameter;
+}
+
+static bool follow_object(weir__checker *checker, const weir__access_order *order, size_t count) {
+  weir__intervals_clear(&checker->map);
+  for (size_t i = 0; i < count; i++) {
+    if (!follow_access(checker, order[i].access)) return false;
+  }
+  set_initial_time(checker, order, count);
+  const weir__checked_access *any = &checker->accesses[order[0].access];
+  return !lives_on(checker, any) || read_at_end(checker, any->initial_ns);
+}
+
+bool weir__check_program(weir__checker *checker) {
+  size_t count = checker->access_count;
+  weir__access_order *order = malloc((count + 1) * sizeof *order);
+  if (!order) return false;
+  for (uint32_t i = 0; i < count; i++) order[i] = (weir__access_order){checker->accesses[i].object, 0, 0, i};
+  weir__check_sort(order, count);
+  bool good = true;
+  for (size_t first = 0, end; good && first < count; first = end) {
+    for (end = first; end < count && order[end].group == order[first].group;) end++;
+    good = follow_object(checker, order + first, end - first);
+  }
+  free(order);
+  return good;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Goes through the accesses of each storage in the order in which they started. Accesses of the same bytes, one of them
+// a write, must not overlap in time; what is read must be what the program's writer left there; and writes of one
+// object must come in program order.
+#include <stdlib.h>
+
+#include "check/checker.h"
+
+static const char *hazard_name(const weir__checked_access *first, const weir__checked_access *second,
+                               const char *within_object) {
+  return first->object == second->object ? within_object : "STORAGE";
+}
+
+// The access reads what is not there: `there` wrote the piece before it in time, though it is not what the program reads.
+static void report_lost(weir__checker *checker, uint32_t index, uint32_t there, const weir__piece *piece) {
+  const weir__checked_access *access = &checker->accesses[index], *other = &checker->accesses[there];
+  if (access->object != other->object) {
+    weir__check_add_conflict(checker, "STORAGE", there, index, piece->lo, piece->hi,
+                             "the storage was given away while its contents were still needed");
+  } else if (there > index) {
+    weir__check_add_conflict(checker, "WAR", index, there, piece->lo, piece->hi,
+                             "the later write starts before the earlier read ends");
+  } else {
+    weir__check_add_conflict(checker, "WAW", there, index, piece->lo, piece->hi,
+                             "an earlier write of the program ran after the one whose contents are read");
+  }
+}
+
+static void check_read(weir__checker *checker, uint32_t index, const weir__piece *piece, size_t *flow_index,
+                       uint32_t *reported) {
+  const weir__checked_access *access = &checker->accesses[index];
+  for (; *flow_index < access->flow_count; ++*flow_index) {
+    const weir__flow *flow = &checker->flows[access->first_flow + *flow_index];
+    if (flow->hi <= piece->lo) continue;
+    if (flow->lo >= piece->hi) return;
+    if (!flow->reported && flow->writer != piece->writer && piece->writer != *reported) {
+      const weir__checked_access *there = &checker->accesses[piece->writer];
+      bool wrong =
+          flow->writer != WEIR__NO_ACCESS || there->object == access->object || there->end_ns > access->initial_ns;
+      checker->report->hazards++;
+      if (wrong) report_lost(checker, index, *reported = piece->writer, piece);
+    }
+    if (flow->hi > piece->hi) return;
+  }
+}
+
+static void check_write(weir__checker *checker, uint32_t index, const weir__piece *piece, uint32_t *reported) {
+  const weir__checked_access *access = &checker->accesses[index];
+  uint32_t writer = piece->writer, reader = piece->reader;
+  if (writer != WEIR__NO_ACCESS && writer != *reported) {
+    const weir__checked_access *there = &checker->accesses[writer];
+    const char *why = NULL;
+    checker->report->hazards++;
+    if (there->end_ns > access->start_ns) why = "the second write starts before the first one ends";
+    if (!why && there->object == access->object && writer > index) why = "the writes run against program order";
+    if (!why && there->task == access->task) why = "one task writes the same bytes twice";
+    if (why)
+      weir__check_add_conflict(checker, hazard_name(there, access, "WAW"), *reported = writer, index, piece->lo,
+                               piece->hi, why);
+  }
+  if (reader != WEIR__NO_ACCESS && reader != *reported) {
+    const weir__checked_access *there = &checker->accesses[reader];
+    checker->report->hazards++;
+    if (there->end_ns > access->start_ns) {
+      weir__check_add_conflict(checker, hazard_name(there, access, reader < index ? "WAR" : "RAW"), *reported = reader,
+                               index, piece->lo, piece->hi, "the write starts before the read ends");
+    }
+  }
+}
+
+static bool follow_access(weir__checker *checker, uint32_t index) {
+  const weir__checked_access *access = &checker->accesses[index];
+  weir__intervals *map = &checker->map;
+  size_t flow = 0;
+  uint32_t reported_read = WEIR__NO_ACCESS, reported_write = WEIR__NO_ACCESS;
+  if (!weir__intervals_take(map, access->lo, access->hi)) return false;
+  for (size_t i = 0; i < map->taken_count; i++) {
+    weir__piece *piece = &map->taken[i];
+    if (access->mode != WEIR_WRITE && piece->writer != WEIR__NO_ACCESS) {
+      check_read(checker, index, piece, &flow, &reported_read);
+    }
+    if (access->mode != WEIR_READ) {
+      check_write(checker, index, piece, &reported_write);
+      piece->writer = index;
+      piece->reader = WEIR__NO_ACCESS;
+    } else if (piece->reader == WEIR__NO_ACCESS || checker->accesses[piece->reader].end_ns <= access->end_ns) {
+      piece->reader = index;
+    }
+  }
+  return weir__intervals_put(map);
+}
+
+bool weir__check_storage_use(weir__checker *checker) {
+  weir__access_order *order = malloc((checker->access_count + 1) * sizeof *order);
+  if (!order) return false;
+  for (uint32_t i = 0; i < checker->access_count; i++) {
+    const weir__checked_access *access = &checker->accesses[i];
+    order[i] = (weir__access_order){access->storage, access->start_ns, access->end_ns, i};
+  }
+  weir__check_sort(order, checker->access_count);
+  bool good = true;
+  for (size_t i = 0; good && i < checker->access_count; i++) {
+    if (i == 0 || order[i].group != order[i - 1].group) weir__intervals_clear(&checker->map);
+    good = follow_access(checker, order[i].access);
+  }
+  free(order);
+  return good;
+}
