@@ -6,6 +6,7 @@ STREAM ?= examples/streams/inception_v3.jsonl
 FUZZ_SECONDS ?= 60
 BENCH ?=
 WEIR := build/bin/weir
+SOURCE_FOLDERS := include src tools tests examples bench
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test build run test coverage bench fuzz format format-check install clean
@@ -58,10 +59,10 @@ fuzz: setup-test
 	@python3 tools/suite/fuzz.py --seconds $(FUZZ_SECONDS)
 
 format:
-	@git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format -i
+	@find $(SOURCE_FOLDERS) -name '*.[ch]' -o -name '*.cc' -o -name '*.cpp' | xargs clang-format -i
 
 format-check:
-	@git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format --dry-run --Werror
+	@python3 tools/suite/run_suite.py sources
 
 install: build
 	@cmake --install build --prefix $(PREFIX)

@@ -8,6 +8,7 @@ run_suite.py [STAGE...]: the stages named, or all. Exits 1 when anything failed.
 In CI (the variable CI is set) a test that was skipped counts as failed, unless tools/suite/allowed_skips.txt names it.
 Elsewhere it is listed with its reason.
 """
+import glob
 import os
 import subprocess
 import sys
@@ -84,6 +85,21 @@ def run_ctest(preset, folder, seed=None, prefix=()):
     return ctest_results.read(report)
 
 
+def stage_sources():
+    """Every C source is formatted, and says in its first line under which licence it is."""
+    names = [name for folder in ("include", "src", "tools", "tests", "examples", "bench") for ending in ("c", "h", "cc", "cpp")
+             for name in sorted(glob.glob(f"{folder}/**/*.{ending}", root_dir=ROOT, recursive=True))]
+    formatted = subprocess.run(["clang-format", "--dry-run", "--Werror", *names], cwd=ROOT, check=False)
+    licensed = "passed"
+    for name in names:
+        with open(os.path.join(ROOT, name), encoding="utf-8") as source:
+            if source.readline().strip() != "// SPDX-License-Identifier: Apache-2.0":
+                print(f"{name}:1: the first line must be the licence")
+                licensed = "failed"
+    return [ctest_results.Result("format", "passed" if formatted.returncode == 0 else "failed", "run make format"),
+            ctest_results.Result("licence", licensed, "see above")]
+
+
 def stage_release():
     return run_ctest("release", build("release"))
 
@@ -131,6 +147,7 @@ def stage_coverage():
 
 
 STAGES = {
+    "sources": stage_sources,
     "release": stage_release,
     "clang": stage_clang,
     "asan": stage_asan,
