@@ -86,7 +86,7 @@ typedef struct test_program {
   program_operation *operations;
   uint32_t count, capacity;
   bool *dropped;       // per operation: left out, by the shrinker or because Weir had no memory for it
-  uint64_t live_bytes; // the most bytes of created buffers that are alive at a time, each rounded up to 4096
+  uint64_t live_bytes; // the most bytes of created buffers that are alive at a time, with a margin of a quarter
   bool has_graphs;
 } test_program;
 

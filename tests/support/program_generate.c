@@ -38,7 +38,7 @@ static uint64_t bytes_of(const generator *g, uint32_t buffer) {
 }
 
 static uint64_t footprint(const program_operation *operation) {
-  return operation->wrapped ? 0 : (operation->bytes + 4095) / 4096 * 4096;
+  return operation->wrapped ? 0 : operation->bytes + operation->bytes / 4 + 64;
 }
 
 static uint32_t choose_size(random_state *random) {

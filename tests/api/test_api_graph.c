@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: recorded once, launched many times, changed in between; and every misuse.
+#include <string.h>
+
+#include "api.h"
+
+static weir_context *context;
+static weir_kernel *add;
+static weir_graph *graph;
+
+static int set_up(void **state) {
+  (void)state;
+  context = api_context("cpu:2", 0, 0);
+  add = api_kernel(context, "add", api_add);
+  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  weir_context_release(context);
+  return 0;
+}
+
+static uint32_t record(weir_arg first, weir_arg second) {
+  const weir_arg args[] = {first, second};
+  weir_task task = {.kernel = add, .args = args, .arg_count = 2};
+  uint32_t node = UINT32_MAX;
+  if (weir_graph_add(graph, &task, &node) != WEIR_OK) fail_msg("%s", weir_last_error());
+  return node;
+}
+
+static weir_status launch(void) {
+  weir_event *event = NULL;
+  weir_status status = weir_graph_launch(graph, &event);
+  return status == WEIR_OK ? api_await(event) : status;
+}
+
+static void launches_repeat_what_was_recorded(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 0);
+  assert_int_equal(record(weir_reads(x), weir_updates(y)), 0);
+  assert_int_equal(record(weir_reads(y), weir_updates(x)), 1);
+  assert_int_equal(weir_graph_node_count(graph), 2);
+  assert_true(weir_graph_edge_count(graph) >= 1);
+  assert_int_equal(api_read_number(y), 0); // nothing ran yet
+  uint64_t a = 1, b = 0;
+  for (int i = 0; i < 50; i++) {
+    assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+    b += a;
+    a += b;
+  }
+  assert_int_equal(api_read_number(x), a);
+  assert_int_equal(api_read_number(y), b);
+  assert_int_equal(weir_graph_node_count(graph), 2);
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
+}
+
+static void launches_are_in_order_with_other_tasks(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 0);
+  record(weir_reads(x), weir_updates(y));
+  for (uint64_t i = 1; i <= 20; i++) {
+    assert_int_equal(weir_copy_in(x, 0, 8, &i, NULL), WEIR_OK);
+    assert_int_equal(launch(), WEIR_OK);
+  }
+  assert_int_equal(api_read_number(y), 210);
+}
+
+static void values_are_replaced(void **state) {
+  (void)state;
+  weir_buffer *y = api_number(context, 0);
+  uint64_t value = 5;
+  uint32_t node = record(weir_value(&value, sizeof value), weir_updates(y));
+  value = 1000;
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 5);
+  weir_arg arg = weir_value(&value, sizeof value);
+  assert_int_equal(weir_graph_set_arg(graph, node, 0, &arg), WEIR_OK);
+  value = 7;
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 2005);
+}
+
+// A launch in flight keeps the values that it was launched with.
+static void replacing_does_not_change_launches_in_flight(void **state) {
+  (void)state;
+  gate door = {0};
+  weir_buffer *y = api_number(context, 0);
+  uint64_t value = 1;
+  weir_arg arg = weir_value(&value, sizeof value), hold = weir_updates(y);
+  uint32_t node = record(arg, weir_updates(y));
+  assert_int_equal(gate_submit(context, &door, &hold, 1, NULL), WEIR_OK);
+  for (int i = 0; i < 5; i++) {
+    assert_int_equal(weir_graph_set_arg(graph, node, 0, &arg), WEIR_OK);
+    assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+    value *= 10;
+  }
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
+  gate_open(&door);
+  assert_int_equal(api_read_number(y), 11111);
+}
+
+static void buffers_are_replaced(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 0), *z = api_number(context, 100);
+  uint32_t first = record(weir_reads(x), weir_updates(y));
+  record(weir_reads(x), weir_updates(y));
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 2);
+  weir_arg arg = weir_reads(z);
+  assert_int_equal(weir_graph_set_arg(graph, first, 0, &arg), WEIR_OK);
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 103);
+  weir_buffer *w = api_number(context, 0);
+  assert_int_equal(weir_graph_replace_buffer(graph, y, w), WEIR_OK);
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 103);
+  assert_int_equal(api_read_number(w), 101);
+  assert_int_equal(weir_buffer_release(y), WEIR_OK); // the graph does not name it any more
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(w), 202);
+}
+
+static void graph_of_many_tasks_keeps_their_order(void **state) {
+  (void)state;
+  enum { NUMBERS = 7, TASKS = 500 };
+  weir_buffer *numbers[NUMBERS];
+  uint64_t wanted[NUMBERS];
+  for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = api_number(context, wanted[i] = i);
+  for (int i = 0; i < TASKS; i++) {
+    int from = i * 5 % NUMBERS, to = (i * 3 + 1) % NUMBERS;
+    if (from != to) record(weir_reads(numbers[from]), weir_updates(numbers[to]));
+  }
+  for (int run = 0; run < 10; run++) {
+    assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+    for (int i = 0; i < TASKS; i++) {
+      int from = i * 5 % NUMBERS, to = (i * 3 + 1) % NUMBERS;
+      if (from != to) wanted[to] += wanted[from];
+    }
+  }
+  for (int i = 0; i < NUMBERS; i++) assert_true(api_read_number(numbers[i]) == wanted[i]);
+}
+
+static void recording_refuses_what_submission_refuses(void **state) {
+  (void)state;
+  weir_buffer *x = api_buffer(context, 8, "small");
+  weir_arg args[] = {weir_reads_range(x, 0, 9)};
+  weir_task task = {.kernel = add, .args = args, .arg_count = 1};
+  uint32_t node;
+  api_expect(weir_graph_add(graph, &task, &node), WEIR_ERROR_OUT_OF_RANGE, "small", NULL);
+  task.kernel = NULL;
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  task.kernel = api_kernel(context, "hollow", NULL);
+  args[0] = weir_reads(x);
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_NO_CODE, "hollow", NULL);
+  task.kernel = add;
+  weir_event *event = api_submit_host(context, api_nothing, NULL, NULL, 0);
+  task.after = &event;
+  task.after_count = 1;
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "after", NULL);
+  weir_event_release(event);
+  task = (weir_task){.kernel = add, .args = args, .arg_count = 1};
+  weir_buffer_release(x);
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_RELEASED, NULL);
+  api_expect(weir_graph_add(graph, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_graph_add(NULL, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  assert_int_equal(weir_graph_node_count(graph), 0);
+}
+
+static void launched_graphs_take_no_more_tasks(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 1);
+  record(weir_reads(x), weir_updates(y));
+  assert_int_equal(launch(), WEIR_OK);
+  weir_task task = {.kernel = api_kernel(context, "late", api_nothing)};
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  assert_int_equal(weir_graph_node_count(graph), 1);
+}
+
+static void wrong_replacements_are_refused(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 1), *small = api_buffer(context, 4, "small");
+  weir_buffer *stranger = api_number(context, 1);
+  uint64_t value = 1;
+  uint32_t node = record(weir_reads(x), weir_updates(y));
+  uint32_t with_value = record(weir_value(&value, 8), weir_updates(y));
+  weir_arg arg = weir_updates(stranger);
+  api_expect(weir_graph_set_arg(graph, node, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL); // another mode
+  arg = weir_reads_range(stranger, 4, 4);
+  api_expect(weir_graph_set_arg(graph, node, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL); // another range
+  arg = weir_reads(stranger);
+  api_expect(weir_graph_set_arg(graph, 2, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL); // no such node
+  api_expect(weir_graph_set_arg(graph, node, 2, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_graph_set_arg(graph, with_value, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_graph_set_arg(graph, node, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  arg = weir_value(&value, 4);
+  api_expect(weir_graph_set_arg(graph, with_value, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL); // another size
+  arg = weir_value(&value, 8);
+  api_expect(weir_graph_set_arg(graph, node, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  arg = weir_reads_range(small, 0, 8);
+  assert_int_not_equal(weir_graph_set_arg(graph, node, 0, &arg), WEIR_OK);
+  arg = weir_reads(y);
+  api_expect(weir_graph_set_arg(graph, node, 0, &arg), WEIR_ERROR_INVALID_ARGUMENT, NULL); // disagrees with argument 1
+  assert_int_not_equal(weir_graph_replace_buffer(graph, x, small), WEIR_OK);
+  api_expect(weir_graph_replace_buffer(graph, NULL, x), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_graph_replace_buffer(graph, x, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  weir_buffer_release(stranger);
+  api_expect(weir_graph_replace_buffer(graph, x, stranger), WEIR_ERROR_RELEASED, NULL);
+  assert_int_equal(launch(), WEIR_OK); // nothing has changed
+  assert_int_equal(api_read_number(y), 3);
+}
+
+static void launch_with_a_released_buffer_is_refused(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 1);
+  record(weir_reads(x), weir_updates(y));
+  assert_int_equal(launch(), WEIR_OK);
+  weir_buffer_release(x);
+  weir_event *event = (weir_event *)graph;
+  api_expect(weir_graph_launch(graph, &event), WEIR_ERROR_RELEASED, NULL);
+  assert_null(event);
+  weir_buffer *z = api_number(context, 5);
+  assert_int_equal(weir_graph_replace_buffer(graph, x, z), WEIR_OK); // a released buffer can be replaced
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 7);
+}
+
+static void released_graphs_are_recognised(void **state) {
+  (void)state;
+  assert_int_equal(weir_graph_release(NULL), WEIR_OK);
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
+  api_expect(weir_graph_release(graph), WEIR_ERROR_RELEASED, NULL);
+  api_expect(weir_graph_launch(graph, NULL), WEIR_ERROR_RELEASED, NULL);
+  weir_task task = {.host = api_nothing};
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_RELEASED, NULL);
+  weir_graph *made = graph;
+  api_expect(weir_graph_create(NULL, &made), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  assert_null(made);
+  api_expect(weir_graph_create(context, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+}
+
+static void empty_graph_can_be_launched(void **state) {
+  (void)state;
+  assert_int_equal(weir_graph_edge_count(graph), 0);
+  assert_int_equal(launch(), WEIR_OK);
+}
+
+static void failing_graph_fails_its_event(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 1);
+  weir_arg arg = weir_updates(x);
+  weir_task task = {.kernel = api_kernel(context, "bad", api_fail), .args = &arg, .arg_count = 1};
+  record(weir_reads(x), weir_updates(y));
+  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  assert_int_equal(launch(), WEIR_ERROR_TASK_FAILED);
+  uint64_t value;
+  assert_int_equal(api_read(x, 0, 8, &value), WEIR_ERROR_UPSTREAM_FAILED);
+  assert_int_equal(api_read_number(y), 2); // it was done before the failure
+  assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(launches_repeat_what_was_recorded, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(launches_are_in_order_with_other_tasks, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(values_are_replaced, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(replacing_does_not_change_launches_in_flight, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(buffers_are_replaced, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(graph_of_many_tasks_keeps_their_order, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(recording_refuses_what_submission_refuses, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(launched_graphs_take_no_more_tasks, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(wrong_replacements_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(launch_with_a_released_buffer_is_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(released_graphs_are_recognised, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(empty_graph_can_be_launched, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(failing_graph_fails_its_event, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

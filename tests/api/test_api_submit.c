@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels, tasks and their arguments: good use, and every misuse that submission refuses.
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+
+static weir_context *context;
+static weir_kernel *kernel;
+static weir_buffer *buffer; // of 100 bytes, "pixels"
+
+static int set_up(void **state) {
+  (void)state;
+  context = api_context("cpu:2", 0, 0);
+  kernel = api_kernel(context, "blur", api_nothing);
+  buffer = api_buffer(context, 100, "pixels");
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  weir_context_release(context);
+  return 0;
+}
+
+// Submits and expects a refusal that changes nothing.
+static void refuse(const weir_task *task, weir_status wanted, const char *first, const char *second) {
+  weir_statistics before, after;
+  weir_context_statistics(context, &before);
+  weir_event *event = (weir_event *)&before;
+  api_expect(weir_submit(context, task, &event), wanted, first, second, NULL);
+  assert_null(event);
+  weir_context_statistics(context, &after);
+  assert_int_equal(before.tasks, after.tasks);
+}
+
+static void refuse_args(const weir_arg *args, uint32_t count, weir_status wanted, const char *first,
+                        const char *second) {
+  weir_task task = {.kernel = kernel, .args = args, .arg_count = count, .label = "sharpen"};
+  refuse(&task, wanted, first, second);
+}
+
+static void refuse_arg(weir_arg arg, weir_status wanted, const char *first, const char *second) {
+  weir_arg args[] = {weir_reads(buffer), arg};
+  if (arg.mode != WEIR_READ) args[0] = weir_value("x", 1);
+  refuse_args(args, 2, wanted, first, second);
+}
+
+static void tasks_need_a_kernel_or_a_function(void **state) {
+  (void)state;
+  refuse(&(weir_task){0}, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  refuse(&(weir_task){.kernel = kernel, .host = api_nothing}, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  refuse(NULL, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  weir_task task = {.kernel = kernel};
+  api_expect(weir_submit(NULL, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+}
+
+static void kernels_without_code_are_refused(void **state) {
+  (void)state;
+  weir_kernel *empty = api_kernel(context, "hollow", NULL);
+  refuse(&(weir_task){.kernel = empty}, WEIR_ERROR_NO_CODE, "hollow", NULL);
+  weir_task task = {.kernel = empty, .device = weir_context_device(context, 0)};
+  refuse(&task, WEIR_ERROR_NO_CODE, "hollow", "cpu");
+  assert_int_equal(weir_kernel_set_cpu(empty, api_nothing), WEIR_OK);
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+}
+
+static void released_kernels_are_refused(void **state) {
+  (void)state;
+  weir_kernel *gone = api_kernel(context, "gone", api_nothing);
+  assert_int_equal(weir_kernel_release(gone), WEIR_OK);
+  refuse(&(weir_task){.kernel = gone}, WEIR_ERROR_RELEASED, NULL, NULL);
+  api_expect(weir_kernel_release(gone), WEIR_ERROR_RELEASED, NULL);
+  api_expect(weir_kernel_set_cpu(gone, api_nothing), WEIR_ERROR_RELEASED, NULL);
+  assert_int_equal(weir_kernel_release(NULL), WEIR_OK);
+}
+
+static void bad_kernels_are_refused(void **state) {
+  (void)state;
+  weir_kernel *made = (weir_kernel *)context;
+  api_expect(weir_kernel_create(context, NULL, &made), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  assert_null(made);
+  api_expect(weir_kernel_create(NULL, "k", &made), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_kernel_create(context, "k", NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_kernel_set_cpu(NULL, api_nothing), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_kernel_set_cpu(kernel, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_kernel_set_sim(kernel, NULL, 1), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  char name[] = "name";
+  assert_int_equal(weir_kernel_create(context, name, &made), WEIR_OK);
+  name[0] = 'X';
+  assert_string_equal(weir_kernel_name(made), "name");
+}
+
+static void objects_of_other_contexts_are_refused(void **state) {
+  (void)state;
+  weir_context *other = api_context("cpu:1", 0, 0);
+  weir_kernel *foreign = api_kernel(other, "foreign", api_nothing);
+  weir_buffer *stranger = api_buffer(other, 8, "stranger");
+  weir_event *event = api_submit(other, foreign, NULL, 0);
+  refuse(&(weir_task){.kernel = foreign}, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  refuse_arg(weir_reads(stranger), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", NULL);
+  refuse(&(weir_task){.kernel = kernel, .device = weir_context_device(other, 0)}, WEIR_ERROR_INVALID_ARGUMENT, NULL,
+         NULL);
+  refuse(&(weir_task){.kernel = kernel, .after = &event, .after_count = 1}, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  weir_event_release(event);
+  weir_context_release(other);
+}
+
+static void ranges_past_the_end_are_refused(void **state) {
+  (void)state;
+  refuse_arg(weir_reads_range(buffer, 0, 101), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
+  refuse_arg(weir_reads_range(buffer, 99, 2), WEIR_ERROR_OUT_OF_RANGE, "sharpen", "pixels");
+  refuse_arg(weir_writes_range(buffer, 99, 2), WEIR_ERROR_OUT_OF_RANGE, "101", "pixels");
+  refuse_arg(weir_updates_range(buffer, 101, 1), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "100");
+  refuse_arg(weir_reads_range(buffer, 101, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
+  refuse_arg(weir_reads_range(buffer, UINT64_MAX, 2), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
+  refuse_arg(weir_reads_range(buffer, UINT64_MAX - 1, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "pixels", NULL);
+  refuse_arg(weir_writes_range(buffer, 50, UINT64_MAX - 40), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
+  refuse_arg(weir_writes_range(buffer, UINT64_MAX - 40, 41), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
+}
+
+static void edges_of_a_buffer_are_accepted(void **state) {
+  (void)state;
+  weir_arg args[] = {weir_reads_range(buffer, 0, 1), weir_writes_range(buffer, 99, 1),
+                     weir_updates_range(buffer, 98, 1), weir_writes_range(buffer, 1, 97)};
+  assert_int_equal(api_await(api_submit(context, kernel, args, 4)), WEIR_OK);
+  args[0] = weir_writes_range(buffer, 99, WEIR_WHOLE);
+  assert_int_equal(api_await(api_submit(context, kernel, args, 1)), WEIR_OK);
+}
+
+static void bad_arguments_are_refused(void **state) {
+  (void)state;
+  refuse_arg(weir_reads(NULL), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", "NULL");
+  refuse_arg(weir_value(NULL, 4), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", NULL);
+  static char large[4097];
+  refuse_arg(weir_value(large, sizeof large), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", "4097");
+  refuse_arg(weir_value(large, UINT64_MAX), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", NULL);
+  refuse_arg((weir_arg){.mode = (weir_mode)17, .buffer = buffer, .bytes = 1}, WEIR_ERROR_INVALID_ARGUMENT, "argument 1",
+             NULL);
+  weir_task task = {.kernel = kernel, .arg_count = 2};
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  task = (weir_task){.kernel = kernel, .after_count = 1};
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+  weir_event *none = NULL;
+  task = (weir_task){.kernel = kernel, .after = &none, .after_count = 1};
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, NULL, NULL);
+}
+
+static void disagreeing_arguments_are_refused(void **state) {
+  (void)state;
+  const weir_arg pairs[][2] = {
+      {weir_reads(buffer), weir_writes(buffer)},
+      {weir_reads(buffer), weir_updates(buffer)},
+      {weir_writes(buffer), weir_updates(buffer)},
+      {weir_writes_range(buffer, 0, 50), weir_writes_range(buffer, 49, 51)},
+      {weir_reads_range(buffer, 10, 80), weir_writes_range(buffer, 20, 1)},
+      {weir_updates_range(buffer, 20, 1), weir_updates_range(buffer, 10, 80)},
+      {weir_updates_range(buffer, 20, 1), weir_updates_range(buffer, 20, 2)},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    const weir_arg turned[] = {pairs[i][1], pairs[i][0]};
+    refuse_args(pairs[i], 2, WEIR_ERROR_INVALID_ARGUMENT, "sharpen", "pixels");
+    refuse_args(turned, 2, WEIR_ERROR_INVALID_ARGUMENT, "argument", "pixels");
+  }
+}
+
+static void agreeing_arguments_are_accepted(void **state) {
+  (void)state;
+  const weir_arg pairs[][2] = {
+      {weir_reads(buffer), weir_reads(buffer)},
+      {weir_reads_range(buffer, 0, 60), weir_reads_range(buffer, 40, 60)},
+      {weir_writes(buffer), weir_writes(buffer)},
+      {weir_updates_range(buffer, 5, 6), weir_updates_range(buffer, 5, 6)},
+      {weir_writes(buffer), weir_writes_range(buffer, 0, 100)},
+      {weir_reads_range(buffer, 0, 50), weir_writes_range(buffer, 50, 50)},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    assert_int_equal(api_await(api_submit(context, kernel, pairs[i], 2)), WEIR_OK);
+}
+
+// Many arguments, of which one pair far apart disagrees.
+static void disagreement_among_many_arguments_is_found(void **state) {
+  (void)state;
+  weir_buffer *large = api_buffer(context, 10 * WEIR_MAX_ARGS, "large");
+  weir_arg *args = calloc(WEIR_MAX_ARGS, sizeof *args);
+  for (uint32_t i = 0; i < WEIR_MAX_ARGS; i++) args[i] = weir_writes_range(large, i * 7919u % WEIR_MAX_ARGS * 10, 10);
+  weir_task task = {.kernel = kernel, .args = args, .arg_count = WEIR_MAX_ARGS};
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  args[1000].bytes = 11;
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, "large", NULL);
+  args[1000] = weir_reads_range(large, args[3].offset + 4, 1);
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, "large", NULL);
+  task.arg_count = WEIR_MAX_ARGS + 1;
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, "1025", NULL);
+  free(args);
+}
+
+static void sum_values(const weir_work *work) {
+  uint64_t sum = 0;
+  for (uint32_t i = 1; i < work->arg_count; i++) {
+    unsigned char first;
+    memcpy(&first, work->args[i], 1);
+    sum += first;
+  }
+  memcpy(work->args[0], &sum, sizeof sum);
+}
+
+static void values_are_copied_at_submission(void **state) {
+  (void)state;
+  enum { VALUES = 300 };
+  weir_buffer *sum = api_number(context, 0);
+  gate door = {0};
+  weir_arg args[VALUES + 1] = {weir_updates(sum)};
+  assert_int_equal(gate_submit(context, &door, args, 1, NULL), WEIR_OK);
+  static unsigned char value[4096];
+  uint64_t wanted = 0;
+  memset(value, 3, sizeof value);
+  for (uint32_t i = 1; i <= VALUES; i++) args[i] = weir_value(value, i % 7 == 0 ? 4096 : i);
+  wanted = 3 * VALUES;
+  weir_event *event = api_submit_host(context, sum_values, NULL, args, VALUES + 1);
+  memset(value, 100, sizeof value);
+  memset(args, 0xff, sizeof args);
+  gate_open(&door);
+  assert_int_equal(api_await(event), WEIR_OK);
+  assert_int_equal(api_read_number(sum), wanted);
+}
+
+static void check_work(const weir_work *work) {
+  atomic_uint *groups = work->user;
+  if (work->groups[0] != 5 || work->groups[1] != 1 || work->groups[2] != 7) return;
+  if (work->arg_count != 0 || work->first >= work->end || work->end > 35) return;
+  for (uint64_t i = work->first; i < work->end; i++) atomic_fetch_add(&groups[i], 1);
+}
+
+static void every_group_runs_once(void **state) {
+  (void)state;
+  static atomic_uint groups[35];
+  weir_kernel *checked = api_kernel(context, "checked", check_work);
+  for (unsigned run = 1; run <= 100; run++) {
+    weir_task task = {.kernel = checked, .user = groups, .groups = {5, 0, 7}};
+    weir_event *event = NULL;
+    assert_int_equal(weir_submit(context, &task, &event), WEIR_OK);
+    assert_int_equal(api_await(event), WEIR_OK);
+    for (int i = 0; i < 35; i++) assert_int_equal(atomic_load(&groups[i]), run);
+  }
+}
+
+static void count_groups(const weir_work *work) {
+  atomic_fetch_add((_Atomic uint64_t *)work->user, work->end - work->first);
+}
+
+static void large_grids_do_not_overflow(void **state) {
+  (void)state;
+  static _Atomic uint64_t count;
+  weir_kernel *counted = api_kernel(context, "counted", count_groups);
+  weir_task task = {.kernel = counted, .user = &count, .groups = {1u << 16, 1u << 16, 4}};
+  weir_event *event = NULL;
+  assert_int_equal(weir_submit(context, &task, &event), WEIR_OK);
+  assert_int_equal(api_await(event), WEIR_OK);
+  assert_true(atomic_load(&count) == UINT64_C(1) << 34);
+  task = (weir_task){.kernel = counted, .user = &count, .groups = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+  refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, "group", NULL);
+}
+
+static void helpers_make_arguments(void **state) {
+  (void)state;
+  int number = 1;
+  weir_arg arg = weir_value(&number, sizeof number);
+  assert_int_equal(arg.mode, WEIR_VALUE);
+  assert_ptr_equal(arg.value, &number);
+  assert_int_equal(arg.bytes, sizeof number);
+  arg = weir_updates_range(buffer, 3, 4);
+  assert_true(arg.mode == WEIR_READ_WRITE && arg.buffer == buffer && arg.offset == 3 && arg.bytes == 4);
+  arg = weir_reads(buffer);
+  assert_true(arg.mode == WEIR_READ && arg.buffer == buffer && arg.offset == 0 && arg.bytes == WEIR_WHOLE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(tasks_need_a_kernel_or_a_function, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(kernels_without_code_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(released_kernels_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(bad_kernels_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(objects_of_other_contexts_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(ranges_past_the_end_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(edges_of_a_buffer_are_accepted, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(bad_arguments_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(disagreeing_arguments_are_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(agreeing_arguments_are_accepted, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(disagreement_among_many_arguments_is_found, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(values_are_copied_at_submission, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(every_group_runs_once, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(large_grids_do_not_overflow, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(helpers_make_arguments, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
