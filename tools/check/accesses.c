@@ -48,6 +48,21 @@ static uint64_t base_of(const weir__checker *checker, const weir__checked_access
   return checker->stream->buffers[access->buffer].address + access->offset - access->lo;
 }
 
+// The number that the timeline gives to the buffer of an access. (Until objects are known, `object` is its place there.)
+static uint64_t number_of(const weir__checker *checker, const weir__checked_access *access) {
+  return checker->timeline->accesses[access->object].buffer;
+}
+
+// Are two buffers of the stream one buffer of the replay?
+static bool buffers_share_number(const weir__checker *checker) {
+  const weir__checked_access *first = checker->accesses;
+  for (size_t i = 1; i < checker->access_count; i++) {
+    const weir__checked_access *access = &checker->accesses[i];
+    if (access->buffer != first->buffer && number_of(checker, access) == number_of(checker, first)) return true;
+  }
+  return false;
+}
+
 static void check_places(weir__checker *checker) {
   uint64_t base = 0;
   size_t votes = 0, by_buffer = 0, by_address = 0;
@@ -60,7 +75,7 @@ static void check_places(weir__checker *checker) {
     by_buffer += checker->accesses[i].lo == checker->accesses[i].offset;
     by_address += base_of(checker, &checker->accesses[i]) == base;
   }
-  checker->by_address = by_address > by_buffer;
+  checker->by_address = by_address > by_buffer || (by_address == by_buffer && buffers_share_number(checker));
   for (size_t i = 0; i < checker->access_count; i++) {
     const weir__checked_access *access = &checker->accesses[i];
     uint64_t address = checker->stream->buffers[access->buffer].address;
@@ -88,7 +103,7 @@ static bool check_numbers(weir__checker *checker) {
     const weir__checked_access *access = &checker->accesses[i];
     const weir__checked_task *task = &checker->tasks[access->task];
     const weir__stream_buffer *buffer = &checker->stream->buffers[access->buffer];
-    uint64_t number = checker->timeline->accesses[access->object].buffer;
+    uint64_t number = number_of(checker, access);
     buffer_number *known = &numbers[access->buffer];
     bool may_change =
         known->pass != task->pass && !buffer->parameter && checker->options.storage != WEIR__CHECK_STORAGE_KEPT;
@@ -127,7 +142,7 @@ bool weir__check_accesses(weir__checker *checker) {
   for (size_t i = 0; i < checker->task_count; i++) {
     size_t first = checker->access_count;
     add_task(checker, (uint32_t)i);
-    for (size_t k = first; k < checker->access_count; k++) { // where it is in the timeline, until objects are known
+    for (size_t k = first; k < checker->access_count; k++) { // see number_of
       checker->accesses[k].object = checker->tasks[i].seen->access_first + (k - first);
     }
   }

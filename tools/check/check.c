@@ -112,6 +112,7 @@ weir__check_result weir__check_timeline(const weir__timeline *timeline, const we
   free(checker.tasks);
   free(checker.accesses);
   free(checker.flows);
+  free(checker.initial);
   weir__intervals_destroy(&checker.map);
   return out_report->result;
 }

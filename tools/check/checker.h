@@ -29,8 +29,7 @@ typedef struct weir__checked_access {
   uint64_t lo, hi;  // bytes of the object, and of the storage
   uint64_t offset;  // of `lo` in the stream's buffer
   uint64_t start_ns, end_ns;
-  uint64_t initial_ns; // when the object's first contents were first read
-  size_t first_flow;   // what it reads from whom
+  size_t first_flow; // what it reads from whom
   size_t flow_count;
 } weir__checked_access;
 
@@ -40,6 +39,11 @@ typedef struct weir__flow {
   uint32_t writer;
   bool reported; // it is broken, and the report says so
 } weir__flow;
+
+// Bytes [lo, hi) of an object that were read before anyone wrote them, and when that first happened.
+typedef struct weir__initial_read {
+  uint64_t object, lo, hi, start_ns;
+} weir__initial_read;
 
 typedef struct weir__checker {
   const weir__stream *stream;
@@ -52,6 +56,8 @@ typedef struct weir__checker {
   size_t access_count, access_capacity;
   weir__flow *flows;
   size_t flow_count, flow_capacity;
+  weir__initial_read *initial; // by object and lo
+  size_t initial_count, initial_capacity;
   bool by_address; // one object holds everything: bytes are told apart by address
   bool kept;
   weir__intervals map;
@@ -75,6 +81,12 @@ void weir__check_add_conflict(weir__checker *checker, const char *hazard, uint32
 // Describes a task in `text`, which is returned.
 #define WEIR__TASK_TEXT 128
 const char *weir__check_describe(const weir__checker *checker, uint32_t task, char text[WEIR__TASK_TEXT]);
+
+// Notes what the accesses of an object read that nobody wrote; objects come in growing order. The map is used up.
+bool weir__check_note_initial(weir__checker *checker, const weir__access_order *accesses, size_t count);
+
+// The first time at which some byte of [lo, hi) was so read; UINT64_MAX: never.
+uint64_t weir__check_initial_ns(const weir__checker *checker, uint64_t object, uint64_t lo, uint64_t hi);
 
 // The steps, in this order. What follows the first two needs that they found nothing.
 bool weir__check_presence(weir__checker *checker);    // every task of every pass: there once, done, at possible times?

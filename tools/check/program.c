@@ -61,21 +61,8 @@ static bool follow_access(weir__checker *checker, uint32_t index) {
   return weir__intervals_put(map);
 }
 
-// Tells all accesses of an object when its first contents were first read.
-static void set_initial_time(weir__checker *checker, const weir__access_order *order, size_t count) {
-  uint64_t first_ns = UINT64_MAX;
-  for (size_t i = 0; i < count; i++) {
-    const weir__checked_access *access = &checker->accesses[order[i].access];
-    for (size_t k = 0; k < access->flow_count; k++) {
-      bool initial = checker->flows[access->first_flow + k].writer == WEIR__NO_ACCESS;
-      if (initial && access->start_ns < first_ns) first_ns = access->start_ns;
-    }
-  }
-  for (size_t i = 0; i < count; i++) checker->accesses[order[i].access].initial_ns = first_ns;
-}
-
 // Adds a read of all that an object holds when everything is done.
-static bool read_at_end(weir__checker *checker, uint64_t initial_ns) {
+static bool read_at_end(weir__checker *checker) {
   weir__intervals *map = &checker->map;
   uint32_t first = WEIR__NO_ACCESS;
   if (!weir__intervals_take_all(map)) return false;
@@ -97,7 +84,6 @@ static bool read_at_end(weir__checker *checker, uint64_t initial_ns) {
     access.lo = piece->lo;
     access.hi = piece->hi;
     access.start_ns = access.end_ns = UINT64_MAX;
-    access.initial_ns = initial_ns;
     access.first_flow = checker->flow_count;
     access.flow_count = 0;
     if (!add_flow(checker, &access, &(weir__flow){piece->lo, piece->hi, piece->writer, false})) return false;
@@ -120,9 +106,8 @@ static bool follow_object(weir__checker *checker, const weir__access_order *orde
   for (size_t i = 0; i < count; i++) {
     if (!follow_access(checker, order[i].access)) return false;
   }
-  set_initial_time(checker, order, count);
-  const weir__checked_access *any = &checker->accesses[order[0].access];
-  return !lives_on(checker, any) || read_at_end(checker, any->initial_ns);
+  if (lives_on(checker, &checker->accesses[order[0].access]) && !read_at_end(checker)) return false;
+  return weir__check_note_initial(checker, order, count);
 }
 
 bool weir__check_program(weir__checker *checker) {

@@ -36,8 +36,9 @@ static void check_read(weir__checker *checker, uint32_t index, const weir__piece
     if (flow->lo >= piece->hi) return;
     if (!flow->reported && flow->writer != piece->writer && piece->writer != *reported) {
       const weir__checked_access *there = &checker->accesses[piece->writer];
-      bool wrong =
-          flow->writer != WEIR__NO_ACCESS || there->object == access->object || there->end_ns > access->initial_ns;
+      uint64_t lo = flow->lo > piece->lo ? flow->lo : piece->lo, hi = flow->hi < piece->hi ? flow->hi : piece->hi;
+      bool wrong = flow->writer != WEIR__NO_ACCESS || there->object == access->object ||
+                   there->end_ns > weir__check_initial_ns(checker, access->object, lo, hi);
       checker->report->hazards++;
       if (wrong) report_lost(checker, index, *reported = piece->writer, piece);
     }
