@@ -8,6 +8,7 @@
 #include "taskbench.h"
 
 enum { LANES = 16, WORKERS = 2 };
+static const double LONGEST_SECONDS = 1e-3; // of a kernel
 
 void weir__bench_compute(uint64_t iterations) {
   double values[LANES];
@@ -77,11 +78,12 @@ double weir__bench_metg(weir__bench_grid *grid, weir__bench_grid_run run, double
   double iterations = 0.25e-6 * peak / WORKERS; // a kernel of a quarter of a microsecond
   point low = {0, 0}, high = measure(grid, run, peak, iterations);
   high = measure(grid, run, peak, iterations); // the first run warmed up
-  while (high.efficiency < 0.5 && iterations < peak) {
+  while (high.efficiency < 0.5 && iterations < LONGEST_SECONDS * peak / WORKERS) {
     low = high;
     iterations *= 2;
     high = measure(grid, run, peak, iterations);
   }
+  if (grid->errors || high.efficiency < 0.5) return grid->errors ? (double)NAN : (double)INFINITY;
   double high_iterations = iterations, low_iterations = iterations / 2;
   while (low.efficiency == 0 || low.efficiency >= 0.5) { // half a peak at the first size already
     low = measure(grid, run, peak, low_iterations);

@@ -128,12 +128,16 @@ static int run_overhead(const weir__bench_runtime *runtime, const char *name, in
   }
   uint64_t count = weir__bench_option(argc, argv, "--tasks", 100000);
   uint64_t repeat = weir__bench_option(argc, argv, "--repeat", 1);
-  if (count == 0) return EXIT_USAGE;
   if (which == REPLAY) count = (count + WEIR__BENCH_REPLAYS - 1) / WEIR__BENCH_REPLAYS;
+  uint64_t warm_up = weir__bench_option(argc, argv, "--warm-up", count / 10 + 1);
+  if (count == 0 || warm_up == 0) {
+    fprintf(stderr, "there must be at least one task\n");
+    return EXIT_USAGE;
+  }
   int exit_code = EXIT_DONE;
   for (uint64_t i = 0; i < repeat && exit_code == EXIT_DONE; i++) {
     double seconds = 0;
-    exit_code = run_case(runtime, (overhead_case)which, count / 10 + 1, NULL);
+    exit_code = run_case(runtime, (overhead_case)which, warm_up, NULL);
     if (exit_code == EXIT_DONE) exit_code = run_case(runtime, (overhead_case)which, count, &seconds);
     if (exit_code == EXIT_DONE) weir__bench_print(name, runtime->name, "ns/task", seconds / (double)count * 1e9);
   }
@@ -155,6 +159,8 @@ static int run_metg(const weir__bench_runtime *runtime, const char *pattern, int
     right = isfinite(us);
     if (right) {
       weir__bench_print(pattern, runtime->name, "us", us);
+    } else if (isinf(us)) {
+      fprintf(stderr, "%s, %s: less than half of the peak rate with tasks of 1 ms\n", runtime->name, pattern);
     } else {
       fprintf(stderr, "%s, %s: %lld inputs of tasks were not there yet, or overwritten\n", runtime->name, pattern,
               (long long)grid.errors);

@@ -3,13 +3,15 @@
 // The part that all measured runtimes share. Each runtime is a small program of its own, weir-bench-NAME, which `weir
 // bench` runs as a subprocess, so that no library of a peer is ever loaded into `weir`, and all are measured alike.
 //
-// weir-bench-NAME overhead CASE [--tasks N] [--repeat N] [--variant WORD]
+// weir-bench-NAME overhead CASE [--tasks N] [--warm-up N] [--repeat N] [--variant WORD]
 // weir-bench-NAME metg PATTERN [--steps N] [--repeat N] [--variant WORD]
 //
 // Prints a JSON object per measurement on a line of its own: {"case", "runtime", "unit", "value"}. The process keeps to
-// the first two CPUs that it may use. Before each measurement the same work runs once untimed, with a tenth of the
-// tasks. Results are compared with serial execution; a difference is said on stderr and the exit code is 1; 3 with
-// the reason on stderr means that the machine lacks something.
+// the first two CPUs that it may use. Before each measurement of overhead the same work runs once untimed with a tenth
+// of the tasks (--warm-up): threads run and pools are set up, but a runtime that holds all tasks at once (oneTBB's flow
+// graph) still has to get most of its memory from the system, as in a program that does this once. Results are
+// compared with serial execution; a difference is said on stderr and the exit code is 1; 3 with the reason on stderr
+// means that the machine lacks something.
 #ifndef WEIR_BENCH_COMMON_RUNTIME_H
 #define WEIR_BENCH_COMMON_RUNTIME_H
 

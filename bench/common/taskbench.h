@@ -69,7 +69,8 @@ void weir__bench_compute(uint64_t iterations);
 double weir__bench_compute_peak(void);
 
 // METG(50 %): grows the kernel until the runtime reaches half of the peak rate. Returns the granularity (time x
-// workers / tasks) at that point in microseconds, interpolated; not a number if a run broke an order of tasks.
+// workers / tasks) at that point in microseconds, interpolated; not a number if a run broke an order of tasks, infinite if
+// it is more than 2 ms.
 typedef void (*weir__bench_grid_run)(weir__bench_grid *grid);
 double weir__bench_metg(weir__bench_grid *grid, weir__bench_grid_run run, double peak);
 
