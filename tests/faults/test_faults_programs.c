@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random programs with a failing allocation: what Weir refuses is left out, and the rest must still equal serial
+// execution. For each program every N is tried until it goes through.
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "allocation_ledger.h"
+#include "base/allocate.h"
+#include "program_run.h"
+
+static uint64_t base_seed = 1;
+
+static program_options options_for(uint64_t seed) {
+  static const char *const devices[] = {"cpu:1", "cpu:2", "cpu:3"};
+  static const uint32_t windows[] = {8, 32, 64};
+  program_options options = {.refusals = true};
+  options.context.devices = devices[seed % 3];
+  options.context.window = windows[seed / 3 % 3];
+  options.context.seed = seed % 2 == 0 ? seed : 0;
+  if (seed % 4 == 0) options.context.flags |= WEIR_CONTEXT_TRACE;
+  options.abandon = seed % 5 == 0;
+  return options;
+}
+
+// Runs a program with the Nth allocation failing. False: it needs fewer.
+static bool run_with_failure(uint64_t seed, uint64_t n) {
+  program_shape shape = {.length = 20 + (uint32_t)(seed % 60), .host_tasks = true, .graphs = seed % 2 == 1};
+  shape.failures = seed % 3 == 0;
+  test_program program;
+  program_generate(&program, seed, &shape);
+  program_options options = options_for(seed);
+  char message[PROGRAM_MESSAGE_BYTES];
+  int64_t live = ledger_live();
+  alarm(60);
+  uint64_t before = weir__allocate_count();
+  weir__allocate_fail_at(n);
+  bool good = program_run(&program, &options, message);
+  weir__allocate_fail_at(0);
+  bool reached = weir__allocate_count() - before >= n;
+  program_deinitialize(&program);
+  if (!good) fail_msg("seed %" PRIu64 ", allocation %" PRIu64 " failed: %s", seed, n, message);
+  if (ledger_live() != live)
+    fail_msg("seed %" PRIu64 ", allocation %" PRIu64 " failed: %" PRId64 " leaked", seed, n, ledger_live() - live);
+  return reached;
+}
+
+static void programs_go_on_without_what_was_refused(void **state) {
+  (void)state;
+  const char *programs = getenv("WEIR_TEST_PROGRAMS");
+  uint64_t count = programs != NULL ? strtoull(programs, NULL, 10) / 100 + 2 : 30;
+  run_with_failure(base_seed, 0); // what the process allocates once and keeps
+  for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t n = 1; run_with_failure(base_seed + i, n);) n += n < 200 ? 1 : 7;
+  }
+}
+
+int main(void) {
+  if (getenv("WEIR_TEST_SEED") != NULL) base_seed = strtoull(getenv("WEIR_TEST_SEED"), NULL, 10);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs_go_on_without_what_was_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
