@@ -24,9 +24,15 @@ bool program_submits(operation_kind kind) {
          kind == OPERATION_GRAPH_LAUNCH;
 }
 
+// Whether a buffer was not created, or not filled.
+static bool buffer_lacks(const test_program *program, uint32_t buffer) {
+  const program_operation *operation = &program->operations[buffer];
+  return program->dropped[buffer] || (operation->kind == OPERATION_BLANK && program->dropped[operation->target]);
+}
+
 static bool task_lacks(const test_program *program, const program_task *task) {
   for (uint32_t i = 0; i < task->access_count; i++) {
-    if (program->dropped[task->accesses[i].buffer]) return true;
+    if (buffer_lacks(program, task->accesses[i].buffer)) return true;
   }
   return false;
 }
@@ -36,15 +42,18 @@ bool program_operation_lacks(const test_program *program, uint32_t index) {
   const bool *dropped = program->dropped;
   switch (operation->kind) {
   case OPERATION_BUFFER:
+  case OPERATION_BLANK:
   case OPERATION_FINISH:
   case OPERATION_KERNEL_RENEW:
     return false;
   case OPERATION_BUFFER_RELEASE:
   case OPERATION_COPY_IN:
   case OPERATION_COPY_OUT:
-    return dropped[operation->buffer];
+    return buffer_lacks(program, operation->buffer);
   case OPERATION_COPY:
-    return dropped[operation->buffer] || dropped[operation->source];
+    return buffer_lacks(program, operation->buffer) || buffer_lacks(program, operation->source);
+  case OPERATION_BUFFER_PAIR:
+    return dropped[operation->source];
   case OPERATION_TASK:
     return task_lacks(program, &operation->task);
   case OPERATION_EVENT_WAIT:
@@ -55,9 +64,10 @@ bool program_operation_lacks(const test_program *program, uint32_t index) {
   case OPERATION_GRAPH_RELEASE:
     return dropped[operation->target];
   case OPERATION_GRAPH_SET_BUFFER:
-    return dropped[operation->target] || dropped[operation->buffer];
+    return dropped[operation->target] || buffer_lacks(program, operation->buffer);
   case OPERATION_GRAPH_REPLACE:
-    return dropped[operation->target] || dropped[operation->buffer] || dropped[operation->source];
+    return dropped[operation->target] || buffer_lacks(program, operation->buffer) ||
+           buffer_lacks(program, operation->source);
   case OPERATION_GRAPH:
     for (uint32_t i = 0; i < operation->task_count; i++) {
       if (task_lacks(program, &operation->tasks[i])) return true;
@@ -95,6 +105,13 @@ static void print_operation(const program_operation *operation, FILE *file) {
   switch (operation->kind) {
   case OPERATION_BUFFER:
     fprintf(file, "buffer of %" PRIu64 " bytes%s", operation->bytes, end);
+    break;
+  case OPERATION_BLANK:
+    fprintf(file, "buffer of %" PRIu64 " bytes, filled by #%u", operation->bytes, operation->target);
+    break;
+  case OPERATION_BUFFER_PAIR:
+    fprintf(file, "buffer of %" PRIu64 " bytes, ", operation->bytes);
+    print_task(&operation->task, file);
     break;
   case OPERATION_BUFFER_RELEASE:
     fprintf(file, "release b%u", operation->buffer);

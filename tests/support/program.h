@@ -24,6 +24,8 @@ enum {
 
 typedef enum operation_kind {
   OPERATION_BUFFER,           // creates or wraps `bytes` bytes, and fills them from `seed`
+  OPERATION_BLANK,            // creates `bytes` bytes that operation `target` fills
+  OPERATION_BUFFER_PAIR,      // creates `bytes` bytes; `task` overwrites them and the blank buffer `source`
   OPERATION_BUFFER_RELEASE,   // releases `buffer`
   OPERATION_TASK,             // submits `task`
   OPERATION_COPY_IN,          // copies `bytes` bytes made from `seed` to `buffer` at `offset`

@@ -66,6 +66,24 @@ static void add_buffer(generator *g) {
   if (g->bytes > g->program->live_bytes) g->program->live_bytes = g->bytes;
 }
 
+// Two buffers that get their storage together, from the task that fills them.
+static void add_pair(generator *g) {
+  uint32_t first = g->program->count, second = first + 1;
+  program_task task = {.seed = random_next(&g->random), .fail_group = PROGRAM_NO_FAILURE, .groups = {1, 1, 1}};
+  for (uint32_t i = first; i <= second; i++) {
+    program_operation *operation = append(g, i == first ? OPERATION_BLANK : OPERATION_BUFFER_PAIR);
+    operation->bytes = choose_size(&g->random);
+    operation->target = second;
+    operation->source = first;
+    g->buffers[g->buffer_count++] = i;
+    g->bytes += footprint(operation);
+    task.accesses[task.access_count++] =
+        (program_access){.mode = WEIR_WRITE, .buffer = i, .bytes = (uint32_t)operation->bytes, .whole = true};
+  }
+  g->program->operations[second].task = task;
+  if (g->bytes > g->program->live_bytes) g->program->live_bytes = g->bytes;
+}
+
 static uint32_t choose_buffer(generator *g) {
   return g->buffers[random_below(&g->random, g->buffer_count)];
 }
@@ -294,8 +312,10 @@ static void add_graph_operation(generator *g) {
 
 static void add_operation(generator *g) {
   uint32_t choice = random_below(&g->random, 100);
-  if (g->buffer_count == 0 || (choice < 8 && g->buffer_count < MAX_LIVE))
+  if (g->buffer_count == 0 || (choice < 6 && g->buffer_count < MAX_LIVE))
     add_buffer(g);
+  else if (choice < 8 && g->buffer_count + 2 <= MAX_LIVE)
+    add_pair(g);
   else if (choice < 60)
     add_task(g);
   else if (choice < 76)

@@ -88,16 +88,29 @@ static void replace_in_graph(reference_result *r, const program_operation *opera
   }
 }
 
+static void create_buffer(reference_result *r, uint32_t index) {
+  uint64_t bytes = r->program->operations[index].bytes;
+  r->buffers[index].memory = program_memory(bytes);
+  r->buffers[index].poisoned = program_memory(bytes * sizeof(bool));
+}
+
 static void run_operation(reference_result *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
   reference_buffer *buffer = &r->buffers[index];
   size_t task_bytes = operation->task_count * sizeof(program_task);
   switch (operation->kind) {
   case OPERATION_BUFFER:
-    buffer->memory = program_memory(operation->bytes);
-    buffer->poisoned = program_memory(operation->bytes * sizeof(bool));
+    create_buffer(r, index);
     buffer->live = true;
     body_fill(buffer->memory, operation->bytes, operation->seed);
+    break;
+  case OPERATION_BLANK:
+    create_buffer(r, index);
+    break;
+  case OPERATION_BUFFER_PAIR:
+    create_buffer(r, index);
+    buffer->live = r->buffers[operation->source].live = true;
+    run_task(r, &operation->task);
     break;
   case OPERATION_BUFFER_RELEASE:
     r->buffers[operation->buffer].live = false;

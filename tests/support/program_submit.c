@@ -45,8 +45,8 @@ weir_kernel *runner_create_kernel(runner *r, uint32_t number) {
 
 // The arguments of a task: its description, its accesses and perhaps a second value.
 static uint32_t make_args(const runner *r, const program_task *task, const body_description *description,
-                          unsigned char value[4096], weir_arg *args) {
-  body_fill(value, task->value_bytes, task->seed);
+                          unsigned char *value, weir_arg *args) {
+  if (task->value_bytes > 0) body_fill(value, task->value_bytes, task->seed);
   args[0] = weir_value(description, sizeof *description);
   uint32_t next = 0;
   for (uint32_t i = 0; i < description->arg_count; i++) {
@@ -153,6 +153,27 @@ static void submit_copy(runner *r, uint32_t index) {
   }
 }
 
+// Submits what fills a new buffer; without that the buffer is given back.
+static void fill_buffer(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  weir_status status;
+  if (operation->kind == OPERATION_BUFFER_PAIR) {
+    body_description description = body_describe(&operation->task);
+    weir_arg args[PROGRAM_MAX_ACCESSES + 2];
+    uint32_t arg_count = make_args(r, &operation->task, &description, NULL, args);
+    weir_task task = make_task(r, &operation->task, args, arg_count);
+    status = task.kernel == NULL ? WEIR_ERROR_OUT_OF_MEMORY : weir_submit(r->context, &task, NULL);
+  } else {
+    status = weir_copy_in(r->buffers[index], 0, operation->bytes, r->wrapped[index], NULL);
+  }
+  if (runner_accept(r, index, status, "filling a buffer")) {
+    r->submit_count++;
+    return;
+  }
+  weir_buffer_release(r->buffers[index]);
+  r->buffers[index] = NULL;
+}
+
 static void create_buffer(runner *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
   unsigned char *memory = program_memory(operation->bytes);
@@ -160,14 +181,8 @@ static void create_buffer(runner *r, uint32_t index) {
   r->wrapped[index] = memory;
   weir_status status = operation->wrapped ? weir_buffer_wrap(r->context, memory, operation->bytes, &r->buffers[index])
                                           : weir_buffer_create(r->context, operation->bytes, &r->buffers[index]);
-  if (!runner_accept(r, index, status, "creating a buffer") || operation->wrapped) return;
-  status = weir_copy_in(r->buffers[index], 0, operation->bytes, memory, NULL);
-  if (runner_accept(r, index, status, "filling a buffer")) {
-    r->submit_count++;
-    return;
-  }
-  weir_buffer_release(r->buffers[index]);
-  r->buffers[index] = NULL;
+  if (!runner_accept(r, index, status, "creating a buffer")) return;
+  if (!operation->wrapped && operation->kind != OPERATION_BLANK) fill_buffer(r, index);
 }
 
 static void create_graph(runner *r, uint32_t index) {
@@ -246,6 +261,8 @@ void runner_perform(runner *r, uint32_t index) {
   weir_status status;
   switch (operation->kind) {
   case OPERATION_BUFFER:
+  case OPERATION_BLANK:
+  case OPERATION_BUFFER_PAIR:
     create_buffer(r, index);
     break;
   case OPERATION_BUFFER_RELEASE:
