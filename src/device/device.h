@@ -21,7 +21,6 @@
 #include "weir/weir.h"
 #include "window/task.h"
 
-struct weir__graph;
 struct weir__graph_run;
 
 typedef struct weir__device_ops {
@@ -56,17 +55,17 @@ typedef struct weir__device_ops {
   // Optional: graphs (api/graph.h). Prepares a recorded graph for launches (virtual or real time spent is returned in
   // `*out_build_ns`); a task whose `run` is set is then issued like any other. Without it graphs are launched task by
   // task. `graph_release` frees what `graph_build` left in graph->device_data.
-  weir_status (*graph_build)(weir_device *device, struct weir__graph *graph, uint64_t *out_build_ns);
-  void (*graph_release)(weir_device *device, struct weir__graph *graph);
+  weir_status (*graph_build)(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+  void (*graph_release)(weir_device *device, weir_graph *graph);
 } weir__device_ops;
 
 // The head of every device's own struct.
 struct weir_device {
   const weir__device_ops *ops;
   weir_context *context;
-  uint32_t index;       // in the context
-  uint32_t lanes;       // workers or queues
-  char name[64];        // set by `create`
+  uint32_t index; // in the context
+  uint32_t lanes; // workers or queues
+  char name[64];  // set by `create`
   char description[160];
 };
 

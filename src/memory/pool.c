@@ -16,7 +16,7 @@ static uint8_t class_of(uint64_t bytes, uint64_t *out_bytes) {
     *out_bytes = 64;
     return 0;
   }
-  uint32_t log2 = 63 - (uint32_t)__builtin_clzll(bytes - 1);      // 2^log2 < bytes <= 2^(log2 + 1)
+  uint32_t log2 = 63 - (uint32_t)__builtin_clzll(bytes - 1); // 2^log2 < bytes <= 2^(log2 + 1)
   uint64_t step = (uint64_t)1 << log2 >> 2;
   uint64_t steps = (bytes - ((uint64_t)1 << log2) + step - 1) / step; // 1 to 4
   *out_bytes = ((uint64_t)1 << log2) + steps * step;

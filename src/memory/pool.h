@@ -20,12 +20,12 @@ enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6 };
 typedef struct weir__block {
   void *memory;
   uint64_t bytes;
-  uint64_t number;   // grows; names the block in timelines
+  uint64_t number; // grows; names the block in timelines
   struct weir__block *next;
   weir__id last_use; // newest user
   weir__id users[WEIR__BLOCK_USERS];
   uint8_t user_count;
-  bool users_known;  // `users` holds all that were in flight
+  bool users_known; // `users` holds all that were in flight
   uint8_t size_class;
 } weir__block;
 
@@ -34,7 +34,7 @@ typedef struct weir__pool {
   weir__block *waiting[WEIR__POOL_CLASSES], *last_waiting[WEIR__POOL_CLASSES];
   weir__block *spare; // descriptors without memory
   struct weir__block_slab *slabs;
-  uint64_t limit;     // bytes; UINT64_MAX: none
+  uint64_t limit; // bytes; UINT64_MAX: none
   uint64_t bytes, peak_bytes, next_number;
 } weir__pool;
 

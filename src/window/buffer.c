@@ -24,21 +24,21 @@ void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir
   if (all) {
     weir__range_map_deinitialize(&buffer->map);
     buffer->ranged = false;
+    weir__segment_reset(&buffer->whole);
     buffer->whole.writer = task;
   }
 }
 
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
   if (buffer->last_use < liveness->oldest) return true;
-  return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness)
-                        : weir__segment_idle(&buffer->whole, liveness);
+  return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness) : weir__segment_idle(&buffer->whole, liveness);
 }
 
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi) {
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, bool poisoned) {
   if (buffer->ranged)
-    weir__range_map_poison(&buffer->map, task, lo, hi);
+    weir__range_map_poison(&buffer->map, task, lo, hi, poisoned);
   else if (buffer->whole.writer == task)
-    buffer->whole.poisoned = true;
+    buffer->whole.poisoned = poisoned;
 }
 
 // Notes on the block which tasks still use it, if they are few.
@@ -49,8 +49,7 @@ static void note_users(weir_buffer *buffer, const weir__liveness *liveness) {
   block->users_known = !buffer->ranged && buffer->whole.reader_count + 1 <= WEIR__BLOCK_USERS;
   if (!block->users_known) return;
   const weir__segment *whole = &buffer->whole;
-  const weir__id *readers =
-      whole->reader_capacity > WEIR__SEGMENT_INLINE_READERS ? whole->readers.many : whole->readers.few;
+  const weir__id *readers = weir__segment_readers(whole);
   for (uint32_t i = 0; i < whole->reader_count; i++) {
     if (weir__live(liveness, readers[i])) block->users[block->user_count++] = readers[i];
   }
@@ -70,7 +69,7 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, const weir
     weir__range_map_deinitialize(&buffer->map);
     buffer->ranged = false;
   }
-  weir__segment_deinitialize(&buffer->whole);
+  weir__segment_reset(&buffer->whole);
   buffer->memory = NULL;
   buffer->serial++;
   buffer->last_use = 0;

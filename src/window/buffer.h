@@ -4,23 +4,23 @@
 #ifndef WEIR_WINDOW_BUFFER_H
 #define WEIR_WINDOW_BUFFER_H
 
+#include "api/object.h"
 #include "memory/pool.h"
 #include "window/range_map.h"
 
 struct weir_buffer {
-  weir_context *context;
+  weir__object object;
   uint64_t id, bytes;
-  weir__block *block;  // NULL: no storage yet, or wrapped
-  void *memory;        // the storage's first byte; NULL: none yet
-  uint64_t storage;    // number of the storage, for timelines
-  uint32_t serial;     // changes with every new storage, and when the struct is used for another buffer
-  bool wrapped, released;
-  bool ranged;         // `map` is in use, else `whole`
-  weir__id last_use;   // newest task that names this buffer with this storage
+  weir__block *block; // NULL: no storage yet, or wrapped
+  void *memory;       // the storage's first byte; NULL: none yet
+  uint64_t storage;   // number of the storage, for timelines
+  uint32_t serial;    // changes with every new storage, and when the struct is used for another buffer
+  bool wrapped;
+  bool ranged;       // `map` is in use, else `whole`
+  weir__id last_use; // newest task that names this buffer with this storage
   weir__segment whole;
   weir__range_map map;
   char label[48];
-  struct weir_buffer *next; // among the released
 };
 
 // Records the access of `task` to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
@@ -31,8 +31,8 @@ void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir
 // Whether no task in flight uses the buffer's storage.
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
-// Poisons what `task` was the last to write in [lo, hi).
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
+// Poisons, or heals, what `task` was the last to write in [lo, hi).
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, bool poisoned);
 
 // Gives up the storage and forgets its users: the block goes to the pool, at once or when its users are done.
 void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, const weir__liveness *liveness);

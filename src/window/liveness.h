@@ -11,9 +11,9 @@
 typedef uint64_t weir__id; // 1, 2, 3, ...; 0: no task
 
 typedef struct weir__liveness {
-  weir__id oldest;   // every task with a smaller id is done
-  uint32_t mask;     // window size - 1
-  uint8_t *done;     // per slot: its task is done
+  weir__id oldest; // every task with a smaller id is done
+  uint32_t mask;   // window size - 1
+  uint8_t *done;   // per slot: its task is done
 } weir__liveness;
 
 static inline bool weir__live(const weir__liveness *liveness, weir__id task) {

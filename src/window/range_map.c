@@ -52,6 +52,8 @@ void weir__range_pool_initialize(weir__range_pool *pool) {
 }
 
 void weir__range_pool_deinitialize(weir__range_pool *pool) {
+  for (struct weir__range_segment *segment = pool->free_segments; segment != NULL; segment = segment->next_free)
+    weir__segment_deinitialize(&segment->segment);
   while (pool->slabs != NULL) {
     struct weir__range_slab *slab = pool->slabs;
     pool->slabs = slab->next;
@@ -84,7 +86,7 @@ static weir__range_node *take_node(weir__range_pool *pool) {
 }
 
 static void free_segment(weir__range_pool *pool, struct weir__range_segment *segment) {
-  weir__segment_deinitialize(&segment->segment);
+  weir__segment_reset(&segment->segment);
   segment->next_free = pool->free_segments;
   pool->free_segments = segment;
   pool->free_segment_count++;
@@ -279,8 +281,9 @@ static void remove_segment(weir__range_map *map, uint64_t key) {
 void weir__range_map_initialize(weir__range_map *map, weir__range_pool *pool, uint64_t bytes, weir__segment *whole) {
   *map = (weir__range_map){.pool = pool, .bytes = bytes, .accesses_until_sweep = SWEEP_EVERY, .segment_count = 1};
   struct weir__range_segment *segment = take_segment(pool);
-  segment->segment = *whole;
-  weir__segment_initialize(whole);
+  weir__segment users = *whole;
+  *whole = segment->segment;
+  segment->segment = users;
   map->root = take_node(pool);
   insert_into(map->root, 0, 0, segment);
 }
@@ -376,11 +379,11 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
   sweep(map, liveness);
 }
 
-void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi) {
+void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, bool poisoned) {
   place at = find(map, lo);
   do {
     if (at.leaf->key[at.index] >= hi) break;
-    if (segment_at(at)->writer == task) segment_at(at)->poisoned = true;
+    if (segment_at(at)->writer == task) segment_at(at)->poisoned = poisoned;
   } while (next_place(&at));
 }
 

@@ -36,12 +36,14 @@ typedef struct weir__range_map {
 } weir__range_map;
 
 void weir__range_pool_initialize(weir__range_pool *pool);
+
+// Frees everything; every map must have been deinitialized.
 void weir__range_pool_deinitialize(weir__range_pool *pool);
 
 // Makes sure that `accesses` accesses to maps cannot run out of nodes and segments. False: no memory.
 bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses);
 
-// A map of one segment, which takes over the users of `whole` (left empty). Needs a reserve of one access.
+// A map of one segment, which takes over the users of `whole` (left without users). Needs a reserve of one access.
 void weir__range_map_initialize(weir__range_map *map, weir__range_pool *pool, uint64_t bytes, weir__segment *whole);
 void weir__range_map_deinitialize(weir__range_map *map);
 
@@ -52,8 +54,8 @@ void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                            uint64_t hi, weir__hits *hits);
 
-// Poisons what `task` was the last to write in [lo, hi).
-void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi);
+// Poisons, or heals, what `task` was the last to write in [lo, hi).
+void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, bool poisoned);
 
 // Whether no task in flight uses any part.
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness);

@@ -41,8 +41,8 @@ struct weir__graph_run;
 typedef struct weir__task {
   // Scheduling; guarded by the context's lock.
   alignas(64) weir__id id;
-  weir__id mark;           // the last task that took this one as a predecessor
-  uint32_t blockers;       // edges that must be resolved before the task is issued
+  weir__id mark;     // the last task that took this one as a predecessor
+  uint32_t blockers; // edges that must be resolved before the task is issued
   uint32_t successor_count;
   uint32_t successors[WEIR__TASK_INLINE_SUCCESSORS];
   weir__edge_chunk *more_successors; // newest first
@@ -55,10 +55,10 @@ typedef struct weir__task {
   uint32_t arg_count, access_count;
   uint32_t groups[3];
   int8_t priority;
-  uint8_t device;      // index in the context
-  bool reads_poison;   // guarded by the lock: a predecessor by data failed, or the bytes were poisoned before
-  bool issued;         // guarded by the lock
-  weir_event *event;   // NULL: none; guarded by the lock
+  uint8_t device;    // index in the context
+  bool reads_poison; // guarded by the lock: a predecessor by data failed, or the bytes were poisoned before
+  bool issued;       // guarded by the lock
+  weir_event *event; // NULL: none; guarded by the lock
   uint64_t tag;
   struct weir__graph_run *run; // NULL: an ordinary task
   struct weir__task *next;     // in the device's lists

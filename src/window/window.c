@@ -133,9 +133,12 @@ void weir__window_commit(weir__window *window, weir__task *task) {
   unblock(window, task);
 }
 
-static inline void resolve(weir__window *window, uint32_t edge, bool failed) {
+static inline void resolve(weir__window *window, uint32_t edge, weir__id predecessor, bool failed) {
   weir__task *task = &window->tasks[edge >> WEIR__EDGE_BITS];
-  if (failed && (edge & WEIR__EDGE_DATA)) task->reads_poison = true;
+  if (failed && (edge & WEIR__EDGE_DATA)) {
+    task->reads_poison = true;
+    if (window->upstream_failed != NULL) window->upstream_failed(window->user, task, predecessor);
+  }
   if (edge & WEIR__EDGE_BLOCKS) unblock(window, task);
 }
 
@@ -157,10 +160,10 @@ void weir__window_issued(weir__window *window, weir__task *task) {
 void weir__window_complete(weir__window *window, weir__task *task, bool failed) {
   weir__liveness *live = &window->live;
   live->done[task->id & live->mask] = 1;
-  for (uint32_t i = 0; i < task->successor_count; i++) resolve(window, task->successors[i], failed);
+  for (uint32_t i = 0; i < task->successor_count; i++) resolve(window, task->successors[i], task->id, failed);
   while (task->more_successors != NULL) {
     weir__edge_chunk *chunk = task->more_successors;
-    for (uint32_t i = 0; i < chunk->count; i++) resolve(window, chunk->edges[i], failed);
+    for (uint32_t i = 0; i < chunk->count; i++) resolve(window, chunk->edges[i], task->id, failed);
     task->more_successors = chunk->next;
     chunk->next = window->free_chunks;
     window->free_chunks = chunk;

@@ -12,12 +12,14 @@ typedef struct weir__window {
   weir__task *tasks; // `size` slots
   uint32_t size;     // a power of two
   weir__liveness live;
-  weir__id next;     // id of the next task
-  uint64_t edges;    // added so far
+  weir__id next;  // id of the next task
+  uint64_t edges; // added so far
   weir__edge_chunk *free_chunks;
   struct weir__edge_slab *slabs;
   // Called when a task has no blocking edge left. Must not call back into the window.
   void (*ready)(void *user, weir__task *task);
+  // Called when a predecessor whose data `task` reads has failed; task->reads_poison is set. May be NULL.
+  void (*upstream_failed)(void *user, weir__task *task, weir__id predecessor);
   void *user;
 } weir__window;
 

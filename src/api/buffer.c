@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers as the caller sees them.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "base/error.h"
+
+static weir_status create(weir_context *context, void *memory, uint64_t bytes, bool wrapped, weir_buffer **out_buffer) {
+  const char *what = wrapped ? "buffer wrap" : "buffer create";
+  if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
+  *out_buffer = NULL;
+  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the context is NULL", what);
+  if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer needs at least 1 byte", what);
+  if (bytes == WEIR_WHOLE) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: too many bytes", what);
+  if (wrapped && memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
+  weir__context_lock(context);
+  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->buffers, context, UINT64_MAX);
+  if (buffer != NULL) {
+    buffer->id = ++context->next_buffer;
+    buffer->bytes = bytes;
+    buffer->wrapped = wrapped;
+    buffer->memory = memory;
+    buffer->storage = wrapped ? context->pool.next_number++ : 0;
+    buffer->label[0] = '\0';
+    if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
+    if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, bytes, "");
+  }
+  weir__context_unlock(context);
+  if (buffer == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
+  *out_buffer = buffer;
+  return WEIR_OK;
+}
+
+weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer) {
+  return create(context, NULL, bytes, false, out_buffer);
+}
+
+weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
+  return create(context, memory, bytes, true, out_buffer);
+}
+
+weir_status weir_buffer_release(weir_buffer *buffer) {
+  if (buffer == NULL) return WEIR_OK;
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer release");
+  if (status != WEIR_OK) return status;
+  weir_context *context = buffer->object.context;
+  weir__context_lock(context);
+  if (buffer->object.released) {
+    status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
+  } else {
+    weir__buffer_drop_storage(buffer, &context->pool, &context->window.live);
+    weir__object_give(&context->buffers, &buffer->object);
+  }
+  weir__context_unlock(context);
+  return status;
+}
+
+weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer label");
+  if (status != WEIR_OK) return status;
+  weir_context *context = buffer->object.context;
+  weir__context_lock(context);
+  snprintf(buffer->label, sizeof buffer->label, "%s", label == NULL ? "" : label);
+  if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, buffer->bytes, buffer->label);
+  weir__context_unlock(context);
+  return WEIR_OK;
+}
+
+uint64_t weir_buffer_bytes(const weir_buffer *buffer) {
+  return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer bytes") == WEIR_OK ? buffer->bytes : 0;
+}
+
+const char *weir_buffer_label(const weir_buffer *buffer) {
+  return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer label") == WEIR_OK ? buffer->label : "";
+}

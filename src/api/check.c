@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of what a caller submits.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/submit.h"
+#include "base/error.h"
+
+enum { FEW_ACCESSES = 24, MAX_VALUE_BYTES = 4096 };
+
+void weir__describe_task(const weir_task *task, char what[WEIR__WHAT_BYTES]) {
+  if (task == NULL) {
+    snprintf(what, WEIR__WHAT_BYTES, "graph launch");
+    return;
+  }
+  const char *name = task->label;
+  if (name == NULL) name = task->kernel != NULL ? task->kernel->name : "host task";
+  snprintf(what, WEIR__WHAT_BYTES, "task '%.47s' (tag %llu)", name, (unsigned long long)task->tag);
+}
+
+static const char *mode_name(weir_mode mode) {
+  switch (mode) {
+  case WEIR_VALUE:
+    return "value";
+  case WEIR_READ:
+    return "read";
+  case WEIR_WRITE:
+    return "write";
+  case WEIR_READ_WRITE:
+    return "read-write";
+  }
+  return "unknown";
+}
+
+// Two accesses of one task to a buffer disagree when they overlap, one writes, and they differ in range or mode.
+static bool disagree(const weir__access *a, const weir__access *b) {
+  if (a->buffer != b->buffer || a->lo >= b->hi || b->lo >= a->hi) return false;
+  if (a->mode == WEIR_READ && b->mode == WEIR_READ) return false;
+  return a->mode != b->mode || a->lo != b->lo || a->hi != b->hi;
+}
+
+static weir_status report_disagreement(const weir_task *task, const weir__access *a, const weir__access *b) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(
+      WEIR_ERROR_INVALID_ARGUMENT,
+      "%s: two arguments overlap and disagree on buffer %llu '%s': %s of bytes [%llu, %llu) and %s of bytes "
+      "[%llu, %llu)",
+      what, (unsigned long long)a->buffer->id, a->buffer->label, mode_name(a->mode), (unsigned long long)a->lo,
+      (unsigned long long)a->hi, mode_name(b->mode), (unsigned long long)b->lo, (unsigned long long)b->hi);
+}
+
+static int by_place(const void *left, const void *right) {
+  const weir__access *a = *(const weir__access *const *)left, *b = *(const weir__access *const *)right;
+  if (a->buffer->id != b->buffer->id) return a->buffer->id < b->buffer->id ? -1 : 1;
+  if (a->lo != b->lo) return a->lo < b->lo ? -1 : 1;
+  return a->hi < b->hi ? -1 : a->hi > b->hi;
+}
+
+// The same for many accesses: in order of place, each is compared with the one that reaches furthest of all before it
+// and with the furthest-reaching one that writes.
+static weir_status check_many(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  const weir__access *sorted[WEIR_MAX_ARGS];
+  for (uint32_t i = 0; i < count; i++) sorted[i] = &accesses[i];
+  qsort(sorted, count, sizeof sorted[0], by_place);
+  const weir__access *furthest = NULL, *furthest_write = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__access *access = sorted[i];
+    if (furthest != NULL && disagree(furthest, access)) return report_disagreement(task, furthest, access);
+    if (furthest_write != NULL && disagree(furthest_write, access))
+      return report_disagreement(task, furthest_write, access);
+    if (furthest == NULL || furthest->buffer != access->buffer || access->hi > furthest->hi) furthest = access;
+    if (access->mode != WEIR_READ &&
+        (furthest_write == NULL || furthest_write->buffer != access->buffer || access->hi > furthest_write->hi))
+      furthest_write = access;
+  }
+  return WEIR_OK;
+}
+
+static weir_status check_agreement(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  if (count > FEW_ACCESSES) return check_many(task, accesses, count);
+  for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t j = 0; j < i; j++) {
+      if (disagree(&accesses[j], &accesses[i])) return report_disagreement(task, &accesses[j], &accesses[i]);
+    }
+  }
+  return WEIR_OK;
+}
+
+static weir_status bad_value(const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s, argument %u: a value has 1 to %d bytes and an address; this has %llu%s", what, index,
+                     MAX_VALUE_BYTES, (unsigned long long)arg->bytes, arg->value == NULL ? " and NULL" : "");
+}
+
+static weir_status bad_buffer(const weir_context *context, const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES], place[128];
+  weir__describe_task(task, what);
+  snprintf(place, sizeof place, "%s, argument %u", what, index);
+  return weir__object_check(arg->buffer, WEIR__KIND_BUFFER, context, place);
+}
+
+static weir_status bad_range(const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  const weir_buffer *buffer = arg->buffer;
+  if (arg->bytes == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "%s, argument %u: the range at byte %llu of buffer %llu '%s' is empty", what, index,
+                       (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label);
+  return weir__error(WEIR_ERROR_OUT_OF_RANGE,
+                     "%s, argument %u: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", what,
+                     index, (unsigned long long)(arg->bytes == WEIR_WHOLE ? 0 : arg->bytes),
+                     (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label,
+                     (unsigned long long)buffer->bytes);
+}
+
+static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: %d is no mode", what, index, (int)arg->mode);
+}
+
+weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
+                             uint32_t *out_access_count, uint64_t *out_value_bytes) {
+  uint32_t count = 0;
+  uint64_t value_bytes = 0;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) {
+      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > MAX_VALUE_BYTES) return bad_value(task, i, arg);
+      value_bytes += (arg->bytes + 15) & ~(uint64_t)15;
+      continue;
+    }
+    if (arg->mode != WEIR_READ && arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE)
+      return bad_mode(task, i, arg);
+    weir_buffer *buffer = arg->buffer;
+    if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
+        buffer->object.context != context)
+      return bad_buffer(context, task, i, arg);
+    if (arg->bytes == 0 || arg->offset >= buffer->bytes ||
+        (arg->bytes != WEIR_WHOLE && arg->bytes > buffer->bytes - arg->offset))
+      return bad_range(task, i, arg);
+    weir__access *access = &accesses[count++];
+    access->buffer = buffer;
+    access->mode = arg->mode;
+    access->lo = arg->offset;
+    access->hi = arg->bytes == WEIR_WHOLE ? buffer->bytes : arg->offset + arg->bytes;
+  }
+  *out_access_count = count;
+  *out_value_bytes = value_bytes;
+  return check_agreement(task, accesses, count);
+}
+
+static weir_status check_kernel(weir_context *context, const weir_task *task, const char *what,
+                                weir_device **out_device) {
+  weir_kernel *kernel = task->kernel;
+  if (task->device == NULL) {
+    if (!kernel->has_device)
+      return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for any device of the context", what,
+                         kernel->name);
+    *out_device = context->devices[kernel->device];
+    return WEIR_OK;
+  }
+  if (!task->device->ops->has_code(task->device, kernel))
+    return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, kernel->name,
+                       task->device->name);
+  *out_device = task->device;
+  return WEIR_OK;
+}
+
+// Work-groups of a launch, or UINT64_MAX if they are too many.
+static uint64_t count_groups(const weir_task *task) {
+  uint64_t groups = 1;
+  for (int i = 0; i < 3; i++) {
+    uint64_t count = task->groups[i] == 0 ? 1 : task->groups[i];
+    if (groups > ((uint64_t)1 << 62) / count) return UINT64_MAX;
+    groups *= count;
+  }
+  return groups;
+}
+
+// Most tasks: a kernel on its own device, nothing special.
+static bool is_plain(const weir_context *context, const weir_task *task) {
+  const weir_kernel *kernel = task->kernel;
+  return kernel != NULL && task->host == NULL && task->arg_count <= WEIR_MAX_ARGS &&
+         (task->args != NULL || task->arg_count == 0) && task->after_count == 0 && task->device == NULL &&
+         kernel->object.kind == WEIR__KIND_KERNEL && !kernel->object.released && kernel->object.context == context &&
+         kernel->has_device;
+}
+
+weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device) {
+  *out_device = NULL;
+  uint64_t groups = count_groups(task);
+  if (groups != UINT64_MAX && is_plain(context, task)) {
+    *out_device = context->devices[task->kernel->device];
+    return WEIR_OK;
+  }
+  if ((task->kernel == NULL) == (task->host == NULL))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "task (tag %llu): a task needs a kernel or a host function, and not both",
+                       (unsigned long long)task->tag);
+  if (task->kernel != NULL) {
+    char what[WEIR__WHAT_BYTES];
+    snprintf(what, sizeof what, "task '%.47s' (tag %llu)", task->label == NULL ? "" : task->label,
+             (unsigned long long)task->tag);
+    weir_status status = weir__object_check(task->kernel, WEIR__KIND_KERNEL, context, what);
+    if (status != WEIR_OK) return status;
+  }
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  if (groups == UINT64_MAX)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u x %u x %u work-groups are too many", what, task->groups[0],
+                       task->groups[1], task->groups[2]);
+  if (task->arg_count > WEIR_MAX_ARGS)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; at most %d are possible", what, task->arg_count,
+                       WEIR_MAX_ARGS);
+  if ((task->args == NULL && task->arg_count > 0) || (task->after == NULL && task->after_count > 0))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", what,
+                       task->args == NULL && task->arg_count > 0 ? "args" : "after");
+  for (uint32_t i = 0; i < task->after_count; i++) {
+    char place[128];
+    snprintf(place, sizeof place, "%s, after[%u]", what, i);
+    weir_status status = weir__object_check(task->after[i], WEIR__KIND_EVENT, context, place);
+    if (status != WEIR_OK) return status;
+  }
+  if (task->device != NULL && task->device->context != context)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
+  if (task->kernel != NULL) return check_kernel(context, task, what, out_device);
+  weir_device *device = task->device != NULL ? task->device : context->cpu;
+  if (device == NULL || !device->ops->has_code(device, NULL))
+    return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);
+  *out_device = device;
+  return WEIR_OK;
+}

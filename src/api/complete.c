@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows when a task is done.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "api/graph.h"
+
+weir_status weir__context_skips(weir_context *context, const weir__task *task) {
+  if (task->id < atomic_load_explicit(&context->cancel_before, memory_order_relaxed)) return WEIR_ERROR_CANCELLED;
+  if (task->reads_poison && task->run == NULL) return WEIR_ERROR_UPSTREAM_FAILED;
+  return WEIR_OK;
+}
+
+static void describe_failure(const weir_context *context, const weir__task *task, const weir__completion *completion,
+                             char text[WEIR__MESSAGE_BYTES]) {
+  const char *name = task->kernel != NULL ? task->kernel->name : task->run != NULL ? "graph" : "host task";
+  const char *why = completion->message != NULL && completion->message[0] != '\0'
+                        ? completion->message
+                        : weir_status_text(completion->status);
+  snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s: %s", (unsigned long long)task->id, name,
+           (unsigned long long)task->tag, context->devices[task->device]->name, why);
+}
+
+static void poison_outputs(weir__task *task) {
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    const weir__access *access = &task->accesses[i];
+    if (access->mode != WEIR_READ && access->buffer->serial == access->serial)
+      weir__buffer_poison(access->buffer, task->id, access->lo, access->hi, true);
+  }
+}
+
+static void fail(weir_context *context, weir__task *task, const weir__completion *completion,
+                 char text[WEIR__MESSAGE_BYTES]) {
+  describe_failure(context, task, completion, text);
+  context->statistics.failed++;
+  if (context->first_failure == WEIR_OK) {
+    context->first_failure = completion->status;
+    memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
+  }
+  if (task->run == NULL || completion->status == WEIR_ERROR_CANCELLED)
+    poison_outputs(task);
+  else
+    weir__graph_run_poison(task);
+}
+
+static void trace_completion(weir_context *context, const weir__task *task, const weir__completion *completion) {
+  weir__trace_task *record = weir__trace_find(context->trace, task->id);
+  if (record == NULL) return;
+  record->lane = completion->lane;
+  record->status = completion->status;
+  record->done = true;
+  if (completion->ready_ns != 0) record->ready_ns = completion->ready_ns;
+  record->start_ns = completion->start_ns;
+  record->end_ns = completion->end_ns;
+}
+
+void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion) {
+  bool failed = completion->status != WEIR_OK;
+  char text[WEIR__MESSAGE_BYTES];
+  text[0] = '\0';
+  if (failed) fail(context, task, completion, text);
+  if (context->trace != NULL) trace_completion(context, task, completion);
+  if (task->event != NULL) {
+    weir__event_finish(task->event, completion->status, text);
+    task->event = NULL;
+  }
+  if (task->run != NULL) weir__graph_run_done(task);
+  context->statistics.done++;
+  weir__window_complete(&context->window, task, failed);
+}
+
+void weir__context_completed(weir_context *context) {
+  weir__context_issue_ready(context);
+  weir__id oldest = context->window.live.oldest;
+  if (oldest < context->wake_at) return;
+  weir__id next = UINT64_MAX;
+  for (weir__waiter **link = &context->waiters; *link != NULL;) {
+    weir__waiter *waiter = *link;
+    if (waiter->target > oldest) {
+      if (waiter->target < next) next = waiter->target;
+      link = &waiter->next;
+      continue;
+    }
+    *link = waiter->next;
+    if (atomic_exchange_explicit(&waiter->word, 1, memory_order_release) == 2) weir__wake(&waiter->word, 1);
+  }
+  context->wake_at = next;
+}
+
+void weir__context_issue_ready(weir_context *context) {
+  while (context->issue_first != NULL) {
+    weir__task *task = context->issue_first;
+    context->issue_first = task->next;
+    if (context->issue_first == NULL) context->issue_last = NULL;
+    weir_device *device = context->devices[task->device];
+    device->ops->issue(device, task);
+    task->issued = true;
+    weir__window_issued(&context->window, task);
+  }
+}

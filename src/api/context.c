@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts: created with their devices, released with all that is left in them.
+#include "api/context.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+enum {
+  DEFAULT_WINDOW = 1024,
+  SMALLEST_WINDOW = 8,
+  LARGEST_WINDOW = 1 << 24,
+  RELEASED_KEPT = 1024, // released buffers and kernels that are recognised as such
+  EVENTS_KEPT = 64,
+};
+
+// A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
+static void task_ready(void *user, weir__task *task) {
+  weir_context *context = user;
+  weir_device *device = context->devices[task->device];
+  if (context->trace != NULL) {
+    weir__trace_task *record = weir__trace_find(context->trace, task->id);
+    if (record != NULL) record->ready_ns = device->ops->time(device);
+  }
+  if (!device->ops->run_ahead) {
+    device->ops->issue(device, task);
+    return;
+  }
+  task->next = NULL;
+  if (context->issue_last == NULL)
+    context->issue_first = task;
+  else
+    context->issue_last->next = task;
+  context->issue_last = task;
+}
+
+static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
+  (void)user;
+  if (task->run != NULL) weir__graph_run_upstream_failed(task, predecessor);
+}
+
+static uint32_t power_of_two(uint32_t value) {
+  uint32_t power = SMALLEST_WINDOW;
+  while (power < value) power *= 2;
+  return power;
+}
+
+static weir_status add_devices(weir_context *context, const char *names, uint32_t queues) {
+  while (*names != '\0') {
+    size_t length = strcspn(names, ",");
+    char name[256];
+    if (length == 0 || length >= sizeof name)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: '%.200s' is no list of devices", names);
+    if (context->device_count == WEIR__MAX_DEVICES)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices", WEIR__MAX_DEVICES);
+    memcpy(name, names, length);
+    name[length] = '\0';
+    weir_device *device = NULL;
+    weir_status status = weir__device_create(context, name, queues, &device);
+    if (status != WEIR_OK) return status;
+    device->index = context->device_count;
+    if (context->trace != NULL && !weir__trace_add_device(context->trace, device->name, device->lanes)) {
+      device->ops->destroy(device);
+      return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline");
+    }
+    context->devices[context->device_count++] = device;
+    if (device->ops->progress != NULL) context->polled = true;
+    if (context->cpu == NULL && strcmp(device->ops->kind, "cpu") == 0) context->cpu = device;
+    names += length;
+    if (*names == ',') names++;
+  }
+  return WEIR_OK;
+}
+
+static weir_status check_options(const weir_context_options *options) {
+  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER;
+  if (options->window != 0 && (options->window < SMALLEST_WINDOW || options->window > LARGEST_WINDOW))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
+                       options->window, SMALLEST_WINDOW, LARGEST_WINDOW);
+  if (options->flags & ~known)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: unknown flags 0x%x", options->flags & ~known);
+  if (options->devices != NULL && options->devices[0] == '\0')
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: the list of devices is empty");
+  return WEIR_OK;
+}
+
+static void destroy_buffer(weir__object *object) {
+  weir_buffer *buffer = (weir_buffer *)object;
+  if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
+  weir__segment_deinitialize(&buffer->whole);
+}
+
+static void destroy(weir_context *context) {
+  for (uint32_t i = context->device_count; i-- > 0;) context->devices[i]->ops->destroy(context->devices[i]);
+  weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy);
+  weir__object_pool_deinitialize(&context->buffers, destroy_buffer);
+  weir__object_pool_deinitialize(&context->kernels, weir__kernel_destroy);
+  weir__object_pool_deinitialize(&context->events, NULL);
+  while (context->callback_arrays != NULL) {
+    weir__callback *array = context->callback_arrays;
+    context->callback_arrays = array->next;
+    weir__free(array);
+  }
+  weir__pool_deinitialize(&context->pool);
+  weir__range_pool_deinitialize(&context->ranges);
+  weir__hits_deinitialize(&context->hits);
+  if (context->window.tasks != NULL) weir__window_deinitialize(&context->window);
+  if (context->trace != NULL) weir__trace_destroy(context->trace);
+  weir__free(context->scratch);
+  weir__free(context->fresh);
+  weir__free(context);
+}
+
+static weir_status initialize(weir_context *context, const weir_context_options *options) {
+  context->start_ns = weir__clock_ns();
+  context->flags = options->flags;
+  context->seed = options->seed;
+  context->wake_at = UINT64_MAX;
+  weir__hits_initialize(&context->hits);
+  weir__range_pool_initialize(&context->ranges);
+  weir__pool_initialize(&context->pool, options->memory_limit == 0 ? UINT64_MAX : options->memory_limit);
+  weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), RELEASED_KEPT);
+  weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);
+  weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), EVENTS_KEPT);
+  weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), EVENTS_KEPT);
+  context->scratch = weir__allocate(WEIR_MAX_ARGS * sizeof *context->scratch);
+  context->fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
+  bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
+  if (traces) context->trace = weir__trace_create();
+  uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
+  context->statistics.window = size;
+  bool window = weir__window_initialize(&context->window, size, task_ready, context);
+  context->window.upstream_failed = upstream_failed;
+  if (context->scratch == NULL || context->fresh == NULL || !window || (traces && context->trace == NULL))
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+  return add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
+}
+
+weir_status weir_context_create(const weir_context_options *options, weir_context **out_context) {
+  if (out_context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: out_context is NULL");
+  *out_context = NULL;
+  weir_context_options defaults = {0};
+  if (options == NULL) options = &defaults;
+  weir_status status = check_options(options);
+  if (status != WEIR_OK) return status;
+  weir_context *context = weir__allocate_zeroed(sizeof *context);
+  if (context == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+  status = initialize(context, options);
+  if (status != WEIR_OK) {
+    destroy(context);
+    return status;
+  }
+  *out_context = context;
+  return WEIR_OK;
+}
+
+void weir_context_release(weir_context *context) {
+  if (context == NULL) return;
+  weir__context_lock(context);
+  weir__context_wait(context, context->window.next, WEIR_FOREVER);
+  // Callbacks that another thread still calls may submit more.
+  while (context->calling || context->called_first != NULL || !weir__window_empty(&context->window)) {
+    weir__context_unlock(context);
+    weir__sleep_on(&context->exclusive_word, 0, 100000);
+    weir__context_lock(context);
+    weir__context_wait(context, context->window.next, WEIR_FOREVER);
+  }
+  weir__context_unlock(context);
+  destroy(context);
+}
+
+void weir_context_cancel(weir_context *context) {
+  if (context == NULL) return;
+  weir__context_lock(context);
+  atomic_store_explicit(&context->cancel_before, context->window.next, memory_order_relaxed);
+  weir__context_unlock(context);
+}
+
+void weir_context_statistics(weir_context *context, weir_statistics *out_statistics) {
+  if (out_statistics == NULL) return;
+  *out_statistics = (weir_statistics){0};
+  if (context == NULL) return;
+  weir__context_lock(context);
+  *out_statistics = context->statistics;
+  out_statistics->edges = context->window.edges + context->statistics.edges;
+  out_statistics->bytes = context->pool.bytes;
+  out_statistics->peak_bytes = context->pool.peak_bytes;
+  weir__context_unlock(context);
+}
+
+uint32_t weir_context_device_count(const weir_context *context) {
+  return context == NULL ? 0 : context->device_count;
+}
+
+weir_device *weir_context_device(const weir_context *context, uint32_t index) {
+  return context == NULL || index >= context->device_count ? NULL : context->devices[index];
+}
+
+const char *weir_device_kind(const weir_device *device) {
+  return device == NULL ? "" : device->ops->kind;
+}
+
+const char *weir_device_name(const weir_device *device) {
+  return device == NULL ? "" : device->name;
+}
+
+const char *weir_device_description(const weir_device *device) {
+  return device == NULL ? "" : device->description;
+}
+
+uint32_t weir_device_lanes(const weir_device *device) {
+  return device == NULL ? 0 : device->lanes;
+}
+
+uint64_t weir_device_time(weir_device *device) {
+  if (device == NULL) return 0;
+  weir__context_lock(device->context);
+  uint64_t now = device->ops->time(device);
+  weir__context_unlock(device->context);
+  return now;
+}
+
+weir_status weir_trace_save(weir_context *context, const char *path, const char *title) {
+  if (context == NULL || path == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the %s is NULL", context == NULL ? "context" : "path");
+  if (context->trace == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the context was made without WEIR_CONTEXT_TRACE");
+  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: called from a task or callback");
+  char message[WEIR__MESSAGE_BYTES] = "";
+  weir__context_lock(context);
+  weir__context_wait(context, context->window.next, WEIR_FOREVER);
+  weir_status status = weir__trace_save(context->trace, path, title, message, sizeof message);
+  weir__context_unlock(context);
+  return status == WEIR_OK ? WEIR_OK : weir__error(status, "trace save: %s", message);
+}
+
+void weir_trace_clear(weir_context *context) {
+  if (context == NULL || context->trace == NULL) return;
+  weir__context_lock(context);
+  weir__trace_clear(context->trace);
+  weir__context_unlock(context);
+}

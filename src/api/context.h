@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A context from inside: its state, its lock, and what devices report to.
+#ifndef WEIR_API_CONTEXT_H
+#define WEIR_API_CONTEXT_H
+
+#include <stdatomic.h>
+
+#include "api/object.h"
+#include "base/lock.h"
+#include "device/device.h"
+#include "memory/pool.h"
+#include "trace/trace.h"
+#include "window/buffer.h"
+#include "window/window.h"
+
+enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256 };
+
+struct weir_kernel {
+  weir__object object;
+  char name[WEIR__LABEL_BYTES];
+  weir_function cpu;    // NULL: no code for the CPU
+  weir_sim_launch *sim; // NULL: no code for simulated devices; names are copies
+  uint32_t sim_count;
+  uint32_t device; // index of the first device of the context that it has code for
+  bool has_device;
+  _Atomic uint32_t group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
+};
+
+typedef struct weir__callback {
+  struct weir__callback *next;
+  weir_event_function function;
+  void *user;
+} weir__callback;
+
+struct weir_event {
+  weir__object object;
+  _Atomic uint32_t status; // weir_status; sleepers wait on this word
+  _Atomic uint32_t sleepers;
+  uint32_t references; // the caller's, the task's, the callback queue's; guarded by the lock
+  weir__id task;
+  weir__callback *callbacks; // oldest first
+  struct weir_event *next_called;
+  char message[WEIR__MESSAGE_BYTES];
+};
+
+// A thread that waits until live.oldest has reached `target`.
+typedef struct weir__waiter {
+  struct weir__waiter *next;
+  weir__id target;
+  _Atomic uint32_t word; // 0 spins, 1 reached, 2 sleeps
+} weir__waiter;
+
+struct weir_context {
+  weir__lock lock;
+  alignas(64) weir__window window;
+  weir__hits hits;
+  weir__range_pool ranges;
+  weir__pool pool;
+  uint32_t flags;
+  bool exclusive;                  // a submission waits in its middle: others wait before their start
+  _Atomic uint32_t exclusive_word; // 1 meanwhile
+  bool calling;                    // a thread calls callbacks
+  uint32_t device_count;
+  weir_device *devices[WEIR__MAX_DEVICES];
+  weir_device *cpu;                     // NULL: none
+  bool polled;                          // some device has no threads of its own
+  weir__task *issue_first, *issue_last; // ready for run-ahead devices
+  weir__access *scratch;                // WEIR_MAX_ARGS: of the task that is being submitted
+  weir__block **fresh;                  // WEIR_MAX_ARGS
+  weir__trace *trace;                   // NULL: off
+  weir__waiter *waiters;
+  weir__id wake_at;                       // smallest target of the waiters
+  weir_event *called_first, *called_last; // whose callbacks are due
+  weir__object_pool buffers, kernels, events, graphs;
+  weir__callback *free_callbacks, *callback_arrays;
+  uint64_t next_buffer;
+  uint64_t seed;
+  uint64_t start_ns;
+  weir_status first_failure;
+  char first_failure_text[WEIR__MESSAGE_BYTES];
+  weir_statistics statistics;
+  _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
+};
+
+// True in a thread that runs a task or a callback for Weir: it must not wait for tasks.
+extern _Thread_local bool weir__in_task;
+
+static inline void weir__context_lock(weir_context *context) {
+  weir__lock_acquire(&context->lock);
+}
+
+// Releases the lock, then calls the callbacks that are due.
+void weir__context_unlock_and_call(weir_context *context);
+
+static inline void weir__context_unlock(weir_context *context) {
+  if (context->called_first != NULL)
+    weir__context_unlock_and_call(context);
+  else
+    weir__lock_release(&context->lock);
+}
+
+// Waits until every task with an id below `target` is done. The lock is held before and after, not meanwhile. False:
+// `timeout_ns` is over.
+bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns);
+
+// Hands tasks that became ready to run-ahead devices. Called with the lock held by whoever submits or completes.
+void weir__context_issue_ready(weir_context *context);
+
+// How a task ended, for weir__context_complete.
+typedef struct weir__completion {
+  weir_status status;
+  const char *message; // why it failed; NULL: no more to say
+  uint32_t lane;       // worker or queue
+  uint64_t ready_ns;   // device time; 0: as noted when its last predecessor was done
+  uint64_t start_ns, end_ns;
+} weir__completion;
+
+// WEIR_OK, or the status with which a task must be skipped instead of run. The lock is held.
+weir_status weir__context_skips(weir_context *context, const weir__task *task);
+
+// The task is done: its successors, event, storage and poison follow. The lock is held. Afterwards, once per batch of
+// tasks, weir__context_completed must be called.
+void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion);
+void weir__context_completed(weir_context *context);
+
+// Fails or finishes an event; the lock is held. Drops the task's reference.
+void weir__event_finish(weir_event *event, weir_status status, const char *message);
+weir_event *weir__event_take(weir_context *context, weir__id task);
+void weir__event_drop(weir_event *event); // one reference; the lock is held
+
+// Frees what a kernel holds besides its struct.
+void weir__kernel_destroy(weir__object *object);
+void weir__graph_destroy(weir__object *object);
+
+#endif // WEIR_API_CONTEXT_H

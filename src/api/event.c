@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events: the state of one task, kept for the caller.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "base/allocate.h"
+#include "base/error.h"
+
+enum { CALLBACKS_AT_ONCE = 64 };
+
+weir_event *weir__event_take(weir_context *context, weir__id task) {
+  weir_event *event = (weir_event *)weir__object_take(&context->events, context, UINT64_MAX);
+  if (event == NULL) return NULL;
+  atomic_store_explicit(&event->status, WEIR_PENDING, memory_order_relaxed);
+  atomic_store_explicit(&event->sleepers, 0, memory_order_relaxed);
+  event->references = 2;
+  event->task = task;
+  event->callbacks = NULL;
+  event->next_called = NULL;
+  event->message[0] = '\0';
+  return event;
+}
+
+void weir__event_drop(weir_event *event) {
+  if (--event->references == 0) weir__object_give(&event->object.context->events, &event->object);
+}
+
+void weir__event_finish(weir_event *event, weir_status status, const char *message) {
+  if (status != WEIR_OK && message != event->message) snprintf(event->message, sizeof event->message, "%s", message);
+  atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
+  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0) weir__wake(&event->status, INT32_MAX);
+  if (event->callbacks == NULL) {
+    weir__event_drop(event);
+    return;
+  }
+  weir_context *context = event->object.context; // the task's reference goes to the queue
+  event->next_called = NULL;
+  if (context->called_last == NULL)
+    context->called_first = event;
+  else
+    context->called_last->next_called = event;
+  context->called_last = event;
+}
+
+void weir__context_unlock_and_call(weir_context *context) {
+  if (context->calling) { // by another thread, or further up this one's stack: it calls these too
+    weir__lock_release(&context->lock);
+    return;
+  }
+  context->calling = true;
+  while (context->called_first != NULL) {
+    weir_event *event = context->called_first;
+    weir__callback *callback = event->callbacks;
+    if (callback == NULL) {
+      context->called_first = event->next_called;
+      if (context->called_first == NULL) context->called_last = NULL;
+      weir__event_drop(event);
+      continue;
+    }
+    event->callbacks = callback->next;
+    weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
+    weir_event_function function = callback->function;
+    void *user = callback->user;
+    callback->next = context->free_callbacks;
+    context->free_callbacks = callback;
+    weir__lock_release(&context->lock);
+    bool nested = weir__in_task;
+    weir__in_task = true;
+    function(user, status);
+    weir__in_task = nested;
+    weir__context_lock(context);
+  }
+  context->calling = false;
+  weir__lock_release(&context->lock);
+}
+
+weir_status weir_event_poll(weir_event *event) {
+  weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event poll");
+  if (status != WEIR_OK) return status;
+  weir_context *context = event->object.context;
+  if (context->polled) {
+    weir__context_lock(context);
+    for (uint32_t i = 0; i < context->device_count; i++) {
+      if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
+    }
+    weir__context_completed(context);
+    weir__context_unlock(context);
+  }
+  return (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+}
+
+static weir__callback *take_callback(weir_context *context) {
+  if (context->free_callbacks == NULL) {
+    // One array per growth; its first element links the arrays for weir_context_release.
+    weir__callback *more = weir__allocate(CALLBACKS_AT_ONCE * sizeof *more);
+    if (more == NULL) return NULL;
+    more[0].next = context->callback_arrays;
+    context->callback_arrays = more;
+    for (int i = 1; i < CALLBACKS_AT_ONCE; i++) {
+      more[i].next = context->free_callbacks;
+      context->free_callbacks = &more[i];
+    }
+  }
+  weir__callback *callback = context->free_callbacks;
+  context->free_callbacks = callback->next;
+  return callback;
+}
+
+weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user) {
+  weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event on done");
+  if (status != WEIR_OK) return status;
+  if (function == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event on done: the function is NULL");
+  weir_context *context = event->object.context;
+  weir__context_lock(context);
+  weir__callback *callback = take_callback(context);
+  if (callback == NULL) {
+    weir__context_unlock(context);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "event on done: no memory");
+  }
+  *callback = (weir__callback){.function = function, .user = user};
+  // While earlier callbacks are still being called, or the task runs, this one queues behind them.
+  bool was_done = atomic_load_explicit(&event->status, memory_order_relaxed) != WEIR_PENDING;
+  bool being_called = false;
+  for (weir_event *called = context->called_first; called != NULL; called = called->next_called)
+    being_called = being_called || called == event;
+  weir__callback **end = &event->callbacks;
+  while (*end != NULL) end = &(*end)->next;
+  *end = callback;
+  if (was_done && !being_called) {
+    event->references++;
+    weir__event_finish(event, (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed), event->message);
+  }
+  weir__context_unlock(context);
+  return WEIR_OK;
+}
+
+const char *weir_event_message(weir_event *event) {
+  if (weir__object_check(event, WEIR__KIND_EVENT, NULL, "event message") != WEIR_OK) return "";
+  weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  return status == WEIR_PENDING ? "" : event->message;
+}
+
+void weir_event_release(weir_event *event) {
+  if (event == NULL || weir__object_check(event, WEIR__KIND_EVENT, NULL, "event release") != WEIR_OK) return;
+  weir_context *context = event->object.context;
+  weir__context_lock(context);
+  // Marked at once, though the task may keep the struct for a while.
+  if (!event->object.released) {
+    event->object.released = true;
+    weir__event_drop(event);
+  }
+  weir__context_unlock(context);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs from inside. What the caller recorded becomes a plan: hazards found once, buffers by number. A launch of the plan
+// is one task of the window, with a run: the pointers, values and counters of that launch.
+#ifndef WEIR_API_GRAPH_H
+#define WEIR_API_GRAPH_H
+
+#include "api/context.h"
+#include "api/work.h"
+
+typedef struct weir__graph_arg {
+  weir_mode mode;
+  uint32_t buffer;        // number in the plan; not for values
+  uint64_t offset, bytes; // of the range; of the value in `values`
+} weir__graph_arg;
+
+typedef struct weir__graph_node {
+  weir_function function;
+  void *user;
+  weir_kernel *kernel; // NULL: host task
+  uint32_t groups[3];
+  uint32_t first_arg, arg_count;
+  uint32_t first_successor, successor_count;
+  uint32_t first_predecessor, predecessor_count;
+  uint64_t tag;
+  char label[WEIR__LABEL_BYTES];
+} weir__graph_node;
+
+// What the graph as a whole does to bytes of a buffer.
+typedef struct weir__graph_external {
+  uint32_t buffer;
+  weir_mode mode;
+  uint64_t lo, hi;
+} weir__graph_external;
+
+// A read of bytes that come from outside the graph.
+typedef struct weir__graph_input {
+  uint32_t node, buffer;
+  uint64_t lo, hi;
+} weir__graph_input;
+
+typedef struct weir__graph_plan {
+  uint32_t references; // the graph's and one per run; guarded by the context's lock
+  uint32_t node_count, arg_count, buffer_count, external_count, input_count;
+  uint64_t edge_count, value_bytes;
+  weir__graph_node *nodes;
+  weir__graph_arg *args;
+  uint32_t *successors;   // node << 1 | (reads what this node writes)
+  uint32_t *predecessors; // nodes
+  weir__graph_external *externals;
+  weir__graph_input *inputs;
+  unsigned char *values; // of all nodes, to be copied by each run
+} weir__graph_plan;
+
+typedef enum weir__node_state {
+  WEIR__NODE_OK,
+  WEIR__NODE_FAILED,
+  WEIR__NODE_SKIPPED,
+  WEIR__NODE_CANCELLED
+} weir__node_state;
+
+typedef struct weir__graph_run {
+  struct weir__graph_run *next; // among the graph's idle runs
+  weir_graph *graph;
+  weir__graph_plan *plan;
+  weir__task *task;
+  weir__id task_id;
+  weir__access *accesses; // of the launch as a whole: external_count
+  weir__block **fresh;    // scratch, external_count long
+  weir_buffer **buffers;  // by number, as they were at the launch
+  uint32_t *serials;
+  void **args; // by number of argument: pointers into storage or `values`
+  unsigned char *values;
+  _Atomic uint32_t *blockers;    // per node
+  _Atomic uint8_t *states;       // per node: weir__node_state
+  _Atomic uint8_t *poisoned;     // per node: reads poison
+  uint32_t *ready;               // scratch for the device, node_count long
+  weir__id *failed_predecessors; // tasks that failed whose data this launch may read
+  weir__hit *data_hits;          // where the launch's data comes from
+  uint32_t failed_predecessor_count, failed_predecessor_capacity;
+  uint32_t data_hit_count, data_hit_capacity;
+  bool all_poisoned;             // memory was too short to note which inputs are
+  _Atomic uint32_t failed_count; // nodes that did not end well
+  weir__lock message_lock;
+  uint32_t message_node; // the first node, in the order of recording, that did not end well so far
+  char message[WEIR__MESSAGE_BYTES];
+  void *device_data; // of the device, for this run; freed by the device
+} weir__graph_run;
+
+struct weir_graph {
+  weir__object object;
+  struct weir__recorded *recorded;
+  uint32_t recorded_count, recorded_capacity;
+  weir_buffer **buffers; // by number
+  uint32_t buffer_count, buffer_capacity;
+  weir_device *device;    // of all its tasks; NULL: none yet
+  weir__graph_plan *plan; // NULL: not built, or out of date
+  weir__graph_run *idle_runs;
+  bool launched;
+  uint64_t build_ns;
+  void *device_data; // what graph_build left
+};
+
+// Finds out which nodes read poison and makes the counters ready. Called by the device before the first node runs.
+void weir__graph_run_start(weir__graph_run *run);
+
+// Node `index` of a run as a function call; the device calls it when the node's predecessors are done. It runs all
+// work-groups, or skips the node if it reads poison or was cancelled, and sets its state. Thread-safe for different nodes.
+void weir__graph_run_node(weir__graph_run *run, uint32_t index);
+
+// Passes poison on to a successor of a node that did not end well.
+void weir__graph_run_edge(weir__graph_run *run, uint32_t node, uint32_t successor_edge);
+
+// Status of the whole launch, once all nodes are done: that of the first node that did not end well.
+weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message);
+
+// A run of the graph's plan, for a launch; NULL: no memory. The lock is held, as for all that follow.
+weir__graph_run *weir__graph_run_take(weir_graph *graph);
+void weir__graph_run_give(weir__graph_run *run);
+void weir__graph_run_free(weir__graph_run *run);
+
+// Takes over where buffers lie and which predecessors bring data. Called at submission, with the lock held.
+void weir__graph_run_bind(weir__task *task, const weir__hits *hits);
+
+// A task that this launch may read data of has failed. The lock is held.
+void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor);
+
+// Poisons the outputs of nodes that did not end well, and only those. The lock is held.
+void weir__graph_run_poison(weir__task *task);
+
+// The launch is done: the run can serve another one. The lock is held.
+void weir__graph_run_done(weir__task *task);
+
+#endif // WEIR_API_GRAPH_H

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From what a caller recorded to a plan of a graph.
+#ifndef WEIR_API_GRAPH_PLAN_H
+#define WEIR_API_GRAPH_PLAN_H
+
+#include "api/graph.h"
+
+// A task as it was recorded, with copies of all it points to.
+struct weir__recorded {
+  weir_task task; // args points to `args`, label to `label`
+  weir_arg *args; // values point into `values`
+  unsigned char *values;
+  char label[WEIR__LABEL_BYTES];
+};
+
+// Adds a copy of a task that was checked. False: no memory.
+bool weir__graph_record(weir_graph *graph, const weir_task *task);
+void weir__recorded_clear(struct weir__recorded *recorded);
+
+// Finds the hazards between the recorded tasks and makes graph->plan and graph->buffers. The context's lock is held.
+weir_status weir__graph_make_plan(weir_graph *graph);
+
+// The plan is out of date: the next launch makes a new one. Launches in flight keep the old one.
+void weir__graph_forget_plan(weir_graph *graph);
+void weir__graph_plan_drop(weir__graph_plan *plan);
+
+// The plan follows a change that leaves all hazards as they are.
+void weir__graph_set_value(weir_graph *graph, uint32_t node, uint32_t index);
+void weir__graph_buffer_replaced(weir_graph *graph, const weir_buffer *buffer, weir_buffer *replacement);
+
+#endif // WEIR_API_GRAPH_PLAN_H

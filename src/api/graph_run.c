@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One launch of a graph: where its data lies, which nodes may run, what failed.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/graph_plan.h"
+#include "base/allocate.h"
+
+void weir__graph_run_free(weir__graph_run *run) {
+  weir__graph_plan_drop(run->plan);
+  weir__free(run->accesses);
+  weir__free(run->fresh);
+  weir__free(run->buffers);
+  weir__free(run->serials);
+  weir__free(run->args);
+  weir__free(run->values);
+  weir__free(run->blockers);
+  weir__free(run->states);
+  weir__free(run->poisoned);
+  weir__free(run->ready);
+  weir__free(run->failed_predecessors);
+  weir__free(run->data_hits);
+  weir__free(run);
+}
+
+static weir__graph_run *create(weir_graph *graph) {
+  weir__graph_plan *plan = graph->plan;
+  weir__graph_run *run = weir__allocate_zeroed(sizeof *run);
+  if (run == NULL) return NULL;
+  run->graph = graph;
+  run->plan = plan;
+  plan->references++;
+  run->accesses = weir__allocate(plan->external_count * sizeof *run->accesses);
+  run->fresh = weir__allocate(plan->external_count * sizeof(weir__block *));
+  run->buffers = weir__allocate(plan->buffer_count * sizeof(weir_buffer *));
+  run->serials = weir__allocate(plan->buffer_count * sizeof *run->serials);
+  run->args = weir__allocate(plan->arg_count * sizeof(void *));
+  run->values = weir__allocate(plan->value_bytes);
+  run->blockers = weir__allocate(plan->node_count * sizeof *run->blockers);
+  run->states = weir__allocate(plan->node_count * sizeof *run->states);
+  run->poisoned = weir__allocate(plan->node_count * sizeof *run->poisoned);
+  run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
+  if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
+      run->args != NULL && run->values != NULL && run->blockers != NULL && run->states != NULL &&
+      run->poisoned != NULL && run->ready != NULL)
+    return run;
+  weir__graph_run_free(run);
+  return NULL;
+}
+
+weir__graph_run *weir__graph_run_take(weir_graph *graph) {
+  weir__graph_run *run = graph->idle_runs;
+  if (run != NULL)
+    graph->idle_runs = run->next;
+  else
+    run = create(graph);
+  if (run == NULL) return NULL;
+  const weir__graph_plan *plan = run->plan;
+  for (uint32_t i = 0; i < plan->external_count; i++) {
+    const weir__graph_external *external = &plan->externals[i];
+    run->accesses[i] = (weir__access){
+        .buffer = graph->buffers[external->buffer], .mode = external->mode, .lo = external->lo, .hi = external->hi};
+  }
+  run->data_hit_count = run->failed_predecessor_count = 0;
+  run->all_poisoned = false;
+  run->message_node = UINT32_MAX;
+  atomic_store_explicit(&run->failed_count, 0, memory_order_relaxed);
+  return run;
+}
+
+void weir__graph_run_give(weir__graph_run *run) {
+  weir_graph *graph = run->graph;
+  if (graph->plan != run->plan) {
+    weir__graph_run_free(run);
+    return;
+  }
+  run->next = graph->idle_runs;
+  graph->idle_runs = run;
+}
+
+void weir__graph_run_done(weir__task *task) {
+  weir__graph_run_give(task->run);
+}
+
+static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
+  if (run->data_hit_count == run->data_hit_capacity) {
+    uint32_t capacity = run->data_hit_capacity == 0 ? 16 : run->data_hit_capacity * 2;
+    weir__hit *larger = weir__allocate(capacity * sizeof *larger);
+    if (larger == NULL) {
+      run->all_poisoned = true; // only if something fails, but then more than must be
+      return;
+    }
+    if (run->data_hit_count > 0) memcpy(larger, run->data_hits, run->data_hit_count * sizeof *larger);
+    weir__free(run->data_hits);
+    run->data_hits = larger;
+    run->data_hit_capacity = capacity;
+  }
+  run->data_hits[run->data_hit_count++] = *hit;
+}
+
+void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
+  weir__graph_run *run = task->run;
+  const weir__graph_plan *plan = run->plan;
+  run->task = task;
+  run->task_id = task->id;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    run->buffers[i] = run->graph->buffers[i];
+    run->serials[i] = run->buffers[i]->serial;
+  }
+  memcpy(run->values, plan->values, plan->value_bytes);
+  for (uint32_t i = 0; i < plan->arg_count; i++) {
+    const weir__graph_arg *arg = &plan->args[i];
+    run->args[i] = arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset
+                                           : (char *)run->buffers[arg->buffer]->memory + arg->offset;
+  }
+  for (size_t i = 0; i < hits->count; i++) {
+    if (hits->list[i].data) keep_data_hit(run, &hits->list[i]);
+  }
+}
+
+void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor) {
+  weir__graph_run *run = task->run;
+  if (run->failed_predecessor_count == run->failed_predecessor_capacity) {
+    uint32_t capacity = run->failed_predecessor_capacity == 0 ? 4 : run->failed_predecessor_capacity * 2;
+    weir__id *larger = weir__allocate(capacity * sizeof *larger);
+    if (larger == NULL) {
+      run->all_poisoned = true;
+      return;
+    }
+    if (run->failed_predecessor_count > 0)
+      memcpy(larger, run->failed_predecessors, run->failed_predecessor_count * sizeof *larger);
+    weir__free(run->failed_predecessors);
+    run->failed_predecessors = larger;
+    run->failed_predecessor_capacity = capacity;
+  }
+  run->failed_predecessors[run->failed_predecessor_count++] = predecessor;
+}
+
+static bool is_poison(const weir__graph_run *run, const weir__hit *hit) {
+  if (hit->task == 0) return true;
+  for (uint32_t i = 0; i < run->failed_predecessor_count; i++) {
+    if (run->failed_predecessors[i] == hit->task) return true;
+  }
+  return false;
+}
+
+// Marks the nodes that read poisoned bytes from outside.
+static void mark_poisoned(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    const weir__graph_input *input = &plan->inputs[i];
+    bool poisoned = run->all_poisoned;
+    for (uint32_t hit = 0; hit < run->data_hit_count && !poisoned; hit++) {
+      const weir__hit *data = &run->data_hits[hit];
+      poisoned = data->buffer == run->buffers[input->buffer]->id && data->lo < input->hi && input->lo < data->hi &&
+                 is_poison(run, data);
+    }
+    if (poisoned) atomic_store_explicit(&run->poisoned[input->node], 1, memory_order_relaxed);
+  }
+}
+
+void weir__graph_run_start(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    atomic_store_explicit(&run->blockers[i], plan->nodes[i].predecessor_count, memory_order_relaxed);
+    atomic_store_explicit(&run->states[i], WEIR__NODE_OK, memory_order_relaxed);
+    atomic_store_explicit(&run->poisoned[i], 0, memory_order_relaxed);
+  }
+  if (run->task->reads_poison) mark_poisoned(run);
+}
+
+static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state state, const char *message) {
+  atomic_store_explicit(&run->states[index], (uint8_t)state, memory_order_relaxed);
+  atomic_fetch_add_explicit(&run->failed_count, 1, memory_order_relaxed);
+  weir__lock_acquire(&run->message_lock);
+  if (index < run->message_node) {
+    const weir__graph_node *node = &run->plan->nodes[index];
+    run->message_node = index;
+    snprintf(run->message, sizeof run->message, "node %u '%s': %s", index,
+             node->label[0] != '\0' ? node->label
+             : node->kernel != NULL ? node->kernel->name
+                                    : "host",
+             message);
+  }
+  weir__lock_release(&run->message_lock);
+}
+
+void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
+  const weir__graph_node *node = &run->plan->nodes[index];
+  if (atomic_load_explicit(&run->poisoned[index], memory_order_relaxed)) {
+    note_failure(run, index, WEIR__NODE_SKIPPED, weir_status_text(WEIR_ERROR_UPSTREAM_FAILED));
+    return;
+  }
+  if (node->function == NULL) return;
+  weir__failure failure;
+  failure.failed = false;
+  weir_work work = {.args = run->args + node->first_arg,
+                    .arg_count = node->arg_count,
+                    .groups = {node->groups[0], node->groups[1], node->groups[2]},
+                    .first = 0,
+                    .end = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2],
+                    .user = node->user,
+                    .internal = &failure};
+  node->function(&work);
+  if (failure.failed)
+    note_failure(run, index, WEIR__NODE_FAILED,
+                 failure.message[0] != '\0' ? failure.message : weir_status_text(WEIR_ERROR_TASK_FAILED));
+}
+
+void weir__graph_run_edge(weir__graph_run *run, uint32_t node, uint32_t successor_edge) {
+  (void)node;
+  if (successor_edge & 1) atomic_store_explicit(&run->poisoned[successor_edge >> 1], 1, memory_order_relaxed);
+}
+
+weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message) {
+  if (atomic_load_explicit(&run->failed_count, memory_order_relaxed) == 0) return WEIR_OK;
+  *out_message = run->message;
+  uint8_t state = atomic_load_explicit(&run->states[run->message_node], memory_order_relaxed);
+  return state == WEIR__NODE_FAILED ? WEIR_ERROR_TASK_FAILED : WEIR_ERROR_UPSTREAM_FAILED;
+}
+
+void weir__graph_run_poison(weir__task *task) {
+  weir__graph_run *run = task->run;
+  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+    const weir__graph_node *node = &run->plan->nodes[i];
+    bool poisoned = atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK;
+    for (uint32_t j = 0; j < node->arg_count; j++) {
+      const weir__graph_arg *arg = &run->plan->args[node->first_arg + j];
+      if (arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE) continue;
+      weir_buffer *buffer = run->buffers[arg->buffer];
+      if (buffer->serial == run->serials[arg->buffer])
+        weir__buffer_poison(buffer, task->id, arg->offset, arg->offset + arg->bytes, poisoned);
+    }
+  }
+}

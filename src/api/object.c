@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/object.h"
+
+#include "base/allocate.h"
+#include "base/error.h"
+
+enum { OBJECTS_PER_SLAB = 32 };
+
+struct weir__object_slab {
+  struct weir__object_slab *next;
+  char padding[56];
+};
+
+void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine) {
+  *pool =
+      (weir__object_pool){.kind = kind, .object_bytes = (object_bytes + 63) & ~(size_t)63, .quarantine = quarantine};
+}
+
+static weir__object *object_in(const weir__object_pool *pool, struct weir__object_slab *slab, uint32_t index) {
+  return (weir__object *)(void *)((char *)(slab + 1) + index * pool->object_bytes);
+}
+
+void weir__object_pool_deinitialize(weir__object_pool *pool, void (*destroy)(weir__object *object)) {
+  while (pool->slabs != NULL) {
+    struct weir__object_slab *slab = pool->slabs;
+    pool->slabs = slab->next;
+    uint32_t used = OBJECTS_PER_SLAB - pool->unused_in_slab;
+    for (uint32_t i = 0; destroy != NULL && i < used; i++) destroy(object_in(pool, slab, i));
+    pool->unused_in_slab = 0;
+    weir__free(slab);
+  }
+}
+
+static weir__object *take_new(weir__object_pool *pool) {
+  if (pool->unused_in_slab == 0) {
+    struct weir__object_slab *slab = weir__allocate_zeroed(sizeof *slab + OBJECTS_PER_SLAB * pool->object_bytes);
+    if (slab == NULL) return NULL;
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    pool->unused_in_slab = OBJECTS_PER_SLAB;
+  }
+  return object_in(pool, pool->slabs, OBJECTS_PER_SLAB - pool->unused_in_slab--);
+}
+
+weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest) {
+  weir__object *object = pool->first;
+  if (pool->released_count > pool->quarantine && object->last_use < oldest) {
+    pool->first = object->next;
+    if (pool->first == NULL) pool->last = NULL;
+    pool->released_count--;
+  } else {
+    object = take_new(pool);
+    if (object == NULL) return NULL;
+  }
+  object->kind = pool->kind;
+  object->released = false;
+  object->context = context;
+  object->next = NULL;
+  object->last_use = 0;
+  return object;
+}
+
+void weir__object_give(weir__object_pool *pool, weir__object *object) {
+  object->released = true;
+  object->next = NULL;
+  if (pool->last == NULL)
+    pool->first = object;
+  else
+    pool->last->next = object;
+  pool->last = object;
+  pool->released_count++;
+}
+
+static const char *kind_name(weir__kind kind) {
+  switch (kind) {
+  case WEIR__KIND_BUFFER:
+    return "buffer";
+  case WEIR__KIND_KERNEL:
+    return "kernel";
+  case WEIR__KIND_EVENT:
+    return "event";
+  case WEIR__KIND_GRAPH:
+    return "graph";
+  }
+  return "object";
+}
+
+weir_status weir__object_check(const void *pointer, weir__kind kind, const weir_context *context, const char *what) {
+  const weir__object *object = pointer;
+  if (object == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the %s is NULL", what, kind_name(kind));
+  if (object->kind != kind)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: this is not a %s", what, kind_name(kind));
+  if (object->released)
+    return weir__error(WEIR_ERROR_RELEASED, "%s: the %s was released before", what, kind_name(kind));
+  if (context != NULL && object->context != context)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the %s belongs to another context", what, kind_name(kind));
+  return WEIR_OK;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all objects that a context hands out have in common, and where they come from.
+//
+// The memory of an object stays an object of its kind until the context is released, and is used again only after many
+// others of its kind were released and every task that used it is done. So an object that is used after its release is
+// recognised rather than followed into freed memory.
+#ifndef WEIR_API_OBJECT_H
+#define WEIR_API_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weir/weir.h"
+#include "window/liveness.h"
+
+typedef enum weir__kind {
+  WEIR__KIND_BUFFER = 0x77626601,
+  WEIR__KIND_KERNEL = 0x776b6502,
+  WEIR__KIND_EVENT = 0x77657603,
+  WEIR__KIND_GRAPH = 0x77677204,
+} weir__kind;
+
+typedef struct weir__object {
+  weir__kind kind;
+  bool released;
+  weir_context *context;
+  struct weir__object *next; // among the released
+  weir__id last_use;         // newest task that refers to it
+} weir__object;
+
+typedef struct weir__object_pool {
+  weir__kind kind;
+  size_t object_bytes;
+  uint32_t quarantine; // how many released objects are kept before the first is used again
+  uint32_t released_count;
+  weir__object *first, *last; // the released, oldest first
+  struct weir__object_slab *slabs;
+  uint32_t unused_in_slab;
+} weir__object_pool;
+
+void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine);
+
+// Frees the memory of all objects, after calling `destroy` (may be NULL) on each that was ever taken.
+void weir__object_pool_deinitialize(weir__object_pool *pool, void (*destroy)(weir__object *object));
+
+// An object: zeroed if it is new, else as it was given back; its header is set. NULL: no memory.
+weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest);
+void weir__object_give(weir__object_pool *pool, weir__object *object);
+
+// Checks an object that a caller passed: not NULL, of this kind, not released, and (unless `context` is NULL) of this
+// context. `what` names it in the error text ("task 'blur', argument 2").
+weir_status weir__object_check(const void *object, weir__kind kind, const weir_context *context, const char *what);
+
+#endif // WEIR_API_OBJECT_H

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a task into the window: checked, given storage, its hazards found, committed.
+#ifndef WEIR_API_SUBMIT_H
+#define WEIR_API_SUBMIT_H
+
+#include "api/context.h"
+
+// What is to be submitted, checked already. Everything it points to is needed during the call only.
+typedef struct weir__request {
+  const weir_task *task;  // for messages; NULL: a graph launch
+  weir_function function; // NULL: none
+  void *user;
+  weir_kernel *kernel; // NULL: none
+  weir_device *device;
+  uint32_t groups[3];
+  int8_t priority;
+  uint64_t tag;
+  const char *label;
+  weir__access *accesses; // buffers with ranges; serials are filled in
+  uint32_t access_count;
+  weir__block **fresh;  // scratch, access_count long
+  const weir_arg *args; // of an ordinary task
+  uint32_t arg_count;
+  uint64_t value_bytes; // of all values, each rounded up to 16
+  weir_event *const *after;
+  uint32_t after_count;
+  struct weir__graph_run *run; // of a graph launch; its pointers are filled in by weir__graph_run_bind
+} weir__request;
+
+typedef enum weir__enter_result {
+  WEIR__ENTERED,
+  WEIR__ENTER_AGAIN, // the lock was released meanwhile: check everything again
+  WEIR__ENTER_FAILED,
+} weir__enter_result;
+
+// Takes a request into the window. The lock is held before and after, though perhaps not throughout. On failure nothing
+// has changed and `*out_status` and weir_last_error() say why.
+weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
+                               weir_status *out_status);
+
+// Waits until no other submission is in its middle. The lock is held before and after.
+void weir__enter_wait_turn(weir_context *context);
+
+// Checks the arguments of a task against `context` and turns them into accesses (room for WEIR_MAX_ARGS in `accesses`).
+// The lock is held.
+weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
+                             uint32_t *out_access_count, uint64_t *out_value_bytes);
+
+// Checks the rest of a task and chooses its device.
+weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device);
+
+// Describes a task for messages; NULL stands for the launch of a graph.
+enum { WEIR__WHAT_BYTES = 96 };
+void weir__describe_task(const weir_task *task, char what[WEIR__WHAT_BYTES]);
+
+#endif // WEIR_API_SUBMIT_H

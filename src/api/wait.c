@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waiting for tasks.
+#include "api/context.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+// A context with devices that have no threads looks after them this often while it waits for other devices.
+enum { SPINS_BEFORE_SLEEP = 200, POLL_NS = 100000 };
+
+_Thread_local bool weir__in_task;
+
+static void add_waiter(weir_context *context, weir__waiter *waiter) {
+  waiter->next = context->waiters;
+  context->waiters = waiter;
+  if (waiter->target < context->wake_at) context->wake_at = waiter->target;
+}
+
+static void remove_waiter(weir_context *context, weir__waiter *waiter) {
+  for (weir__waiter **link = &context->waiters; *link != NULL; link = &(*link)->next) {
+    if (*link == waiter) {
+      *link = waiter->next;
+      return;
+    }
+  }
+}
+
+// Makes progress on devices without threads. False: none could make any.
+static bool progress(weir_context *context) {
+  bool any = false;
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    weir_device *device = context->devices[i];
+    if (device->ops->progress != NULL && device->ops->progress(device)) any = true;
+  }
+  if (any) weir__context_completed(context);
+  return any;
+}
+
+// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed.
+static void sleep_until(weir__waiter *waiter, uint64_t deadline_ns) {
+  for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+    if (atomic_load_explicit(&waiter->word, memory_order_acquire) == 1) return;
+    weir__pause();
+  }
+  uint32_t spinning = 0;
+  if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
+    return;
+  while (atomic_load_explicit(&waiter->word, memory_order_acquire) != 1) {
+    uint64_t left = UINT64_MAX;
+    if (deadline_ns != 0) {
+      uint64_t now = weir__clock_ns();
+      if (now >= deadline_ns) return;
+      left = deadline_ns - now;
+    }
+    weir__sleep_on(&waiter->word, 2, left);
+  }
+}
+
+static uint64_t deadline_after(uint64_t timeout_ns) {
+  if (timeout_ns == WEIR_FOREVER) return 0;
+  uint64_t now = weir__clock_ns();
+  return timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
+}
+
+bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
+  if (context->window.live.oldest >= target) return true;
+  uint64_t deadline = deadline_after(timeout_ns);
+  while (context->window.live.oldest < target) {
+    if (context->polled && progress(context)) continue;
+    if (deadline != 0 && weir__clock_ns() >= deadline) return false;
+    weir__waiter waiter = {.target = target};
+    add_waiter(context, &waiter);
+    bool polled = context->polled;
+    weir__context_unlock(context);
+    sleep_until(&waiter, polled ? weir__clock_ns() + POLL_NS : deadline);
+    weir__context_lock(context);
+    remove_waiter(context, &waiter);
+  }
+  return true;
+}
+
+static weir_status report_failure(weir_context *context) {
+  weir_status status = context->first_failure;
+  if (status == WEIR_OK) return WEIR_OK;
+  context->first_failure = WEIR_OK;
+  return weir__error(status, "%s", context->first_failure_text);
+}
+
+weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
+  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
+  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
+  weir__context_lock(context);
+  bool done = weir__context_wait(context, context->window.next, timeout_ns);
+  weir_status status = done ? report_failure(context) : WEIR_TIMEOUT;
+  weir__context_unlock(context);
+  return status;
+}
+
+weir_status weir_finish(weir_context *context) {
+  return weir_finish_for(context, WEIR_FOREVER);
+}
+
+// True: the event may be done now.
+static bool poll_devices(weir_event *event) {
+  weir_context *context = event->object.context;
+  weir__context_lock(context);
+  bool any = atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING || progress(context);
+  weir__context_unlock(context);
+  return any;
+}
+
+weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
+  weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
+  if (status != WEIR_OK) return status;
+  status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  if (status != WEIR_PENDING) return status;
+  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+  uint64_t deadline = deadline_after(timeout_ns);
+  weir_context *context = event->object.context;
+  atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
+  while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
+    if (context->polled && poll_devices(event)) continue;
+    uint64_t left = context->polled ? POLL_NS : UINT64_MAX;
+    if (deadline != 0) {
+      uint64_t now = weir__clock_ns();
+      if (now >= deadline) break;
+      if (deadline - now < left) left = deadline - now;
+    }
+    weir__sleep_on(&event->status, WEIR_PENDING, left);
+  }
+  atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_relaxed);
+  return status == WEIR_PENDING ? WEIR_TIMEOUT : status;
+}

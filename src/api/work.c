@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/work.h"
+
+#include <stdio.h>
+
+#include "weir/weir.h"
+
+void weir_work_fail(const weir_work *work, const char *message) {
+  if (work == NULL || work->internal == NULL) return;
+  weir__failure *failure = work->internal;
+  if (failure->failed) return;
+  failure->failed = true;
+  snprintf(failure->message, sizeof failure->message, "%s", message == NULL ? "" : message);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU device: workers, their queues of ready tasks, and jobs that several workers share.
+//
+// DESIGN. A task that becomes ready because a worker finished its last predecessor goes to that worker's own queue, from
+// which idle workers steal; a task that is ready when it is submitted goes to the inbox. Both happen with the context's
+// lock held. Workers run tasks without the lock, and report short ones in batches: while tasks take some hundred
+// nanoseconds, passing the lock and its data between cores costs more than the tasks. How long a kernel takes per
+// work-group is remembered, so that a task which is expected to be long is never delayed by a batch and never delays one.
+// A launch of many work-groups, and a graph, are jobs: they are opened to all workers, who take pieces until none is left.
+#ifndef WEIR_DEVICE_CPU_CPU_H
+#define WEIR_DEVICE_CPU_CPU_H
+
+#include <pthread.h>
+
+#include "api/context.h"
+#include "api/work.h"
+#include "base/random.h"
+
+enum {
+  WEIR__WORKER_QUEUE = 256, // ready tasks that a worker keeps; a power of two
+  WEIR__WORKER_BATCH = 32,  // finished tasks that it reports at once, at most
+  WEIR__PRIORITIES = WEIR_PRIORITY_HIGHEST - WEIR_PRIORITY_LOWEST + 1,
+  WEIR__MAX_WORKERS = 1024,
+};
+
+typedef struct weir__cpu weir__cpu;
+typedef struct weir__job weir__job;
+
+typedef struct weir__finished {
+  weir__task *task;
+  weir_status status;
+  uint64_t start_ns, end_ns; // when the context traces
+} weir__finished;
+
+typedef struct weir__worker {
+  // The queue: the owner adds at `tail`, everyone takes at `head`, oldest first.
+  alignas(64) _Atomic uint32_t head;
+  alignas(64) _Atomic uint32_t tail;
+  _Atomic(weir__task *) queue[WEIR__WORKER_QUEUE];
+  // The owner's alone.
+  alignas(64) weir__cpu *cpu;
+  uint32_t index;
+  pthread_t thread;
+  bool started;
+  weir__finished finished[WEIR__WORKER_BATCH];
+  uint32_t finished_count;
+  uint64_t first_finished; // ticks when the first of them ended
+  uint64_t now;            // ticks, as last read
+  weir__failure failure;
+  weir__random random; // for stealing, and for disturbing the order in tests
+  // Sleeping; guarded by the context's lock but for the word itself.
+  alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep
+  struct weir__worker *next_sleeper;
+} weir__worker;
+
+struct weir__cpu {
+  weir_device base;
+  uint32_t worker_count;
+  weir__worker *workers;
+  uint64_t long_ticks;  // a task that takes more is long
+  uint64_t batch_ticks; // finished tasks are reported at least this often
+  // Guarded by the context's lock.
+  alignas(64) weir__task *first[WEIR__PRIORITIES], *last[WEIR__PRIORITIES]; // the inbox
+  uint32_t inbox_priorities;                                                // bit per priority that is not empty
+  uint32_t inbox_count;
+  uint64_t inbox_ticks; // expected work in the inbox
+  weir__worker *sleepers;
+  uint32_t sleeper_count;
+  weir__job *jobs; // open ones
+  weir__job *free_jobs, *all_jobs;
+  bool stopping;
+  // Hints that idle workers watch without the lock.
+  alignas(64) _Atomic uint32_t inbox_hint; // tasks in the inbox
+  _Atomic uint32_t urgent_hint;            // of these, with a priority above 0
+  _Atomic uint32_t job_hint;               // open jobs that could use another worker
+  _Atomic uint32_t spinning;               // workers that look for work
+  _Atomic uint32_t busy_long;              // workers in a task that is expected to be long
+};
+
+// The worker that this thread is; NULL in other threads.
+extern _Thread_local weir__worker *weir__worker_current;
+
+void *weir__worker_main(void *worker);
+
+// Adds a ready task to the inbox, or to the current worker's queue. The lock is held.
+void weir__cpu_issue(weir_device *device, weir__task *task);
+
+// Wakes up to `count` sleeping workers. The lock is held.
+void weir__cpu_wake(weir__cpu *cpu, uint32_t count);
+
+// Ticks that the task is expected to take; UINT64_MAX: not known.
+static inline uint64_t weir__cpu_expected(const weir__task *task) {
+  if (task->kernel == NULL || task->run != NULL) return UINT64_MAX;
+  uint32_t per_group = atomic_load_explicit(&task->kernel->group_ticks, memory_order_relaxed);
+  if (per_group == UINT32_MAX) return UINT64_MAX;
+  return (uint64_t)per_group * task->groups[0] * task->groups[1] * task->groups[2];
+}
+
+static inline uint64_t weir__cpu_ns(const weir__cpu *cpu, uint64_t clock_ns) {
+  return clock_ns - cpu->base.context->start_ns;
+}
+
+// Adds a span to the task's record in the timeline. The lock is held.
+void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
+                          const char *name);
+
+// Reads the time and corrects the estimate of the kernel that ran `groups` work-groups since `since`.
+void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since);
+
+// With a seed: gives way to other threads now and then.
+void weir__cpu_disturb(weir__worker *worker);
+
+// Jobs (job.h): whether the task should be one, starting it, and helping with one that is open.
+bool weir__job_wanted(weir__worker *worker, const weir__task *task);
+
+// Runs the task as a job, alone if no job is to be had. No lock is held.
+void weir__job_run(weir__worker *worker, weir__task *task);
+
+// Helps with an open job until it has no more pieces. The lock is held before and after. False: there was none.
+bool weir__job_help(weir__worker *worker);
+
+bool weir__jobs_initialize(weir__cpu *cpu);
+void weir__jobs_deinitialize(weir__cpu *cpu);
+
+// Pins the calling thread to the core that is meant for worker `index`, if hwloc is there and the process may use that
+// many. weir__pinning_text says whether that works on this machine. `cores`: how many the process may use.
+bool weir__pin_worker(uint32_t index);
+uint32_t weir__usable_cores(void);
+void weir__pinning_text(char *text, size_t size);
+
+#endif // WEIR_DEVICE_CPU_CPU_H

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Jobs: tasks that several workers share. A launch is cut into ranges of work-groups; a graph is run node by node. Whoever
+// leaves a finished job last reports its task.
+#include <string.h>
+
+#include "api/graph.h"
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "device/cpu/cpu.h"
+
+enum {
+  WORTH_SHARING = 20, // times long_ticks: a shorter launch is run by one worker
+  PIECE = 2,          // times long_ticks: pieces are not made shorter
+  NODES_AT_ONCE = 16,
+};
+
+struct weir__job {
+  weir__job *next; // among the open or free ones; guarded by the context's lock, as are
+  weir__job *next_of_all;
+  uint32_t participants;
+  bool open;
+  weir__task *task;
+  uint64_t start_ns;
+  // Ranges.
+  _Atomic uint64_t next_group;
+  uint64_t groups, smallest_piece;
+  _Atomic bool failed;
+  weir__failure failure; // guarded by `lock`
+  // Graphs.
+  weir__lock lock;
+  uint32_t head, tail, done; // of run->ready; guarded by `lock`
+  bool wants_help;           // guarded by `lock`; counted in job_hint
+};
+
+bool weir__jobs_initialize(weir__cpu *cpu) {
+  for (uint32_t i = 0; i < 2 * cpu->worker_count; i++) {
+    weir__job *job = weir__allocate_zeroed(sizeof *job);
+    if (job == NULL) return false;
+    job->next = cpu->free_jobs;
+    cpu->free_jobs = job;
+    job->next_of_all = cpu->all_jobs;
+    cpu->all_jobs = job;
+  }
+  return true;
+}
+
+void weir__jobs_deinitialize(weir__cpu *cpu) {
+  while (cpu->all_jobs != NULL) {
+    weir__job *job = cpu->all_jobs;
+    cpu->all_jobs = job->next_of_all;
+    weir__free(job);
+  }
+}
+
+static uint64_t group_count(const weir__task *task) {
+  return (uint64_t)task->groups[0] * task->groups[1] * task->groups[2];
+}
+
+bool weir__job_wanted(weir__worker *worker, const weir__task *task) {
+  if (task->run != NULL) return true;
+  const weir__cpu *cpu = worker->cpu;
+  return cpu->worker_count > 1 && group_count(task) > 1 && weir__cpu_expected(task) > WORTH_SHARING * cpu->long_ticks;
+}
+
+// Takes the next piece of a launch. False: nothing is left.
+static bool take_piece(weir__job *job, uint32_t workers, uint64_t *out_first, uint64_t *out_end) {
+  uint64_t first = atomic_load_explicit(&job->next_group, memory_order_relaxed);
+  uint64_t end;
+  do {
+    if (first >= job->groups) return false;
+    uint64_t piece = (job->groups - first) / (2 * (uint64_t)workers);
+    if (piece < job->smallest_piece) piece = job->smallest_piece;
+    end = piece > job->groups - first ? job->groups : first + piece;
+  } while (!atomic_compare_exchange_weak_explicit(&job->next_group, &first, end, memory_order_relaxed,
+                                                  memory_order_relaxed));
+  *out_first = first;
+  *out_end = end;
+  return true;
+}
+
+static void run_ranges(weir__worker *worker, weir__job *job) {
+  weir__cpu *cpu = worker->cpu;
+  weir__task *task = job->task;
+  weir__trace *trace = cpu->base.context->trace;
+  weir_work work = {.args = task->args,
+                    .arg_count = task->arg_count,
+                    .groups = {task->groups[0], task->groups[1], task->groups[2]},
+                    .user = task->user,
+                    .internal = &worker->failure};
+  while (!atomic_load_explicit(&job->failed, memory_order_relaxed) &&
+         take_piece(job, cpu->worker_count, &work.first, &work.end)) {
+    weir__cpu_disturb(worker);
+    uint64_t start_ns = trace != NULL ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
+    uint64_t since = weir__ticks();
+    task->function(&work);
+    weir__cpu_measure(worker, task->kernel, work.end - work.first, since);
+    if (trace != NULL) {
+      weir__context_lock(cpu->base.context);
+      weir__cpu_trace_span(cpu, task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), "");
+      weir__context_unlock(cpu->base.context);
+    }
+    if (!worker->failure.failed) continue;
+    weir__lock_acquire(&job->lock);
+    if (!atomic_exchange_explicit(&job->failed, true, memory_order_relaxed)) job->failure = worker->failure;
+    weir__lock_release(&job->lock);
+    worker->failure.failed = false;
+  }
+}
+
+// Calls another worker if the nodes that wait are worth it; the job's lock is held. True: somebody sleeping should be woken.
+static bool ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_run *run) {
+  uint32_t waiting = job->tail - job->head;
+  bool wants = false;
+  if (waiting > 1) {
+    const weir__graph_node *node = &run->plan->nodes[run->ready[job->head]];
+    uint32_t ticks =
+        node->kernel == NULL ? UINT32_MAX : atomic_load_explicit(&node->kernel->group_ticks, memory_order_relaxed);
+    wants = ticks == UINT32_MAX || (uint64_t)ticks * waiting > 4 * cpu->long_ticks;
+  }
+  if (wants == job->wants_help) return false;
+  job->wants_help = wants;
+  if (wants)
+    atomic_fetch_add_explicit(&cpu->job_hint, 1, memory_order_relaxed);
+  else
+    atomic_fetch_sub_explicit(&cpu->job_hint, 1, memory_order_relaxed);
+  return wants;
+}
+
+static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index) {
+  weir__cpu *cpu = worker->cpu;
+  weir_context *context = cpu->base.context;
+  const weir__graph_node *node = &run->plan->nodes[index];
+  uint64_t groups = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2];
+  uint64_t start_ns = context->trace != NULL ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
+  uint64_t since = worker->now;
+  weir__graph_run_node(run, index);
+  weir__cpu_measure(worker, node->kernel, groups, since);
+  if (context->trace == NULL) return;
+  weir__context_lock(context);
+  weir__cpu_trace_span(cpu, run->task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()),
+                       node->label[0] != '\0' ? node->label
+                       : node->kernel != NULL ? node->kernel->name
+                                              : "host");
+  weir__context_unlock(context);
+}
+
+// Puts the successors that have no other predecessor left behind the `count` entries of `list`. Returns the new count.
+static uint32_t release_successors(weir__graph_run *run, uint32_t index, uint32_t *list, uint32_t count) {
+  const weir__graph_node *node = &run->plan->nodes[index];
+  const uint32_t *edges = run->plan->successors + node->first_successor;
+  bool ended_well = atomic_load_explicit(&run->states[index], memory_order_relaxed) == WEIR__NODE_OK;
+  for (uint32_t i = 0; i < node->successor_count; i++) {
+    if (!ended_well) weir__graph_run_edge(run, index, edges[i]);
+    uint32_t next = edges[i] >> 1;
+    if (atomic_fetch_sub_explicit(&run->blockers[next], 1, memory_order_acq_rel) == 1) list[count++] = next;
+  }
+  return count;
+}
+
+static void run_nodes(weir__worker *worker, weir__job *job) {
+  weir__cpu *cpu = worker->cpu;
+  weir__graph_run *run = job->task->run;
+  uint32_t taken[NODES_AT_ONCE];
+  uint32_t finished = 0;
+  worker->now = weir__ticks();
+  for (;;) {
+    weir__cpu_disturb(worker);
+    weir__lock_acquire(&job->lock);
+    job->done += finished;
+    uint32_t waiting = job->tail - job->head;
+    uint32_t count = job->wants_help ? 1 : waiting < NODES_AT_ONCE ? waiting : NODES_AT_ONCE;
+    memcpy(taken, run->ready + job->head, count * sizeof taken[0]);
+    job->head += count;
+    bool wake = ask_for_help(cpu, job, run);
+    weir__lock_release(&job->lock);
+    if (wake) {
+      weir__context_lock(cpu->base.context);
+      weir__cpu_wake(cpu, 1);
+      weir__context_unlock(cpu->base.context);
+    }
+    if (count == 0) return;
+    finished = count;
+    for (uint32_t i = 0; i < count; i++) {
+      run_node(worker, run, taken[i]);
+      uint32_t released[64], released_count = 0;
+      const weir__graph_node *node = &run->plan->nodes[taken[i]];
+      if (node->successor_count <= 64) {
+        released_count = release_successors(run, taken[i], released, 0);
+        if (released_count == 0) continue;
+        weir__lock_acquire(&job->lock);
+        memcpy(run->ready + job->tail, released, released_count * sizeof released[0]);
+        job->tail += released_count;
+        weir__lock_release(&job->lock);
+      } else {
+        weir__lock_acquire(&job->lock);
+        job->tail = release_successors(run, taken[i], run->ready, job->tail);
+        weir__lock_release(&job->lock);
+      }
+    }
+  }
+}
+
+static void work_on(weir__worker *worker, weir__job *job) {
+  if (job->task->run != NULL)
+    run_nodes(worker, job);
+  else
+    run_ranges(worker, job);
+}
+
+static weir_status job_status(weir__job *job, const char **out_message) {
+  if (job->task->run != NULL) return weir__graph_run_status(job->task->run, out_message);
+  if (!atomic_load_explicit(&job->failed, memory_order_relaxed)) return WEIR_OK;
+  *out_message = job->failure.message;
+  return WEIR_ERROR_TASK_FAILED;
+}
+
+// Ends a worker's part; the last one reports the task. The context's lock is held.
+static void leave(weir__worker *worker, weir__job *job) {
+  weir__cpu *cpu = worker->cpu;
+  if (job->open) {
+    bool exhausted = job->task->run == NULL || job->participants == 1;
+    if (exhausted) {
+      job->open = false;
+      weir__job **link = &cpu->jobs;
+      while (*link != job) link = &(*link)->next;
+      *link = job->next;
+      if (job->task->run == NULL || job->wants_help) atomic_fetch_sub_explicit(&cpu->job_hint, 1, memory_order_relaxed);
+    }
+  }
+  if (--job->participants > 0) return;
+  weir__completion completion = {.lane = worker->index, .start_ns = job->start_ns};
+  completion.status = job_status(job, &completion.message);
+  if (cpu->base.context->trace != NULL) completion.end_ns = weir__cpu_ns(cpu, weir__clock_ns());
+  weir__context_complete(cpu->base.context, job->task, &completion);
+  weir__context_completed(cpu->base.context);
+  job->next = cpu->free_jobs;
+  cpu->free_jobs = job;
+}
+
+static void open_job(weir__worker *worker, weir__job *job, weir__task *task) {
+  weir__cpu *cpu = worker->cpu;
+  cpu->free_jobs = job->next;
+  job->task = task;
+  job->participants = 1;
+  job->open = true;
+  job->start_ns = weir__cpu_ns(cpu, weir__clock_ns());
+  job->groups = group_count(task);
+  job->failed = false;
+  job->head = job->tail = job->done = 0;
+  job->wants_help = false;
+  atomic_store_explicit(&job->next_group, 0, memory_order_relaxed);
+  job->smallest_piece = 1;
+  if (task->kernel != NULL && task->run == NULL) {
+    uint32_t per_group = atomic_load_explicit(&task->kernel->group_ticks, memory_order_relaxed);
+    if (per_group != UINT32_MAX) job->smallest_piece = 1 + PIECE * cpu->long_ticks / (per_group + 1);
+  }
+  if (task->run != NULL) {
+    weir__graph_run_start(task->run);
+    for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
+      if (task->run->plan->nodes[i].predecessor_count == 0) task->run->ready[job->tail++] = i;
+    }
+  } else {
+    atomic_fetch_add_explicit(&cpu->job_hint, 1, memory_order_relaxed);
+    uint64_t pieces = job->groups / job->smallest_piece;
+    weir__cpu_wake(cpu, pieces > cpu->worker_count ? cpu->worker_count - 1 : (uint32_t)pieces);
+  }
+  job->next = cpu->jobs;
+  cpu->jobs = job;
+}
+
+void weir__job_run(weir__worker *worker, weir__task *task) {
+  weir_context *context = worker->cpu->base.context;
+  weir__context_lock(context);
+  weir__completion skipped = {.status = weir__context_skips(context, task), .lane = worker->index};
+  if (skipped.status != WEIR_OK) {
+    skipped.start_ns = skipped.end_ns = weir__cpu_ns(worker->cpu, weir__clock_ns());
+    weir__context_complete(context, task, &skipped);
+    weir__context_completed(context);
+    weir__context_unlock(context);
+    return;
+  }
+  // Each worker works on one job at a time, so with two per worker one is always free.
+  weir__job *job = worker->cpu->free_jobs;
+  open_job(worker, job, task);
+  weir__context_unlock(context);
+  work_on(worker, job);
+  weir__context_lock(context);
+  leave(worker, job);
+  weir__context_unlock(context);
+}
+
+static bool needs_help(weir__job *job) {
+  if (job->task->run == NULL) return atomic_load_explicit(&job->next_group, memory_order_relaxed) < job->groups;
+  weir__lock_acquire(&job->lock);
+  bool wants = job->wants_help;
+  weir__lock_release(&job->lock);
+  return wants;
+}
+
+bool weir__job_help(weir__worker *worker) {
+  weir_context *context = worker->cpu->base.context;
+  for (weir__job *job = worker->cpu->jobs; job != NULL; job = job->next) {
+    if (!job->open || !needs_help(job)) continue;
+    job->participants++;
+    weir__context_unlock(context);
+    work_on(worker, job);
+    weir__context_lock(context);
+    leave(worker, job);
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a CPU worker does all day.
+#include <sched.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "device/cpu/cpu.h"
+
+enum {
+  SPIN_ROUNDS = 150,      // looks for work before sleeping, about 5 us
+  SLEEP_NS = 1000000,     // a sleeper looks again this often while others work
+  TASKS_WORTH_WAKING = 5, // so many times long_ticks of waiting short tasks wake another worker
+};
+
+_Thread_local weir__worker *weir__worker_current;
+
+static bool queue_push(weir__worker *worker, weir__task *task) {
+  uint32_t tail = atomic_load_explicit(&worker->tail, memory_order_relaxed);
+  if (tail - atomic_load_explicit(&worker->head, memory_order_acquire) == WEIR__WORKER_QUEUE) return false;
+  atomic_store_explicit(&worker->queue[tail % WEIR__WORKER_QUEUE], task, memory_order_relaxed);
+  atomic_store_explicit(&worker->tail, tail + 1, memory_order_release);
+  return true;
+}
+
+static weir__task *queue_take(weir__worker *worker) {
+  uint32_t head = atomic_load_explicit(&worker->head, memory_order_acquire);
+  for (;;) {
+    if (head == atomic_load_explicit(&worker->tail, memory_order_acquire)) return NULL;
+    weir__task *task = atomic_load_explicit(&worker->queue[head % WEIR__WORKER_QUEUE], memory_order_relaxed);
+    if (atomic_compare_exchange_weak_explicit(&worker->head, &head, head + 1, memory_order_acq_rel,
+                                              memory_order_acquire))
+      return task;
+  }
+}
+
+static uint32_t queue_count(weir__worker *worker) {
+  return atomic_load_explicit(&worker->tail, memory_order_relaxed) -
+         atomic_load_explicit(&worker->head, memory_order_relaxed);
+}
+
+static void update_hints(weir__cpu *cpu) {
+  uint32_t urgent = cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST);
+  atomic_store_explicit(&cpu->inbox_hint, cpu->inbox_count, memory_order_relaxed);
+  atomic_store_explicit(&cpu->urgent_hint, urgent, memory_order_relaxed);
+}
+
+static void inbox_add(weir__cpu *cpu, weir__task *task, uint64_t expected) {
+  int bucket = task->priority - WEIR_PRIORITY_LOWEST;
+  task->next = NULL;
+  if (cpu->inbox_priorities >> bucket & 1)
+    cpu->last[bucket]->next = task;
+  else
+    cpu->first[bucket] = task;
+  cpu->last[bucket] = task;
+  cpu->inbox_priorities |= 1u << bucket;
+  cpu->inbox_count++;
+  cpu->inbox_ticks += expected;
+  update_hints(cpu);
+}
+
+static weir__task *inbox_take(weir__cpu *cpu) {
+  if (cpu->inbox_priorities == 0) return NULL;
+  int bucket = 31 - __builtin_clz(cpu->inbox_priorities);
+  weir__task *task = cpu->first[bucket];
+  cpu->first[bucket] = task->next;
+  if (task->next == NULL) cpu->inbox_priorities &= ~(1u << bucket);
+  cpu->inbox_count--;
+  return task;
+}
+
+void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
+  while (count-- > 0 && cpu->sleepers != NULL) {
+    weir__worker *worker = cpu->sleepers;
+    cpu->sleepers = worker->next_sleeper;
+    cpu->sleeper_count--;
+    atomic_store_explicit(&worker->word, 0, memory_order_release);
+    weir__wake(&worker->word, 1);
+  }
+}
+
+// Wakes a worker if those that are awake are not enough for the work that waits.
+static void wake_for(weir__cpu *cpu, uint64_t waiting_ticks) {
+  if (cpu->sleepers == NULL) return;
+  uint32_t awake = cpu->worker_count - cpu->sleeper_count;
+  uint32_t busy = atomic_load_explicit(&cpu->busy_long, memory_order_relaxed);
+  if (awake > busy && waiting_ticks < TASKS_WORTH_WAKING * cpu->long_ticks) return;
+  if (atomic_load_explicit(&cpu->spinning, memory_order_relaxed) > 0 &&
+      waiting_ticks < 2 * TASKS_WORTH_WAKING * cpu->long_ticks)
+    return;
+  weir__cpu_wake(cpu, 1);
+}
+
+void weir__cpu_issue(weir_device *device, weir__task *task) {
+  weir__cpu *cpu = (weir__cpu *)device;
+  uint64_t expected = weir__cpu_expected(task);
+  // A task of unknown length counts as one that is worth a worker of its own.
+  if (expected > TASKS_WORTH_WAKING * cpu->long_ticks) expected = TASKS_WORTH_WAKING * cpu->long_ticks;
+  weir__worker *worker = weir__worker_current;
+  if (worker != NULL && worker->cpu == cpu && task->priority == 0 && queue_push(worker, task)) {
+    uint32_t others = queue_count(worker) - 1; // the owner takes one itself
+    if (others > 0) wake_for(cpu, others * expected);
+    return;
+  }
+  inbox_add(cpu, task, expected);
+  wake_for(cpu, cpu->inbox_ticks);
+}
+
+void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
+                          const char *name) {
+  weir__trace *trace = cpu->base.context->trace;
+  weir__trace_span span = {.lane = lane, .start_ns = start_ns, .end_ns = end_ns};
+  snprintf(span.name, sizeof span.name, "%s", name);
+  weir__trace_add_span(trace, task->id, &span);
+}
+
+void weir__cpu_disturb(weir__worker *worker) {
+  if (worker->cpu->base.context->seed == 0) return;
+  uint32_t dice = weir__random_next(&worker->random);
+  if (dice % 4 == 0) sched_yield();
+  for (uint32_t i = dice >> 8 & 255; dice % 8 == 1 && i > 0; i--) weir__pause();
+}
+
+// Reports what is finished. The lock is held.
+static void report(weir__worker *worker) {
+  if (worker->finished_count == 0) return;
+  weir_context *context = worker->cpu->base.context;
+  for (uint32_t i = 0; i < worker->finished_count; i++) {
+    const weir__finished *finished = &worker->finished[i];
+    weir__completion completion = {
+        .status = finished->status, .lane = worker->index, .start_ns = finished->start_ns, .end_ns = finished->end_ns};
+    if (finished->status == WEIR_ERROR_TASK_FAILED) completion.message = worker->failure.message;
+    weir__context_complete(context, finished->task, &completion);
+  }
+  worker->finished_count = 0;
+  weir__context_completed(context);
+}
+
+// Moves tasks from the inbox to the worker's queue: enough short ones for a batch, or one that may be long.
+static void refill(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  uint64_t expected = 0;
+  uint32_t share = cpu->inbox_count / (cpu->worker_count - cpu->sleeper_count) + 1;
+  uint32_t count = 0;
+  while (cpu->inbox_count > 0 && count < share && count < WEIR__WORKER_BATCH && expected < cpu->long_ticks &&
+         queue_count(worker) < WEIR__WORKER_QUEUE) {
+    weir__task *task = inbox_take(cpu);
+    uint64_t ticks = weir__cpu_expected(task);
+    expected = ticks > cpu->long_ticks ? cpu->long_ticks : expected + ticks;
+    queue_push(worker, task);
+    count++;
+  }
+  if (count == 0) return;
+  if (cpu->inbox_count == 0) cpu->inbox_ticks = 0;
+  update_hints(cpu);
+  if (cpu->inbox_count > 0) wake_for(cpu, cpu->inbox_ticks * cpu->inbox_count / (cpu->inbox_count + count));
+}
+
+// Reports, and looks for work under the lock. NULL: there is none in the inbox.
+static weir__task *look_inside(weir__worker *worker) {
+  weir_context *context = worker->cpu->base.context;
+  weir__cpu_disturb(worker);
+  weir__context_lock(context);
+  report(worker);
+  weir__task *task = NULL;
+  if (worker->cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST) != 0) { // urgent tasks come first
+    task = inbox_take(worker->cpu);
+    update_hints(worker->cpu);
+  } else if (queue_count(worker) == 0) {
+    refill(worker);
+    if (queue_count(worker) == 0) weir__job_help(worker);
+  }
+  weir__context_unlock(context);
+  return task != NULL ? task : queue_take(worker);
+}
+
+static weir__task *steal(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  uint32_t start = weir__random_next(&worker->random) % cpu->worker_count;
+  for (uint32_t i = 0; i < cpu->worker_count; i++) {
+    weir__worker *victim = &cpu->workers[(start + i) % cpu->worker_count];
+    if (victim == worker) continue;
+    weir__task *task = queue_take(victim);
+    if (task != NULL) return task;
+  }
+  return NULL;
+}
+
+static bool others_have_work(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  for (uint32_t i = 0; i < cpu->worker_count; i++) {
+    if (&cpu->workers[i] != worker && queue_count(&cpu->workers[i]) > 0) return true;
+  }
+  return false;
+}
+
+// Watches for work a little while. One worker at a time does so; the others sleep.
+static bool spin_for_work(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  uint32_t nobody = 0;
+  if (!atomic_compare_exchange_strong_explicit(&cpu->spinning, &nobody, 1, memory_order_relaxed, memory_order_relaxed))
+    return false;
+  bool found = false;
+  for (int round = 0; round < SPIN_ROUNDS && !found; round++) {
+    weir__pause();
+    found = atomic_load_explicit(&cpu->inbox_hint, memory_order_relaxed) > 0 ||
+            atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0 || others_have_work(worker);
+  }
+  atomic_store_explicit(&cpu->spinning, 0, memory_order_relaxed);
+  return found;
+}
+
+// Sleeps until woken. Returns false when the device stops.
+static bool sleep_for_work(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  weir_context *context = cpu->base.context;
+  weir__context_lock(context);
+  bool stop = cpu->stopping;
+  bool found = stop || cpu->inbox_count > 0 || others_have_work(worker) ||
+               atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
+  bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
+  if (!found) {
+    atomic_store_explicit(&worker->word, 1, memory_order_relaxed);
+    worker->next_sleeper = cpu->sleepers;
+    cpu->sleepers = worker;
+    cpu->sleeper_count++;
+  }
+  weir__context_unlock(context);
+  if (found) return !stop;
+  weir__sleep_on(&worker->word, 1, others_awake ? SLEEP_NS : UINT64_MAX);
+  if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return true;
+  weir__context_lock(context);
+  for (weir__worker **link = &cpu->sleepers; *link != NULL; link = &(*link)->next_sleeper) {
+    if (*link != worker) continue;
+    *link = worker->next_sleeper;
+    cpu->sleeper_count--;
+    break;
+  }
+  weir__context_unlock(context);
+  return true;
+}
+
+void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since) {
+  worker->now = weir__ticks();
+  if (kernel == NULL) return;
+  uint64_t ticks = (worker->now - since) / groups;
+  if (ticks >= UINT32_MAX) ticks = UINT32_MAX - 1;
+  uint32_t old = atomic_load_explicit(&kernel->group_ticks, memory_order_relaxed);
+  uint32_t estimate = old == UINT32_MAX ? (uint32_t)ticks : (uint32_t)((7 * (uint64_t)old + ticks) / 8);
+  if (estimate != old) atomic_store_explicit(&kernel->group_ticks, estimate, memory_order_relaxed);
+}
+
+static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t groups) {
+  weir_status status = weir__context_skips(worker->cpu->base.context, task);
+  if (status != WEIR_OK || task->function == NULL) return status;
+  weir_work work = {.args = task->args,
+                    .arg_count = task->arg_count,
+                    .groups = {task->groups[0], task->groups[1], task->groups[2]},
+                    .first = 0,
+                    .end = groups,
+                    .user = task->user,
+                    .internal = &worker->failure};
+  task->function(&work);
+  if (!worker->failure.failed) return WEIR_OK;
+  worker->failure.failed = false;
+  return WEIR_ERROR_TASK_FAILED;
+}
+
+static void report_now(weir__worker *worker) {
+  weir_context *context = worker->cpu->base.context;
+  weir__context_lock(context);
+  report(worker);
+  weir__context_unlock(context);
+}
+
+static void run(weir__worker *worker, weir__task *task) {
+  weir__cpu *cpu = worker->cpu;
+  bool traces = cpu->base.context->trace != NULL;
+  uint64_t expected = weir__cpu_expected(task);
+  bool is_long = expected > cpu->long_ticks;
+  weir__cpu_disturb(worker);
+  if (is_long && worker->finished_count > 0) report_now(worker);
+  if (is_long) atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+  if (weir__job_wanted(worker, task)) {
+    weir__job_run(worker, task);
+    worker->now = weir__ticks();
+  } else {
+    weir__finished *finished = &worker->finished[worker->finished_count++];
+    uint64_t groups = (uint64_t)task->groups[0] * task->groups[1] * task->groups[2];
+    weir_kernel *kernel = task->kernel;
+    finished->task = task;
+    if (traces) finished->start_ns = weir__cpu_ns(cpu, weir__clock_ns());
+    uint64_t since = is_long || worker->now == 0 ? weir__ticks() : worker->now;
+    finished->status = run_function(worker, task, groups);
+    weir__cpu_measure(worker, kernel, groups, since);
+    if (traces) finished->end_ns = weir__cpu_ns(cpu, weir__clock_ns());
+    if (worker->finished_count == 1) worker->first_finished = worker->now;
+    bool failed = finished->status == WEIR_ERROR_TASK_FAILED;
+    if (failed || worker->finished_count == WEIR__WORKER_BATCH || worker->now - since > cpu->long_ticks ||
+        worker->now - worker->first_finished > cpu->batch_ticks)
+      report_now(worker);
+  }
+  if (is_long) atomic_fetch_sub_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+}
+
+void *weir__worker_main(void *argument) {
+  weir__worker *worker = argument;
+  weir__cpu *cpu = worker->cpu;
+  weir__worker_current = worker;
+  weir__in_task = true;
+  (void)weir__pin_worker(worker->index);
+  for (;;) {
+    weir__task *task = NULL;
+    if (atomic_load_explicit(&cpu->urgent_hint, memory_order_relaxed) == 0) task = queue_take(worker);
+    if (task == NULL) {
+      task = look_inside(worker);
+      worker->now = 0;
+    }
+    if (task == NULL) task = steal(worker);
+    if (task != NULL) {
+      run(worker, task);
+    } else if (!spin_for_work(worker) && !sleep_for_work(worker)) {
+      return NULL;
+    }
+  }
+}
