@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program weir-check: output and exit codes. Usage: test_command.py WEIR_CHECK STREAM."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, STREAM = sys.argv.pop(1), sys.argv.pop(1)
+
+
+def serial_timeline(path, passes):
+    """Tasks one after another, each buffer in a storage of its own. The stream must have no overlapping ranges."""
+    events, now = [], 0
+    with open(path, encoding="utf-8") as file:
+        tasks = [line for line in map(json.loads, file) if "op" in line]
+    for number in range(passes * len(tasks)):
+        task = tasks[number % len(tasks)]
+        reads, writes = [tuple(r) for r in task["reads"]], [tuple(w) for w in task["writes"]]
+        accesses = []
+        for buffer, offset, length in sorted(set(reads + writes)):
+            in_both = (buffer, offset, length) in reads and (buffer, offset, length) in writes
+            mode = "read_write" if in_both else "read" if (buffer, offset, length) in reads else "write"
+            accesses.append({"mode": mode, "buffer": buffer, "label": "", "storage": buffer, "offset": offset,
+                             "bytes": length})
+        args = {"id": number + 1, "tag": (number // len(tasks) << 32) + number % len(tasks), "status": "WEIR_OK",
+                "kernel": "k", "submit_ns": now, "ready_ns": now, "start_ns": now, "end_ns": now + 5,
+                "accesses": accesses, "waits": []}
+        events.append({"name": task["op"], "cat": "task", "ph": "X", "pid": 0, "tid": 0, "ts": now / 1000,
+                       "dur": 0.005, "args": args})
+        now += 5
+    return {"displayTimeUnit": "ns", "weir": {"version": 1, "title": "serial", "dropped": 0}, "traceEvents": events}
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, content):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content)
+        return path
+
+    def run_program(self, *arguments):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_proved(self):
+        for passes in (1, 3):
+            timeline = self.path("t.json", json.dumps(serial_timeline(STREAM, passes)))
+            code, out, err = self.run_program(timeline, STREAM)
+            self.assertEqual((code, err), (0, ""))
+            self.assertRegex(out, r"^checked %d tasks, \d+ accesses, \d+ hazards: all honoured\n$" % (64 * passes))
+            code, out, err = self.run_program("--passes", str(passes), "--storage", "kept", timeline, STREAM)
+            self.assertEqual((code, err), (0, ""))
+
+    def test_broken(self):
+        made = serial_timeline(STREAM, 1)
+        made["traceEvents"][1]["args"].update(submit_ns=0, start_ns=0, end_ns=1)
+        code, out, err = self.run_program(self.path("t.json", json.dumps(made)), STREAM)
+        self.assertEqual(code, 1)
+        self.assertIn("RAW broken: task 'convolution.default' (id 1, pass 0, index 0) writes buffer 3 [0, 3154176)", err)
+        self.assertRegex(out, r"^checked 64 tasks, \d+ accesses, \d+ hazards: \d+ findings\n$")
+
+    def test_passes_missing(self):
+        timeline = self.path("t.json", json.dumps(serial_timeline(STREAM, 1)))
+        code, _, err = self.run_program("--passes", "2", timeline, STREAM)
+        self.assertEqual(code, 1)
+        self.assertIn("MISSING: task 'convolution.default' (pass 1, index 0)", err)
+
+    def test_bad_input(self):
+        good = self.path("t.json", json.dumps(serial_timeline(STREAM, 1)))
+        bad = self.path("bad.json", '{"weir":\n{"version":3}}')
+        self.assertEqual(self.run_program(bad, STREAM), (2, "", bad + ":2: timeline version 3 is not known, only 1\n"))
+        code, out, err = self.run_program(good, bad)
+        self.assertEqual((code, out), (2, ""))
+        self.assertTrue(err.startswith(bad + ":1: "), err)
+        self.assertEqual(self.run_program("/no/such", STREAM), (2, "", "/no/such: No such file or directory\n"))
+
+    def test_usage(self):
+        code, out, _ = self.run_program("--help")
+        self.assertEqual(code, 0)
+        self.assertIn("usage: ", out)
+        for arguments, text in (((), "missing 'TIMELINE.json'"), (("a",), "missing 'STREAM'"),
+                                (("a", "b", "c"), "one argument too many: 'c'"), (("--wrong",), "unknown option '--wrong'"),
+                                (("--passes", "0"), "--passes takes a number, not '0'"),
+                                (("--passes",), "--passes takes a number, not ''"),
+                                (("--storage", "x"), "--storage takes fresh or kept, not 'x'")):
+            code, out, err = self.run_program(*arguments)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(text, err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
