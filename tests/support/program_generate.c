@@ -236,6 +236,12 @@ static void release_buffer(generator *g) {
   g->bytes -= footprint(&g->program->operations[buffer]);
 }
 
+// A graph cannot be launched any more once a kernel of it was released.
+static void renew_kernel(generator *g) {
+  while (g->graph_count > 0) append(g, OPERATION_GRAPH_RELEASE)->target = g->graphs[--g->graph_count];
+  append(g, OPERATION_KERNEL_RENEW)->target = random_below(&g->random, PROGRAM_KERNELS);
+}
+
 static void add_graph(generator *g) {
   uint32_t count = random_between(&g->random, 1, MAX_GRAPH_TASKS);
   program_task *tasks = program_memory(count * sizeof *tasks);
@@ -327,7 +333,7 @@ static void add_operation(generator *g) {
   else if (choice < 89)
     append(g, OPERATION_FINISH);
   else if (choice < 90)
-    append(g, OPERATION_KERNEL_RENEW)->target = random_below(&g->random, PROGRAM_KERNELS);
+    renew_kernel(g);
   else if (g->shape->graphs)
     add_graph_operation(g);
   else
