@@ -83,15 +83,17 @@ class Command(unittest.TestCase):
     def test_usage(self):
         code, out, _ = self.run_program("--help")
         self.assertEqual(code, 0)
-        self.assertIn("usage: ", out)
-        for arguments, text in (((), "missing 'TIMELINE.json'"), (("a",), "missing 'STREAM'"),
-                                (("a", "b", "c"), "one argument too many: 'c'"), (("--wrong",), "unknown option '--wrong'"),
-                                (("--passes", "0"), "--passes takes a number, not '0'"),
-                                (("--passes",), "--passes takes a number, not ''"),
-                                (("--storage", "x"), "--storage takes fresh or kept, not 'x'")):
+        self.assertIn("Usage: weir-check ", out)
+        for arguments, text in (((), 'missing "TIMELINE.json"'), (("a",), 'missing "STREAM"'),
+                                (("a", "b", "c"), 'one argument too many: "c"'),
+                                (("--wrong",), 'unknown option, or its value is missing: "--wrong"'),
+                                (("--passes=0",), '--passes takes a number, not "0"'),
+                                (("--passes=-1",), '--passes takes a number, not "-1"'),
+                                (("--passes",), 'unknown option, or its value is missing: "--passes"'),
+                                (("--storage", "x"), '--storage takes fresh or kept, not "x"')):
             code, out, err = self.run_program(*arguments)
             self.assertEqual((code, out), (2, ""))
-            self.assertIn(text, err)
+            self.assertEqual(err, f"weir-check: {text}; try --help\n")
 
 
 if __name__ == "__main__":

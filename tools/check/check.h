@@ -47,7 +47,8 @@ weir__check_result weir__check_file(const char *timeline_path, const weir__strea
 weir__check_result weir__check_timeline(const weir__timeline *timeline, const weir__stream *stream,
                                         const weir__check_options *options, weir__check_report *out_report);
 
-// The program: weir-check [options] TIMELINE.json STREAM. Returns its exit code. argv[0] is the name to use in messages.
+// The program: weir-check [options] TIMELINE.json STREAM. Returns its exit code. Called as `check` (argv[0])
+// it speaks of itself as `weir check`.
 int weir__check_main(int argc, char **argv);
 
 #endif // WEIR_CHECK_CHECK_H

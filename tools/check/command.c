@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "check/check.h"
 
 static void print_help(const char *program) {
-  printf("usage: %s [options] TIMELINE.json STREAM\n"
+  printf("Usage: %s [OPTION...] TIMELINE.json STREAM\n"
          "\n"
          "Proves from a recorded stream and a timeline of its replay that every hazard was honoured.\n"
          "\n"
@@ -21,7 +22,7 @@ static void print_help(const char *program) {
 }
 
 static int wrong_usage(const char *program, const char *what, const char *argument) {
-  fprintf(stderr, "%s: %s '%s'; try --help\n", program, what, argument);
+  fprintf(stderr, "%s: %s \"%s\"; try --help\n", program, what, argument);
   return WEIR__CHECK_BAD_INPUT;
 }
 
@@ -33,48 +34,52 @@ static bool parse_passes(const char *text, uint32_t *out_passes) {
   return true;
 }
 
-int weir__check_main(int argc, char **argv) {
-  const char *program = argc > 0 ? argv[0] : "weir-check", *paths[2] = {NULL, NULL};
-  weir__check_options options = {0};
-  int path_count = 0;
-  for (int i = 1; i < argc; i++) {
-    const char *argument = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-    if (strcmp(argument, "--help") == 0) {
-      print_help(program);
-      return 0;
-    }
-    if (strcmp(argument, "--no-host-waits") == 0) {
-      options.ignore_host_waits = true;
-    } else if (strcmp(argument, "--passes") == 0) {
-      if (!parse_passes(value, &options.passes)) return wrong_usage(program, "--passes takes a number, not", value);
-      i++;
-    } else if (strcmp(argument, "--storage") == 0) {
-      bool fresh = strcmp(value, "fresh") == 0;
-      if (!fresh && strcmp(value, "kept") != 0)
-        return wrong_usage(program, "--storage takes fresh or kept, not", value);
-      options.storage = fresh ? WEIR__CHECK_STORAGE_FRESH : WEIR__CHECK_STORAGE_KEPT;
-      i++;
-    } else if (argument[0] == '-' && argument[1]) {
-      return wrong_usage(program, "unknown option", argument);
-    } else if (path_count == 2) {
-      return wrong_usage(program, "one argument too many:", argument);
-    } else {
-      paths[path_count++] = argument;
-    }
-  }
-  if (path_count < 2) return wrong_usage(program, "missing", path_count ? "STREAM" : "TIMELINE.json");
+static bool parse_storage(const char *text, weir__check_storage *out_storage) {
+  bool fresh = strcmp(text, "fresh") == 0;
+  *out_storage = fresh ? WEIR__CHECK_STORAGE_FRESH : WEIR__CHECK_STORAGE_KEPT;
+  return fresh || strcmp(text, "kept") == 0;
+}
 
+static int check(const char *timeline, const char *stream, const weir__check_options *options) {
   weir__check_report *report = malloc(sizeof *report);
   if (!report) return WEIR__CHECK_BAD_INPUT;
-  weir__check_result result = weir__check_files(paths[0], paths[1], &options, report);
+  weir__check_result result = weir__check_files(timeline, stream, options, report);
   fputs(report->text, stderr);
-  if (result == WEIR__CHECK_PROVED) {
-    printf("checked %" PRIu64 " tasks, %" PRIu64 " accesses, %" PRIu64 " hazards: all honoured\n", report->tasks,
-           report->accesses, report->hazards);
-  } else if (result == WEIR__CHECK_BROKEN) {
-    printf("checked %" PRIu64 " tasks, %" PRIu64 " accesses, %" PRIu64 " hazards: %" PRIu64 " findings\n",
-           report->tasks, report->accesses, report->hazards, report->broken);
+  if (result != WEIR__CHECK_BAD_INPUT) {
+    printf("checked %" PRIu64 " tasks, %" PRIu64 " accesses, %" PRIu64 " hazards: ", report->tasks, report->accesses,
+           report->hazards);
+    if (result == WEIR__CHECK_PROVED) printf("all honoured\n");
+    if (result == WEIR__CHECK_BROKEN) printf("%" PRIu64 " findings\n", report->broken);
   }
   free(report);
   return (int)result;
+}
+
+int weir__check_main(int argc, char **argv) {
+  static const struct option names[] = {{"storage", required_argument, NULL, 's'},
+                                        {"passes", required_argument, NULL, 'p'},
+                                        {"no-host-waits", no_argument, NULL, 'n'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
+  const char *program = argc > 0 && strcmp(argv[0], "check") != 0 ? "weir-check" : "weir check";
+  weir__check_options options = {0};
+  optind = 0; // start afresh
+  opterr = 0; // messages are ours
+  for (int option; (option = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
+    if (option == 'h') {
+      print_help(program);
+      return 0;
+    }
+    if (option == 'n') options.ignore_host_waits = true;
+    if (option == 'p' && !parse_passes(optarg, &options.passes)) {
+      return wrong_usage(program, "--passes takes a number, not", optarg);
+    }
+    if (option == 's' && !parse_storage(optarg, &options.storage)) {
+      return wrong_usage(program, "--storage takes fresh or kept, not", optarg);
+    }
+    if (option == '?') return wrong_usage(program, "unknown option, or its value is missing:", argv[optind - 1]);
+  }
+  if (argc - optind > 2) return wrong_usage(program, "one argument too many:", argv[optind + 2]);
+  if (argc - optind < 2) return wrong_usage(program, "missing", argc - optind == 1 ? "STREAM" : "TIMELINE.json");
+  return check(argv[optind], argv[optind + 1], &options);
 }
