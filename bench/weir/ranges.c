@@ -151,7 +151,7 @@ static int live_main(int argc, char **argv) {
 
 // Submits all tasks; prints what a task cost in the second half of each power of four, if `print`.
 static void run_ahead(weir_context *context, weir_kernel *kernel, weir_buffer *const *buffers,
-                      const weir__bench_access *accesses, uint64_t count, const char *runtime) {
+                      const weir__bench_access *accesses, uint64_t count, bool print) {
   uint64_t submitted = 0;
   for (uint64_t depth = AHEAD_LEAST; submitted < count; depth *= 4) {
     if (depth > count) depth = count;
@@ -162,7 +162,7 @@ static void run_ahead(weir_context *context, weir_kernel *kernel, weir_buffer *c
     submitted = depth;
     char case_name[48];
     snprintf(case_name, sizeof(case_name), "%llu ahead", (unsigned long long)depth);
-    if (runtime) weir__bench_print(case_name, runtime, "ns/task", seconds / (double)(depth - depth / 2) * 1e9);
+    if (print) weir__bench_print(case_name, "weir", "ns/task", seconds / (double)(depth - depth / 2) * 1e9);
   }
   weir__bench_require(weir_finish(context));
 }
@@ -178,10 +178,8 @@ static int ahead_main(int argc, char **argv) {
   weir_kernel *kernel = create_kernel(context);
   weir_buffer *buffers[WEIR__BENCH_CELLS];
   weir__bench_buffers(context, buffers);
-  run_ahead(context, kernel, buffers, accesses, count, NULL);
-  for (uint64_t i = 0; i < repeat; i++) {
-    run_ahead(context, kernel, buffers, accesses, count, renaming ? "weir" : "weir, no renaming");
-  }
+  run_ahead(context, kernel, buffers, accesses, count, false);
+  for (uint64_t i = 0; i < repeat; i++) run_ahead(context, kernel, buffers, accesses, count, true);
   for (int i = 0; i < WEIR__BENCH_CELLS; i++) weir__bench_require(weir_buffer_release(buffers[i]));
   weir__bench_require(weir_kernel_release(kernel));
   weir_context_release(context);
