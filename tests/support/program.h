@@ -89,7 +89,6 @@ typedef struct test_program {
   uint32_t count, capacity;
   bool *dropped;       // per operation: left out, by the shrinker or because Weir had no memory for it
   uint64_t live_bytes; // the most bytes of created buffers that are alive at a time, with a margin of a quarter
-  bool has_graphs;
 } test_program;
 
 typedef struct program_shape {

@@ -161,10 +161,10 @@ static void check_statistics(runner *r, const reference_result *reference, uint6
   if (statistics.done != statistics.tasks)
     runner_fail(r, "%llu of %llu tasks are done", (unsigned long long)statistics.done,
                 (unsigned long long)statistics.tasks);
-  if (!r->program->has_graphs && statistics.tasks != r->submit_count)
+  if (statistics.tasks != r->submit_count)
     runner_fail(r, "%llu tasks counted, not %llu", (unsigned long long)statistics.tasks,
                 (unsigned long long)r->submit_count);
-  if (!r->program->has_graphs && statistics.failed != failed + reference->failed)
+  if (statistics.failed != failed + reference->failed)
     runner_fail(r, "%llu failures counted, not %llu", (unsigned long long)statistics.failed,
                 (unsigned long long)(failed + reference->failed));
   if ((r->options->context.flags & WEIR_CONTEXT_NO_RENAME) && statistics.renamed > 0)

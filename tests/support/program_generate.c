@@ -341,7 +341,7 @@ static void add_operation(generator *g) {
 }
 
 void program_generate(test_program *out_program, uint64_t seed, const program_shape *shape) {
-  *out_program = (test_program){.seed = seed, .device_count = shape->device_count, .has_graphs = shape->graphs};
+  *out_program = (test_program){.seed = seed, .device_count = shape->device_count};
   generator g = {.random = {seed}, .shape = shape, .program = out_program};
   uint32_t buffers = random_between(&g.random, 1, 6);
   for (uint32_t i = 0; i < buffers; i++) add_buffer(&g);
