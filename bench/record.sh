@@ -4,10 +4,10 @@
 #
 # Usage: bench/record.sh [BUILD-FOLDER [MACHINE]]
 # BUILD-FOLDER (default build) holds bin/weir, built with CMAKE_BUILD_TYPE=Release. MACHINE (default: the CPU's name
-# and number) names the machine. Let nothing else run meanwhile; it takes about ten minutes.
+# and number) names the machine. Let nothing else run meanwhile; it takes about three minutes.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-build=${1:-$here/../build}
+build=$(cd "${1:-$here/../build}" && pwd)
 machine=${2:-$(python3 "$here/record.py" machine)}
 kind=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
 if [ "$kind" != Release ] && [ "$kind" != RelWithDebInfo ]; then
@@ -18,6 +18,7 @@ output=$here/results/$(date -u +%Y-%m-%d)-$machine
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
+cd "$here/.." # for the sample streams
 "$build/bin/weir" bench --json >"$scratch/results" 2>"$scratch/notes" || status=$?
 cat "$scratch/notes" >&2
 python3 "$here/record.py" write "$output" "$machine" "$scratch/results" "$scratch/notes"

@@ -157,9 +157,9 @@ static int print_table(const weir__bench_report *report) {
       weir__table_cell(table, "%s", "");
     }
   }
-  bool printed = weir__table_print(table, stdout);
+  bool printed = report->result_count == 0 || weir__table_print(table, stdout);
   weir__table_destroy(table);
-  if (report->note_count) putchar('\n');
+  if (report->result_count && report->note_count) putchar('\n');
   for (size_t i = 0; i < report->note_count; i++) printf("%s\n", report->notes[i]);
   return printed ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
 }
