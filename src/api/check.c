@@ -7,7 +7,7 @@
 #include "api/submit.h"
 #include "base/error.h"
 
-enum { FEW_ACCESSES = 24, MAX_VALUE_BYTES = 4096 };
+enum { FEW_ACCESSES = 24 };
 
 void weir__describe_task(const weir_task *task, char what[WEIR__WHAT_BYTES]) {
   if (task == NULL) {
@@ -93,7 +93,7 @@ static weir_status bad_value(const weir_task *task, uint32_t index, const weir_a
   weir__describe_task(task, what);
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                      "%s, argument %u: a value has 1 to %d bytes and an address; this has %llu%s", what, index,
-                     MAX_VALUE_BYTES, (unsigned long long)arg->bytes, arg->value == NULL ? " and NULL" : "");
+                     WEIR__MAX_VALUE_BYTES, (unsigned long long)arg->bytes, arg->value == NULL ? " and NULL" : "");
 }
 
 static weir_status bad_buffer(const weir_context *context, const weir_task *task, uint32_t index, const weir_arg *arg) {
@@ -125,14 +125,13 @@ static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_ar
 }
 
 weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
-                             uint32_t *out_access_count, uint64_t *out_value_bytes) {
+                             uint32_t *out_access_count, bool *out_needs_storage) {
   uint32_t count = 0;
-  uint64_t value_bytes = 0;
+  bool needs_storage = false;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) {
-      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > MAX_VALUE_BYTES) return bad_value(task, i, arg);
-      value_bytes += (arg->bytes + 15) & ~(uint64_t)15;
+      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(task, i, arg);
       continue;
     }
     if (arg->mode != WEIR_READ && arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE)
@@ -149,9 +148,10 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, weir_
     access->mode = arg->mode;
     access->lo = arg->offset;
     access->hi = arg->bytes == WEIR_WHOLE ? buffer->bytes : arg->offset + arg->bytes;
+    needs_storage |= arg->mode == WEIR_WRITE || buffer->memory == NULL;
   }
   *out_access_count = count;
-  *out_value_bytes = value_bytes;
+  *out_needs_storage = needs_storage;
   return check_agreement(task, accesses, count);
 }
 
@@ -174,6 +174,7 @@ static weir_status check_kernel(weir_context *context, const weir_task *task, co
 
 // Work-groups of a launch, or UINT64_MAX if they are too many.
 static uint64_t count_groups(const weir_task *task) {
+  if ((task->groups[0] | task->groups[1] | task->groups[2]) <= 1) return 1;
   uint64_t groups = 1;
   for (int i = 0; i < 3; i++) {
     uint64_t count = task->groups[i] == 0 ? 1 : task->groups[i];

@@ -72,8 +72,13 @@ void weir__context_complete(weir_context *context, weir__task *task, const weir_
 }
 
 void weir__context_completed(weir_context *context) {
-  weir__context_issue_ready(context);
   weir__id oldest = context->window.live.oldest;
+  if (context->held != NULL && oldest >= context->held->id) {
+    weir__task *held = context->held;
+    context->held = NULL;
+    weir__window_release(&context->window, held);
+  }
+  if (context->issue_first != NULL) weir__context_issue_ready(context);
   if (oldest < context->wake_at) return;
   weir__id next = UINT64_MAX;
   for (weir__waiter **link = &context->waiters; *link != NULL;) {

@@ -3,6 +3,7 @@
 // Contexts: created with their devices, released with all that is left in them.
 #include "api/context.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +112,6 @@ static void destroy(weir_context *context) {
   weir__hits_deinitialize(&context->hits);
   if (context->window.tasks != NULL) weir__window_deinitialize(&context->window);
   if (context->trace != NULL) weir__trace_destroy(context->trace);
-  weir__free(context->scratch);
   weir__free(context->fresh);
   weir__free(context);
 }
@@ -128,7 +128,6 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);
   weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), EVENTS_KEPT);
   weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), EVENTS_KEPT);
-  context->scratch = weir__allocate(WEIR_MAX_ARGS * sizeof *context->scratch);
   context->fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
   bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
   if (traces) context->trace = weir__trace_create();
@@ -136,7 +135,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->statistics.window = size;
   bool window = weir__window_initialize(&context->window, size, task_ready, context);
   context->window.upstream_failed = upstream_failed;
-  if (context->scratch == NULL || context->fresh == NULL || !window || (traces && context->trace == NULL))
+  if (context->fresh == NULL || !window || (traces && context->trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
 }
@@ -166,7 +165,7 @@ void weir_context_release(weir_context *context) {
   // Callbacks that another thread still calls may submit more.
   while (context->calling || context->called_first != NULL || !weir__window_empty(&context->window)) {
     weir__context_unlock(context);
-    weir__sleep_on(&context->exclusive_word, 0, 100000);
+    sched_yield();
     weir__context_lock(context);
     weir__context_wait(context, context->window.next, WEIR_FOREVER);
   }

@@ -58,15 +58,14 @@ struct weir_context {
   weir__range_pool ranges;
   weir__pool pool;
   uint32_t flags;
-  bool exclusive;                  // a submission waits in its middle: others wait before their start
-  _Atomic uint32_t exclusive_word; // 1 meanwhile
-  bool calling;                    // a thread calls callbacks
+  weir__id barrier; // tasks are not let in before every task below it is done
+  weir__task *held; // waits for all earlier tasks; NULL: none
+  bool calling;     // a thread calls callbacks
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
   weir_device *cpu;                     // NULL: none
   bool polled;                          // some device has no threads of its own
   weir__task *issue_first, *issue_last; // ready for run-ahead devices
-  weir__access *scratch;                // WEIR_MAX_ARGS: of the task that is being submitted
   weir__block **fresh;                  // WEIR_MAX_ARGS
   weir__trace *trace;                   // NULL: off
   weir__waiter *waiters;

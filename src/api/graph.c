@@ -61,8 +61,9 @@ static weir_status add(weir_graph *graph, const weir_task *task, uint32_t *out_n
   weir_status status = weir__check_task(context, task, &device);
   if (status != WEIR_OK) return status;
   uint32_t access_count;
-  uint64_t value_bytes;
-  status = weir__check_args(context, task, context->scratch, &access_count, &value_bytes);
+  bool needs_storage;
+  weir__access accesses[WEIR_MAX_ARGS];
+  status = weir__check_args(context, task, accesses, &access_count, &needs_storage);
   if (status != WEIR_OK) return status;
   weir__describe_task(task, what);
   if (graph->device != NULL && device != graph->device) {
@@ -87,7 +88,6 @@ weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *o
   if (task == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: the task is NULL");
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  weir__enter_wait_turn(context);
   status = add(graph, task, out_node);
   weir__context_unlock(context);
   return status;
@@ -118,8 +118,9 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
   *old = changed;
   weir_context *context = graph->object.context;
   uint32_t access_count;
-  uint64_t value_bytes;
-  weir_status status = weir__check_args(context, &recorded->task, context->scratch, &access_count, &value_bytes);
+  bool needs_storage;
+  weir__access accesses[WEIR_MAX_ARGS];
+  weir_status status = weir__check_args(context, &recorded->task, accesses, &access_count, &needs_storage);
   if (status != WEIR_OK)
     *old = kept;
   else
@@ -133,7 +134,6 @@ weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32_t index,
   if (arg == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: the argument is NULL");
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  weir__enter_wait_turn(context);
   status = set_arg(graph, node, index, arg);
   weir__context_unlock(context);
   return status;
@@ -228,7 +228,6 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
   weir__context_lock(context);
   weir__enter_result result;
   do {
-    weir__enter_wait_turn(context);
     result = WEIR__ENTER_FAILED;
     if (graph->recorded_count == 0) {
       status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: the graph has no tasks");
@@ -237,6 +236,9 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
     status = prepare(graph);
     if (status == WEIR_OK) status = check_names(graph);
     if (status != WEIR_OK) break;
+    result = weir__enter_wait(context, NULL, &status);
+    if (result != WEIR__ENTERED) continue;
+    result = WEIR__ENTER_FAILED;
     weir__graph_run *run = weir__graph_run_take(graph);
     if (run == NULL) {
       status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
@@ -246,6 +248,7 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
                              .accesses = run->accesses,
                              .access_count = graph->plan->external_count,
                              .fresh = run->fresh,
+                             .needs_storage = true,
                              .run = run};
     result = weir__enter(context, &request, out_event, &status);
     if (result == WEIR__ENTERED) {

@@ -12,44 +12,46 @@
 // the workers for each slot would cost both more than the slots are worth.
 enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
 
-void weir__enter_wait_turn(weir_context *context) {
-  while (context->exclusive) {
-    weir__context_unlock(context);
-    weir__sleep_on(&context->exclusive_word, 1, 1000000);
-    weir__context_lock(context);
-  }
+static weir__enter_result would_wait(const weir_task *task, const char *what, weir_status *out_status) {
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(task, name);
+  *out_status =
+      weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: %s is full, and a task or callback must not wait", name, what);
+  return WEIR__ENTER_FAILED;
 }
 
-static weir_status would_wait(const weir__request *request, const char *what) {
+static weir__enter_result no_memory(const weir_task *task, const char *what, weir_status *out_status) {
   char name[WEIR__WHAT_BYTES];
-  weir__describe_task(request->task, name);
-  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: %s is full, and a task or callback must not wait", name, what);
-}
-
-static weir__enter_result no_memory(const weir__request *request, const char *what, weir_status *out_status) {
-  char name[WEIR__WHAT_BYTES];
-  weir__describe_task(request->task, name);
+  weir__describe_task(task, name);
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
   return WEIR__ENTER_FAILED;
 }
 
-static weir__enter_result wait_for_window(weir_context *context, const weir__request *request,
-                                          weir_status *out_status) {
-  if (weir__in_task) {
-    *out_status = would_wait(request, "the window");
-    return WEIR__ENTER_FAILED;
+weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, weir_status *out_status) {
+  const weir__liveness *live = &context->window.live;
+  if (live->oldest < context->barrier) {
+    if (weir__in_task) return would_wait(task, "the memory", out_status);
+    weir__context_wait(context, context->barrier, WEIR_FOREVER);
+    return WEIR__ENTER_AGAIN;
   }
+  if (!weir__window_full(&context->window)) return WEIR__ENTERED;
+  if (weir__in_task) return would_wait(task, "the window", out_status);
   context->statistics.window_waits++;
-  weir__id oldest = context->window.live.oldest;
+  weir__id oldest = live->oldest;
   weir__context_wait(context, oldest + 1, WEIR_FOREVER);
   if (!context->polled && context->window.size >= ROOM_WAIT_WINDOW)
     weir__context_wait(context, oldest + context->window.size / 4, ROOM_WAIT_NS);
   return WEIR__ENTER_AGAIN;
 }
 
+// Undoes find_storage for the first `count` accesses.
 static void give_back(weir_context *context, const weir__request *request, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (request->fresh[i] != NULL) weir__pool_give(&context->pool, request->fresh[i]);
+    weir__block *block = request->fresh[i];
+    if (block != NULL && block->user_count > 0)
+      weir__pool_give_waiting(&context->pool, block);
+    else if (block != NULL)
+      weir__pool_give(&context->pool, block);
   }
 }
 
@@ -73,10 +75,7 @@ static bool wants_rename(weir_context *context, const weir__request *request, ui
 static weir__enter_result no_storage(weir_context *context, const weir__request *request, const weir_buffer *buffer,
                                      weir__pool_result result, weir_status *out_status) {
   if (!weir__window_empty(&context->window)) {
-    if (weir__in_task) {
-      *out_status = would_wait(request, "the memory");
-      return WEIR__ENTER_FAILED;
-    }
+    if (weir__in_task) return would_wait(request->task, "the memory", out_status);
     context->statistics.memory_waits++;
     weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
     return WEIR__ENTER_AGAIN;
@@ -188,7 +187,7 @@ static void find_hazards(weir_context *context, const weir__request *request, we
   for (uint32_t i = 0; i < request->access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    weir__block *fresh = request->fresh[i];
+    weir__block *fresh = request->needs_storage ? request->fresh[i] : NULL;
     if (fresh != NULL) {
       if (buffer->memory != NULL) {
         context->statistics.renamed++;
@@ -210,31 +209,22 @@ static void find_hazards(weir_context *context, const weir__request *request, we
   if (context->flags & WEIR_CONTEXT_IN_ORDER) hit_task(context, hits, id - 1, WEIR__HAZARD_AFTER);
 }
 
-static size_t payload_bytes(const weir__request *request) {
-  size_t pointers = (request->arg_count * sizeof(void *) + 15) & ~(size_t)15;
-  size_t accesses = (request->access_count * sizeof(weir__access) + 15) & ~(size_t)15;
-  return pointers + accesses + request->value_bytes;
-}
-
-// Fills in the arguments, once the storage of all buffers is known.
-static void fill_payload(const weir__request *request, weir__task *task, unsigned char *payload) {
-  task->args = (void **)(void *)payload;
-  payload += (request->arg_count * sizeof(void *) + 15) & ~(size_t)15;
-  task->accesses = (weir__access *)(void *)payload;
-  task->access_count = request->access_count;
-  task->arg_count = request->arg_count;
-  if (request->access_count > 0)
-    memcpy(task->accesses, request->accesses, request->access_count * sizeof *task->accesses);
-  payload += (request->access_count * sizeof(weir__access) + 15) & ~(size_t)15;
-  uint32_t access = 0;
+// Fills in the pointers and values, once the storage of all buffers is known.
+static void fill_args(const weir__request *request, weir__task *task) {
+  void **pointer = request->pointers;
+  unsigned char *value = (unsigned char *)(pointer + request->arg_count);
+  const weir__access *access = request->accesses;
+  task->args = pointer;
   for (uint32_t i = 0; i < request->arg_count; i++) {
     const weir_arg *arg = &request->args[i];
     if (arg->mode == WEIR_VALUE) {
-      memcpy(payload, arg->value, arg->bytes);
-      task->args[i] = payload;
-      payload += (arg->bytes + 15) & ~(uint64_t)15;
+      value = (unsigned char *)(((uintptr_t)value + 15) & ~(uintptr_t)15);
+      memcpy(value, arg->value, arg->bytes);
+      *pointer++ = value;
+      value += arg->bytes;
     } else {
-      task->args[i] = (char *)arg->buffer->memory + request->accesses[access++].lo;
+      *pointer++ = (char *)access->buffer->memory + access->lo;
+      access++;
     }
   }
 }
@@ -244,6 +234,9 @@ static void fill_task(const weir__request *request, weir__task *task) {
   task->user = request->user;
   task->kernel = request->kernel;
   for (int i = 0; i < 3; i++) task->groups[i] = request->groups[i] == 0 ? 1 : request->groups[i];
+  task->arg_count = request->arg_count;
+  task->accesses = request->accesses;
+  task->access_count = request->access_count;
   task->priority = request->priority;
   task->device = (uint8_t)request->device->index;
   task->tag = request->tag;
@@ -251,54 +244,100 @@ static void fill_task(const weir__request *request, weir__task *task) {
   if (request->kernel != NULL) request->kernel->object.last_use = task->id;
 }
 
-// Makes up for memory that ran out in the middle: waits for all earlier tasks, and keeps others from submitting.
-static void wait_in_the_middle(weir_context *context, weir__id target) {
-  context->exclusive = true;
-  atomic_store_explicit(&context->exclusive_word, 1, memory_order_relaxed);
-  weir__context_wait(context, target, WEIR_FOREVER);
-  context->exclusive = false;
-  atomic_store_explicit(&context->exclusive_word, 0, memory_order_relaxed);
-  weir__wake(&context->exclusive_word, INT32_MAX);
+// Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
+// earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
+static void hold(weir_context *context, weir__task *task, bool incomplete) {
+  context->barrier = task->id + 1;
+  if (!incomplete || context->window.live.oldest == task->id) return;
+  task->blockers++;
+  context->held = task;
 }
 
 weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   weir__window *window = &context->window;
-  if (weir__window_full(window)) return wait_for_window(context, request, out_status);
-  weir__task *task = weir__window_task(window, window->next);
-  unsigned char *payload = weir__window_payload(task, payload_bytes(request));
-  if (payload == NULL || !weir__range_pool_reserve(&context->ranges, request->access_count))
-    return no_memory(request, "arguments", out_status);
-  weir__enter_result result = find_storage(context, request, out_status);
-  if (result != WEIR__ENTERED) return result;
+  if (!weir__range_pool_reserve(&context->ranges, request->access_count))
+    return no_memory(request->task, "arguments", out_status);
+  if (request->needs_storage) {
+    weir__enter_result result = find_storage(context, request, out_status);
+    if (result != WEIR__ENTERED) return result;
+  }
   weir_event *event = NULL;
   if (out_event != NULL) {
     event = weir__event_take(context, window->next);
     if (event == NULL) {
-      give_back(context, request, request->access_count);
-      return no_memory(request, "event", out_status);
+      if (request->needs_storage) give_back(context, request, request->access_count);
+      return no_memory(request->task, "event", out_status);
     }
     *out_event = event;
   }
-  weir__window_begin(window);
+  weir__task *task = weir__window_begin(window);
   fill_task(request, task);
   task->event = event;
   weir__hits *hits = &context->hits;
   weir__hits_clear(hits);
   find_hazards(context, request, task->id);
-  fill_payload(request, task, payload);
   if (hits->poisoned) task->reads_poison = true;
   connect(context, task, hits);
-  if (task->run != NULL) weir__graph_run_bind(task, hits);
+  if (task->run != NULL)
+    weir__graph_run_bind(task, hits);
+  else
+    fill_args(request, task);
   if (context->trace != NULL) trace_task(context, request, task, hits);
   context->statistics.tasks++;
-  weir__id id = task->id;
-  bool unrecorded = hits->unrecorded;
-  if (hits->incomplete) wait_in_the_middle(context, id);
+  if (hits->incomplete || hits->unrecorded) hold(context, task, hits->incomplete);
   weir__window_commit(window, task);
-  weir__context_issue_ready(context);
-  if (unrecorded) wait_in_the_middle(context, id + 1);
+  if (context->issue_first != NULL) weir__context_issue_ready(context);
   return WEIR__ENTERED;
+}
+
+static void poll_devices(weir_context *context) {
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
+  }
+  weir__context_completed(context);
+}
+
+static int8_t clamp_priority(int32_t priority) {
+  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
+  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
+}
+
+static weir__enter_result submit(weir_context *context, const weir_task *task, weir_event **out_event,
+                                 weir_status *out_status) {
+  if (context->polled) poll_devices(context);
+  weir__request request;
+  *out_status = weir__check_task(context, task, &request.device);
+  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  weir__enter_result result = weir__enter_wait(context, task, out_status);
+  if (result != WEIR__ENTERED) return result;
+  // The arguments go straight to where they stay: the slot of the next task is free.
+  weir__task *slot = weir__window_task(&context->window, context->window.next);
+  uint64_t bytes = task->arg_count * (sizeof(weir__access) + sizeof(void *));
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (task->args[i].mode == WEIR_VALUE && task->args[i].bytes <= WEIR__MAX_VALUE_BYTES)
+      bytes += task->args[i].bytes + 15;
+  }
+  request.accesses = weir__window_payload(slot, bytes);
+  if (request.accesses == NULL) return no_memory(task, "arguments", out_status);
+  request.pointers = (void **)(void *)(request.accesses + task->arg_count);
+  *out_status = weir__check_args(context, task, request.accesses, &request.access_count, &request.needs_storage);
+  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  request.task = task;
+  request.function = task->kernel != NULL ? task->kernel->cpu : task->host;
+  request.user = task->user;
+  request.kernel = task->kernel;
+  memcpy(request.groups, task->groups, sizeof request.groups);
+  request.priority = clamp_priority(task->priority);
+  request.tag = task->tag;
+  request.label = task->label;
+  request.fresh = context->fresh;
+  request.args = task->args;
+  request.arg_count = task->arg_count;
+  request.after = task->after;
+  request.after_count = task->after_count;
+  request.run = NULL;
+  return weir__enter(context, &request, out_event, out_status);
 }
 
 weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event) {
@@ -309,35 +348,7 @@ weir_status weir_submit(weir_context *context, const weir_task *task, weir_event
   weir__enter_result result;
   weir__context_lock(context);
   do {
-    weir__enter_wait_turn(context);
-    for (uint32_t i = 0; context->polled && i < context->device_count; i++) {
-      if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
-      if (i + 1 == context->device_count) weir__context_completed(context);
-    }
-    weir__request request = {.task = task,
-                             .user = task->user,
-                             .kernel = task->kernel,
-                             .groups = {task->groups[0], task->groups[1], task->groups[2]},
-                             .tag = task->tag,
-                             .label = task->label,
-                             .accesses = context->scratch,
-                             .fresh = context->fresh,
-                             .args = task->args,
-                             .arg_count = task->arg_count,
-                             .after = task->after,
-                             .after_count = task->after_count};
-    int32_t priority = task->priority;
-    request.priority = (int8_t)(priority < WEIR_PRIORITY_LOWEST    ? WEIR_PRIORITY_LOWEST
-                                : priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST
-                                                                   : priority);
-    result = WEIR__ENTER_FAILED;
-    status = weir__check_task(context, task, &request.device);
-    if (status == WEIR_OK)
-      status = weir__check_args(context, task, request.accesses, &request.access_count, &request.value_bytes);
-    if (status == WEIR_OK) {
-      request.function = task->kernel != NULL ? task->kernel->cpu : task->host;
-      result = weir__enter(context, &request, out_event, &status);
-    }
+    result = submit(context, task, out_event, &status);
   } while (result == WEIR__ENTER_AGAIN);
   weir__context_unlock(context);
   return status;

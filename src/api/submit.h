@@ -15,14 +15,15 @@ typedef struct weir__request {
   weir_device *device;
   uint32_t groups[3];
   int8_t priority;
+  bool needs_storage; // some access may need storage that its buffer does not have
   uint64_t tag;
   const char *label;
-  weir__access *accesses; // buffers with ranges; serials are filled in
+  weir__access *accesses; // buffers with ranges; they stay there until the task is done. Serials are filled in
   uint32_t access_count;
+  uint32_t arg_count;
   weir__block **fresh;  // scratch, access_count long
   const weir_arg *args; // of an ordinary task
-  uint32_t arg_count;
-  uint64_t value_bytes; // of all values, each rounded up to 16
+  void **pointers;      // room for arg_count pointers and then the values
   weir_event *const *after;
   uint32_t after_count;
   struct weir__graph_run *run; // of a graph launch; its pointers are filled in by weir__graph_run_bind
@@ -34,18 +35,21 @@ typedef enum weir__enter_result {
   WEIR__ENTER_FAILED,
 } weir__enter_result;
 
-// Takes a request into the window. The lock is held before and after, though perhaps not throughout. On failure nothing
-// has changed and `*out_status` and weir_last_error() say why.
+// Waits until the window has room and lets tasks in. The lock is held before and after; AGAIN: it was released meanwhile.
+// `task` is for messages. Fails in a task or callback, which must not wait.
+weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, weir_status *out_status);
+
+// Takes a request into the window, which has room. The lock is held before and after; AGAIN: it was released meanwhile,
+// to wait for memory. On failure nothing has changed and `*out_status` and weir_last_error() say why.
 weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status);
 
-// Waits until no other submission is in its middle. The lock is held before and after.
-void weir__enter_wait_turn(weir_context *context);
+enum { WEIR__MAX_VALUE_BYTES = 4096 };
 
-// Checks the arguments of a task against `context` and turns them into accesses (room for WEIR_MAX_ARGS in `accesses`).
-// The lock is held.
+// Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
+// arguments). The lock is held.
 weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
-                             uint32_t *out_access_count, uint64_t *out_value_bytes);
+                             uint32_t *out_access_count, bool *out_needs_storage);
 
 // Checks the rest of a task and chooses its device.
 weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device);

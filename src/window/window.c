@@ -133,6 +133,10 @@ void weir__window_commit(weir__window *window, weir__task *task) {
   unblock(window, task);
 }
 
+void weir__window_release(weir__window *window, weir__task *task) {
+  unblock(window, task);
+}
+
 static inline void resolve(weir__window *window, uint32_t edge, weir__id predecessor, bool failed) {
   weir__task *task = &window->tasks[edge >> WEIR__EDGE_BITS];
   if (failed && (edge & WEIR__EDGE_DATA)) {

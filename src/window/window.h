@@ -56,6 +56,9 @@ bool weir__window_connect(weir__window *window, weir__id predecessor, weir__task
 // The task is submitted: it starts when its blockers are gone, perhaps now. The slot belongs to the window.
 void weir__window_commit(weir__window *window, weir__task *task);
 
+// Takes one blocker off a task that was committed.
+void weir__window_release(weir__window *window, weir__task *task);
+
 // Resolves edges of a task that was issued to a run-ahead device, for its successors on the same device.
 void weir__window_issued(weir__window *window, weir__task *task);
 
