@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/sim/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "device/sim/builtin.h"
+
+enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256 };
+
+typedef enum key_kind {
+  KEY_COUNT, // a whole number, at least `least`
+  KEY_US,    // microseconds, kept as picoseconds
+  KEY_SHARE, // a part of one, kept as millionths
+  KEY_SHARING,
+  KEY_TEXT,
+} key_kind;
+
+typedef struct profile_key {
+  const char *name;
+  key_kind kind;
+  size_t offset; // in weir__sim_profile
+  double least, most;
+} profile_key;
+
+#define COUNT(name, least, most)                                                                                       \
+  { #name, KEY_COUNT, offsetof(weir__sim_profile, name), least, most }
+#define US(name)                                                                                                       \
+  { #name "_us", KEY_US, offsetof(weir__sim_profile, name), 0, 1e6 }
+
+static const profile_key keys[] = {
+    {"description", KEY_TEXT, offsetof(weir__sim_profile, description), 0, 0},
+    COUNT(sms, 1, 65536),
+    COUNT(warp_threads, 1, 1024),
+    COUNT(threads_per_sm, 1, 1 << 20),
+    COUNT(blocks_per_sm, 1, 1 << 12),
+    COUNT(registers_per_sm, 1, 1 << 30),
+    COUNT(register_unit, 1, 1 << 16),
+    COUNT(shared_bytes_per_sm, 0, 1 << 30),
+    COUNT(shared_bytes_reserved, 0, 1 << 30),
+    {"sharing", KEY_SHARING, offsetof(weir__sim_profile, sharing), 0, 0},
+    COUNT(concurrent_kernels, 1, 1 << 20),
+    COUNT(copy_engines, 1, 1 << 20),
+    {"copy_share", KEY_SHARE, offsetof(weir__sim_profile, copy_share_ppm), 0, 1},
+    COUNT(queues, 0, 1024),
+    US(kernel_fixed),
+    US(dispatch),
+    US(queue_gap),
+    US(record_gap),
+    US(event_latency),
+    US(graph_gap),
+    US(launch_latency),
+    US(graph_launch_latency),
+    US(launch),
+    US(event_record),
+    US(event_wait),
+    US(synchronize),
+    US(graph_build_node),
+    US(graph_instantiate_node),
+    US(graph_launch),
+};
+
+enum { KEY_TOTAL = sizeof keys / sizeof keys[0] };
+
+typedef struct profile_reader {
+  const char *file;
+  uint32_t line;
+  uint32_t lines[KEY_TOTAL]; // where each key was given; 0: not yet
+  weir__sim_profile *profile;
+} profile_reader;
+
+static char *trim(char *text) {
+  while (*text == ' ' || *text == '\t') text++;
+  size_t length = strlen(text);
+  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) text[--length] = '\0';
+  return text;
+}
+
+static weir_status wrong(const profile_reader *reader, const char *what, const char *detail) {
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s:%u: %s '%s'", reader->file, reader->line, what, detail);
+}
+
+static weir_status read_value(profile_reader *reader, const profile_key *key, const char *value) {
+  char *field = (char *)reader->profile + key->offset;
+  if (key->kind == KEY_TEXT) {
+    if (strlen(value) >= sizeof reader->profile->description) return wrong(reader, "text too long:", value);
+    memcpy(field, value, strlen(value) + 1);
+    return WEIR_OK;
+  }
+  if (key->kind == KEY_SHARING) {
+    uint64_t sharing = strcmp(value, "fluid") == 0 ? WEIR__SIM_SHARING_FLUID : WEIR__SIM_SHARING_BLOCKS;
+    if (sharing == WEIR__SIM_SHARING_BLOCKS && strcmp(value, "blocks") != 0) {
+      return wrong(reader, "sharing is 'blocks' or 'fluid', not", value);
+    }
+    memcpy(field, &sharing, sizeof sharing);
+    return WEIR_OK;
+  }
+  char *end = NULL;
+  double number = strtod(value, &end);
+  if (end == value || *end != '\0' || strspn(value, "0123456789.eE+-") != strlen(value)) {
+    return wrong(reader, "not a number:", value);
+  }
+  if (!(number >= key->least && number <= key->most)) {
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s:%u: %s must be from %.10g to %.10g, not %s", reader->file,
+                       reader->line, key->name, key->least, key->most, value);
+  }
+  double scale = key->kind == KEY_US ? WEIR__SIM_PS_PER_US : key->kind == KEY_SHARE ? 1e6 : 1;
+  uint64_t kept = (uint64_t)(number * scale + 0.5);
+  if (key->kind == KEY_COUNT && (double)kept != number) return wrong(reader, "not a whole number:", value);
+  memcpy(field, &kept, sizeof kept);
+  return WEIR_OK;
+}
+
+static weir_status read_line(profile_reader *reader, char *line) {
+  line[strcspn(line, "#")] = '\0';
+  char *name = trim(line);
+  if (*name == '\0') return WEIR_OK;
+  char *equals = strchr(name, '=');
+  if (equals == NULL) return wrong(reader, "expected 'key = value', not", name);
+  *equals = '\0';
+  char *value = trim(equals + 1);
+  name = trim(name);
+  for (size_t i = 0; i < KEY_TOTAL; i++) {
+    if (strcmp(name, keys[i].name) != 0) continue;
+    if (reader->lines[i] != 0) {
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s:%u: %s was given before, in line %u", reader->file,
+                         reader->line, name, reader->lines[i]);
+    }
+    reader->lines[i] = reader->line;
+    return read_value(reader, &keys[i], value);
+  }
+  return wrong(reader, "unknown key", name);
+}
+
+static weir_status check_complete(const profile_reader *reader) {
+  for (size_t i = 0; i < KEY_TOTAL; i++) {
+    if (reader->lines[i] == 0) return wrong(reader, "the file ends without the key", keys[i].name);
+  }
+  return WEIR_OK;
+}
+
+weir_status weir__sim_profile_parse(const char *file, const char *text, size_t bytes, weir__sim_profile *out_profile) {
+  memset(out_profile, 0, sizeof *out_profile);
+  profile_reader reader = {.file = file, .profile = out_profile};
+  for (size_t at = 0; at < bytes;) {
+    reader.line++;
+    const char *newline = memchr(text + at, '\n', bytes - at);
+    size_t length = newline != NULL ? (size_t)(newline - text) - at : bytes - at;
+    char line[MAX_LINE];
+    if (length >= sizeof line) return wrong(&reader, "line too long, not a", "profile");
+    if (memchr(text + at, '\0', length) != NULL) return wrong(&reader, "binary data, not a", "profile");
+    memcpy(line, text + at, length);
+    line[length] = '\0';
+    weir_status status = read_line(&reader, line);
+    if (status != WEIR_OK) return status;
+    at += length + 1;
+  }
+  return check_complete(&reader);
+}
+
+static void set_name(weir__sim_profile *profile, const char *name) {
+  snprintf(profile->name, sizeof profile->name, "%s", name);
+}
+
+static weir_status read_file(const char *path, char *text, size_t *out_bytes) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return weir__error(WEIR_ERROR_IO, "%s: %s", path, strerror(errno));
+  errno = 0;
+  *out_bytes = fread(text, 1, MAX_FILE_BYTES, file);
+  int failure = ferror(file) ? errno : 0;
+  fclose(file);
+  if (failure != 0) return weir__error(WEIR_ERROR_IO, "%s: %s", path, strerror(failure));
+  if (*out_bytes == MAX_FILE_BYTES) {
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s:1: too long for a profile", path);
+  }
+  return WEIR_OK;
+}
+
+weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_profile) {
+  for (const weir__sim_builtin *builtin = weir__sim_builtins; builtin->name != NULL; builtin++) {
+    if (strcmp(builtin->name, name) != 0) continue;
+    weir_status status = weir__sim_profile_parse(name, builtin->text, builtin->bytes, out_profile);
+    set_name(out_profile, name);
+    return status;
+  }
+  char *text = weir__allocate(MAX_FILE_BYTES);
+  if (text == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "no memory to read %s", name);
+  size_t bytes = 0;
+  weir_status status = read_file(name, text, &bytes);
+  if (status == WEIR_OK) status = weir__sim_profile_parse(name, text, bytes, out_profile);
+  weir__free(text);
+  const char *slash = strrchr(name, '/');
+  set_name(out_profile, slash != NULL ? slash + 1 : name);
+  return status;
+}

@@ -1,0 +1,34 @@
+# An NVIDIA H200 and the host that feeds it, as measured. How each number was found: docs/sim.md.
+description = NVIDIA H200, driver 580, one host thread
+
+sms = 132
+warp_threads = 32
+threads_per_sm = 2048
+blocks_per_sm = 32
+registers_per_sm = 65536
+register_unit = 8
+shared_bytes_per_sm = 232448
+shared_bytes_reserved = 1024
+sharing = blocks
+concurrent_kernels = 128
+copy_engines = 3
+copy_share = 0.05
+
+queues = 16
+
+kernel_fixed_us = 1.3
+dispatch_us = 0.45
+queue_gap_us = 1.8
+record_gap_us = 0.85
+event_latency_us = 2.5
+graph_gap_us = 0.8
+launch_latency_us = 1.8
+graph_launch_latency_us = 3.0
+
+launch_us = 3.2
+event_record_us = 0.13
+event_wait_us = 0.13
+synchronize_us = 2.5
+graph_build_node_us = 0.3
+graph_instantiate_node_us = 2.3
+graph_launch_us = 3.6

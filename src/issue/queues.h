@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queue choice for devices that run ahead with in-order queues: which queue a task goes to, and which of its
+// predecessors it must wait for by an event because the queues' order does not imply them.
+//
+// Pure logic: knows no device, costs nothing but memory. A task follows a predecessor that is still the last in its
+// queue; otherwise it goes to an idle queue; otherwise to the one with the fewest tasks. Every queue has a vector clock:
+// what all that is issued to it from now on comes after. Predecessors that the clock of the chosen queue or another
+// predecessor covers need no wait, so that no wait is redundant.
+//
+// An event stands for a point in a queue and can only be recorded when that point is reached in issuing: an event is
+// asked for when a task is waited for, and at the latest when its queue is about to move on. (Asked for later, it
+// would stand for the tasks behind it as well, and forks would lose their overlap.) With one queue there are none.
+#ifndef WEIR_ISSUE_QUEUES_H
+#define WEIR_ISSUE_QUEUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct weir__queues weir__queues;
+
+// A task that was issued and is not known to be done.
+typedef struct weir__queue_task {
+  struct weir__queue_task *next_free, *next_allocated;
+  uint32_t queue;
+  bool recorded;     // an event stands for its end
+  uint64_t sequence; // in its queue: 1, 2, ...
+  uint64_t clock[];  // per queue: the last sequence that is done when this task is
+} weir__queue_task;
+
+typedef struct weir__queue_choice {
+  weir__queue_task *task; // NULL: no memory
+  uint32_t queue;
+  uint32_t wait_count;      // of `waits`: predecessors that the queue must wait for
+  uint32_t record_count;    // of `records`: tasks behind which an event must be recorded first
+  weir__queue_task **waits; // both are the callee's and valid until the next call
+  weir__queue_task **records;
+} weir__queue_choice;
+
+// Creates the state of `count` queues, at least 1. NULL: no memory.
+weir__queues *weir__queues_create(uint32_t count);
+void weir__queues_destroy(weir__queues *queues); // NULL is allowed; frees its tasks
+
+// Places a task behind its predecessors, which are not done yet and may come several times.
+// When there is no memory nothing changes and `task` is NULL.
+weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count);
+
+// The task is done and everything that it came after; it is freed.
+void weir__queues_done(weir__queues *queues, weir__queue_task *task);
+
+#endif // WEIR_ISSUE_QUEUES_H
