@@ -4,6 +4,7 @@
 PREFIX ?= /usr/local
 STREAM ?= examples/streams/inception_v3.jsonl
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= stream timeline
 BENCH ?=
 WEIR := build/bin/weir
 SOURCE_FOLDERS := include src tools tests examples bench
@@ -17,7 +18,7 @@ help:
 	@echo "make build         build the tool (build/bin/weir), the libraries, examples, tests and benchmarks"
 	@echo "make bench         run the benchmarks (BENCH=\"submit ranges\" picks some)"
 	@echo "make coverage      line coverage of src/window and src/plan; fails below 95 %"
-	@echo "make fuzz          fuzz the reader of recorded streams for FUZZ_SECONDS (60)"
+	@echo "make fuzz          fuzz the readers of streams and timelines, each for FUZZ_SECONDS (60)"
 	@echo "make format        format the sources; make format-check only says what is not formatted"
 	@echo "make install       install to PREFIX (/usr/local)"
 	@echo "make setup         install the Debian packages that a build needs (done by the targets above)"
@@ -56,7 +57,13 @@ bench: build
 fuzz: setup-test
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz
-	@python3 tools/suite/fuzz.py --seconds $(FUZZ_SECONDS)
+	@for target in $(FUZZ_TARGETS); do \
+	  mkdir -p build-fuzz/found/$$target && echo "fuzzing $$target for $(FUZZ_SECONDS) s" && \
+	  build-fuzz/bin/fuzz_$$target -max_len=4000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build-fuzz/ \
+	    -print_final_stats=1 build-fuzz/found/$$target tests/fuzz/corpus/$$target >build-fuzz/$$target.log 2>&1 || \
+	    { tail -n 50 build-fuzz/$$target.log; exit 1; }; \
+	  grep -E '^stat::(number_of_executed_units|new_units_added)' build-fuzz/$$target.log; \
+	done
 
 format:
 	@find $(SOURCE_FOLDERS) -name '*.[ch]' -o -name '*.cc' -o -name '*.cpp' | xargs clang-format -i
