@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuzz target: any bytes as a timeline, checked against a small stream.
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "fuzz.h"
+
+static const char stream_text[] =
+    "{\"weir_stream\":1,\"name\":\"fuzz\",\"sms\":1,\"tasks\":4}\n"
+    "{\"buffer\":1,\"bytes\":100,\"address\":0}\n{\"buffer\":2,\"bytes\":64,\"address\":100}\n"
+    "{\"op\":\"a\",\"reads\":[[1,0,100]],\"writes\":[[2,0,64]],\"kernels\":[]}\n"
+    "{\"op\":\"b\",\"reads\":[[2,32,32]],\"writes\":[],\"kernels\":[],\"host_wait\":true}\n"
+    "{\"free\":[2]}\n{\"buffer\":3,\"bytes\":64,\"address\":100}\n"
+    "{\"op\":\"c\",\"reads\":[],\"writes\":[[3,0,64]],\"kernels\":[]}\n"
+    "{\"op\":\"d\",\"reads\":[[3,0,16]],\"writes\":[[3,8,16]],\"kernels\":[]}\n";
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char message[200];
+  weir__stream *stream = NULL;
+  weir__timeline *timeline = NULL;
+  weir__check_report report;
+  if (weir__stream_read_memory("stream", stream_text, strlen(stream_text), message, sizeof message, &stream) !=
+      WEIR_OK) {
+    abort();
+  }
+  weir_status status = weir__timeline_read_memory("fuzz", data, size, message, sizeof message, &timeline);
+  if ((status == WEIR_OK) != (timeline != NULL)) abort();
+  if (status != WEIR_OK && strncmp(message, "fuzz:", 5) != 0) abort();
+  if (timeline && weir__check_timeline(timeline, stream, NULL, &report) == WEIR__CHECK_BAD_INPUT) abort();
+  if (timeline && (report.result == WEIR__CHECK_PROVED) != (report.broken == 0)) abort();
+  weir__timeline_destroy(timeline);
+  weir__stream_destroy(stream);
+  return 0;
+}
