@@ -56,7 +56,7 @@ bench: build
 
 fuzz: setup-test
 	@cmake --preset fuzz >/dev/null
-	@cmake --build --preset fuzz
+	@cmake --build --preset fuzz --target $(addprefix fuzz_,$(FUZZ_TARGETS))
 	@for target in $(FUZZ_TARGETS); do \
 	  mkdir -p build-fuzz/found/$$target && echo "fuzzing $$target for $(FUZZ_SECONDS) s" && \
 	  build-fuzz/bin/fuzz_$$target -max_len=4000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build-fuzz/ \
