@@ -203,6 +203,57 @@ static void new_storage_waits_for_released_storage(void **state) {
   weir_context_release(context);
 }
 
+typedef struct pair_submitter {
+  weir_context *context;
+  weir_buffer *first, *second;
+  weir_event *event;
+  weir_status status;
+} pair_submitter;
+
+static void *submit_pair(void *user) {
+  pair_submitter *self = user;
+  const weir_arg args[] = {weir_writes(self->first), weir_writes(self->second)};
+  weir_task task = {.host = api_nothing, .args = args, .arg_count = 2};
+  self->status = weir_submit(self->context, &task, &self->event);
+  return NULL;
+}
+
+// A task needs storage for two buffers, and there is some, still in use, for one. When it gets both, it must wait for
+// the users of the first, though it had to give it back in between.
+static void storage_that_was_given_back_keeps_its_users(void **state) {
+  (void)state;
+  weir_context_options options = {.devices = "cpu:3", .memory_limit = 2 * LARGE};
+  weir_context *context = NULL;
+  assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
+  gate head = {0}, user = {0};
+  weir_buffer *a = api_buffer(context, LARGE, NULL), *b = api_buffer(context, LARGE, NULL);
+  weir_arg write = weir_writes(b);
+  assert_int_equal(api_await(api_submit_host(context, api_nothing, NULL, &write, 1)), WEIR_OK);
+  assert_int_equal(gate_submit(context, &head, NULL, 0, NULL), WEIR_OK);
+  write = weir_writes(a);
+  assert_int_equal(gate_submit(context, &user, &write, 1, NULL), WEIR_OK);
+  gate_await(&user, 1);
+  weir_buffer_release(a);
+  pair_submitter self = {.context = context};
+  self.first = api_buffer(context, LARGE, NULL);
+  self.second = api_buffer(context, LARGE, NULL);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, submit_pair, &self), 0);
+  while (statistics_of(context).memory_waits == 0) usleep(100);
+  weir_buffer_release(b);
+  gate_open(&head);
+  usleep(20000);
+  if (statistics_of(context).tasks == 4) { // it was submitted: it must not run yet
+    usleep(20000);
+    assert_int_equal(statistics_of(context).done, 2);
+  }
+  gate_open(&user);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(self.status, WEIR_OK);
+  assert_int_equal(api_await(self.event), WEIR_OK);
+  weir_context_release(context);
+}
+
 static void what_never_fits_is_refused(void **state) {
   (void)state;
   weir_context *context = limited_context(LARGE);
@@ -244,6 +295,7 @@ int main(void) {
       cmocka_unit_test(disjoint_ranges_do_not_wait),
       cmocka_unit_test(renaming_gives_way_to_the_limit),
       cmocka_unit_test(new_storage_waits_for_released_storage),
+      cmocka_unit_test(storage_that_was_given_back_keeps_its_users),
       cmocka_unit_test(what_never_fits_is_refused),
       cmocka_unit_test(idle_storage_makes_room),
   };

@@ -30,6 +30,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
   shape.graphs = !shape.failures && random_chance(&random, 40);
+  shape.churn = random_chance(&random, 20);
   program_generate(&out_run->program, seed, &shape);
 
   weir_context_options *context = &out_run->options.context;
@@ -38,8 +39,10 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_chance(&random, 5)) context->flags |= WEIR_CONTEXT_IN_ORDER;
   if (random_chance(&random, 10)) context->flags |= WEIR_CONTEXT_TRACE;
   if (random_chance(&random, 50)) context->seed = random_next(&random) | 1;
-  if (random_chance(&random, 30))
-    context->memory_limit = out_run->program.live_bytes + 4096 * (uint64_t)random_below(&random, 8);
+  if (random_chance(&random, shape.churn ? 90 : 30)) {
+    uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
+    context->memory_limit = out_run->program.live_bytes + room;
+  }
   out_run->options.abandon = random_chance(&random, 15);
 }
 

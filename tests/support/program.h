@@ -96,6 +96,7 @@ typedef struct program_shape {
   uint32_t device_count; // devices that tasks may name; 0: they name none
   bool host_tasks, graphs, failures;
   bool pauses; // let tasks take different times
+  bool churn;  // create and release many buffers of nearly one size
 } program_shape;
 
 // Makes the program of a seed. Never fails: without memory the test ends.

@@ -5,7 +5,7 @@
 #include "program.h"
 #include "random.h"
 
-enum { MAX_LIVE = 12, MAX_GRAPHS = 3, MAX_EVENTS = 64, MAX_GRAPH_TASKS = 8 };
+enum { MAX_LIVE = 12, MAX_GRAPHS = 3, MAX_EVENTS = 64, MAX_GRAPH_TASKS = 8, CHURN_BYTES = 1280 };
 
 // What is alive at the present point of the program.
 typedef struct generator {
@@ -37,11 +37,14 @@ static uint64_t bytes_of(const generator *g, uint32_t buffer) {
   return g->program->operations[buffer].bytes;
 }
 
-static uint64_t footprint(const program_operation *operation) {
-  return operation->wrapped ? 0 : operation->bytes + operation->bytes / 4 + 64;
+// Storage that a buffer needs at most. Weir rounds sizes up by a quarter at most; CHURN_BYTES it need not round.
+static uint64_t footprint(const generator *g, const program_operation *operation) {
+  if (operation->wrapped) return 0;
+  return g->shape->churn ? CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
 }
 
-static uint32_t choose_size(random_state *random) {
+static uint32_t choose_size(random_state *random, bool churn) {
+  if (churn) return random_between(random, 1030, CHURN_BYTES);
   switch (random_below(random, 12)) {
   case 0:
     return 1;
@@ -59,10 +62,10 @@ static uint32_t choose_size(random_state *random) {
 
 static void add_buffer(generator *g) {
   program_operation *operation = append(g, OPERATION_BUFFER);
-  operation->bytes = choose_size(&g->random);
+  operation->bytes = choose_size(&g->random, g->shape->churn);
   operation->wrapped = random_chance(&g->random, 20);
   g->buffers[g->buffer_count++] = g->program->count - 1;
-  g->bytes += footprint(operation);
+  g->bytes += footprint(g, operation);
   if (g->bytes > g->program->live_bytes) g->program->live_bytes = g->bytes;
 }
 
@@ -72,11 +75,11 @@ static void add_pair(generator *g) {
   program_task task = {.seed = random_next(&g->random), .fail_group = PROGRAM_NO_FAILURE, .groups = {1, 1, 1}};
   for (uint32_t i = first; i <= second; i++) {
     program_operation *operation = append(g, i == first ? OPERATION_BLANK : OPERATION_BUFFER_PAIR);
-    operation->bytes = choose_size(&g->random);
+    operation->bytes = choose_size(&g->random, g->shape->churn);
     operation->target = second;
     operation->source = first;
     g->buffers[g->buffer_count++] = i;
-    g->bytes += footprint(operation);
+    g->bytes += footprint(g, operation);
     task.accesses[task.access_count++] =
         (program_access){.mode = WEIR_WRITE, .buffer = i, .bytes = (uint32_t)operation->bytes, .whole = true};
   }
@@ -233,7 +236,7 @@ static void release_buffer(generator *g) {
   }
   append(g, OPERATION_BUFFER_RELEASE)->buffer = buffer;
   g->buffers[index] = g->buffers[--g->buffer_count];
-  g->bytes -= footprint(&g->program->operations[buffer]);
+  g->bytes -= footprint(g, &g->program->operations[buffer]);
 }
 
 // A graph cannot be launched any more once a kernel of it was released.
@@ -316,9 +319,19 @@ static void add_graph_operation(generator *g) {
   }
 }
 
+static void replace_a_buffer(generator *g) {
+  release_buffer(g);
+  if (random_chance(&g->random, 60) || g->buffer_count + 2 > MAX_LIVE)
+    add_buffer(g);
+  else
+    add_pair(g);
+}
+
 static void add_operation(generator *g) {
   uint32_t choice = random_below(&g->random, 100);
-  if (g->buffer_count == 0 || (choice < 6 && g->buffer_count < MAX_LIVE))
+  if (g->shape->churn && g->buffer_count > 2 && random_chance(&g->random, 20))
+    replace_a_buffer(g);
+  else if (g->buffer_count == 0 || (choice < 6 && g->buffer_count < MAX_LIVE))
     add_buffer(g);
   else if (choice < 8 && g->buffer_count + 2 <= MAX_LIVE)
     add_pair(g);
