@@ -27,7 +27,7 @@ static void poison_outputs(weir__task *task) {
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
     if (access->mode != WEIR_READ && access->buffer->serial == access->serial)
-      weir__buffer_poison(access->buffer, task->id, access->lo, access->hi, true);
+      weir__buffer_poison(access->buffer, task->id, access->lo, access->hi);
   }
 }
 
@@ -66,9 +66,14 @@ void weir__context_complete(weir_context *context, weir__task *task, const weir_
     weir__event_finish(task->event, completion->status, text);
     task->event = NULL;
   }
-  if (task->run != NULL) weir__graph_run_done(task);
+  // A graph has marked its readers itself, node by node, unless it did not run at all.
+  bool all_readers = task->run == NULL || completion->status == WEIR_ERROR_CANCELLED || context->forgot_readers;
+  if (task->run != NULL) {
+    weir__graph_run_done(task);
+    context->graphs_in_flight--;
+  }
   context->statistics.done++;
-  weir__window_complete(&context->window, task, failed);
+  weir__window_complete(&context->window, task, failed && all_readers);
 }
 
 void weir__context_completed(weir_context *context) {

@@ -55,7 +55,7 @@ static weir_status add_devices(weir_context *context, const char *names, uint32_
   while (*names != '\0') {
     size_t length = strcspn(names, ",");
     char name[256];
-    if (length == 0 || length >= sizeof name)
+    if (length == 0 || length >= sizeof name || (names[length] == ',' && names[length + 1] == '\0'))
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: '%.200s' is no list of devices", names);
     if (context->device_count == WEIR__MAX_DEVICES)
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices", WEIR__MAX_DEVICES);
@@ -123,6 +123,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->wake_at = UINT64_MAX;
   weir__hits_initialize(&context->hits);
   weir__range_pool_initialize(&context->ranges);
+  context->hits.arrays = &context->ranges.arrays;
   weir__pool_initialize(&context->pool, options->memory_limit == 0 ? UINT64_MAX : options->memory_limit);
   weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), RELEASED_KEPT);
   weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);

@@ -60,7 +60,9 @@ struct weir_context {
   uint32_t flags;
   weir__id barrier; // tasks are not let in before every task below it is done
   weir__task *held; // waits for all earlier tasks; NULL: none
-  bool calling;     // a thread calls callbacks
+  uint32_t graphs_in_flight;
+  bool forgot_readers; // memory was too short to note who reads which output of a graph
+  bool calling;        // a thread calls callbacks
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
   weir_device *cpu;                     // NULL: none

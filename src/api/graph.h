@@ -77,6 +77,9 @@ typedef struct weir__graph_run {
   uint32_t *ready;               // scratch for the device, node_count long
   weir__id *failed_predecessors; // tasks that failed whose data this launch may read
   weir__hit *data_hits;          // where the launch's data comes from
+  weir__hit *readers;            // tasks submitted since that read what this launch writes, and which bytes
+  uint8_t *external_poison;      // scratch, external_count long
+  uint32_t reader_count, reader_capacity;
   uint32_t failed_predecessor_count, failed_predecessor_capacity;
   uint32_t data_hit_count, data_hit_capacity;
   bool all_poisoned;             // memory was too short to note which inputs are
@@ -125,7 +128,11 @@ void weir__graph_run_bind(weir__task *task, const weir__hits *hits);
 // A task that this launch may read data of has failed. The lock is held.
 void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor);
 
-// Poisons the outputs of nodes that did not end well, and only those. The lock is held.
+// A task that is being submitted reads bytes that this launch writes. The lock is held.
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader);
+
+// Poisons the outputs of nodes that did not end well, and only those, and marks the tasks in flight that read them. The
+// lock is held.
 void weir__graph_run_poison(weir__task *task);
 
 // The launch is done: the run can serve another one. The lock is held.

@@ -21,6 +21,8 @@ void weir__graph_run_free(weir__graph_run *run) {
   weir__free(run->ready);
   weir__free(run->failed_predecessors);
   weir__free(run->data_hits);
+  weir__free(run->readers);
+  weir__free(run->external_poison);
   weir__free(run);
 }
 
@@ -41,9 +43,10 @@ static weir__graph_run *create(weir_graph *graph) {
   run->states = weir__allocate(plan->node_count * sizeof *run->states);
   run->poisoned = weir__allocate(plan->node_count * sizeof *run->poisoned);
   run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
+  run->external_poison = weir__allocate(plan->external_count);
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
       run->args != NULL && run->values != NULL && run->blockers != NULL && run->states != NULL &&
-      run->poisoned != NULL && run->ready != NULL)
+      run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL)
     return run;
   weir__graph_run_free(run);
   return NULL;
@@ -62,7 +65,7 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
     run->accesses[i] = (weir__access){
         .buffer = graph->buffers[external->buffer], .mode = external->mode, .lo = external->lo, .hi = external->hi};
   }
-  run->data_hit_count = run->failed_predecessor_count = 0;
+  run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
   run->all_poisoned = false;
   run->message_node = UINT32_MAX;
   atomic_store_explicit(&run->failed_count, 0, memory_order_relaxed);
@@ -83,20 +86,31 @@ void weir__graph_run_done(weir__task *task) {
   weir__graph_run_give(task->run);
 }
 
-static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
-  if (run->data_hit_count == run->data_hit_capacity) {
-    uint32_t capacity = run->data_hit_capacity == 0 ? 16 : run->data_hit_capacity * 2;
-    weir__hit *larger = weir__allocate(capacity * sizeof *larger);
-    if (larger == NULL) {
-      run->all_poisoned = true; // only if something fails, but then more than must be
-      return;
-    }
-    if (run->data_hit_count > 0) memcpy(larger, run->data_hits, run->data_hit_count * sizeof *larger);
-    weir__free(run->data_hits);
-    run->data_hits = larger;
-    run->data_hit_capacity = capacity;
+// Appends a hit to a list. False: no memory.
+static bool append_hit(weir__hit **list, uint32_t *count, uint32_t *capacity, const weir__hit *hit) {
+  if (*count == *capacity) {
+    uint32_t larger_capacity = *capacity == 0 ? 16 : *capacity * 2;
+    weir__hit *larger = weir__allocate(larger_capacity * sizeof *larger);
+    if (larger == NULL) return false;
+    if (*count > 0) memcpy(larger, *list, *count * sizeof *larger);
+    weir__free(*list);
+    *list = larger;
+    *capacity = larger_capacity;
   }
-  run->data_hits[run->data_hit_count++] = *hit;
+  (*list)[(*count)++] = *hit;
+  return true;
+}
+
+static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
+  // Without memory more nodes than must be are skipped, if something fails at all.
+  if (!append_hit(&run->data_hits, &run->data_hit_count, &run->data_hit_capacity, hit)) run->all_poisoned = true;
+}
+
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader) {
+  weir__hit note = *hit;
+  note.task = reader;
+  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note))
+    run->graph->object.context->forgot_readers = true;
 }
 
 void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
@@ -220,17 +234,52 @@ weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_
   return state == WEIR__NODE_FAILED ? WEIR_ERROR_TASK_FAILED : WEIR_ERROR_UPSTREAM_FAILED;
 }
 
-void weir__graph_run_poison(weir__task *task) {
-  weir__graph_run *run = task->run;
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    const weir__graph_node *node = &run->plan->nodes[i];
+// Works out which of the launch's outputs are poisoned: by the last node that wrote them.
+static void find_poisoned_outputs(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  memset(run->external_poison, 0, plan->external_count);
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    const weir__graph_node *node = &plan->nodes[i];
     bool poisoned = atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK;
     for (uint32_t j = 0; j < node->arg_count; j++) {
-      const weir__graph_arg *arg = &run->plan->args[node->first_arg + j];
+      const weir__graph_arg *arg = &plan->args[node->first_arg + j];
       if (arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE) continue;
-      weir_buffer *buffer = run->buffers[arg->buffer];
-      if (buffer->serial == run->serials[arg->buffer])
-        weir__buffer_poison(buffer, task->id, arg->offset, arg->offset + arg->bytes, poisoned);
+      for (uint32_t k = 0; k < plan->external_count; k++) {
+        const weir__graph_external *external = &plan->externals[k];
+        if (external->buffer == arg->buffer && external->lo < arg->offset + arg->bytes && arg->offset < external->hi)
+          run->external_poison[k] = poisoned;
+      }
     }
   }
+}
+
+// Marks a task in flight that reads an output which is poisoned.
+static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
+  const weir__window *window = &run->graph->object.context->window;
+  for (uint32_t i = 0; i < run->plan->external_count; i++) {
+    const weir__graph_external *external = &run->plan->externals[i];
+    if (!run->external_poison[i] || run->buffers[external->buffer]->id != reader->buffer ||
+        external->lo >= reader->hi || reader->lo >= external->hi)
+      continue;
+    weir__task *task = weir__window_task(window, reader->task);
+    task->reads_poison = true;
+    if (task->run == NULL) return;
+    weir__hit poisoned = *reader;
+    poisoned.task = 0;
+    if (external->lo > poisoned.lo) poisoned.lo = external->lo;
+    if (external->hi < poisoned.hi) poisoned.hi = external->hi;
+    keep_data_hit(task->run, &poisoned);
+  }
+}
+
+void weir__graph_run_poison(weir__task *task) {
+  weir__graph_run *run = task->run;
+  find_poisoned_outputs(run);
+  for (uint32_t i = 0; i < run->plan->external_count; i++) {
+    const weir__graph_external *external = &run->plan->externals[i];
+    weir_buffer *buffer = run->buffers[external->buffer];
+    if (run->external_poison[i] && buffer->serial == run->serials[external->buffer])
+      weir__buffer_poison(buffer, task->id, external->lo, external->hi);
+  }
+  for (uint32_t i = 0; i < run->reader_count; i++) poison_reader(run, &run->readers[i]);
 }

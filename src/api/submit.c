@@ -160,11 +160,15 @@ static bool add_predecessor(weir__task *task, weir__id id) {
 }
 
 // Turns hits into edges.
-static void connect(weir_context *context, weir__task *task, weir__hits *hits) {
+static inline void connect(weir_context *context, weir__task *task, weir__hits *hits) {
   weir__window *window = &context->window;
   bool run_ahead = context->devices[task->device]->ops->run_ahead;
   bool no_memory = false;
-  for (size_t i = 0; i < hits->count; i++) {
+  for (size_t i = 0; i < hits->count && !run_ahead; i++) {
+    const weir__hit *hit = &hits->list[i];
+    if (hit->task != 0) weir__window_connect(window, hit->task, task, hit->data, true, &no_memory);
+  }
+  for (size_t i = 0; i < hits->count && run_ahead; i++) {
     const weir__hit *hit = &hits->list[i];
     if (hit->task == 0) continue;
     bool same_device = run_ahead && weir__window_task(window, hit->task)->device == task->device;
@@ -175,14 +179,23 @@ static void connect(weir_context *context, weir__task *task, weir__hits *hits) {
   if (no_memory) hits->incomplete = true;
 }
 
+// Tells launches of graphs in flight which of their outputs this task reads.
+static void note_readers(weir_context *context, const weir__task *task, const weir__hits *hits) {
+  for (size_t i = 0; i < hits->count; i++) {
+    const weir__hit *hit = &hits->list[i];
+    if (!hit->data || hit->task == 0) continue;
+    weir__graph_run *run = weir__window_task(&context->window, hit->task)->run;
+    if (run != NULL) weir__graph_run_note_reader(run, hit, task->id);
+  }
+}
+
 static void hit_task(weir_context *context, weir__hits *hits, weir__id id, weir__hazard hazard) {
-  if (!weir__live(&context->window.live, id)) return;
-  weir__hits_add(hits, &(weir__hit){.task = id, .hazard = (uint8_t)hazard});
+  if (weir__live(&context->window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
 }
 
 // Records the accesses, and collects all predecessors.
-static void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
-  weir__liveness *live = &context->window.live;
+static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
+  const weir__liveness *live = &context->window.live;
   weir__hits *hits = &context->hits;
   for (uint32_t i = 0; i < request->access_count; i++) {
     weir__access *access = &request->accesses[i];
@@ -200,7 +213,7 @@ static void find_hazards(weir_context *context, const weir__request *request, we
     size_t before = hits->count;
     weir__buffer_access(buffer, &context->ranges, live, id, access->mode, access->lo, access->hi, hits);
     access->serial = buffer->serial;
-    if (context->trace != NULL || request->run != NULL) {
+    if (context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0) {
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
     }
   }
@@ -210,7 +223,7 @@ static void find_hazards(weir_context *context, const weir__request *request, we
 }
 
 // Fills in the pointers and values, once the storage of all buffers is known.
-static void fill_args(const weir__request *request, weir__task *task) {
+static inline void fill_args(const weir__request *request, weir__task *task) {
   void **pointer = request->pointers;
   unsigned char *value = (unsigned char *)(pointer + request->arg_count);
   const weir__access *access = request->accesses;
@@ -229,7 +242,7 @@ static void fill_args(const weir__request *request, weir__task *task) {
   }
 }
 
-static void fill_task(const weir__request *request, weir__task *task) {
+static inline void fill_task(const weir__request *request, weir__task *task) {
   task->function = request->function;
   task->user = request->user;
   task->kernel = request->kernel;
@@ -253,8 +266,9 @@ static void hold(weir_context *context, weir__task *task, bool incomplete) {
   context->held = task;
 }
 
-weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
-                               weir_status *out_status) {
+// Inline, so that an ordinary task's request lives in registers.
+static inline __attribute__((always_inline)) weir__enter_result
+enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
   weir__window *window = &context->window;
   if (!weir__range_pool_reserve(&context->ranges, request->access_count))
     return no_memory(request->task, "arguments", out_status);
@@ -279,16 +293,24 @@ weir__enter_result weir__enter(weir_context *context, const weir__request *reque
   find_hazards(context, request, task->id);
   if (hits->poisoned) task->reads_poison = true;
   connect(context, task, hits);
-  if (task->run != NULL)
+  if (context->graphs_in_flight > 0) note_readers(context, task, hits);
+  if (request->run != NULL) {
     weir__graph_run_bind(task, hits);
-  else
+    context->graphs_in_flight++;
+  } else {
     fill_args(request, task);
+  }
   if (context->trace != NULL) trace_task(context, request, task, hits);
   context->statistics.tasks++;
   if (hits->incomplete || hits->unrecorded) hold(context, task, hits->incomplete);
   weir__window_commit(window, task);
   if (context->issue_first != NULL) weir__context_issue_ready(context);
   return WEIR__ENTERED;
+}
+
+weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
+                               weir_status *out_status) {
+  return enter(context, request, out_event, out_status);
 }
 
 static void poll_devices(weir_context *context) {
@@ -337,7 +359,7 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   request.after = task->after;
   request.after_count = task->after_count;
   request.run = NULL;
-  return weir__enter(context, &request, out_event, out_status);
+  return enter(context, &request, out_event, out_status);
 }
 
 weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event) {

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "window/buffer.h"
 
-void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
-                         weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits) {
-  bool all = lo == 0 && hi == buffer->bytes;
-  buffer->last_use = task;
-  if (!buffer->ranged && !all) {
+void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
+                               weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits) {
+  if (!buffer->ranged) {
     weir__range_map_initialize(&buffer->map, pool, buffer->bytes, &buffer->whole);
     buffer->ranged = true;
-  }
-  if (!buffer->ranged) {
-    if (mode == WEIR_READ)
-      weir__segment_read(&buffer->whole, liveness, task, lo, hi, hits);
-    else
-      weir__segment_write(&buffer->whole, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
-    return;
   }
   if (mode == WEIR_READ) {
     weir__range_map_read(&buffer->map, liveness, task, lo, hi, hits);
     return;
   }
   weir__range_map_write(&buffer->map, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
-  if (all) {
+  if (lo == 0 && hi == buffer->bytes) {
     weir__range_map_deinitialize(&buffer->map);
     buffer->ranged = false;
     weir__segment_reset(&buffer->whole);
@@ -34,11 +25,11 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
   return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness) : weir__segment_idle(&buffer->whole, liveness);
 }
 
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, bool poisoned) {
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi) {
   if (buffer->ranged)
-    weir__range_map_poison(&buffer->map, task, lo, hi, poisoned);
+    weir__range_map_poison(&buffer->map, task, lo, hi);
   else if (buffer->whole.writer == task)
-    buffer->whole.poisoned = poisoned;
+    buffer->whole.poisoned = true;
 }
 
 // Notes on the block which tasks still use it, if they are few.

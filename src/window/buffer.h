@@ -23,16 +23,28 @@ struct weir_buffer {
   char label[48];
 };
 
+// The general case of weir__buffer_access.
+void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
+                               weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits);
+
 // Records the access of `task` to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
 // of one access in `pool`.
-void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
-                         weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits);
+static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
+                                       weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits) {
+  buffer->last_use = task;
+  if (buffer->ranged || lo != 0 || hi != buffer->bytes)
+    weir__buffer_access_range(buffer, pool, liveness, task, mode, lo, hi, hits);
+  else if (mode == WEIR_READ)
+    weir__segment_read(&buffer->whole, liveness, task, lo, hi, hits);
+  else
+    weir__segment_write(&buffer->whole, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
+}
 
 // Whether no task in flight uses the buffer's storage.
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
-// Poisons, or heals, what `task` was the last to write in [lo, hi).
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, bool poisoned);
+// Poisons what `task` was the last to write in [lo, hi).
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
 
 // Gives up the storage and forgets its users: the block goes to the pool, at once or when its users are done.
 void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, const weir__liveness *liveness);

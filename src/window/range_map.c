@@ -52,8 +52,7 @@ void weir__range_pool_initialize(weir__range_pool *pool) {
 }
 
 void weir__range_pool_deinitialize(weir__range_pool *pool) {
-  for (struct weir__range_segment *segment = pool->free_segments; segment != NULL; segment = segment->next_free)
-    weir__segment_deinitialize(&segment->segment);
+  weir__id_arrays_deinitialize(&pool->arrays);
   while (pool->slabs != NULL) {
     struct weir__range_slab *slab = pool->slabs;
     pool->slabs = slab->next;
@@ -86,7 +85,7 @@ static weir__range_node *take_node(weir__range_pool *pool) {
 }
 
 static void free_segment(weir__range_pool *pool, struct weir__range_segment *segment) {
-  weir__segment_reset(&segment->segment);
+  weir__segment_empty(&segment->segment, &pool->arrays);
   segment->next_free = pool->free_segments;
   pool->free_segments = segment;
   pool->free_segment_count++;
@@ -309,7 +308,7 @@ static void split_at(weir__range_map *map, uint64_t at, weir__hits *hits) {
   place found = find(map, at);
   if (found.leaf->key[found.index] == at) return;
   struct weir__range_segment *copy = take_segment(map->pool);
-  if (!weir__segment_copy(&copy->segment, segment_at(found))) hits->incomplete = true;
+  if (!weir__segment_copy(&copy->segment, segment_at(found), &map->pool->arrays)) hits->incomplete = true;
   insert(map, at, copy);
 }
 
@@ -347,6 +346,7 @@ static void sweep(weir__range_map *map, const weir__liveness *liveness) {
 
 void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
                           weir__hits *hits) {
+  hits->arrays = &map->pool->arrays;
   split_at(map, lo, hits);
   split_at(map, hi, hits);
   place at = find(map, lo);
@@ -363,6 +363,7 @@ void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, 
 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                            uint64_t hi, weir__hits *hits) {
+  hits->arrays = &map->pool->arrays;
   split_at(map, lo, hits);
   split_at(map, hi, hits);
   place at = find(map, lo);
@@ -379,11 +380,11 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
   sweep(map, liveness);
 }
 
-void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, bool poisoned) {
+void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi) {
   place at = find(map, lo);
   do {
     if (at.leaf->key[at.index] >= hi) break;
-    if (segment_at(at)->writer == task) segment_at(at)->poisoned = poisoned;
+    if (segment_at(at)->writer == task) segment_at(at)->poisoned = true;
   } while (next_place(&at));
 }
 

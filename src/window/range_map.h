@@ -23,6 +23,7 @@ typedef struct weir__range_pool {
   struct weir__range_segment *free_segments;
   size_t free_node_count, free_segment_count;
   struct weir__range_slab *slabs;
+  weir__id_arrays arrays; // for the readers of segments
 } weir__range_pool;
 
 typedef struct weir__range_map {
@@ -54,8 +55,8 @@ void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                            uint64_t hi, weir__hits *hits);
 
-// Poisons, or heals, what `task` was the last to write in [lo, hi).
-void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, bool poisoned);
+// Poisons what `task` was the last to write in [lo, hi).
+void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi);
 
 // Whether no task in flight uses any part.
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness);

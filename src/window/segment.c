@@ -14,12 +14,7 @@ void weir__hits_deinitialize(weir__hits *hits) {
   *hits = (weir__hits){0};
 }
 
-void weir__hits_clear(weir__hits *hits) {
-  hits->count = 0;
-  hits->incomplete = hits->unrecorded = hits->poisoned = false;
-}
-
-static bool grow_hits(weir__hits *hits) {
+bool weir__hits_grow(weir__hits *hits) {
   size_t capacity = hits->capacity == 0 ? 64 : hits->capacity * 2;
   weir__hit *list = weir__allocate(capacity * sizeof *list);
   if (list == NULL) return false;
@@ -30,33 +25,43 @@ static bool grow_hits(weir__hits *hits) {
   return true;
 }
 
-void weir__hits_add(weir__hits *hits, const weir__hit *hit) {
-  if (hits->count == hits->capacity && !grow_hits(hits)) {
-    hits->incomplete = true;
-    return;
-  }
-  hits->list[hits->count++] = *hit;
-}
-
-static inline void add_hit(weir__hits *hits, weir__id task, weir__hazard hazard, bool data, uint64_t lo, uint64_t hi) {
-  if (hits->count == hits->capacity && !grow_hits(hits)) {
-    hits->incomplete = true;
-    return;
-  }
-  weir__hit *hit = &hits->list[hits->count++];
-  hit->task = task;
-  hit->lo = lo;
-  hit->hi = hi;
-  hit->hazard = (uint8_t)hazard;
-  hit->data = data;
-}
-
-static void hit_poison(weir__hits *hits, uint64_t lo, uint64_t hi) {
+void weir__hits_add_poison(weir__hits *hits, uint64_t lo, uint64_t hi) {
   hits->poisoned = true;
-  add_hit(hits, 0, WEIR__HAZARD_RAW, true, lo, hi);
+  weir__hits_add(hits, 0, WEIR__HAZARD_RAW, true, lo, hi);
 }
 
-static inline weir__id *readers_of(weir__segment *segment) {
+// Which of the free lists holds arrays of this size.
+static uint32_t size_index(uint32_t capacity) {
+  return (uint32_t)__builtin_ctz(capacity / WEIR__ID_ARRAY_SMALLEST);
+}
+
+static weir__id *take_array(weir__id_arrays *arrays, uint32_t capacity) {
+  weir__id *array = arrays == NULL ? NULL : arrays->free[size_index(capacity)];
+  if (array == NULL) return weir__allocate(capacity * sizeof *array);
+  arrays->free[size_index(capacity)] = (weir__id *)(uintptr_t)array[0];
+  return array;
+}
+
+static void give_array(weir__id_arrays *arrays, weir__id *array, uint32_t capacity) {
+  if (arrays == NULL) {
+    weir__free(array);
+    return;
+  }
+  array[0] = (weir__id)(uintptr_t)arrays->free[size_index(capacity)];
+  arrays->free[size_index(capacity)] = array;
+}
+
+void weir__id_arrays_deinitialize(weir__id_arrays *arrays) {
+  for (int i = 0; i < WEIR__ID_ARRAY_SIZES; i++) {
+    while (arrays->free[i] != NULL) {
+      weir__id *array = arrays->free[i];
+      arrays->free[i] = (weir__id *)(uintptr_t)array[0];
+      weir__free(array);
+    }
+  }
+}
+
+static weir__id *own_readers(weir__segment *segment) {
   return segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS ? segment->readers.many : segment->readers.few;
 }
 
@@ -65,8 +70,7 @@ void weir__segment_initialize(weir__segment *segment) {
 }
 
 void weir__segment_deinitialize(weir__segment *segment) {
-  if (segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS) weir__free(segment->readers.many);
-  weir__segment_initialize(segment);
+  weir__segment_empty(segment, NULL);
 }
 
 void weir__segment_reset(weir__segment *segment) {
@@ -75,36 +79,39 @@ void weir__segment_reset(weir__segment *segment) {
   segment->poisoned = false;
 }
 
+void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays) {
+  if (segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS)
+    give_array(arrays, segment->readers.many, segment->reader_capacity);
+  weir__segment_initialize(segment);
+}
+
 // Makes the readers' array at least `capacity` long; its contents are kept.
-static bool grow_readers(weir__segment *segment, uint32_t capacity) {
+static bool grow_readers(weir__segment *segment, uint32_t capacity, weir__id_arrays *arrays) {
   if (capacity <= segment->reader_capacity) return true;
-  uint32_t rounded = segment->reader_capacity <= WEIR__SEGMENT_INLINE_READERS ? 8 : segment->reader_capacity;
+  uint32_t rounded = WEIR__ID_ARRAY_SMALLEST;
   while (rounded < capacity) rounded *= 2;
-  weir__id *many = weir__allocate(rounded * sizeof *many);
+  weir__id *many = take_array(arrays, rounded);
   if (many == NULL) return false;
-  memcpy(many, readers_of(segment), segment->reader_count * sizeof *many);
-  if (segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS) weir__free(segment->readers.many);
+  memcpy(many, weir__segment_readers(segment), segment->reader_count * sizeof *many);
+  if (segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS)
+    give_array(arrays, segment->readers.many, segment->reader_capacity);
   segment->readers.many = many;
   segment->reader_capacity = rounded;
   return true;
 }
 
-const weir__id *weir__segment_readers(const weir__segment *segment) {
-  return segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS ? segment->readers.many : segment->readers.few;
-}
-
-bool weir__segment_copy(weir__segment *target, const weir__segment *source) {
+bool weir__segment_copy(weir__segment *target, const weir__segment *source, weir__id_arrays *arrays) {
   weir__segment_reset(target);
   target->poisoned = source->poisoned;
-  if (!grow_readers(target, source->reader_count)) return false;
+  if (!grow_readers(target, source->reader_count, arrays)) return false;
   target->writer = source->writer;
   target->reader_count = source->reader_count;
-  memcpy(readers_of(target), weir__segment_readers(source), source->reader_count * sizeof(weir__id));
+  memcpy(own_readers(target), weir__segment_readers(source), source->reader_count * sizeof(weir__id));
   return true;
 }
 
 static void forget_done_readers(weir__segment *segment, const weir__liveness *liveness) {
-  weir__id *readers = readers_of(segment);
+  weir__id *readers = own_readers(segment);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < segment->reader_count; i++) {
     if (weir__live(liveness, readers[i])) readers[kept++] = readers[i];
@@ -112,46 +119,12 @@ static void forget_done_readers(weir__segment *segment, const weir__liveness *li
   segment->reader_count = kept;
 }
 
-// Makes room for one more reader: first by forgetting those that are done, and when most are not, by a larger array.
-static bool make_room(weir__segment *segment, const weir__liveness *liveness) {
+// First by forgetting readers that are done, and when most are not, by a larger array.
+bool weir__segment_make_room(weir__segment *segment, const weir__liveness *liveness, weir__id_arrays *arrays) {
   forget_done_readers(segment, liveness);
   if (segment->reader_count <= segment->reader_capacity / 2) return true;
-  return grow_readers(segment, segment->reader_capacity + 1) || segment->reader_count < segment->reader_capacity;
-}
-
-void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
-                        weir__hits *hits) {
-  if (weir__live(liveness, segment->writer) && segment->writer != task)
-    add_hit(hits, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
-  if (segment->poisoned) hit_poison(hits, lo, hi);
-  weir__id *readers = readers_of(segment);
-  if (segment->reader_count > 0 && readers[segment->reader_count - 1] == task) return;
-  if (segment->reader_count == segment->reader_capacity) {
-    if (!make_room(segment, liveness)) {
-      hits->unrecorded = true;
-      return;
-    }
-    readers = readers_of(segment);
-  }
-  readers[segment->reader_count++] = task;
-}
-
-void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
-                         uint64_t hi, weir__hits *hits) {
-  const weir__id *readers = readers_of(segment);
-  bool reader_in_flight = false;
-  for (uint32_t i = 0; i < segment->reader_count; i++) {
-    if (!weir__live(liveness, readers[i]) || readers[i] == task) continue;
-    add_hit(hits, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
-    reader_in_flight = true;
-  }
-  // A live reader is behind the writer already; only data still has to come from the writer itself.
-  if ((reads || !reader_in_flight) && weir__live(liveness, segment->writer) && segment->writer != task)
-    add_hit(hits, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
-  if (reads && segment->poisoned) hit_poison(hits, lo, hi);
-  segment->writer = task;
-  segment->reader_count = 0;
-  segment->poisoned = false;
+  return grow_readers(segment, segment->reader_capacity + 1, arrays) ||
+         segment->reader_count < segment->reader_capacity;
 }
 
 bool weir__segment_idle(weir__segment *segment, const weir__liveness *liveness) {

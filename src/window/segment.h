@@ -2,6 +2,8 @@
 //
 // A segment: a range of bytes of one buffer whose every byte has the same recent users. It remembers the last task that
 // wrote it, the tasks that read it since, and whether its contents are poisoned.
+//
+// The two functions that every access goes through are inline; the rest is in segment.c.
 #ifndef WEIR_WINDOW_SEGMENT_H
 #define WEIR_WINDOW_SEGMENT_H
 
@@ -12,7 +14,7 @@
 #include "trace/trace.h"
 #include "window/liveness.h"
 
-enum { WEIR__SEGMENT_INLINE_READERS = 3 };
+enum { WEIR__SEGMENT_INLINE_READERS = 3, WEIR__ID_ARRAY_SIZES = 28, WEIR__ID_ARRAY_SMALLEST = 8 };
 
 typedef struct weir__segment {
   weir__id writer;          // 0: none that still matters
@@ -24,6 +26,12 @@ typedef struct weir__segment {
   } readers;
   bool poisoned;
 } weir__segment;
+
+// Arrays for readers that no segment uses now, by size: SMALLEST, twice that, and so on. The first element of each holds
+// the address of the next.
+typedef struct weir__id_arrays {
+  weir__id *free[WEIR__ID_ARRAY_SIZES];
+} weir__id_arrays;
 
 // A predecessor that an access ran into.
 typedef struct weir__hit {
@@ -38,15 +46,36 @@ typedef struct weir__hit {
 typedef struct weir__hits {
   weir__hit *list;
   size_t count, capacity;
-  bool incomplete; // a predecessor was not listed for lack of memory: wait for all earlier tasks instead
+  weir__id_arrays *arrays; // where segments take arrays from and leave them; NULL: they are allocated
+  bool incomplete;         // a predecessor was not listed for lack of memory: wait for all earlier tasks instead
   bool unrecorded; // a reader could not be remembered: later tasks must not be submitted before this one is done
   bool poisoned;   // the task reads poisoned bytes
 } weir__hits;
 
 void weir__hits_initialize(weir__hits *hits);
 void weir__hits_deinitialize(weir__hits *hits);
-void weir__hits_clear(weir__hits *hits);
-void weir__hits_add(weir__hits *hits, const weir__hit *hit);
+bool weir__hits_grow(weir__hits *hits);
+
+static inline void weir__hits_clear(weir__hits *hits) {
+  hits->count = 0;
+  hits->incomplete = hits->unrecorded = hits->poisoned = false;
+}
+
+static inline void weir__hits_add(weir__hits *hits, weir__id task, weir__hazard hazard, bool data, uint64_t lo,
+                                  uint64_t hi) {
+  if (hits->count == hits->capacity && !weir__hits_grow(hits)) {
+    hits->incomplete = true;
+    return;
+  }
+  weir__hit *hit = &hits->list[hits->count++];
+  hit->task = task;
+  hit->lo = lo;
+  hit->hi = hi;
+  hit->hazard = (uint8_t)hazard;
+  hit->data = data;
+}
+
+void weir__id_arrays_deinitialize(weir__id_arrays *arrays);
 
 void weir__segment_initialize(weir__segment *segment);
 
@@ -56,20 +85,65 @@ void weir__segment_deinitialize(weir__segment *segment);
 // Forgets all users and the poison, but keeps memory for readers.
 void weir__segment_reset(weir__segment *segment);
 
-// Copies the users and poison of `source` to `target`. False: no memory; `target` has no users then.
-bool weir__segment_copy(weir__segment *target, const weir__segment *source);
+// The same, and leaves the memory for readers in `arrays`.
+void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays);
 
-// Records that `task` reads, or (also) writes, the segment, whose bytes in question are [lo, hi). Adds the live
-// predecessors to `hits`. Cost: constant, and one step per reader that a write finds.
-void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
-                        weir__hits *hits);
-void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
-                         uint64_t hi, weir__hits *hits);
+// Copies the users and poison of `source` to `target`. False: no memory; `target` has no users then.
+bool weir__segment_copy(weir__segment *target, const weir__segment *source, weir__id_arrays *arrays);
 
 // Its reader_count readers.
-const weir__id *weir__segment_readers(const weir__segment *segment);
+static inline const weir__id *weir__segment_readers(const weir__segment *segment) {
+  return segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS ? segment->readers.many : segment->readers.few;
+}
+
+// Makes room for one more reader. False: no memory.
+bool weir__segment_make_room(weir__segment *segment, const weir__liveness *liveness, weir__id_arrays *arrays);
+
+// Notes that the task reads poisoned bytes.
+void weir__hits_add_poison(weir__hits *hits, uint64_t lo, uint64_t hi);
 
 // Whether no task in flight uses the segment. Forgets users that are done.
 bool weir__segment_idle(weir__segment *segment, const weir__liveness *liveness);
+
+// Records that `task` reads the segment, whose bytes in question are [lo, hi). Adds live predecessors to `hits`.
+static inline void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task,
+                                      uint64_t lo, uint64_t hi, weir__hits *hits) {
+  if (weir__live(liveness, segment->writer) && segment->writer != task)
+    weir__hits_add(hits, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
+  if (segment->poisoned) weir__hits_add_poison(hits, lo, hi);
+  uint32_t count = segment->reader_count;
+  if (count > 0 && weir__segment_readers(segment)[count - 1] == task) return;
+  if (count == segment->reader_capacity) {
+    if (!weir__segment_make_room(segment, liveness, hits->arrays)) {
+      hits->unrecorded = true;
+      return;
+    }
+    count = segment->reader_count;
+  }
+  if (segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS)
+    segment->readers.many[count] = task;
+  else
+    segment->readers.few[count] = task;
+  segment->reader_count = count + 1;
+}
+
+// Records that `task` writes, and if `reads` also reads, the segment. Cost: one step per reader since the last write.
+static inline void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task,
+                                       bool reads, uint64_t lo, uint64_t hi, weir__hits *hits) {
+  const weir__id *readers = weir__segment_readers(segment);
+  bool reader_in_flight = false;
+  for (uint32_t i = 0; i < segment->reader_count; i++) {
+    if (!weir__live(liveness, readers[i]) || readers[i] == task) continue;
+    weir__hits_add(hits, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
+    reader_in_flight = true;
+  }
+  // A live reader is behind the writer already; only data still has to come from the writer itself.
+  if ((reads || !reader_in_flight) && weir__live(liveness, segment->writer) && segment->writer != task)
+    weir__hits_add(hits, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
+  if (reads && segment->poisoned) weir__hits_add_poison(hits, lo, hi);
+  segment->writer = task;
+  segment->reader_count = 0;
+  segment->poisoned = false;
+}
 
 #endif // WEIR_WINDOW_SEGMENT_H

@@ -53,23 +53,7 @@ void weir__window_deinitialize(weir__window *window) {
   *window = (weir__window){0};
 }
 
-weir__task *weir__window_begin(weir__window *window) {
-  weir__task *task = weir__window_task(window, window->next);
-  window->live.done[window->next & window->live.mask] = 0;
-  task->id = window->next;
-  task->mark = 0;
-  task->blockers = 1;
-  task->successor_count = 0;
-  task->more_successors = NULL;
-  task->issued = false;
-  task->reads_poison = false;
-  task->run = NULL;
-  task->predecessor_count = 0;
-  return task;
-}
-
-void *weir__window_payload(weir__task *task, size_t bytes) {
-  if (bytes <= WEIR__TASK_INLINE_PAYLOAD) return task->payload;
+void *weir__window_large_payload(weir__task *task, size_t bytes) {
   if (bytes > task->large_payload_bytes) {
     size_t capacity = bytes * 2;
     void *larger = weir__allocate(capacity);
@@ -81,17 +65,12 @@ void *weir__window_payload(weir__task *task, size_t bytes) {
   return task->large_payload;
 }
 
-// Where the newest edge of `task` is stored.
-static uint32_t *newest_edge(weir__task *task) {
+uint32_t *weir__window_newest_edge(weir__task *task) {
   if (task->more_successors != NULL) return &task->more_successors->edges[task->more_successors->count - 1];
   return &task->successors[task->successor_count - 1];
 }
 
-static bool push_edge(weir__window *window, weir__task *task, uint32_t edge) {
-  if (task->successor_count < WEIR__TASK_INLINE_SUCCESSORS) {
-    task->successors[task->successor_count++] = edge;
-    return true;
-  }
+bool weir__window_push_edge(weir__window *window, weir__task *task, uint32_t edge) {
   weir__edge_chunk *chunk = task->more_successors;
   if (chunk == NULL || chunk->count == WEIR__CHUNK_EDGES) {
     if (window->free_chunks == NULL && !add_chunks(window)) return false;
@@ -102,25 +81,6 @@ static bool push_edge(weir__window *window, weir__task *task, uint32_t edge) {
     task->more_successors = chunk;
   }
   chunk->edges[chunk->count++] = edge;
-  return true;
-}
-
-bool weir__window_connect(weir__window *window, weir__id predecessor, weir__task *task, bool data, bool blocks,
-                          bool *out_no_memory) {
-  weir__task *before = weir__window_task(window, predecessor);
-  if (before->mark == task->id) {
-    if (data) *newest_edge(before) |= WEIR__EDGE_DATA;
-    return false;
-  }
-  uint32_t slot = (uint32_t)(task->id & window->live.mask);
-  uint32_t edge = slot << WEIR__EDGE_BITS | (data ? WEIR__EDGE_DATA : 0) | (blocks ? WEIR__EDGE_BLOCKS : 0);
-  if (!push_edge(window, before, edge)) {
-    *out_no_memory = true;
-    return false;
-  }
-  before->mark = task->id;
-  task->blockers += blocks;
-  window->edges++;
   return true;
 }
 

@@ -42,16 +42,55 @@ static inline weir__task *weir__window_task(const weir__window *window, weir__id
 
 // The slot of the next task, made ready to be filled in: its id is window->next and it holds one blocker, so that it
 // does not start before weir__window_commit. The window must not be full.
-weir__task *weir__window_begin(weir__window *window);
+static inline weir__task *weir__window_begin(weir__window *window) {
+  weir__task *task = weir__window_task(window, window->next);
+  window->live.done[window->next & window->live.mask] = 0;
+  task->id = window->next;
+  task->mark = 0;
+  task->blockers = 1;
+  task->successor_count = 0;
+  task->more_successors = NULL;
+  task->issued = false;
+  task->reads_poison = false;
+  task->predecessor_count = 0;
+  return task;
+}
+
+// The same for more than the slot holds inline.
+void *weir__window_large_payload(weir__task *task, size_t bytes);
 
 // Room for the arguments of the task that is being submitted: `bytes` bytes aligned to 16, or NULL.
-void *weir__window_payload(weir__task *task, size_t bytes);
+static inline void *weir__window_payload(weir__task *task, size_t bytes) {
+  return bytes <= WEIR__TASK_INLINE_PAYLOAD ? task->payload : weir__window_large_payload(task, bytes);
+}
+
+// The rare cases of weir__window_connect: adds an edge when the inline ones are in use; and finds the newest edge.
+bool weir__window_push_edge(weir__window *window, weir__task *task, uint32_t edge);
+uint32_t *weir__window_newest_edge(weir__task *task);
 
 // Makes `task`, which is being submitted, a successor of `predecessor`, which is live. Doing it twice adds no second
 // edge; `data` of either counts. Returns true if this is the first edge between the two. `*out_no_memory` is set if
 // the edge could not be stored.
-bool weir__window_connect(weir__window *window, weir__id predecessor, weir__task *task, bool data, bool blocks,
-                          bool *out_no_memory);
+static inline bool weir__window_connect(weir__window *window, weir__id predecessor, weir__task *task, bool data,
+                                        bool blocks, bool *out_no_memory) {
+  weir__task *before = weir__window_task(window, predecessor);
+  if (before->mark == task->id) {
+    if (data) *weir__window_newest_edge(before) |= WEIR__EDGE_DATA;
+    return false;
+  }
+  uint32_t slot = (uint32_t)(task->id & window->live.mask);
+  uint32_t edge = slot << WEIR__EDGE_BITS | (data ? WEIR__EDGE_DATA : 0) | (blocks ? WEIR__EDGE_BLOCKS : 0);
+  if (before->successor_count < WEIR__TASK_INLINE_SUCCESSORS) {
+    before->successors[before->successor_count++] = edge;
+  } else if (!weir__window_push_edge(window, before, edge)) {
+    *out_no_memory = true;
+    return false;
+  }
+  before->mark = task->id;
+  task->blockers += blocks;
+  window->edges++;
+  return true;
+}
 
 // The task is submitted: it starts when its blockers are gone, perhaps now. The slot belongs to the window.
 void weir__window_commit(weir__window *window, weir__task *task);
