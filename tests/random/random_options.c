@@ -22,15 +22,17 @@ static void choose_devices(random_run *run, random_state *random, const char *de
 }
 
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
-  static const uint32_t windows[] = {0, 8, 32, 1024};
+  static const uint32_t windows[] = {0, 8, 32, 8192};
   *out_run = (random_run){0};
   random_state random = {~seed};
   program_shape shape = {.length = random_between(&random, 10, random_chance(&random, 25) ? 220 : 80)};
+  shape.dense = random_chance(&random, 2);
+  if (shape.dense) shape.length = random_between(&random, 500, 5000);
   choose_devices(out_run, &random, device, &shape);
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
   shape.graphs = !shape.failures && random_chance(&random, 40);
-  shape.churn = random_chance(&random, 20);
+  shape.churn = !shape.dense && random_chance(&random, 20);
   program_generate(&out_run->program, seed, &shape);
 
   weir_context_options *context = &out_run->options.context;

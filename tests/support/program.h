@@ -97,6 +97,7 @@ typedef struct program_shape {
   bool host_tasks, graphs, failures;
   bool pauses; // let tasks take different times
   bool churn;  // create and release many buffers of nearly one size
+  bool dense;  // many short ranges of few large buffers
 } program_shape;
 
 // Makes the program of a seed. Never fails: without memory the test ends.

@@ -43,8 +43,9 @@ static uint64_t footprint(const generator *g, const program_operation *operation
   return g->shape->churn ? CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
 }
 
-static uint32_t choose_size(random_state *random, bool churn) {
-  if (churn) return random_between(random, 1030, CHURN_BYTES);
+static uint32_t choose_size(random_state *random, const program_shape *shape) {
+  if (shape->churn) return random_between(random, 1030, CHURN_BYTES);
+  if (shape->dense) return random_between(random, 5000, 60000);
   switch (random_below(random, 12)) {
   case 0:
     return 1;
@@ -62,7 +63,7 @@ static uint32_t choose_size(random_state *random, bool churn) {
 
 static void add_buffer(generator *g) {
   program_operation *operation = append(g, OPERATION_BUFFER);
-  operation->bytes = choose_size(&g->random, g->shape->churn);
+  operation->bytes = choose_size(&g->random, g->shape);
   operation->wrapped = random_chance(&g->random, 20);
   g->buffers[g->buffer_count++] = g->program->count - 1;
   g->bytes += footprint(g, operation);
@@ -75,7 +76,7 @@ static void add_pair(generator *g) {
   program_task task = {.seed = random_next(&g->random), .fail_group = PROGRAM_NO_FAILURE, .groups = {1, 1, 1}};
   for (uint32_t i = first; i <= second; i++) {
     program_operation *operation = append(g, i == first ? OPERATION_BLANK : OPERATION_BUFFER_PAIR);
-    operation->bytes = choose_size(&g->random, g->shape->churn);
+    operation->bytes = choose_size(&g->random, g->shape);
     operation->target = second;
     operation->source = first;
     g->buffers[g->buffer_count++] = i;
@@ -94,6 +95,11 @@ static uint32_t choose_buffer(generator *g) {
 static void choose_range(generator *g, uint64_t size, uint64_t *out_offset, uint64_t *out_bytes) {
   random_state *random = &g->random;
   uint32_t bytes = (uint32_t)size;
+  if (g->shape->dense && random_chance(random, 97)) {
+    *out_offset = random_below(random, bytes - 300);
+    *out_bytes = random_between(random, 1, random_chance(random, 90) ? 40 : 300);
+    return;
+  }
   switch (random_below(random, 5)) {
   case 0:
   case 1: // all of it
@@ -149,7 +155,8 @@ static program_task make_task(generator *g) {
     if (random_chance(random, 30)) task.groups[1] = random_below(random, 4);
     if (random_chance(random, 10)) task.groups[2] = random_below(random, 3);
   }
-  if (g->shape->pauses && random_chance(random, 25)) task.pause = random_below(random, 4000);
+  if (g->shape->pauses && random_chance(random, g->shape->dense ? 100 : 25))
+    task.pause = random_below(random, g->shape->dense ? 20000 : 4000);
   if (random_chance(random, 15)) task.priority = (int32_t)random_below(random, 8) + WEIR_PRIORITY_LOWEST;
   if (g->shape->device_count > 0 && random_chance(random, 20))
     task.device = random_between(random, 1, g->shape->device_count);
@@ -226,7 +233,7 @@ static bool graph_uses(const program_operation *graph, uint32_t buffer) {
 }
 
 static void release_buffer(generator *g) {
-  if (g->buffer_count < 2) return;
+  if (g->buffer_count < 2 || g->shape->dense) return;
   uint32_t index = random_below(&g->random, g->buffer_count), buffer = g->buffers[index];
   for (uint32_t i = g->graph_count; i-- > 0;) {
     const program_operation *graph = &g->program->operations[g->graphs[i]];
@@ -328,7 +335,14 @@ static void replace_a_buffer(generator *g) {
 }
 
 static void add_operation(generator *g) {
-  uint32_t choice = random_below(&g->random, 100);
+  if (g->shape->dense && random_chance(&g->random, 95)) { // hardly ever wait, so that much is in flight
+    if (random_chance(&g->random, 80))
+      add_task(g);
+    else
+      add_copy(g);
+    return;
+  }
+  uint32_t choice = random_between(&g->random, g->shape->dense ? 8 : 0, 99);
   if (g->shape->churn && g->buffer_count > 2 && random_chance(&g->random, 20))
     replace_a_buffer(g);
   else if (g->buffer_count == 0 || (choice < 6 && g->buffer_count < MAX_LIVE))
@@ -356,7 +370,7 @@ static void add_operation(generator *g) {
 void program_generate(test_program *out_program, uint64_t seed, const program_shape *shape) {
   *out_program = (test_program){.seed = seed, .device_count = shape->device_count};
   generator g = {.random = {seed}, .shape = shape, .program = out_program};
-  uint32_t buffers = random_between(&g.random, 1, 6);
+  uint32_t buffers = random_between(&g.random, 1, shape->dense ? 2 : 6);
   for (uint32_t i = 0; i < buffers; i++) add_buffer(&g);
   while (out_program->count < shape->length) add_operation(&g);
   out_program->dropped = program_memory(out_program->count * sizeof(bool));
