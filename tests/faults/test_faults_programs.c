@@ -31,7 +31,7 @@ static program_options options_for(uint64_t seed) {
 // Runs a program with the Nth allocation failing. False: it needs fewer.
 static bool run_with_failure(uint64_t seed, uint64_t n) {
   program_shape shape = {.length = 20 + (uint32_t)(seed % 60), .host_tasks = true, .graphs = seed % 2 == 1};
-  shape.failures = !shape.graphs && seed % 3 == 0;
+  shape.failures = seed % 3 == 0;
   test_program program;
   program_generate(&program, seed, &shape);
   program_options options = options_for(seed);

@@ -31,7 +31,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   choose_devices(out_run, &random, device, &shape);
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
-  shape.graphs = !shape.failures && random_chance(&random, 40);
+  shape.graphs = random_chance(&random, 40);
   shape.churn = !shape.dense && random_chance(&random, 20);
   program_generate(&out_run->program, seed, &shape);
 

@@ -258,6 +258,7 @@ static void add_graph(generator *g) {
   for (uint32_t i = 0; i < count; i++) {
     tasks[i] = make_task(g);
     tasks[i].device = 0; // all tasks of a graph run on one device
+    if (g->shape->failures && random_chance(&g->random, 6)) tasks[i].fail_group = 0;
   }
   program_operation *operation = append(g, OPERATION_GRAPH);
   operation->tasks = tasks;

@@ -27,7 +27,7 @@ static void run_programs(void *user, uint32_t number) {
     uint64_t seed = self->first_seed + number * 1000003u + i;
     program_shape shape = {.length = 40 + (uint32_t)(seed % 60), .host_tasks = true};
     shape.graphs = seed % 3 == 0;
-    shape.failures = !shape.graphs && seed % 4 == 1;
+    shape.failures = seed % 4 == 1;
     shape.pauses = seed % 2 == 0;
     test_program program;
     program_generate(&program, seed, &shape);
