@@ -102,7 +102,7 @@ static bool read_line(weir__stream_reader *reader, const char *text, size_t byte
 
   json_error_t error;
   json_t *object = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
-  if (!object && json_error_code(&error) == json_error_out_of_memory) return weir__stream_no_memory(reader);
+  if (!object && !error.text[0]) return weir__stream_no_memory(reader); // the only failure without a text
   if (!object) return weir__stream_fail(reader, "column %d: %s", error.column, error.text);
   bool good = read_object(reader, object);
   json_decref(object);

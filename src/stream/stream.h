@@ -114,7 +114,8 @@ typedef struct weir__stream {
 // Reads the stream in a file, or in `bytes` bytes of memory (`name` stands for the file in messages).
 // On failure *out_stream is NULL and `message` (cut at message_size, always ended) says "FILE:LINE: what is wrong", with
 // the task, buffer and byte range where there is one.
-// Errors: INVALID_ARGUMENT (the file is not a stream), IO (it cannot be read), OUT_OF_MEMORY.
+// Errors: INVALID_ARGUMENT (the file is not a stream), IO (it cannot be read), OUT_OF_MEMORY (but the JSON parser may call
+// a lack of memory a syntax error).
 weir_status weir__stream_read(const char *path, char *message, size_t message_size, weir__stream **out_stream);
 weir_status weir__stream_read_memory(const char *name, const void *data, size_t bytes, char *message,
                                      size_t message_size, weir__stream **out_stream);

@@ -68,7 +68,7 @@ static json_t *take_value(weir__timeline_reader *reader) {
     skip(reader, (size_t)error.position);
     return value;
   }
-  if (json_error_code(&error) == json_error_out_of_memory) {
+  if (!error.text[0]) { // the only failure without a text
     weir__timeline_no_memory(reader);
   } else {
     if (error.line > 1) reader->line += (uint32_t)error.line - 1;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory runs out at the Nth allocation of a check, for every N: it says so, and nothing leaks.
+// (The linker sends the allocations of this program here: --wrap.)
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "schedule.h"
+
+static size_t allocations, fail_at; // 0: none fails
+static bool parser_failed;          // the one that failed was the JSON parser's, which may call that a syntax error
+
+static bool permit(void) {
+  return ++allocations != fail_at;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) {
+  return permit() ? __real_malloc(bytes) : NULL;
+}
+void *__wrap_calloc(size_t count, size_t bytes) {
+  return permit() ? __real_calloc(count, bytes) : NULL;
+}
+void *__wrap_realloc(void *memory, size_t bytes) {
+  return permit() ? __real_realloc(memory, bytes) : NULL;
+}
+
+static void *parser_malloc(size_t bytes) {
+  void *memory = __wrap_malloc(bytes);
+  parser_failed |= !memory;
+  return memory;
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  stream_shape shape = {.tasks = 20, .buffers = 3, .most_bytes = 30};
+  weir__stream *stream = random_stream(&shape, 1);
+  schedule_options options = {.passes = 2, .workers = 2, .seed = 1, .rename = true};
+  weir__timeline *made = schedule(stream, &options);
+  char *text = timeline_text(made), message[300];
+  weir__check_report report = {.result = WEIR__CHECK_BAD_INPUT};
+  size_t n = 1;
+  for (bool failed = true; failed && n < 100000; n++) {
+    weir__timeline *timeline = NULL;
+    allocations = 0;
+    fail_at = n;
+    parser_failed = false;
+    weir_status status = weir__timeline_read_memory("f", text, strlen(text), message, sizeof message, &timeline);
+    if (status == WEIR_OK) weir__check_timeline(timeline, stream, NULL, &report);
+    fail_at = 0;
+    failed = allocations >= n;
+    if (status == WEIR_OK && report.result != WEIR__CHECK_PROVED) {
+      assert_int_equal(report.result, WEIR__CHECK_BAD_INPUT);
+      assert_string_equal(report.text, "out of memory\n");
+    }
+    if (status != WEIR_OK && !parser_failed) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    weir__timeline_destroy(timeline);
+  }
+  assert_int_equal(report.result, WEIR__CHECK_PROVED);
+  assert_true(n > 100 && n < 100000);
+  free(text);
+  weir__timeline_destroy(made);
+  weir__stream_destroy(stream);
+}
+
+int main(void) {
+  json_set_alloc_funcs(parser_malloc, free); // jansson is a shared library, which the linker does not change
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
