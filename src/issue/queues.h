@@ -25,6 +25,7 @@ typedef struct weir__queue_task {
   struct weir__queue_task *next_free, *next_allocated;
   uint32_t queue;
   bool recorded;     // an event stands for its end
+  void *user;        // the caller's
   uint64_t sequence; // in its queue: 1, 2, ...
   uint64_t clock[];  // per queue: the last sequence that is done when this task is
 } weir__queue_task;

@@ -51,7 +51,7 @@ typedef struct weir__sim_queue {
 struct weir__sim_engine {
   weir__sim_profile profile;
   uint64_t host_ps, device_ps, dispatch_free_ps;
-  uint64_t numbers;  // given out so far
+  uint64_t numbers; // given out so far
   uint64_t units_free;
   uint64_t resident, copies;
   weir__sim_list ready[WEIR_PRIORITY_HIGHEST - WEIR_PRIORITY_LOWEST + 1]; // by priority, oldest first

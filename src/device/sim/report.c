@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From ops that have ended to tasks that are done. Ops are taken in the order of their ends, by one thread at a time, so
+// that a task's code runs after that of its predecessors.
+#include <stdio.h>
+
+#include "api/work.h"
+#include "base/allocate.h"
+#include "device/sim/sim.h"
+
+// A program that does nothing but poll would never see time pass: after so many polls in vain it is taken to wait.
+enum { PATIENCE = 64 };
+
+static uint64_t to_ns(uint64_t ps) {
+  return ps / WEIR__SIM_PS_PER_NS;
+}
+
+// A lane that was free all the time from `start` to `end`: the queue, or else the preferred one if possible.
+static uint32_t choose_lane(weir__sim_device *device, const weir__sim_op *op, uint32_t preferred) {
+  if (weir__sim_op_queue(op) != WEIR__SIM_NO_QUEUE) return weir__sim_op_queue(op);
+  uint32_t lane = preferred, oldest = 0;
+  for (uint32_t i = 0; device->lane_ends[lane] > weir__sim_op_start_ps(op) && i < device->base.lanes; i++) {
+    lane = i;
+    if (device->lane_ends[i] < device->lane_ends[oldest]) oldest = i;
+  }
+  if (device->lane_ends[lane] > weir__sim_op_start_ps(op)) lane = oldest;
+  device->lane_ends[lane] = weir__sim_op_end_ps(op);
+  return lane;
+}
+
+static const char *piece_name(const weir__sim_piece *piece) {
+  const weir__task *task = piece->owner->task;
+  if (task->run != NULL && task->run->plan->nodes[piece->node].label[0] != '\0')
+    return task->run->plan->nodes[piece->node].label;
+  return piece->kernel != NULL ? piece->kernel->name : "host";
+}
+
+// Notes an op in the timeline: as a span where the task as a whole does not say it all.
+static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_op *op) {
+  weir__trace *trace = device->base.context->trace;
+  weir__sim_task *owner = piece->owner;
+  if (trace == NULL) return;
+  owner->lane = choose_lane(device, op, owner->lane);
+  bool part = owner->nodes != NULL ? piece != &owner->whole : piece->kernel != NULL && piece->kernel->sim_count > 1;
+  if (!part) return;
+  weir__trace_span span = {
+      .lane = owner->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
+  const char *name = piece->kernel != NULL ? piece->kernel->sim[piece->ended].name : NULL;
+  snprintf(span.name, sizeof span.name, "%s", name != NULL ? name : piece_name(piece));
+  weir__trace_add_span(trace, owner->task->id, &span);
+}
+
+// Returns what lock_after_code needs.
+static bool unlock_for_code(weir__sim_device *device) {
+  bool in_task = weir__in_task; // a task on another device may have submitted just now
+  device->busy = true;
+  weir__lock_release(&device->base.context->lock);
+  weir__in_task = true;
+  return in_task;
+}
+
+static void lock_after_code(weir__sim_device *device, bool in_task) {
+  weir__in_task = in_task;
+  weir__lock_acquire(&device->base.context->lock);
+  device->busy = false;
+}
+
+static void run_task(weir__sim_device *device, weir__task *task, weir__failure *failure) {
+  weir_work work = {.args = task->args,
+                    .arg_count = task->arg_count,
+                    .groups = {task->groups[0], task->groups[1], task->groups[2]},
+                    .end = (uint64_t)task->groups[0] * task->groups[1] * task->groups[2],
+                    .user = task->user,
+                    .internal = failure};
+  bool in_task = unlock_for_code(device);
+  task->function(&work);
+  lock_after_code(device, in_task);
+}
+
+static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_op *op) {
+  sim_task->started = true;
+  sim_task->ready_ps = weir__sim_op_ready_ps(op);
+  sim_task->start_ps = weir__sim_op_start_ps(op);
+  if (sim_task->nodes == NULL) return;
+  sim_task->status = weir__context_skips(device->base.context, sim_task->task);
+  if (sim_task->status == WEIR_OK) weir__graph_run_start(sim_task->task->run);
+}
+
+static void end_node(weir__sim_device *device, const weir__sim_piece *piece) {
+  weir__graph_run *run = piece->owner->task->run;
+  const weir__graph_node *node = &run->plan->nodes[piece->node];
+  bool in_task = unlock_for_code(device);
+  weir__graph_run_node(run, piece->node);
+  lock_after_code(device, in_task);
+  if (atomic_load_explicit(&run->states[piece->node], memory_order_relaxed) == WEIR__NODE_OK) return;
+  for (uint32_t i = 0; i < node->successor_count; i++)
+    weir__graph_run_edge(run, piece->node, run->plan->successors[node->first_successor + i]);
+}
+
+static void forget(weir__sim_device *device, weir__sim_task *sim_task) {
+  device->tasks[sim_task->task->id & device->base.context->window.live.mask] = NULL;
+  if (sim_task->place != NULL) weir__queues_done(device->queues, sim_task->place);
+  weir__free(sim_task->nodes);
+  sim_task->next_free = device->free_tasks;
+  device->free_tasks = sim_task;
+}
+
+static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_op *op) {
+  weir_context *context = device->base.context;
+  weir__task *task = sim_task->task;
+  weir__failure failure;
+  failure.failed = false;
+  weir__completion completion = {.status = sim_task->status,
+                                 .lane = sim_task->lane,
+                                 .ready_ns = to_ns(sim_task->ready_ps),
+                                 .start_ns = to_ns(sim_task->start_ps),
+                                 .end_ns = to_ns(weir__sim_op_end_ps(op))};
+  if (task->run != NULL) {
+    if (completion.status == WEIR_OK) completion.status = weir__graph_run_status(task->run, &completion.message);
+  } else {
+    completion.status = weir__context_skips(context, task);
+    if (completion.status == WEIR_OK && task->function != NULL) run_task(device, task, &failure);
+    if (failure.failed) {
+      completion.status = WEIR_ERROR_TASK_FAILED;
+      completion.message = failure.message;
+    }
+  }
+  forget(device, sim_task);
+  weir__context_complete(context, task, &completion);
+}
+
+// True: the op was a task's last one, and the task was reported.
+static bool end_op(weir__sim_device *device, weir__sim_op *op) {
+  weir__sim_piece *piece = weir__sim_op_user(op);
+  weir__sim_task *owner = piece->owner;
+  bool done = op == owner->last;
+  if (owner->last != NULL) { // not refused
+    if (!owner->started) start_task(device, owner, op);
+    trace_op(device, piece, op);
+    piece->ended++;
+    if (piece != &owner->whole && op == piece->last && owner->status == WEIR_OK) end_node(device, piece);
+    if (done) end_task(device, owner, op);
+  }
+  weir__sim_engine_free_op(device->engine, op);
+  return done;
+}
+
+static void report_refused(weir__sim_device *device) {
+  weir__task *task = device->refused_first;
+  device->refused_first = task->next;
+  if (device->refused_first == NULL) device->refused_last = NULL;
+  weir__sim_task *sim_task = weir__sim_find(device, task->id);
+  if (sim_task != NULL) forget(device, sim_task);
+  for (uint32_t i = 0; task->run != NULL && i < task->run->plan->node_count; i++)
+    atomic_store_explicit(&task->run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+  uint64_t now_ns = to_ns(weir__sim_engine_device_ps(device->engine));
+  weir__context_complete(device->base.context, task,
+                         &(weir__completion){.status = WEIR_ERROR_OUT_OF_MEMORY,
+                                             .message = "the simulated device had no memory for it",
+                                             .start_ns = now_ns,
+                                             .end_ns = now_ns});
+}
+
+// Reports what has ended; `waits`: somebody waits for it. Returns whether a task was reported.
+static bool report_ended(weir__sim_device *device, bool waits) {
+  bool any = false;
+  for (;;) {
+    weir__sim_op *op = weir__sim_engine_take(device->engine);
+    if (op != NULL) {
+      uint64_t end_ps = weir__sim_op_end_ps(op);
+      if (!end_op(device, op)) continue;
+      if (waits) weir__sim_engine_host_wait(device->engine, end_ps);
+      any = true;
+    } else if (device->refused_first != NULL) {
+      report_refused(device);
+      any = true;
+    } else {
+      return any;
+    }
+  }
+}
+
+bool weir__sim_progress(weir_device *base) {
+  weir__sim_device *device = weir__sim_of(base);
+  if (device->busy) return false;
+  while (!report_ended(device, true)) {
+    if (!weir__sim_engine_step(device->engine)) return false;
+  }
+  device->idle_polls = 0;
+  return true;
+}
+
+void weir__sim_poll(weir_device *base) {
+  weir__sim_device *device = weir__sim_of(base);
+  if (device->busy) return;
+  bool any = report_ended(device, false);
+  weir__sim_engine_advance(device->engine, weir__sim_engine_host_ps(device->engine));
+  if (report_ended(device, false) || any)
+    device->idle_polls = 0;
+  else if (++device->idle_polls >= PATIENCE)
+    weir__sim_progress(base);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "device/sim/builtin.h"
+
+enum { MAX_QUEUES = 1024, LANES_WITHOUT_QUEUES = 128 };
+
+extern const weir__device_ops weir__sim_ops;
+
+static bool probe(char *text, size_t size) {
+  int used = snprintf(text, size, "a GPU simulated in virtual time; profiles:");
+  for (const weir__sim_builtin *builtin = weir__sim_builtins; builtin->name != NULL; builtin++) {
+    if (used > 0 && (size_t)used < size) {
+      used += snprintf(text + used, size - (size_t)used, " %s,", builtin->name);
+    }
+  }
+  if (used > 0 && (size_t)used < size) snprintf(text + used, size - (size_t)used, " or a file");
+  return true;
+}
+
+static void destroy(weir_device *base) {
+  weir__sim_device *device = weir__sim_of(base);
+  weir__sim_engine_destroy(device->engine);
+  weir__queues_destroy(device->queues);
+  while (device->free_tasks != NULL) {
+    weir__sim_task *task = device->free_tasks;
+    device->free_tasks = task->next_free;
+    weir__free(task);
+  }
+  weir__free_sparse(device->tasks, device->base.context->window.size * sizeof(weir__sim_task *));
+  weir__free(device->waits);
+  weir__free(device->places);
+  weir__free(device->lane_ends);
+  weir__free(device);
+}
+
+static void describe(weir__sim_device *device, const weir__sim_profile *profile, uint32_t queues) {
+  snprintf(device->base.name, sizeof device->base.name, "sim:%s", profile->name);
+  char in_queues[32] = "no queues";
+  if (queues > 0) snprintf(in_queues, sizeof in_queues, "%u queue%s", queues, queues == 1 ? "" : "s");
+  snprintf(device->base.description, sizeof device->base.description, "simulated: %.80s; %u multiprocessors, %s",
+           profile->description, (unsigned)profile->sms, in_queues);
+}
+
+static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+  weir__sim_profile profile;
+  weir_status status = weir__sim_profile_load(argument[0] != '\0' ? argument : "ideal", &profile);
+  if (status != WEIR_OK) return status;
+  if (queues > MAX_QUEUES)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device sim: %u queues; 1 to %d are possible", queues, MAX_QUEUES);
+  if (queues == 0) queues = (uint32_t)profile.queues;
+  if (queues > 0 && (context->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
+  weir__sim_device *device = weir__allocate_zeroed(sizeof *device);
+  if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
+  device->base =
+      (weir_device){.ops = &weir__sim_ops, .context = context, .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES};
+  describe(device, &profile, queues);
+  device->fluid = profile.sharing == WEIR__SIM_SHARING_FLUID;
+  device->random = context->seed;
+  device->engine = weir__sim_engine_create(&profile, queues);
+  device->tasks = weir__allocate_sparse(context->window.size * sizeof(weir__sim_task *));
+  device->lane_ends = weir__allocate_zeroed(device->base.lanes * sizeof *device->lane_ends);
+  if (queues > 0) device->queues = weir__queues_create(queues);
+  if (device->engine == NULL || device->tasks == NULL || device->lane_ends == NULL ||
+      (queues > 0 && device->queues == NULL)) {
+    destroy(&device->base);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
+  }
+  *out_device = &device->base;
+  return WEIR_OK;
+}
+
+// Host tasks take no time here.
+static bool has_code(const weir_device *device, const weir_kernel *kernel) {
+  (void)device;
+  return kernel == NULL || kernel->sim_count > 0;
+}
+
+static uint64_t time_now(weir_device *device) {
+  return weir__sim_engine_host_ps(weir__sim_of(device)->engine) / WEIR__SIM_PS_PER_NS;
+}
+
+const weir__device_ops weir__sim_ops = {.kind = "sim",
+                                        .run_ahead = true,
+                                        .probe = probe,
+                                        .create = create,
+                                        .destroy = destroy,
+                                        .has_code = has_code,
+                                        .issue = weir__sim_issue,
+                                        .progress = weir__sim_progress,
+                                        .poll = weir__sim_poll,
+                                        .time = time_now,
+                                        .graph_build = weir__sim_graph_build};

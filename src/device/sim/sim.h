@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated device: the engine as one of Weir's devices. Tasks are issued to it at submission, in virtual time, and
+// are reported when the engine has got to their ends; code for the CPU is run then, for its effect. All of it is guarded
+// by the context's lock, which is not held while such code runs.
+#ifndef WEIR_DEVICE_SIM_SIM_H
+#define WEIR_DEVICE_SIM_SIM_H
+
+#include "api/context.h"
+#include "api/graph.h"
+#include "device/device.h"
+#include "device/sim/engine.h"
+#include "issue/queues.h"
+
+typedef struct weir__sim_task weir__sim_task;
+
+// What runs as a chain of ops: an ordinary task, or a node of a graph.
+typedef struct weir__sim_piece {
+  weir__sim_task *owner;
+  weir__sim_op *last;        // of the chain
+  const weir_kernel *kernel; // NULL: a host task
+  uint32_t node;             // of the graph
+  uint32_t ended;            // ops of the chain
+  uint64_t chain_ps;         // time of the ops one after another
+  uint64_t tail_ps;          // of what is known to wait for the piece
+} weir__sim_piece;
+
+// A task that was issued and has not been reported.
+struct weir__sim_task {
+  weir__sim_task *next_free;
+  weir__task *task;
+  weir__queue_task *place; // NULL: the device has no queues, or the task was refused
+  weir__sim_op *last;      // when this op has ended the task is done; NULL: the task was refused
+  weir__sim_piece whole;   // an ordinary task; of a graph's launch its first and last op, which take no time
+  weir__sim_piece *nodes;  // of a graph's launch, else NULL
+  uint64_t ready_ps, start_ps;
+  uint32_t lane;
+  bool started;
+  weir_status status; // why it is not run
+};
+
+typedef struct weir__sim_device {
+  weir_device base;
+  weir__sim_engine *engine;
+  weir__queues *queues;   // NULL: none
+  bool fluid;             // the engine goes by tails
+  uint32_t idle_polls;    // in a row that found nothing
+  bool busy;              // a thread runs a task's code, and will go on with what has ended
+  weir__sim_task **tasks; // per slot of the window; NULL: not in flight
+  weir__sim_task *free_tasks;
+  weir__task *refused_first, *refused_last; // memory was too short to issue them
+  weir__sim_wait *waits;                    // scratch
+  weir__queue_task **places;                // scratch
+  uint32_t scratch_capacity;                // of both
+  uint64_t *lane_ends;                      // per lane, for timelines of devices without queues
+  uint64_t random;                          // state; 0: scheduling is not disturbed
+} weir__sim_device;
+
+static inline weir__sim_device *weir__sim_of(weir_device *device) {
+  return (weir__sim_device *)(void *)device;
+}
+
+// A task in flight by its id, or NULL.
+weir__sim_task *weir__sim_find(const weir__sim_device *device, weir__id id);
+
+// Room for `count` entries in both scratch arrays.
+bool weir__sim_reserve(weir__sim_device *device, uint32_t count);
+
+// weir__device_ops.issue. When memory is too short, the engine first runs dry and the task is refused: it is reported, as
+// failed, after all that has ended by then and before anything else.
+void weir__sim_issue(weir_device *device, weir__task *task);
+
+// Where a chain of ops starts.
+typedef struct weir__sim_start {
+  uint32_t queue;
+  bool after_record;
+  uint32_t wait_count; // of device->waits
+  bool in_graph;       // part of a launch that the host has paid for
+  const uint32_t *groups;
+  int32_t priority;
+} weir__sim_start;
+
+// Adds the ops of a piece. False: no memory; the ops added so far remain.
+bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_start *start);
+
+// Adds a launch of a graph. False: no memory; the ops added so far remain.
+bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_start *start);
+
+// weir__device_ops.graph_build.
+weir_status weir__sim_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+
+// A task was issued: its predecessors have a longer tail now, and theirs.
+void weir__sim_lengthen_tails(weir__sim_device *device, weir__sim_task *sim_task);
+
+// weir__device_ops.progress and .poll.
+bool weir__sim_progress(weir_device *device);
+void weir__sim_poll(weir_device *device);
+
+#endif // WEIR_DEVICE_SIM_SIM_H
