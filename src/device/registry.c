@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "device/device.h"
 
-extern const weir__device_ops weir__cpu_ops, weir__null_ops;
-extern const weir__device_ops weir__sim_ops __attribute__((weak)); // TEMPORARY until the simulated device is in
+extern const weir__device_ops weir__cpu_ops, weir__null_ops, weir__sim_ops;
 
 const weir__device_ops *const weir__device_kinds[] = {&weir__cpu_ops, &weir__null_ops, &weir__sim_ops, NULL};
 
