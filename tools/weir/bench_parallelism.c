@@ -40,20 +40,28 @@ static int list_samples(char *folder, size_t folder_bytes, struct dirent ***out_
   return scandir(folder, out_entries, is_stream, alphasort);
 }
 
-static weir_status add_mode(weir__bench_report *report, const weir__stream *stream, weir__plan_mode mode) {
-  weir__stream_plan plan;
-  weir_status status = weir__stream_plan_create(stream, mode, 0, &plan);
+// Adds the parallelism of one mode with one window.
+static void add_row(weir__bench_report *report, weir__stream_plan *plan, uint32_t window) {
+  char name[TEXT_BYTES], runtime[TEXT_BYTES];
+  snprintf(name, sizeof name, "%s window %u", plan->stream->name, window);
+  snprintf(runtime, sizeof runtime, "by %s", weir__plan_mode_name(plan->mode));
+  double makespan_us = weir__plan_window_schedule(&plan->graph, plan->task_us, window, plan->ends);
+  double parallelism = plan->serial_us / makespan_us;
+  weir__bench_add(report, "parallelism", name, runtime, "x", &parallelism, 1);
+}
+
+static weir_status add_rows(weir__bench_report *report, const weir__stream *stream) {
+  weir__stream_plan by_address, by_buffer;
+  weir_status status = weir__stream_plan_create(stream, WEIR__PLAN_ADDRESS, 0, &by_address);
   if (status != WEIR_OK) return status;
-  for (uint32_t window = LEAST_WINDOW; window <= MOST_WINDOW && stream->task_count; window *= 2) {
-    char name[TEXT_BYTES];
-    snprintf(name, sizeof name, "%s window %u", stream->name, window);
-    double makespan_us = weir__plan_window_schedule(&plan.graph, plan.task_us, window, plan.ends);
-    double parallelism = plan.serial_us / makespan_us;
-    weir__bench_add(report, "parallelism", name, mode == WEIR__PLAN_BUFFER ? "by buffer" : "by address", "x",
-                    &parallelism, 1);
+  status = weir__stream_plan_create(stream, WEIR__PLAN_BUFFER, 0, &by_buffer);
+  for (uint32_t window = LEAST_WINDOW; window <= MOST_WINDOW && status == WEIR_OK; window *= 2) {
+    add_row(report, &by_address, window);
+    add_row(report, &by_buffer, window);
   }
-  weir__stream_plan_free(&plan);
-  return WEIR_OK;
+  weir__stream_plan_free(&by_address);
+  weir__stream_plan_free(&by_buffer);
+  return status;
 }
 
 static int add_stream(weir__bench_report *report, const char *path) {
@@ -65,8 +73,7 @@ static int add_stream(weir__bench_report *report, const char *path) {
     weir__cli_error("bench", "%s", message);
     return weir__cli_exit_code(status);
   }
-  status = add_mode(report, stream, WEIR__PLAN_ADDRESS);
-  if (status == WEIR_OK) status = add_mode(report, stream, WEIR__PLAN_BUFFER);
+  status = add_rows(report, stream);
   if (status != WEIR_OK) weir__cli_error("bench", "%s: %s", path, weir_last_error());
   weir__stream_destroy(stream);
   return weir__cli_exit_code(status);
