@@ -50,7 +50,7 @@ weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer->object.released) {
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   } else {
-    weir__buffer_drop_storage(buffer, &context->pool, &context->window.live);
+    weir__buffer_drop_storage(buffer, &context->pool, weir__buffer_idle(buffer, &context->window.live));
     weir__segment_empty(&buffer->whole, &context->ranges.arrays);
     weir__object_give(&context->buffers, &buffer->object);
   }

@@ -7,6 +7,8 @@
 #include "api/graph_plan.h"
 #include "base/allocate.h"
 
+enum { NOTES = 64 };
+
 void weir__graph_run_free(weir__graph_run *run) {
   weir__graph_plan_drop(run->plan);
   weir__free(run->accesses);
@@ -44,9 +46,15 @@ static weir__graph_run *create(weir_graph *graph) {
   run->poisoned = weir__allocate(plan->node_count * sizeof *run->poisoned);
   run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
   run->external_poison = weir__allocate(plan->external_count);
+  // Room for notes, so that only launches with very many predecessors or readers need more in the middle.
+  run->data_hit_capacity = run->reader_capacity = run->failed_predecessor_capacity = NOTES + 2 * plan->external_count;
+  run->data_hits = weir__allocate(run->data_hit_capacity * sizeof *run->data_hits);
+  run->readers = weir__allocate(run->reader_capacity * sizeof *run->readers);
+  run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
       run->args != NULL && run->values != NULL && run->blockers != NULL && run->states != NULL &&
-      run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL)
+      run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL && run->data_hits != NULL &&
+      run->readers != NULL && run->failed_predecessors != NULL)
     return run;
   weir__graph_run_free(run);
   return NULL;
@@ -89,7 +97,7 @@ void weir__graph_run_done(weir__task *task) {
 // Appends a hit to a list. False: no memory.
 static bool append_hit(weir__hit **list, uint32_t *count, uint32_t *capacity, const weir__hit *hit) {
   if (*count == *capacity) {
-    uint32_t larger_capacity = *capacity == 0 ? 16 : *capacity * 2;
+    uint32_t larger_capacity = *capacity * 2;
     weir__hit *larger = weir__allocate(larger_capacity * sizeof *larger);
     if (larger == NULL) return false;
     if (*count > 0) memcpy(larger, *list, *count * sizeof *larger);
@@ -136,7 +144,7 @@ void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
 void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor) {
   weir__graph_run *run = task->run;
   if (run->failed_predecessor_count == run->failed_predecessor_capacity) {
-    uint32_t capacity = run->failed_predecessor_capacity == 0 ? 4 : run->failed_predecessor_capacity * 2;
+    uint32_t capacity = run->failed_predecessor_capacity * 2;
     weir__id *larger = weir__allocate(capacity * sizeof *larger);
     if (larger == NULL) {
       run->all_poisoned = true;

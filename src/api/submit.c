@@ -204,7 +204,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     if (fresh != NULL) {
       if (buffer->memory != NULL) {
         context->statistics.renamed++;
-        weir__buffer_drop_storage(buffer, &context->pool, live);
+        weir__buffer_drop_storage(buffer, &context->pool, false);
       }
       weir__buffer_set_storage(buffer, fresh);
       for (uint8_t user = 0; user < fresh->user_count; user++)

@@ -32,25 +32,23 @@ void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64
     buffer->whole.poisoned = true;
 }
 
-// Notes on the block which tasks still use it, if they are few.
-static void note_users(weir_buffer *buffer, const weir__liveness *liveness) {
+// Notes on the block which tasks may still use it, if they are few.
+static void note_users(const weir_buffer *buffer) {
   weir__block *block = buffer->block;
+  const weir__segment *whole = &buffer->whole;
   block->last_use = buffer->last_use;
   block->user_count = 0;
-  block->users_known = !buffer->ranged && buffer->whole.reader_count + 1 <= WEIR__BLOCK_USERS;
+  block->users_known = !buffer->ranged && whole->reader_count < WEIR__BLOCK_USERS;
   if (!block->users_known) return;
-  const weir__segment *whole = &buffer->whole;
   const weir__id *readers = weir__segment_readers(whole);
-  for (uint32_t i = 0; i < whole->reader_count; i++) {
-    if (weir__live(liveness, readers[i])) block->users[block->user_count++] = readers[i];
-  }
-  if (weir__live(liveness, whole->writer)) block->users[block->user_count++] = whole->writer;
+  for (uint32_t i = 0; i < whole->reader_count; i++) block->users[block->user_count++] = readers[i];
+  block->users[block->user_count++] = whole->writer;
 }
 
-void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, const weir__liveness *liveness) {
+void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, bool idle) {
   if (buffer->block != NULL) {
-    note_users(buffer, liveness);
-    if (weir__buffer_idle(buffer, liveness))
+    note_users(buffer);
+    if (idle)
       weir__pool_give(pool, buffer->block);
     else
       weir__pool_give_waiting(pool, buffer->block);

@@ -46,8 +46,9 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 // Poisons what `task` was the last to write in [lo, hi).
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
 
-// Gives up the storage and forgets its users: the block goes to the pool, at once or when its users are done.
-void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, const weir__liveness *liveness);
+// Gives up the storage and forgets its users: the block goes to the pool, at once if the buffer is `idle`, or else when its
+// users are done.
+void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, bool idle);
 
 // Puts `block` behind a buffer without storage.
 void weir__buffer_set_storage(weir_buffer *buffer, weir__block *block);
