@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,20 +18,21 @@
 static uint64_t base_seed = 1;
 
 static program_options options_for(uint64_t seed) {
-  static const char *const devices[] = {"cpu:1", "cpu:2", "cpu:3"};
+  static const char *const devices[] = {"cpu:1", "sim:ideal", "cpu:3", "cpu:2", "sim:h200,cpu:1"};
   static const uint32_t windows[] = {8, 32, 64};
   program_options options = {.refusals = true};
-  options.context.devices = devices[seed % 3];
+  options.context.devices = devices[seed % 5];
+  options.simulated = true;
   options.context.window = windows[seed / 3 % 3];
   options.context.seed = seed % 2 == 0 ? seed : 0;
   if (seed % 4 == 0) options.context.flags |= WEIR_CONTEXT_TRACE;
-  options.abandon = seed % 5 == 0;
+  options.abandon = seed % 7 == 0;
   return options;
 }
 
 // Runs a program with the Nth allocation failing. False: it needs fewer.
 static bool run_with_failure(uint64_t seed, uint64_t n) {
-  program_shape shape = {.length = 20 + (uint32_t)(seed % 60), .host_tasks = true, .graphs = seed % 2 == 1};
+  program_shape shape = {.length = 20 + (uint32_t)(seed % 60), .host_tasks = seed % 5 != 1, .graphs = seed % 2 == 1};
   shape.failures = seed % 3 == 0;
   test_program program;
   program_generate(&program, seed, &shape);
@@ -44,7 +46,10 @@ static bool run_with_failure(uint64_t seed, uint64_t n) {
   weir__allocate_fail_at(0);
   bool reached = weir__allocate_count() - before >= n;
   program_deinitialize(&program);
-  if (!good) fail_msg("seed %" PRIu64 ", allocation %" PRIu64 " failed: %s", seed, n, message);
+  // A simulated device allocates when it gets a task, which then fails: all that depends on it differs.
+  bool simulated = strstr(options.context.devices, "sim") != NULL;
+  if (!good && !(simulated && reached))
+    fail_msg("seed %" PRIu64 ", allocation %" PRIu64 " failed: %s", seed, n, message);
   if (ledger_live() != live)
     fail_msg("seed %" PRIu64 ", allocation %" PRIu64 " failed: %" PRId64 " leaked", seed, n, ledger_live() - live);
   return reached;

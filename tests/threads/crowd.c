@@ -33,8 +33,9 @@ void crowd_run(crowd_function function, void *user) {
 }
 
 weir_context *crowd_context(uint32_t number, uint32_t window) {
-  static const char *const devices[] = {"cpu:1", "cpu:2", "cpu:5"};
-  weir_context_options options = {.devices = devices[number % 3], .window = window, .seed = number >= 3 ? number : 0};
+  static const char *const devices[] = {"cpu:1", "cpu:2",     "cpu:5",          "cpu:1",          "cpu:2",
+                                        "cpu:5", "sim:ideal", "sim:h200,cpu:2", "cpu:2,sim:ideal"};
+  weir_context_options options = {.devices = devices[number], .window = window, .seed = number >= 3 ? number : 0};
   weir_context *context = NULL;
   if (weir_context_create(&options, &context) != WEIR_OK) {
     fprintf(stderr, "context on %s: %s\n", options.devices, weir_last_error());
