@@ -14,7 +14,7 @@
 
 extern const weir__device_ops weir__cpu_ops;
 
-enum { LONG_NS = 1000, BATCH_NS = 2000 };
+enum { LONG_NS = 1000, TINY_NS = 200, BATCH_NS = 2000 };
 
 static bool probe(char *text, size_t size) {
   char pinning[160];
@@ -76,6 +76,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   cpu->base = (weir_device){.ops = &weir__cpu_ops, .context = context, .lanes = (uint32_t)workers};
   cpu->worker_count = (uint32_t)workers;
   cpu->long_ticks = LONG_NS * weir__ticks_per_us() / 1000;
+  cpu->tiny_ticks = TINY_NS * weir__ticks_per_us() / 1000;
   cpu->batch_ticks = BATCH_NS * weir__ticks_per_us() / 1000;
   cpu->workers = weir__allocate_zeroed(workers * sizeof *cpu->workers);
   snprintf(cpu->base.name, sizeof cpu->base.name, "cpu:%lu", workers);

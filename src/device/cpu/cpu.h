@@ -7,6 +7,8 @@
 // lock held. Workers run tasks without the lock, and report short ones in batches: while tasks take some hundred
 // nanoseconds, passing the lock and its data between cores costs more than the tasks. How long a kernel takes per
 // work-group is remembered, so that a task which is expected to be long is never delayed by a batch and never delays one.
+// For the same reason tasks that are known to be tiny are not spread: one worker runs them while the others sleep, unless it
+// is held up.
 // A launch of many work-groups, and a graph, are jobs: they are opened to all workers, who take pieces until none is left.
 #ifndef WEIR_DEVICE_CPU_CPU_H
 #define WEIR_DEVICE_CPU_CPU_H
@@ -38,6 +40,7 @@ typedef struct weir__worker {
   alignas(64) _Atomic uint32_t head;
   alignas(64) _Atomic uint32_t tail;
   _Atomic(weir__task *) queue[WEIR__WORKER_QUEUE];
+  _Atomic bool worth_stealing; // the queue may hold tasks that are not tiny
   // The owner's alone.
   alignas(64) weir__cpu *cpu;
   uint32_t index;
@@ -59,12 +62,14 @@ struct weir__cpu {
   uint32_t worker_count;
   weir__worker *workers;
   uint64_t long_ticks;  // a task that takes more is long
+  uint64_t tiny_ticks;  // and one that takes less is tiny
   uint64_t batch_ticks; // finished tasks are reported at least this often
   // Guarded by the context's lock.
   alignas(64) weir__task *first[WEIR__PRIORITIES], *last[WEIR__PRIORITIES]; // the inbox
   uint32_t inbox_priorities;                                                // bit per priority that is not empty
   uint32_t inbox_count;
-  uint64_t inbox_ticks; // expected work in the inbox
+  uint64_t inbox_ticks;    // expected work in the inbox
+  uint32_t inbox_not_tiny; // tasks in the inbox that are not tiny
   weir__worker *sleepers;
   uint32_t sleeper_count;
   weir__job *jobs; // open ones

@@ -39,9 +39,21 @@ static uint32_t queue_count(weir__worker *worker) {
          atomic_load_explicit(&worker->head, memory_order_relaxed);
 }
 
+// Workers that are awake and not in a long task.
+static uint32_t at_hand(const weir__cpu *cpu) {
+  uint32_t awake = cpu->worker_count - cpu->sleeper_count;
+  uint32_t busy = atomic_load_explicit(&cpu->busy_long, memory_order_relaxed);
+  return awake > busy ? awake - busy : 0;
+}
+
+// Whether the inbox holds nothing for this worker, because others are at hand for the tiny tasks in it.
+static bool inbox_is_for_others(const weir__cpu *cpu) {
+  return cpu->inbox_not_tiny == 0 && at_hand(cpu) > 1;
+}
+
 static void update_hints(weir__cpu *cpu) {
   uint32_t urgent = cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST);
-  atomic_store_explicit(&cpu->inbox_hint, cpu->inbox_count, memory_order_relaxed);
+  atomic_store_explicit(&cpu->inbox_hint, inbox_is_for_others(cpu) ? 0 : cpu->inbox_count, memory_order_relaxed);
   atomic_store_explicit(&cpu->urgent_hint, urgent, memory_order_relaxed);
 }
 
@@ -56,16 +68,21 @@ static void inbox_add(weir__cpu *cpu, weir__task *task, uint64_t expected) {
   cpu->inbox_priorities |= 1u << bucket;
   cpu->inbox_count++;
   cpu->inbox_ticks += expected;
+  cpu->inbox_not_tiny += expected >= cpu->tiny_ticks;
   update_hints(cpu);
 }
 
+// Takes the next task out of the inbox, which is not empty.
 static weir__task *inbox_take(weir__cpu *cpu) {
-  if (cpu->inbox_priorities == 0) return NULL;
   int bucket = 31 - __builtin_clz(cpu->inbox_priorities);
   weir__task *task = cpu->first[bucket];
   cpu->first[bucket] = task->next;
   if (task->next == NULL) cpu->inbox_priorities &= ~(1u << bucket);
-  cpu->inbox_count--;
+  // Estimates change between adding and taking, so the sums are only about right until the inbox is empty.
+  uint64_t expected = weir__cpu_expected(task);
+  cpu->inbox_ticks -= expected < cpu->inbox_ticks ? expected : cpu->inbox_ticks;
+  if (cpu->inbox_not_tiny > 0) cpu->inbox_not_tiny -= expected >= cpu->tiny_ticks;
+  if (--cpu->inbox_count == 0) cpu->inbox_ticks = cpu->inbox_not_tiny = 0;
   return task;
 }
 
@@ -79,12 +96,10 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
   }
 }
 
-// Wakes a worker if those that are awake are not enough for the work that waits.
-static void wake_for(weir__cpu *cpu, uint64_t waiting_ticks) {
+// Wakes a worker if those that are awake are not enough for the work that waits, of which some is not `tiny`.
+static void wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
   if (cpu->sleepers == NULL) return;
-  uint32_t awake = cpu->worker_count - cpu->sleeper_count;
-  uint32_t busy = atomic_load_explicit(&cpu->busy_long, memory_order_relaxed);
-  if (awake > busy && waiting_ticks < TASKS_WORTH_WAKING * cpu->long_ticks) return;
+  if (at_hand(cpu) > 0 && (tiny || waiting_ticks < TASKS_WORTH_WAKING * cpu->long_ticks)) return;
   if (atomic_load_explicit(&cpu->spinning, memory_order_relaxed) > 0 &&
       waiting_ticks < 2 * TASKS_WORTH_WAKING * cpu->long_ticks)
     return;
@@ -98,12 +113,14 @@ void weir__cpu_issue(weir_device *device, weir__task *task) {
   if (expected > TASKS_WORTH_WAKING * cpu->long_ticks) expected = TASKS_WORTH_WAKING * cpu->long_ticks;
   weir__worker *worker = weir__worker_current;
   if (worker != NULL && worker->cpu == cpu && task->priority == 0 && queue_push(worker, task)) {
+    bool tiny = expected < cpu->tiny_ticks;
     uint32_t others = queue_count(worker) - 1; // the owner takes one itself
-    if (others > 0) wake_for(cpu, others * expected);
+    if (!tiny) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
+    if (others > 0) wake_for(cpu, others * expected, tiny);
     return;
   }
   inbox_add(cpu, task, expected);
-  wake_for(cpu, cpu->inbox_ticks);
+  wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
 }
 
 void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
@@ -140,24 +157,24 @@ static void report(weir__worker *worker) {
 static void refill(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   uint64_t expected = 0;
-  uint32_t share = cpu->inbox_count / (cpu->worker_count - cpu->sleeper_count) + 1;
+  uint32_t share = cpu->inbox_not_tiny == 0 ? WEIR__WORKER_BATCH : cpu->inbox_count / cpu->worker_count + 1;
   uint32_t count = 0;
-  while (cpu->inbox_count > 0 && count < share && count < WEIR__WORKER_BATCH && expected < cpu->long_ticks &&
-         queue_count(worker) < WEIR__WORKER_QUEUE) {
+  while (cpu->inbox_count > 0 && count < share && count < WEIR__WORKER_BATCH && expected < cpu->long_ticks) {
     weir__task *task = inbox_take(cpu);
     uint64_t ticks = weir__cpu_expected(task);
     expected = ticks > cpu->long_ticks ? cpu->long_ticks : expected + ticks;
+    if (ticks >= cpu->tiny_ticks) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
     queue_push(worker, task);
     count++;
   }
   if (count == 0) return;
-  if (cpu->inbox_count == 0) cpu->inbox_ticks = 0;
   update_hints(cpu);
-  if (cpu->inbox_count > 0) wake_for(cpu, cpu->inbox_ticks * cpu->inbox_count / (cpu->inbox_count + count));
+  if (cpu->inbox_count > 0) wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
 }
 
-// Reports, and looks for work under the lock. NULL: there is none in the inbox.
-static weir__task *look_inside(weir__worker *worker) {
+// Reports, and looks for work under the lock; `any_work`: also for tiny tasks that others are at hand for. NULL: there is none
+// in the inbox.
+static weir__task *look_inside(weir__worker *worker, bool any_work) {
   weir_context *context = worker->cpu->base.context;
   weir__cpu_disturb(worker);
   weir__context_lock(context);
@@ -167,29 +184,34 @@ static weir__task *look_inside(weir__worker *worker) {
     task = inbox_take(worker->cpu);
     update_hints(worker->cpu);
   } else if (queue_count(worker) == 0) {
-    refill(worker);
+    atomic_store_explicit(&worker->worth_stealing, false, memory_order_relaxed);
+    if (any_work || !inbox_is_for_others(worker->cpu)) refill(worker);
     if (queue_count(worker) == 0) weir__job_help(worker);
   }
   weir__context_unlock(context);
   return task != NULL ? task : queue_take(worker);
 }
 
-static weir__task *steal(weir__worker *worker) {
+static weir__task *steal(weir__worker *worker, bool any_work) {
   weir__cpu *cpu = worker->cpu;
   uint32_t start = weir__random_next(&worker->random) % cpu->worker_count;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *victim = &cpu->workers[(start + i) % cpu->worker_count];
     if (victim == worker) continue;
+    if (!any_work && !atomic_load_explicit(&victim->worth_stealing, memory_order_relaxed)) continue;
     weir__task *task = queue_take(victim);
     if (task != NULL) return task;
   }
   return NULL;
 }
 
+// Whether others have work in their queues that is worth taking over.
 static bool others_have_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
-    if (&cpu->workers[i] != worker && queue_count(&cpu->workers[i]) > 0) return true;
+    weir__worker *other = &cpu->workers[i];
+    if (other != worker && queue_count(other) > 0 && atomic_load_explicit(&other->worth_stealing, memory_order_relaxed))
+      return true;
   }
   return false;
 }
@@ -210,13 +232,16 @@ static bool spin_for_work(weir__worker *worker) {
   return found;
 }
 
-// Sleeps until woken. Returns false when the device stops.
-static bool sleep_for_work(weir__worker *worker) {
+typedef enum sleep_result { STOPPED, WOKEN, OVERSLEPT } sleep_result;
+
+// Sleeps until woken. While others are awake, not for long: OVERSLEPT means to look for any work at all, in case one of
+// them is stuck in a task that was thought to be short.
+static sleep_result sleep_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   weir_context *context = cpu->base.context;
   weir__context_lock(context);
   bool stop = cpu->stopping;
-  bool found = stop || cpu->inbox_count > 0 || others_have_work(worker) ||
+  bool found = stop || (cpu->inbox_count > 0 && !inbox_is_for_others(cpu)) || others_have_work(worker) ||
                atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
   bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
   if (!found) {
@@ -226,9 +251,9 @@ static bool sleep_for_work(weir__worker *worker) {
     cpu->sleeper_count++;
   }
   weir__context_unlock(context);
-  if (found) return !stop;
+  if (found) return stop ? STOPPED : WOKEN;
   weir__sleep_on(&worker->word, 1, others_awake ? SLEEP_NS : UINT64_MAX);
-  if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return true;
+  if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
   weir__context_lock(context);
   for (weir__worker **link = &cpu->sleepers; *link != NULL; link = &(*link)->next_sleeper) {
     if (*link != worker) continue;
@@ -237,7 +262,7 @@ static bool sleep_for_work(weir__worker *worker) {
     break;
   }
   weir__context_unlock(context);
-  return true;
+  return OVERSLEPT;
 }
 
 void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since) {
@@ -273,6 +298,15 @@ static void report_now(weir__worker *worker) {
   weir__context_unlock(context);
 }
 
+// Lets others have what is in the queue, since this worker starts a long task.
+static void offer_queue(weir__worker *worker) {
+  weir_context *context = worker->cpu->base.context;
+  atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
+  weir__context_lock(context);
+  wake_for(worker->cpu, TASKS_WORTH_WAKING * worker->cpu->long_ticks, false);
+  weir__context_unlock(context);
+}
+
 static void run(weir__worker *worker, weir__task *task) {
   weir__cpu *cpu = worker->cpu;
   bool traces = cpu->base.context->trace != NULL;
@@ -280,7 +314,10 @@ static void run(weir__worker *worker, weir__task *task) {
   bool is_long = expected > cpu->long_ticks;
   weir__cpu_disturb(worker);
   if (is_long && worker->finished_count > 0) report_now(worker);
-  if (is_long) atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+  if (is_long) {
+    atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+    if (queue_count(worker) > 0) offer_queue(worker);
+  }
   if (weir__job_wanted(worker, task)) {
     weir__job_run(worker, task);
     worker->now = weir__ticks();
@@ -309,18 +346,22 @@ void *weir__worker_main(void *argument) {
   weir__worker_current = worker;
   weir__in_task = true;
   (void)weir__pin_worker(worker->index);
+  bool any_work = false;
   for (;;) {
     weir__task *task = NULL;
     if (atomic_load_explicit(&cpu->urgent_hint, memory_order_relaxed) == 0) task = queue_take(worker);
     if (task == NULL) {
-      task = look_inside(worker);
+      task = look_inside(worker, any_work);
       worker->now = 0;
     }
-    if (task == NULL) task = steal(worker);
+    if (task == NULL) task = steal(worker, any_work);
+    any_work = false;
     if (task != NULL) {
       run(worker, task);
-    } else if (!spin_for_work(worker) && !sleep_for_work(worker)) {
-      return NULL;
+    } else if (!spin_for_work(worker)) {
+      sleep_result result = sleep_for_work(worker);
+      if (result == STOPPED) return NULL;
+      any_work = result == OVERSLEPT;
     }
   }
 }
