@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pool of storage: size classes, what is used again first, limits.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/allocate.h"
+#include "memory/pool.h"
+
+enum { WINDOW = 64 };
+
+static uint8_t done[WINDOW];
+static weir__liveness live;
+static weir__pool pool;
+
+static void start(uint64_t limit) {
+  memset(done, 0, sizeof done);
+  live = (weir__liveness){.oldest = 1, .mask = WINDOW - 1, .done = done};
+  weir__pool_initialize(&pool, limit);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  start(UINT64_MAX);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  weir__allocate_fail_at(0);
+  weir__pool_deinitialize(&pool);
+  return 0;
+}
+
+static weir__block *take(uint64_t bytes) {
+  weir__block *block;
+  assert_int_equal(weir__pool_take(&pool, bytes, &live, &block), WEIR__POOL_OK);
+  assert_non_null(block);
+  assert_true(block->bytes >= bytes);
+  assert_int_equal(block->user_count, 0);
+  return block;
+}
+
+static weir__pool_result refuse(uint64_t bytes) {
+  weir__block *block = (weir__block *)&pool;
+  weir__pool_result result = weir__pool_take(&pool, bytes, &live, &block);
+  assert_null(block);
+  return result;
+}
+
+// Gives back a block that task `first` and those up to `last` use.
+static void give_used(weir__block *block, weir__id first, weir__id last, bool known) {
+  block->last_use = last;
+  block->users_known = known;
+  block->user_count = 0;
+  for (weir__id task = first; known && task <= last; task++) block->users[block->user_count++] = task;
+  weir__pool_give_waiting(&pool, block);
+}
+
+static void check_size(uint64_t bytes, uint64_t *last_bytes, uint8_t *last_class) {
+  weir__block *block;
+  if (weir__pool_take(&pool, bytes, &live, &block) != WEIR__POOL_OK) fail();
+  if (block->bytes < bytes || block->bytes < *last_bytes || block->size_class < *last_class) fail();
+  if ((block->bytes == *last_bytes) != (block->size_class == *last_class)) fail();
+  if (bytes > 64 && (block->bytes - bytes) * 5 > block->bytes) fail(); // a fifth is waste at most
+  if ((uintptr_t)block->memory % 64 != 0) fail();
+  *last_bytes = block->bytes;
+  *last_class = block->size_class;
+  weir__pool_give(&pool, block);
+}
+
+static void every_size_up_to_two_megabytes(void **state) {
+  (void)state;
+  uint64_t last_bytes = 64;
+  uint8_t last_class = 0;
+  for (uint64_t bytes = 1; bytes <= 2 << 20; bytes++) check_size(bytes, &last_bytes, &last_class);
+}
+
+static void sizes_near_powers_of_two(void **state) {
+  (void)state;
+  uint64_t last_bytes = 64;
+  uint8_t last_class = 0;
+  for (uint64_t power = 128; power <= 64 << 20; power *= 2) {
+    const uint64_t sizes[] = {power - 1, power, power + 1, power / 4 * 5, power / 4 * 5 + 1, power / 4 * 7 + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) check_size(sizes[i], &last_bytes, &last_class);
+    weir__pool_trim(&pool, 0, &live);
+  }
+  assert_int_equal(pool.bytes, 0);
+}
+
+static void exact_sizes_waste_nothing(void **state) {
+  (void)state;
+  for (uint64_t power = 64; power <= 1 << 20; power *= 2) {
+    assert_int_equal(take(power)->bytes, power);
+    assert_int_equal(take(power / 4 * 5)->bytes, power == 64 ? 80 : power / 4 * 5);
+  }
+}
+
+static void sizes_that_cannot_be(void **state) {
+  (void)state;
+  assert_int_equal(refuse(UINT64_MAX), WEIR__POOL_NO_MEMORY);
+  assert_int_equal(refuse((UINT64_C(1) << 62) + 1), WEIR__POOL_NO_MEMORY);
+  tear_down(NULL);
+  start(1 << 20);
+  assert_int_equal(refuse(UINT64_C(1) << 62), WEIR__POOL_LIMIT);
+}
+
+static void free_blocks_come_first(void **state) {
+  (void)state;
+  weir__block *a = take(1000), *b = take(1000), *c = take(1000);
+  assert_true(a->number < b->number && b->number < c->number);
+  give_used(a, 1, 1, true);
+  done[1] = 1;
+  weir__pool_give(&pool, b);
+  weir__pool_give(&pool, c);
+  assert_ptr_equal(take(1000), c); // the last that was given is the warmest
+  assert_ptr_equal(take(1010), b);
+  assert_ptr_equal(take(1000), a);
+  assert_int_equal(pool.bytes, a->bytes + b->bytes + c->bytes);
+  weir__block *d = take(1000);
+  assert_true(d->number > c->number);
+}
+
+static void blocks_wait_for_known_users(void **state) {
+  (void)state;
+  weir__block *block = take(500);
+  give_used(block, 2, 4, true);
+  assert_ptr_not_equal(take(500), block);
+  done[2] = done[4] = 1;
+  assert_ptr_not_equal(take(500), block);
+  done[3] = 1; // though task 1 is not done
+  assert_ptr_equal(take(500), block);
+}
+
+static void blocks_wait_for_unknown_users(void **state) {
+  (void)state;
+  weir__block *block = take(500);
+  give_used(block, 2, 4, false);
+  done[2] = done[3] = done[4] = 1;
+  assert_ptr_not_equal(take(500), block); // who knows
+  live.oldest = 5;
+  assert_ptr_equal(take(500), block);
+}
+
+static void waiting_blocks_are_found_behind_others(void **state) {
+  (void)state;
+  weir__block *blocks[5];
+  for (int i = 0; i < 5; i++) blocks[i] = take(500);
+  for (int i = 0; i < 5; i++) give_used(blocks[i], 1 + (weir__id)i, 1 + (weir__id)i, true);
+  done[3] = 1;
+  assert_ptr_equal(take(500), blocks[2]); // in the middle of the queue
+  give_used(blocks[2], 10, 10, true);     // at its end
+  done[1] = 1;
+  assert_ptr_equal(take(500), blocks[0]);
+  done[2] = done[4] = done[5] = done[10] = 1;
+  assert_ptr_equal(take(500), blocks[1]);
+  assert_ptr_equal(take(500), blocks[3]);
+  assert_ptr_equal(take(500), blocks[4]);
+  assert_ptr_equal(take(500), blocks[2]);
+  assert_null(pool.waiting[blocks[0]->size_class]);
+}
+
+static void waiting_blocks_at_a_price(void **state) {
+  (void)state;
+  assert_null(weir__pool_take_waiting(&pool, 500, &live));
+  weir__block *a = take(500), *b = take(500);
+  give_used(a, 1, 3, false);
+  assert_null(weir__pool_take_waiting(&pool, 500, &live)); // its users are not known
+  give_used(b, 1, 3, true);
+  done[2] = 1;
+  assert_ptr_equal(weir__pool_take_waiting(&pool, 500, &live), b);
+  assert_int_equal(b->user_count, 2); // those that are done need no wait
+  assert_int_equal(b->users[0], 1);
+  assert_int_equal(b->users[1], 3);
+  weir__pool_give_waiting(&pool, b);
+  assert_null(weir__pool_take_waiting(&pool, 5000, &live)); // another size
+  assert_ptr_equal(weir__pool_take_waiting(&pool, 500, &live), b);
+  assert_null(weir__pool_take_waiting(&pool, 500, &live));
+}
+
+static void users_of_the_past_are_dropped(void **state) {
+  (void)state;
+  weir__block *block = take(500);
+  give_used(block, 1, 3, true);
+  live.oldest = 10;
+  assert_ptr_equal(weir__pool_take_waiting(&pool, 500, &live), block);
+  assert_int_equal(block->user_count, 0);
+}
+
+static void the_limit_holds(void **state) {
+  (void)state;
+  tear_down(NULL);
+  start(4096);
+  weir__block *a = take(2048), *b = take(2048);
+  assert_int_equal(pool.bytes, 4096);
+  assert_int_equal(refuse(64), WEIR__POOL_LIMIT);
+  assert_int_equal(refuse(8192), WEIR__POOL_LIMIT);
+  assert_int_equal(pool.bytes, 4096);
+  weir__pool_give(&pool, a);
+  take(64); // another class: idle memory gives way
+  assert_int_equal(pool.bytes, 2048 + 64);
+  assert_int_equal(refuse(2048), WEIR__POOL_LIMIT);
+  give_used(b, 1, 1, true);
+  assert_int_equal(refuse(4000), WEIR__POOL_LIMIT);
+  done[1] = 1;
+  take(3584); // what waited is idle now
+  assert_int_equal(pool.bytes, 3584 + 64);
+  assert_int_equal(pool.peak_bytes, 4096);
+}
+
+static void more_than_the_limit_leaves_the_rest_alone(void **state) {
+  (void)state;
+  tear_down(NULL);
+  start(4096);
+  assert_int_equal(refuse(5000), WEIR__POOL_LIMIT);
+  weir__block *block = take(4096);
+  weir__pool_give(&pool, block);
+  assert_int_equal(take(4096)->bytes, 4096);
+}
+
+// Idle memory behind a block in use is idle all the same.
+static void idle_blocks_behind_busy_ones_give_way(void **state) {
+  (void)state;
+  tear_down(NULL);
+  start(4096);
+  weir__block *busy = take(2048), *idle = take(2048);
+  give_used(busy, 5, 5, true);
+  give_used(idle, 2, 2, true);
+  done[2] = 1;
+  assert_int_equal(take(64)->bytes, 64);
+  assert_int_equal(pool.bytes, 2048 + 64);
+}
+
+static void trim_frees_what_is_idle(void **state) {
+  (void)state;
+  weir__block *a = take(1024), *b = take(4096), *c = take(256);
+  weir__pool_give(&pool, a);
+  weir__pool_give(&pool, b);
+  weir__pool_trim(&pool, 5376, &live);
+  assert_int_equal(pool.bytes, 5376); // nothing to do
+  weir__pool_trim(&pool, 1280, &live);
+  assert_int_equal(pool.bytes, 1280);
+  give_used(c, 1, 1, true);
+  weir__pool_trim(&pool, 0, &live);
+  assert_int_equal(pool.bytes, 256);
+  done[1] = 1;
+  weir__pool_trim(&pool, 0, &live);
+  assert_int_equal(pool.bytes, 0);
+  assert_int_equal(pool.peak_bytes, 5376);
+  take(100);
+  assert_int_equal(pool.bytes, 112);
+}
+
+static void no_memory(void **state) {
+  (void)state;
+  weir__allocate_fail_at(1); // the descriptor
+  assert_int_equal(refuse(100), WEIR__POOL_NO_MEMORY);
+  weir__allocate_fail_at(2); // the block
+  assert_int_equal(refuse(100), WEIR__POOL_NO_MEMORY);
+  weir__allocate_fail_at(1);
+  assert_int_equal(refuse(100), WEIR__POOL_NO_MEMORY);
+  weir__allocate_fail_at(0);
+  assert_int_equal(pool.bytes, 0);
+  assert_int_equal(pool.peak_bytes, 0);
+  weir__block *blocks[200];
+  for (int i = 0; i < 200; i++) blocks[i] = take(100); // several slabs of descriptors
+  assert_int_equal(pool.bytes, 200 * 112);
+  for (int i = 0; i < 200; i++) weir__pool_give(&pool, blocks[i]);
+  uint64_t allocations = weir__allocate_count();
+  for (int i = 0; i < 200; i++) take(100);
+  assert_int_equal(weir__allocate_count(), allocations);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(every_size_up_to_two_megabytes),
+      TEST(sizes_near_powers_of_two),
+      TEST(exact_sizes_waste_nothing),
+      TEST(sizes_that_cannot_be),
+      TEST(free_blocks_come_first),
+      TEST(blocks_wait_for_known_users),
+      TEST(blocks_wait_for_unknown_users),
+      TEST(waiting_blocks_are_found_behind_others),
+      TEST(waiting_blocks_at_a_price),
+      TEST(users_of_the_past_are_dropped),
+      TEST(the_limit_holds),
+      TEST(more_than_the_limit_leaves_the_rest_alone),
+      TEST(idle_blocks_behind_busy_ones_give_way),
+      TEST(trim_frees_what_is_idle),
+      TEST(no_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
