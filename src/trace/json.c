@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trace as Chrome trace JSON. docs/timeline.md describes the layout, which `weir check` reads.
+#include <inttypes.h>
+
+#include "trace/record.h"
+
+static void write_key(const char *key, uint64_t number, FILE *file) {
+  fprintf(file, ",\"%s\":", key);
+  weir__text_number(number, file);
+}
+
+static void write_text(const char *key, const char *text, FILE *file) {
+  fprintf(file, ",\"%s\":", key);
+  weir__text_string(text, file);
+}
+
+static void write_accesses(const weir__trace *trace, const weir__trace_task *task, FILE *file) {
+  fputs(",\"accesses\":[", file);
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    const weir__trace_access *access = &task->accesses[i];
+    const weir__trace_buffer *buffer = weir__trace_find_buffer(trace, access->buffer);
+    fprintf(file, "%s{\"mode\":\"%s\"", i ? "," : "", weir__trace_mode_name(access->mode));
+    write_key("buffer", access->buffer, file);
+    write_text("label", buffer ? buffer->label : "", file);
+    write_key("storage", access->storage, file);
+    write_key("offset", access->offset, file);
+    write_key("bytes", access->bytes, file);
+    fputc('}', file);
+  }
+  fputc(']', file);
+}
+
+static void write_waits(const weir__trace_task *task, FILE *file) {
+  fputs(",\"waits\":[", file);
+  for (uint32_t i = 0; i < task->wait_count; i++) {
+    const weir__trace_wait *wait = &task->waits[i];
+    fprintf(file, "%s{\"task\":%" PRIu64 ",\"hazard\":\"%s\"", i ? "," : "", wait->task,
+            weir__trace_hazard_name(wait->hazard));
+    write_key("buffer", wait->buffer, file);
+    write_key("lo", wait->lo, file);
+    write_key("hi", wait->hi, file);
+    fputc('}', file);
+  }
+  fputc(']', file);
+}
+
+// The fields that every event of a stretch of time has, up to "args".
+static void write_stretch(const char *name, const char *category, uint32_t device, uint32_t lane, uint64_t start_ns,
+                          uint64_t end_ns, FILE *file) {
+  fputs(",\n{\"name\":", file);
+  weir__text_string(name, file);
+  fprintf(file, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":", category, device, lane);
+  weir__text_us(start_ns, file);
+  fputs(",\"dur\":", file);
+  weir__text_us(end_ns > start_ns ? end_ns - start_ns : 0, file);
+}
+
+static void write_task(const weir__trace *trace, const weir__trace_task *task, FILE *file) {
+  write_stretch(task->label, "task", task->device, task->lane, task->start_ns, task->end_ns, file);
+  fprintf(file, ",\"args\":{\"id\":%" PRIu64, task->id);
+  write_key("tag", task->tag, file);
+  write_text("status", weir_status_name(task->done ? task->status : WEIR_PENDING), file);
+  write_text("kernel", task->kernel, file);
+  write_key("submit_ns", task->submit_ns, file);
+  write_key("ready_ns", task->ready_ns, file);
+  write_key("start_ns", task->start_ns, file);
+  write_key("end_ns", task->end_ns, file);
+  write_accesses(trace, task, file);
+  write_waits(task, file);
+  fputs("}}", file);
+  for (uint32_t i = 0; i < task->span_count; i++) {
+    const weir__trace_span *span = &task->spans[i];
+    write_stretch(span->name[0] ? span->name : task->label, "part", task->device, span->lane, span->start_ns,
+                  span->end_ns, file);
+    fprintf(file, ",\"args\":{\"task\":%" PRIu64 "}}", task->id);
+  }
+}
+
+static void write_device_names(const weir__trace *trace, FILE *file) {
+  for (size_t i = 0; i < trace->device_count; i++) {
+    const weir__trace_device *device = &trace->devices[i];
+    fprintf(file, "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%zu,\"tid\":0,\"args\":{\"name\":", i ? "," : "",
+            i);
+    weir__text_string(device->name, file);
+    fputs("}}", file);
+    for (uint32_t lane = 0; lane < device->lanes; lane++) {
+      fprintf(file,
+              ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%zu,\"tid\":%" PRIu32
+              ",\"args\":{\"name\":\"%s %" PRIu32 "\"}}",
+              i, lane, weir__trace_lane_word(device), lane);
+    }
+  }
+}
+
+void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *file) {
+  fputs("{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1", file);
+  write_text("title", title, file);
+  write_key("dropped", trace->dropped, file);
+  fputs(",\"devices\":[", file);
+  for (size_t i = 0; i < trace->device_count; i++) {
+    fputs(i ? ",{\"name\":" : "{\"name\":", file);
+    weir__text_string(trace->devices[i].name, file);
+    fprintf(file, ",\"lanes\":%" PRIu32 "}", trace->devices[i].lanes);
+  }
+  fputs("]},\"traceEvents\":[", file);
+  write_device_names(trace, file);
+  for (size_t i = 0; i < trace->task_count; i++) write_task(trace, &trace->tasks[i], file);
+  fputs("\n]}\n", file);
+}

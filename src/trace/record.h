@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a trace is made of, for its writers.
+#ifndef WEIR_TRACE_RECORD_H
+#define WEIR_TRACE_RECORD_H
+
+#include "trace/text.h"
+#include "trace/trace.h"
+
+typedef struct weir__trace_device {
+  char *name;
+  uint32_t lanes;
+} weir__trace_device;
+
+struct weir__trace {
+  weir__trace_device *devices;
+  size_t device_count, device_capacity;
+  weir__trace_task *tasks; // ids grow
+  size_t task_count, task_capacity;
+  weir__trace_buffer *buffers; // ids grow
+  size_t buffer_count, buffer_capacity;
+  uint64_t dropped;
+};
+
+// NULL: not known. Cost O(log buffers).
+const weir__trace_buffer *weir__trace_find_buffer(const weir__trace *trace, uint64_t id);
+
+// What a lane of a device is called: "worker" on a CPU, else "queue".
+const char *weir__trace_lane_word(const weir__trace_device *device);
+
+// "read", "write" or "read_write"; "RAW", "WAR", "WAW", "AFTER" or "STORAGE".
+const char *weir__trace_mode_name(weir_mode mode);
+const char *weir__trace_hazard_name(weir__hazard hazard);
+
+// Write the whole trace in one of its forms. `title` is never NULL.
+void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *file);
+void weir__trace_write_html(const weir__trace *trace, const char *title, FILE *file);
+
+#endif // WEIR_TRACE_RECORD_H

@@ -1,0 +1,251 @@
+'use strict';
+// What the page knows about a run: tasks, lanes, the critical path, and why each task started when it did.
+// Times are nanoseconds since the first submission.
+
+function readRows(flat, names) {
+  const rows = [];
+  for (let i = 0; i < flat.length; i += names.length) {
+    const row = {};
+    names.forEach((name, k) => { row[name] = flat[i + k]; });
+    rows.push(row);
+  }
+  return rows;
+}
+
+function readTask(row, index) {
+  const [id, tag, label, kernel, device, lane, status, submit, ready, start, end, accesses, waits, spans] = row;
+  return {
+    index, id, tag, label, kernel, device, lane, status, submit, ready, start, end,
+    done: status !== 'WEIR_PENDING',
+    accesses: readRows(accesses, ['mode', 'buffer', 'storage', 'offset', 'bytes']),
+    waits: readRows(waits, ['task', 'hazard', 'buffer', 'lo', 'hi']),
+    spans: readRows(spans, ['lane', 'start', 'end', 'name']),
+    successors: [],
+  };
+}
+
+class Lane {
+  constructor(device, index, word) {
+    this.device = device;
+    this.index = index;
+    this.word = word;
+    this.name = `${word} ${index}`;
+    this.items = [];
+  }
+
+  // Sorts the items and adds up the time in which the lane was busy, before each of them.
+  finish() {
+    this.items.sort((a, b) => a.start - b.start || a.end - b.end);
+    this.busyBefore = new Float64Array(this.items.length + 1);
+    this.latestEnd = new Float64Array(this.items.length);
+    let busy = 0, covered = -Infinity;
+    this.items.forEach((item, i) => {
+      this.busyBefore[i] = busy;
+      if (item.end > covered) {
+        busy += item.end - Math.max(item.start, covered);
+        covered = item.end;
+      }
+      this.latestEnd[i] = covered;
+    });
+    this.busyBefore[this.items.length] = busy;
+    this.busy = busy;
+  }
+
+  // Index of the first item that starts at `time` or later.
+  firstFrom(time) {
+    let low = 0, high = this.items.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.items[middle].start < time) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  // Index of the first item that may still run at `time`.
+  firstAt(time) {
+    let low = 0, high = this.items.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.latestEnd[middle] < time) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  // What ran last before `time`, other than `task`.
+  before(time, task) {
+    for (let i = this.firstFrom(time) - 1; i >= 0; i--) {
+      if (this.items[i].task !== task) return this.items[i];
+    }
+    return null;
+  }
+}
+
+class Model {
+  constructor(data) {
+    this.title = data.title;
+    this.dropped = data.dropped;
+    this.devices = data.devices.map(([name, lanes, word]) => ({name, lanes, word}));
+    this.buffers = new Map(data.buffers.map(([id, bytes, label]) => [id, {id, bytes, label}]));
+    this.tasks = data.tasks.map(readTask);
+    this.byId = new Map(this.tasks.map((task) => [task.id, task]));
+    this.moveOrigin();
+    this.link();
+    this.makeLanes();
+    this.findCriticalPath();
+    this.countKernels();
+  }
+
+  moveOrigin() {
+    const origin = this.tasks.reduce((least, task) => Math.min(least, task.submit), Infinity);
+    this.end = 1;
+    for (const task of this.tasks) {
+      for (const key of ['submit', 'ready', 'start', 'end']) task[key] = Math.max(0, task[key] - origin);
+      task.spans.forEach((span) => { span.start -= origin; span.end -= origin; });
+      this.end = Math.max(this.end, task.end);
+    }
+  }
+
+  link() {
+    for (const task of this.tasks) {
+      for (const wait of task.waits) {
+        wait.from = this.byId.get(wait.task) || null;
+        if (wait.from) wait.from.successors.push({to: task, wait});
+      }
+    }
+  }
+
+  makeLanes() {
+    const lanes = this.devices.map((device, d) =>
+      Array.from({length: device.lanes}, (_, index) => new Lane(d, index, device.word)));
+    const lane = (d, index) => {
+      if (!lanes[d]) return null;
+      while (lanes[d].length <= index) lanes[d].push(new Lane(d, lanes[d].length, this.devices[d].word));
+      return lanes[d][index];
+    };
+    for (const task of this.tasks) {
+      if (!task.done) continue;
+      // A task that was split over lanes shows as its parts, any other one as itself.
+      task.split = task.spans.some((span) => span.lane !== task.lane);
+      const whole = [{lane: task.lane, start: task.start, end: task.end, name: ''}];
+      for (const {lane: index, start, end, name} of task.split ? task.spans : whole) {
+        const home = lane(task.device, index);
+        if (home) home.items.push({task, start, end, name});
+      }
+    }
+    this.lanes = lanes.flat();
+    this.lanes.forEach((each) => each.finish());
+    this.busy = this.lanes.reduce((sum, each) => sum + each.busy, 0);
+  }
+
+  // The chain of waits whose tasks ran longest in all; `slack` is by how much a task misses being on such a chain.
+  findCriticalPath() {
+    const tasks = this.tasks, head = new Float64Array(tasks.length), tail = new Float64Array(tasks.length);
+    const via = new Int32Array(tasks.length).fill(-1);
+    let last = -1;
+    for (const task of tasks) {
+      for (const {from} of task.waits) {
+        if (from && from.index < task.index && (via[task.index] < 0 || head[from.index] > head[via[task.index]])) {
+          via[task.index] = from.index;
+        }
+      }
+      head[task.index] = task.end - task.start + (via[task.index] < 0 ? 0 : head[via[task.index]]);
+      if (last < 0 || head[task.index] > head[last]) last = task.index;
+    }
+    for (let i = tasks.length - 1; i >= 0; i--) {
+      tail[i] += tasks[i].end - tasks[i].start;
+      for (const {from} of tasks[i].waits) {
+        if (from && from.index < i) tail[from.index] = Math.max(tail[from.index], tail[i]);
+      }
+    }
+    this.criticalTime = last < 0 ? 0 : head[last];
+    this.critical = [];
+    for (let i = last; i >= 0; i = via[i]) this.critical.unshift(tasks[i]);
+    tasks.forEach((task, i) => {
+      task.slack = this.criticalTime - (head[i] + tail[i] - (task.end - task.start));
+      task.critical = false;
+    });
+    this.critical.forEach((task) => { task.critical = true; });
+  }
+
+  countKernels() {
+    const kernels = new Map();
+    for (const task of this.tasks) {
+      const name = task.kernel || task.label;
+      if (!kernels.has(name)) kernels.set(name, {name, tasks: 0, time: 0});
+      const kernel = kernels.get(name);
+      kernel.tasks++;
+      kernel.time += task.end - task.start;
+      task.kernelEntry = kernel;
+    }
+    this.kernels = [...kernels.values()].sort((a, b) => b.time - a.time || (a.name < b.name ? -1 : 1));
+    this.kernels.forEach((kernel, rank) => { kernel.rank = rank; });
+  }
+
+  laneOf(task) {
+    return this.lanes.find((lane) => lane.device === task.device && lane.index === task.lane) || null;
+  }
+
+  bufferName(id) {
+    const buffer = this.buffers.get(id);
+    return buffer && buffer.label ? `${buffer.label} (buffer ${id})` : `buffer ${id}`;
+  }
+
+  // The predecessor that ended last.
+  lastPredecessor(task) {
+    return task.waits.reduce((last, {from}) => from && (!last || from.end > last.end) ? from : last, null);
+  }
+
+  // Why the task did not start as soon as it was submitted: sentences, and the tasks that they name.
+  reasons(task) {
+    const reasons = [], last = this.lastPredecessor(task);
+    if (!task.done) return [{text: 'It had not run when the timeline was written.'}];
+    if (task.ready > task.submit && last) {
+      const wait = task.waits.find(({from}) => from === last);
+      const what = wait.hazard === 'AFTER' ? 'which it was told to follow'
+        : wait.hazard === 'STORAGE' ? 'whose storage it got' : `by ${wait.hazard} on ${this.bufferName(wait.buffer)}`;
+      reasons.push({text: `Waited ${formatTime(task.ready - task.submit)} for predecessors; the last one was`, task: last, after: what + '.'});
+    }
+    if (task.start > task.ready) reasons.push(this.resourceReason(task));
+    if (!reasons.length) reasons.push({text: 'It waited for nothing.'});
+    return reasons;
+  }
+
+  resourceReason(task) {
+    const time = formatTime(task.start - task.ready), lane = this.laneOf(task), word = lane ? lane.word : 'lane';
+    const previous = lane ? lane.before(task.start, task) : null;
+    const peers = this.lanes.filter((each) => each.device === task.device);
+    const occupied = peers.filter((each) => {
+      const before = each.before(task.start, task);
+      return before && before.end > task.ready;
+    });
+    if (word === 'worker' && occupied.length === peers.length && previous) {
+      return {text: `Then no worker was free for ${time}; ${lane.name} ran`, task: previous.task,
+        after: `until ${formatTime(previous.end)}.`};
+    }
+    if (word !== 'worker' && previous && previous.end > task.ready) {
+      return {text: `Then ${lane.name} was busy, ${time} in all until the start, with`, task: previous.task,
+        after: `until ${formatTime(previous.end)}.`};
+    }
+    return {text: word === 'worker' ? `Then ${time} went by until a worker took it.`
+      : `Then ${time} went by until the device started it; its queue was free.`};
+  }
+}
+
+function formatTime(ns) {
+  const size = Math.abs(ns);
+  if (size < 1000) return `${Math.round(ns)} ns`;
+  if (size < 1e6) return `${(ns / 1e3).toFixed(size < 1e4 ? 3 : size < 1e5 ? 2 : 1)} \u00b5s`;
+  if (size < 1e9) return `${(ns / 1e6).toFixed(size < 1e7 ? 3 : size < 1e8 ? 2 : 1)} ms`;
+  return `${(ns / 1e9).toFixed(3)} s`;
+}
+
+function formatBytes(bytes) {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0, value = Number(bytes);
+  while (value >= 1024 && unit < units.length - 1) { value /= 1024; unit++; }
+  return `${unit ? value.toFixed(value < 10 ? 2 : 1) : value} ${units[unit]}`;
+}
+
+function formatShare(part, whole) {
+  return `${whole > 0 ? (100 * part / whole).toFixed(part / whole < 0.0995 ? 1 : 0) : 0} %`;
+}
