@@ -275,6 +275,7 @@ typedef struct weir_task {
 // NULL; otherwise it gets an event that the caller releases.
 // Refused, with nothing changed: INVALID_ARGUMENT (no kernel or function, too many arguments, arguments that overlap
 // and disagree), OUT_OF_RANGE, RELEASED, NO_CODE, OUT_OF_MEMORY.
+// A simulated device may also run out of memory for its own notes: then the task fails with OUT_OF_MEMORY.
 // Two arguments disagree when their ranges overlap, one of them writes, and they differ in range or mode.
 WEIR_API weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event);
 

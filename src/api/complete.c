@@ -81,6 +81,11 @@ void weir__context_completed(weir_context *context) {
   if (context->held != NULL && oldest >= context->held->id) {
     weir__task *held = context->held;
     context->held = NULL;
+    // Which predecessors bring data was not noted, so a failure of any may be one of theirs.
+    if (context->statistics.failed != context->failed_before_held) {
+      held->reads_poison = true;
+      if (held->run != NULL) held->run->all_poisoned = true;
+    }
     weir__window_release(&context->window, held);
   }
   if (context->issue_first != NULL) weir__context_issue_ready(context);

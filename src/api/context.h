@@ -58,8 +58,9 @@ struct weir_context {
   weir__range_pool ranges;
   weir__pool pool;
   uint32_t flags;
-  weir__id barrier; // tasks are not let in before every task below it is done
-  weir__task *held; // waits for all earlier tasks; NULL: none
+  weir__id barrier;            // tasks are not let in before every task below it is done
+  weir__task *held;            // waits for all earlier tasks; NULL: none
+  uint64_t failed_before_held; // statistics.failed when it was held
   uint32_t graphs_in_flight;
   bool forgot_readers; // memory was too short to note who reads which output of a graph
   bool calling;        // a thread calls callbacks

@@ -9,6 +9,8 @@
 #include "base/allocate.h"
 #include "base/error.h"
 
+static const double LONGEST_LAUNCH_US = 1e9;
+
 weir_status weir_kernel_create(weir_context *context, const char *name, weir_kernel **out_kernel) {
   if (out_kernel == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: out_kernel is NULL");
   *out_kernel = NULL;
@@ -65,9 +67,10 @@ void weir__kernel_destroy(weir__object *object) {
 }
 
 static weir_status check_launch(const weir_kernel *kernel, uint32_t index, const weir_sim_launch *launch) {
-  if (!isfinite(launch->us) || launch->us < 0)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', simulated launch %u: %g us is no duration",
-                       kernel->name, index, launch->us);
+  if (!isfinite(launch->us) || launch->us < 0 || launch->us > LONGEST_LAUNCH_US)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s', simulated launch %u: %g us is no duration from 0 to %g us", kernel->name, index,
+                       launch->us, LONGEST_LAUNCH_US);
   if (launch->copy_bytes == 0 && (launch->threads == 0 || launch->threads > 1024))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', simulated launch %u: %u threads per block; 1 to 1024 are possible", kernel->name,

@@ -264,6 +264,7 @@ static void hold(weir_context *context, weir__task *task, bool incomplete) {
   if (!incomplete || context->window.live.oldest == task->id) return;
   task->blockers++;
   context->held = task;
+  context->failed_before_held = context->statistics.failed;
 }
 
 // Inline, so that an ordinary task's request lives in registers.

@@ -62,7 +62,10 @@ void weir__pool_deinitialize(weir__pool *pool) {
 }
 
 static bool in_use(weir__block *block, const weir__liveness *liveness) {
-  if (block->last_use < liveness->oldest) return false;
+  if (block->last_use < liveness->oldest) {
+    block->user_count = 0;
+    return false;
+  }
   if (!block->users_known) return true;
   uint8_t kept = 0;
   for (uint8_t i = 0; i < block->user_count; i++) {
@@ -162,8 +165,13 @@ void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
 
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
   for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
-    while (pool->waiting[i] != NULL && !in_use(pool->waiting[i], liveness))
-      weir__pool_give(pool, remove_waiting(pool, (uint8_t)i, NULL));
+    for (weir__block *before = NULL, *block = pool->waiting[i], *next; block != NULL; block = next) {
+      next = block->next;
+      if (in_use(block, liveness))
+        before = block;
+      else
+        weir__pool_give(pool, remove_waiting(pool, (uint8_t)i, before));
+    }
     while (pool->free[i] != NULL && pool->bytes > bytes) {
       weir__block *block = pool->free[i];
       pool->free[i] = block->next;

@@ -103,8 +103,8 @@ static bool grow_readers(weir__segment *segment, uint32_t capacity, weir__id_arr
 bool weir__segment_copy(weir__segment *target, const weir__segment *source, weir__id_arrays *arrays) {
   weir__segment_reset(target);
   target->poisoned = source->poisoned;
-  if (!grow_readers(target, source->reader_count, arrays)) return false;
   target->writer = source->writer;
+  if (!grow_readers(target, source->reader_count, arrays)) return false;
   target->reader_count = source->reader_count;
   memcpy(own_readers(target), weir__segment_readers(source), source->reader_count * sizeof(weir__id));
   return true;

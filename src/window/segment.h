@@ -88,7 +88,7 @@ void weir__segment_reset(weir__segment *segment);
 // The same, and leaves the memory for readers in `arrays`.
 void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays);
 
-// Copies the users and poison of `source` to `target`. False: no memory; `target` has no users then.
+// Copies the users and poison of `source` to `target`. False: no memory; `target` has no readers then.
 bool weir__segment_copy(weir__segment *target, const weir__segment *source, weir__id_arrays *arrays);
 
 // Its reader_count readers.

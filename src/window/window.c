@@ -37,7 +37,8 @@ bool weir__window_initialize(weir__window *window, uint32_t size, void (*ready)(
 
 void weir__window_deinitialize(weir__window *window) {
   if (window->tasks != NULL) {
-    weir__id used = window->next <= window->size ? window->next : window->size;
+    // The slot of the next task may hold a payload of a submission that was refused.
+    weir__id used = window->next < window->size ? window->next + 1 : window->size;
     for (weir__id i = 0; i < used; i++) {
       weir__free(window->tasks[i].large_payload);
       weir__free(window->tasks[i].predecessors);

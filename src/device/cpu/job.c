@@ -108,8 +108,9 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
   }
 }
 
-// Calls another worker if the nodes that wait are worth it; the job's lock is held. True: somebody sleeping should be woken.
-static bool ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_run *run) {
+// Calls other workers if the nodes that wait are worth it; the job's lock is held. Returns how many that sleep should be
+// woken.
+static uint32_t ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_run *run) {
   uint32_t waiting = job->tail - job->head;
   bool wants = false;
   if (waiting > 1) {
@@ -118,13 +119,13 @@ static bool ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_run *
         node->kernel == NULL ? UINT32_MAX : atomic_load_explicit(&node->kernel->group_ticks, memory_order_relaxed);
     wants = ticks == UINT32_MAX || (uint64_t)ticks * waiting > 4 * cpu->long_ticks;
   }
-  if (wants == job->wants_help) return false;
+  if (wants == job->wants_help) return 0;
   job->wants_help = wants;
   if (wants)
     atomic_fetch_add_explicit(&cpu->job_hint, 1, memory_order_relaxed);
   else
     atomic_fetch_sub_explicit(&cpu->job_hint, 1, memory_order_relaxed);
-  return wants;
+  return wants ? waiting : 0;
 }
 
 static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index) {
@@ -169,14 +170,15 @@ static void run_nodes(weir__worker *worker, weir__job *job) {
     weir__lock_acquire(&job->lock);
     job->done += finished;
     uint32_t waiting = job->tail - job->head;
-    uint32_t count = job->wants_help ? 1 : waiting < NODES_AT_ONCE ? waiting : NODES_AT_ONCE;
+    uint32_t most = job->wants_help ? 1 : NODES_AT_ONCE;
+    uint32_t count = waiting < most ? waiting : most;
     memcpy(taken, run->ready + job->head, count * sizeof taken[0]);
     job->head += count;
-    bool wake = ask_for_help(cpu, job, run);
+    uint32_t wake = ask_for_help(cpu, job, run);
     weir__lock_release(&job->lock);
-    if (wake) {
+    if (wake > 0) {
       weir__context_lock(cpu->base.context);
-      weir__cpu_wake(cpu, 1);
+      weir__cpu_wake(cpu, wake);
       weir__context_unlock(cpu->base.context);
     }
     if (count == 0) return;
