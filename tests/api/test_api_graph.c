@@ -144,6 +144,64 @@ static void graph_of_many_tasks_keeps_their_order(void **state) {
   for (int i = 0; i < NUMBERS; i++) assert_true(api_read_number(numbers[i]) == wanted[i]);
 }
 
+enum { WIDTH = 100 };
+
+static void add_slowly(const weir_work *work) {
+  for (volatile int i = 0; i < 3000; i++) continue;
+  api_add(work);
+}
+
+static void sum_all(const weir_work *work) {
+  const uint64_t *numbers = work->args[0];
+  uint64_t *sum = work->args[1];
+  for (int i = 0; i < WIDTH; i++) *sum += numbers[i];
+}
+
+// One task, then a hundred that can run side by side, then one that needs them all; more than a worker takes at a time.
+static void wide_graphs_are_shared_by_workers(void **state) {
+  (void)state;
+  weir_context *many = api_context("cpu:4", 0, 0);
+  weir_graph *wide = NULL;
+  assert_int_equal(weir_graph_create(many, &wide), WEIR_OK);
+  weir_kernel *slow = api_kernel(many, "slow", add_slowly), *sum = api_kernel(many, "sum", sum_all);
+  static const uint64_t zeros[WIDTH];
+  uint64_t one = 1;
+  weir_buffer *source = api_number(many, 0), *total = api_number(many, 0);
+  weir_buffer *numbers = api_buffer(many, sizeof zeros, NULL);
+  assert_int_equal(weir_copy_in(numbers, 0, sizeof zeros, zeros, NULL), WEIR_OK);
+  weir_arg args[] = {weir_value(&one, sizeof one), weir_updates(source)};
+  weir_task task = {.kernel = slow, .args = args, .arg_count = 2};
+  assert_int_equal(weir_graph_add(wide, &task, NULL), WEIR_OK);
+  for (uint64_t i = 0; i < WIDTH; i++) {
+    args[0] = weir_reads(source);
+    args[1] = weir_updates_range(numbers, i * 8, 8);
+    assert_int_equal(weir_graph_add(wide, &task, NULL), WEIR_OK);
+  }
+  args[0] = weir_reads(numbers);
+  args[1] = weir_updates(total);
+  task.kernel = sum;
+  assert_int_equal(weir_graph_add(wide, &task, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_node_count(wide), WIDTH + 2);
+  assert_int_equal(weir_graph_edge_count(wide), 2 * WIDTH);
+  uint64_t wanted = 0;
+  for (uint64_t launched = 1; launched <= 30; launched++) {
+    assert_int_equal(weir_graph_launch(wide, NULL), WEIR_OK);
+    wanted += WIDTH * (launched * (launched + 1) / 2);
+  }
+  assert_int_equal(api_read_number(total), wanted);
+  weir_context_release(many);
+}
+
+static void host_tasks_can_be_recorded(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 0);
+  const weir_arg args[] = {weir_reads(x), weir_updates(y)};
+  weir_task task = {.host = api_add, .args = args, .arg_count = 2, .label = "by hand"};
+  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(api_read_number(y), 1);
+}
+
 static void recording_refuses_what_submission_refuses(void **state) {
   (void)state;
   weir_buffer *x = api_buffer(context, 8, "small");
@@ -207,6 +265,9 @@ static void wrong_replacements_are_refused(void **state) {
   assert_int_not_equal(weir_graph_replace_buffer(graph, x, small), WEIR_OK);
   api_expect(weir_graph_replace_buffer(graph, NULL, x), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   api_expect(weir_graph_replace_buffer(graph, x, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_graph_replace_buffer(graph, stranger, small), WEIR_ERROR_INVALID_ARGUMENT, NULL); // larger
+  api_expect(weir_graph_replace_buffer(graph, stranger, api_number(context, 2)), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  api_expect(weir_graph_replace_buffer(graph, x, y), WEIR_ERROR_INVALID_ARGUMENT, NULL); // named already
   weir_buffer_release(stranger);
   api_expect(weir_graph_replace_buffer(graph, x, stranger), WEIR_ERROR_RELEASED, NULL);
   assert_int_equal(launch(), WEIR_OK); // nothing has changed
@@ -226,6 +287,14 @@ static void launch_with_a_released_buffer_is_refused(void **state) {
   assert_int_equal(weir_graph_replace_buffer(graph, x, z), WEIR_OK); // a released buffer can be replaced
   assert_int_equal(launch(), WEIR_OK);
   assert_int_equal(api_read_number(y), 7);
+}
+
+static void launch_with_a_released_kernel_is_refused(void **state) {
+  (void)state;
+  weir_buffer *x = api_number(context, 1), *y = api_number(context, 1);
+  record(weir_reads(x), weir_updates(y));
+  assert_int_equal(weir_kernel_release(add), WEIR_OK);
+  api_expect(weir_graph_launch(graph, NULL), WEIR_ERROR_RELEASED, NULL);
 }
 
 static void released_graphs_are_recognised(void **state) {
@@ -270,10 +339,13 @@ int main(void) {
       cmocka_unit_test_setup_teardown(replacing_does_not_change_launches_in_flight, set_up, tear_down),
       cmocka_unit_test_setup_teardown(buffers_are_replaced, set_up, tear_down),
       cmocka_unit_test_setup_teardown(graph_of_many_tasks_keeps_their_order, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(wide_graphs_are_shared_by_workers, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(host_tasks_can_be_recorded, set_up, tear_down),
       cmocka_unit_test_setup_teardown(recording_refuses_what_submission_refuses, set_up, tear_down),
       cmocka_unit_test_setup_teardown(launched_graphs_take_no_more_tasks, set_up, tear_down),
       cmocka_unit_test_setup_teardown(wrong_replacements_are_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(launch_with_a_released_buffer_is_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(launch_with_a_released_kernel_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(released_graphs_are_recognised, set_up, tear_down),
       cmocka_unit_test_setup_teardown(empty_graph_is_not_launched, set_up, tear_down),
       cmocka_unit_test_setup_teardown(failing_graph_fails_its_event, set_up, tear_down),

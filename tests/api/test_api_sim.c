@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated device through the public interface.
+#include <math.h>
 #include <string.h>
 
 #include "api.h"
@@ -47,8 +48,15 @@ static void bad_launches_are_refused(void **state) {
   api_expect(weir_kernel_set_sim(NULL, &launch, 1), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   api_expect(weir_kernel_set_sim(kernel, NULL, 1), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   api_expect(weir_kernel_set_sim(kernel, &launch, 0), WEIR_ERROR_INVALID_ARGUMENT, NULL);
-  launch.us = -1;
-  api_expect(weir_kernel_set_sim(kernel, &launch, 1), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  static const double wrong[] = {-1, 3.6e9, NAN, INFINITY};
+  for (int i = 0; i < 4; i++) {
+    launch.us = wrong[i];
+    api_expect(weir_kernel_set_sim(kernel, &launch, 1), WEIR_ERROR_INVALID_ARGUMENT, "us", NULL);
+  }
+  launch = (weir_sim_launch){.blocks = 1, .threads = 1025, .us = 1};
+  api_expect(weir_kernel_set_sim(kernel, &launch, 1), WEIR_ERROR_INVALID_ARGUMENT, "1025", NULL);
+  launch = (weir_sim_launch){.blocks = 1, .threads = 1, .registers = 256, .us = 1};
+  api_expect(weir_kernel_set_sim(kernel, &launch, 1), WEIR_ERROR_INVALID_ARGUMENT, "256", NULL);
   weir_context_release(context);
 }
 
@@ -128,6 +136,21 @@ static void graphs_run_on_the_simulated_device(void **state) {
   weir_context_release(context);
 }
 
+static void one_graph_is_on_one_device(void **state) {
+  (void)state;
+  weir_context *context = api_context("sim:ideal,cpu:1", 0, 0);
+  weir_graph *graph = NULL;
+  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  weir_task task = {.kernel = simulated(context, "both", 2, api_nothing)};
+  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  task = (weir_task){.host = api_nothing};
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_NO_CODE, "sim:ideal", NULL);
+  task = (weir_task){.kernel = api_kernel(context, "cpu only", api_nothing)};
+  api_expect(weir_graph_add(graph, &task, NULL), WEIR_ERROR_NO_CODE, "cpu only", NULL);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  weir_context_release(context);
+}
+
 // The same program takes the same virtual time, always.
 static void simulation_is_deterministic(void **state) {
   (void)state;
@@ -150,10 +173,11 @@ static void simulation_is_deterministic(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(kernels_need_code_for_the_device),   cmocka_unit_test(host_tasks_need_a_cpu),
-      cmocka_unit_test(bad_launches_are_refused),           cmocka_unit_test(virtual_time_passes_at_once),
-      cmocka_unit_test(effects_follow_submission_order),    cmocka_unit_test(failures_poison),
-      cmocka_unit_test(graphs_run_on_the_simulated_device), cmocka_unit_test(simulation_is_deterministic),
+      cmocka_unit_test(kernels_need_code_for_the_device), cmocka_unit_test(host_tasks_need_a_cpu),
+      cmocka_unit_test(bad_launches_are_refused),         cmocka_unit_test(virtual_time_passes_at_once),
+      cmocka_unit_test(effects_follow_submission_order),  cmocka_unit_test(failures_poison),
+      cmocka_unit_test(one_graph_is_on_one_device),       cmocka_unit_test(graphs_run_on_the_simulated_device),
+      cmocka_unit_test(simulation_is_deterministic),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "random.h"
 
 static weir_context *context;
 static weir_kernel *kernel;
@@ -136,6 +137,7 @@ static void bad_arguments_are_refused(void **state) {
   static char large[4097];
   refuse_arg(weir_value(large, sizeof large), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", "4097");
   refuse_arg(weir_value(large, UINT64_MAX), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", NULL);
+  refuse_arg(weir_reads_range(buffer, 5, 0), WEIR_ERROR_INVALID_ARGUMENT, "argument 1", "empty");
   refuse_arg((weir_arg){.mode = (weir_mode)17, .buffer = buffer, .bytes = 1}, WEIR_ERROR_INVALID_ARGUMENT, "argument 1",
              NULL);
   weir_task task = {.kernel = kernel, .arg_count = 2};
@@ -194,6 +196,38 @@ static void disagreement_among_many_arguments_is_found(void **state) {
   task.arg_count = WEIR_MAX_ARGS + 1;
   refuse(&task, WEIR_ERROR_INVALID_ARGUMENT, "1025", NULL);
   free(args);
+}
+
+static bool disagree(const weir_arg *a, const weir_arg *b) {
+  if (a->mode == WEIR_READ && b->mode == WEIR_READ) return false;
+  if (a->offset >= b->offset + b->bytes || b->offset >= a->offset + a->bytes) return false;
+  return a->mode != b->mode || a->offset != b->offset || a->bytes != b->bytes;
+}
+
+// Random arguments are refused exactly when two of them disagree.
+static void agreement_is_what_its_definition_says(void **state) {
+  (void)state;
+  unsigned refused = 0;
+  for (uint64_t seed = 1; seed <= 4000; seed++) {
+    random_state random = {seed};
+    weir_arg args[60];
+    uint32_t count = random_between(&random, 2, seed % 2 == 0 ? 60 : 5), spread = random_between(&random, 1, 100);
+    weir_mode only = random_chance(&random, 50) ? WEIR_READ : 0;
+    bool disagrees = false;
+    for (uint32_t i = 0; i < count; i++) {
+      weir_mode mode = (weir_mode)random_between(&random, WEIR_READ, WEIR_READ_WRITE);
+      if (only != 0 && !random_chance(&random, 5)) mode = only;
+      uint32_t offset = random_below(&random, spread) * 100 / spread;
+      args[i] = (weir_arg){.mode = mode, .buffer = buffer, .offset = offset, .bytes = 1};
+      if (random_chance(&random, 40)) args[i].bytes = random_between(&random, 1, (100 - offset) / 2 + 1);
+      for (uint32_t j = 0; j < i; j++) disagrees = disagrees || disagree(&args[i], &args[j]);
+    }
+    weir_task task = {.kernel = kernel, .args = args, .arg_count = count};
+    weir_status status = weir_submit(context, &task, NULL);
+    if (status != (disagrees ? WEIR_ERROR_INVALID_ARGUMENT : WEIR_OK)) fail_msg("seed %d", (int)seed);
+    refused += disagrees;
+  }
+  assert_true(refused > 400 && refused < 3600);
 }
 
 static void sum_values(const weir_work *work) {
@@ -289,6 +323,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(disagreeing_arguments_are_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(agreeing_arguments_are_accepted, set_up, tear_down),
       cmocka_unit_test_setup_teardown(disagreement_among_many_arguments_is_found, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(agreement_is_what_its_definition_says, set_up, tear_down),
       cmocka_unit_test_setup_teardown(values_are_copied_at_submission, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_group_runs_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(large_grids_do_not_overflow, set_up, tear_down),

@@ -5,7 +5,14 @@
 #include "program.h"
 #include "random.h"
 
-enum { MAX_LIVE = 12, MAX_GRAPHS = 3, MAX_EVENTS = 64, MAX_GRAPH_TASKS = 8, CHURN_BYTES = 1280 };
+enum {
+  MAX_LIVE = 12,
+  MAX_GRAPHS = 3,
+  MAX_EVENTS = 64,
+  FEW_GRAPH_TASKS = 8,
+  MANY_GRAPH_TASKS = 150,
+  CHURN_BYTES = 1280
+};
 
 // What is alive at the present point of the program.
 typedef struct generator {
@@ -253,12 +260,13 @@ static void renew_kernel(generator *g) {
 }
 
 static void add_graph(generator *g) {
-  uint32_t count = random_between(&g->random, 1, MAX_GRAPH_TASKS);
+  uint32_t most = random_chance(&g->random, 15) ? MANY_GRAPH_TASKS : FEW_GRAPH_TASKS;
+  uint32_t count = random_between(&g->random, 1, most);
   program_task *tasks = program_memory(count * sizeof *tasks);
   for (uint32_t i = 0; i < count; i++) {
     tasks[i] = make_task(g);
     tasks[i].device = 0; // all tasks of a graph run on one device
-    if (g->shape->failures && random_chance(&g->random, 6)) tasks[i].fail_group = 0;
+    if (g->shape->failures && random_below(&g->random, count + 10) == 0) tasks[i].fail_group = 0;
   }
   program_operation *operation = append(g, OPERATION_GRAPH);
   operation->tasks = tasks;
