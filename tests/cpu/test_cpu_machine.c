@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the CPU device says of the machine: workers, cores, pinning.
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "meeting.h"
+
+static struct {
+  bool available;
+  int calls;
+  char text[256];
+} probed;
+
+static void note_probe(void *user, const char *kind, bool available, const char *text) {
+  assert_ptr_equal(user, &probed);
+  if (strcmp(kind, "cpu") != 0) return;
+  probed.calls++;
+  probed.available = available;
+  snprintf(probed.text, sizeof probed.text, "%s", text);
+}
+
+static uint32_t allowed_cores(void) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+  return (uint32_t)CPU_COUNT(&set);
+}
+
+static bool probe_says_pinned(void) {
+  memset(&probed, 0, sizeof probed);
+  weir_probe(note_probe, &probed);
+  assert_int_equal(probed.calls, 1);
+  assert_true(probed.available);
+  return strstr(probed.text, "workers are pinned by hwloc ") != NULL;
+}
+
+static void probe_names_cores_and_pinning(void **state) {
+  (void)state;
+  bool pinned = probe_says_pinned();
+  print_message("%s\n", probed.text);
+  char cores[32];
+  snprintf(cores, sizeof cores, "%u cores", allowed_cores());
+  assert_ptr_equal(strstr(probed.text, cores), probed.text);
+  if (!pinned) { // then it says why
+    const char *reason = strstr(probed.text, "workers are not pinned: ");
+    assert_non_null(reason);
+    assert_true(strlen(reason) > strlen("workers are not pinned: "));
+  }
+}
+
+static void a_worker_per_core_by_default(void **state) {
+  (void)state;
+  weir_context *context;
+  assert_int_equal(weir_context_create(NULL, &context), WEIR_OK);
+  weir_device *device = weir_context_device(context, 0);
+  assert_string_equal(weir_device_kind(device), "cpu");
+  assert_int_equal(weir_device_lanes(device), allowed_cores());
+  assert_non_null(strstr(weir_device_description(device), "workers on"));
+  uint64_t time = weir_device_time(device);
+  assert_true(weir_device_time(device) >= time);
+  weir_context_release(context);
+}
+
+static void numbers_of_workers_that_cannot_be(void **state) {
+  (void)state;
+  const char *const names[] = {"cpu:0", "cpu:-1", "cpu:1025", "cpu:two", "cpu:2x", "cpu:99999999999999999999"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    weir_context *context = (weir_context *)&probed;
+    assert_int_equal(weir_context_create(&(weir_context_options){.devices = names[i]}, &context),
+                     WEIR_ERROR_INVALID_ARGUMENT);
+    assert_null(context);
+    assert_non_null(strstr(weir_last_error(), "number of workers"));
+  }
+}
+
+typedef struct affinity_meeting {
+  meeting all;
+  atomic_uint pinned; // workers that may run on one core only
+} affinity_meeting;
+
+static void note_affinity(const weir_work *work) {
+  affinity_meeting *self = work->user;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1) atomic_fetch_add(&self->pinned, 1);
+  meeting_attend(&(weir_work){.user = &self->all});
+}
+
+// As many workers as there are cores are pinned, if hwloc is there; those beyond are not.
+static void workers_are_pinned_as_far_as_cores_go(void **state) {
+  (void)state;
+  uint32_t cores = allowed_cores();
+  if (cores == 1) skip(); // everything is pinned then
+  bool pinned = probe_says_pinned();
+  uint32_t workers = cores + 2;
+  weir_context *context = open_cpu(workers);
+  affinity_meeting self = {0};
+  meeting_initialize(&self.all, workers);
+  for (uint32_t i = 0; i < workers; i++) submit_host(context, note_affinity, &self, NULL, 0);
+  finish_all(context);
+  assert_true(meeting_held(&self.all));
+  assert_int_equal(atomic_load(&self.pinned), pinned ? cores : 0);
+  weir_context_release(context);
+}
+
+// Runs in a process of its own, since the library looks at the machine once. Returns the number of what is wrong.
+static int on_one_core(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  int core = 0;
+  while (!CPU_ISSET((size_t)core, &set)) core++;
+  CPU_ZERO(&set);
+  CPU_SET((size_t)core, &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0) return 2;
+  weir_probe(note_probe, &probed);
+  if (strncmp(probed.text, "1 cores", 7) != 0) return 3;
+  weir_context *context;
+  if (weir_context_create(NULL, &context) != WEIR_OK) return 4;
+  if (weir_device_lanes(weir_context_device(context, 0)) != 1) return 5;
+  weir_context_release(context);
+  if (weir_context_create(&(weir_context_options){.devices = "cpu:3"}, &context) != WEIR_OK) return 6;
+  affinity_meeting self = {0};
+  meeting_initialize(&self.all, 3);
+  for (int i = 0; i < 3; i++) {
+    weir_task task = {.host = note_affinity, .user = &self};
+    if (weir_submit(context, &task, NULL) != WEIR_OK) return 7;
+  }
+  if (weir_finish(context) != WEIR_OK || !meeting_held(&self.all)) return 8;
+  weir_context_release(context);
+  return 0;
+}
+
+static void a_process_that_may_use_one_core(void **state) {
+  (void)state;
+  int status;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) _exit(on_one_core());
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_process_that_may_use_one_core), // first: before the library has looked
+      cmocka_unit_test(probe_names_cores_and_pinning),     cmocka_unit_test(a_worker_per_core_by_default),
+      cmocka_unit_test(numbers_of_workers_that_cannot_be), cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
