@@ -1,94 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `weir replay`: runs recorded streams out of order and says what came of it.
+// `weir replay`: runs recorded streams out of order and says what it took.
 #include "replay.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "base/clock.h"
+#include "check/check.h"
 
-enum { LONGEST_SERIAL_US = 2000000 };
-
-typedef struct row {
+typedef struct replayed {
   const weir__stream *stream;
-  weir__replay_result result;
+  weir__replay_run run;
   double serial_us, critical_us, bound_us;
-} row;
+  int checked; // 1 proved, 0 broken, -1 not checked
+} replayed;
 
-// Time of the same passes one task after another on the same device. Too long on the CPU: the sum of what was recorded.
-static weir_status find_serial(const weir__replay_options *options, row *filled, char *message, size_t size) {
-  double sum = 0;
-  for (uint32_t i = 0; i < filled->stream->task_count; i++) sum += weir__stream_task_us(&filled->stream->tasks[i]);
-  filled->serial_us = sum * options->time_scale * options->repeat;
-  if (strncmp(options->device, "cpu", 3) == 0 && filled->serial_us > LONGEST_SERIAL_US) return WEIR_OK;
+typedef struct progress {
+  const char *name;
+  uint64_t start_ns, repeat;
+  bool shown;
+} progress;
+
+static void show_progress(void *user, uint64_t passes_done) {
+  progress *now = user;
+  if (!isatty(STDERR_FILENO) || weir__clock_ns() - now->start_ns < 1000000000u) return;
+  fprintf(stderr, "\r%s: pass %" PRIu64 " of %" PRIu64 "\033[K", now->name, passes_done, now->repeat);
+  now->shown = true;
+}
+
+static void clear_progress(const progress *now) {
+  if (now->shown) fprintf(stderr, "\r\033[K");
+}
+
+// The file of a stream's timeline: as given or, with several streams, with "-NAME" before the ending.
+static char *timeline_path(const weir__replay_options *options, const char *name, bool several) {
+  size_t size = strlen(options->timeline) + strlen(name) + 2;
+  char *path = malloc(size);
+  if (!path) return NULL;
+  const char *ending = strrchr(options->timeline, '.');
+  if (several) {
+    snprintf(path, size, "%.*s-%s%s", (int)(ending - options->timeline), options->timeline, name, ending);
+  } else {
+    snprintf(path, size, "%s", options->timeline);
+  }
+  for (char *slash = several ? path + (ending - options->timeline) : path + size; *slash && slash < path + size - 1;
+       slash++) {
+    if (*slash == '/') *slash = '_';
+  }
+  return path;
+}
+
+static int check_timeline(const weir__replay_options *options, const char *path, replayed *result) {
+  weir__check_options check_options = {
+      .storage = options->storage == WEIR__REPLAY_KEPT ? WEIR__CHECK_STORAGE_KEPT : WEIR__CHECK_STORAGE_FRESH,
+      .passes = (uint32_t)options->repeat,
+  };
+  weir__check_report *report = calloc(1, sizeof *report);
+  if (!report) {
+    weir__cli_error("replay", "%s: no memory for the checker", result->stream->name);
+    return WEIR__EXIT_FAILED;
+  }
+  result->checked = weir__check_file(path, result->stream, &check_options, report) == WEIR__CHECK_PROVED;
+  if (!result->checked) weir__cli_error("replay", "%s: the check failed:\n%s", result->stream->name, report->text);
+  free(report);
+  return result->checked ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
+}
+
+// The run itself, with its timeline and the check of it.
+static int run_and_check(const weir__replay_options *options, const char *timeline, replayed *result, progress *now) {
+  char temporary[] = "/tmp/weir-replay-XXXXXX.json";
+  bool timeline_fits = timeline && strcmp(timeline + strlen(timeline) - 5, ".json") == 0;
+  bool check = options->check && options->issue == WEIR__REPLAY_QUEUES;
+  const char *checked_path = timeline_fits ? timeline : temporary, *paths[3] = {NULL};
+  size_t count = 0;
+  if (timeline) paths[count++] = timeline;
+  if (check && !timeline_fits) {
+    int file = mkstemps(temporary, 5);
+    if (file < 0) {
+      weir__cli_error("replay", "%s: cannot be created, for the check", temporary);
+      return WEIR__EXIT_FAILED;
+    }
+    close(file);
+    paths[count++] = temporary;
+  }
+  int exit_code =
+      weir__replay_run_stream(result->stream, options, count ? paths : NULL, show_progress, now, &result->run);
+  if (exit_code == WEIR__EXIT_OK && check) exit_code = check_timeline(options, checked_path, result);
+  if (check && !timeline_fits) unlink(temporary);
+  return exit_code;
+}
+
+// The same tasks one after another on the same device, for comparison.
+static int run_serially(const weir__replay_options *options, replayed *result, progress *now) {
+  if (options->hazards == WEIR__PLAN_SERIAL && options->issue == WEIR__REPLAY_QUEUES) {
+    result->serial_us = result->run.makespan_us;
+    return WEIR__EXIT_OK;
+  }
   weir__replay_options serial = *options;
   serial.hazards = WEIR__PLAN_SERIAL;
-  serial.graph = serial.check = false;
-  serial.timeline = NULL;
-  serial.memory = 0;
-  weir__replay_result result;
-  weir_status status = weir__replay_run(filled->stream, &serial, &result, message, size);
-  if (status == WEIR_OK) filled->serial_us = result.makespan_us;
-  return status;
+  serial.issue = WEIR__REPLAY_QUEUES;
+  weir__replay_run run;
+  int exit_code = weir__replay_run_stream(result->stream, &serial, NULL, show_progress, now, &run);
+  result->serial_us = run.makespan_us;
+  return exit_code;
 }
 
-static weir_status replay_stream(const weir__replay_options *options, row *filled, char *message, size_t size) {
-  weir_status status = weir__stream_limits(filled->stream, options->hazards, &filled->critical_us, &filled->bound_us);
-  if (status != WEIR_OK) {
-    snprintf(message, size, "%s: no memory for its limits", filled->stream->name);
-    return status;
+static int replay_stream(const weir__replay_options *options, bool several, replayed *result) {
+  progress now = {.name = result->stream->name, .start_ns = weir__clock_ns(), .repeat = options->repeat};
+  char *timeline = options->timeline ? timeline_path(options, result->stream->name, several) : NULL;
+  int exit_code = WEIR__EXIT_OK;
+  if (options->timeline && !timeline) {
+    weir__cli_error("replay", "%s: no memory", result->stream->name);
+    exit_code = WEIR__EXIT_FAILED;
   }
-  filled->critical_us *= options->time_scale;
-  filled->bound_us *= options->time_scale;
-  status = weir__replay_run(filled->stream, options, &filled->result, message, size);
-  if (status != WEIR_OK) return status;
-  if (options->hazards == WEIR__PLAN_SERIAL && !options->graph) {
-    filled->serial_us = filled->result.makespan_us;
-    return WEIR_OK;
+  if (exit_code == WEIR__EXIT_OK) exit_code = run_and_check(options, timeline, result, &now);
+  bool ran = exit_code == WEIR__EXIT_OK || result->checked == 0;
+  if (ran) {
+    int serial_exit = run_serially(options, result, &now);
+    if (serial_exit != WEIR__EXIT_OK) exit_code = serial_exit;
   }
-  return find_serial(options, filled, message, size);
+  if (ran && !weir__replay_limits(result->stream, options, &result->critical_us, &result->bound_us)) {
+    weir__cli_error("replay", "%s: no memory to plan %" PRIu64 " passes", result->stream->name, options->repeat);
+    exit_code = WEIR__EXIT_FAILED;
+  }
+  clear_progress(&now);
+  free(timeline);
+  return exit_code;
 }
 
-static double speedup(const row *filled) {
-  return filled->result.makespan_us > 0 ? filled->serial_us / filled->result.makespan_us : 1;
+// ---------------------------------------------------------------------------------------------------------------
+// Output
+
+static double speedup(const replayed *result) {
+  return result->run.makespan_us > 0 ? result->serial_us / result->run.makespan_us : 0;
 }
 
-static json_t *row_json(const weir__replay_options *options, const row *filled) {
-  const weir__replay_result *result = &filled->result;
-  json_t *object = json_object();
-  if (object == NULL) return NULL;
-  json_object_set_new(object, "stream", json_string(filled->stream->name));
-  json_object_set_new(object, "device", json_string(result->device));
-  json_object_set_new(object, "hazards", json_string(weir__plan_mode_name(options->hazards)));
-  json_object_set_new(object, "issue", json_string(options->graph ? "graph" : "queues"));
-  json_object_set_new(object, "window", json_integer(result->statistics.window));
-  json_object_set_new(object, "passes", json_integer(options->repeat));
-  json_object_set_new(object, "tasks", json_integer(filled->stream->task_count));
-  json_object_set_new(object, "kernels", json_integer((json_int_t)filled->stream->kernel_count));
-  json_object_set_new(object, "edges", json_integer((json_int_t)result->edges));
-  json_object_set_new(object, "serial_us", weir__json_us(filled->serial_us));
-  json_object_set_new(object, "makespan_us", weir__json_us(result->makespan_us));
-  json_object_set_new(object, "speedup", weir__json_us(speedup(filled)));
-  json_object_set_new(object, "critical_us", weir__json_us(filled->critical_us));
-  json_object_set_new(object, "bound_us", weir__json_us(filled->bound_us));
-  json_object_set_new(object, "submit_ns_per_task", weir__json_us(result->submit_ns));
-  json_object_set_new(object, "renamed", json_integer((json_int_t)result->statistics.renamed));
-  json_object_set_new(object, "rename_denied", json_integer((json_int_t)result->statistics.rename_denied));
-  json_object_set_new(object, "peak_bytes", json_integer((json_int_t)result->statistics.peak_bytes));
-  json_object_set_new(object, "build_us", weir__json_us(result->build_us));
-  json_object_set_new(object, "checked", result->checked ? json_boolean(result->honoured) : json_null());
+static uint64_t task_count(const replayed *result, const weir__replay_options *options) {
+  return result->stream->task_count * options->repeat;
+}
+
+static double submit_ns_per_task(const replayed *result, const weir__replay_options *options) {
+  uint64_t tasks = task_count(result, options);
+  return tasks ? result->run.submit_ns / (double)tasks : 0;
+}
+
+static json_t *stream_json(const replayed *result, const weir__replay_options *options) {
+  const weir__replay_run *run = &result->run;
+  json_t *object =
+      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "stream", result->stream->name, "device", run->device,
+                "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
+                options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", "window", (json_int_t)run->window, "repeat",
+                (json_int_t)options->repeat, "tasks", (json_int_t)task_count(result, options), "kernels",
+                (json_int_t)(result->stream->kernel_count * options->repeat), "edges", (json_int_t)run->edges);
+  if (!object) return NULL;
+  json_object_set_new(object, "serial_us", weir__json_us(result->serial_us));
+  json_object_set_new(object, "makespan_us", weir__json_us(run->makespan_us));
+  json_object_set_new(object, "speedup", weir__json_us(speedup(result)));
+  json_object_set_new(object, "critical_us", weir__json_us(result->critical_us));
+  json_object_set_new(object, "bound_us", weir__json_us(result->bound_us));
+  json_object_set_new(object, "submit_ns_per_task", weir__json_us(submit_ns_per_task(result, options)));
+  json_object_set_new(object, "renamed", json_integer((json_int_t)run->renamed));
+  json_object_set_new(object, "peak_bytes", json_integer((json_int_t)run->peak_bytes));
+  json_object_set_new(object, "build_us", weir__json_us(run->build_us));
+  json_object_set_new(object, "checked", result->checked < 0 ? json_null() : json_boolean(result->checked));
   return object;
 }
 
-static int print_json(const weir__replay_options *options, const row *rows, size_t count) {
+static int print_json(const replayed *results, size_t count, const weir__replay_options *options) {
   json_t *array = json_array();
-  for (size_t i = 0; array != NULL && i < count; i++) {
-    if (json_array_append_new(array, row_json(options, &rows[i])) == 0) continue;
-    json_decref(array);
-    array = NULL;
+  for (size_t i = 0; array && i < count; i++) {
+    if (json_array_append_new(array, stream_json(&results[i], options)) != 0) {
+      json_decref(array);
+      array = NULL;
+    }
   }
   return weir__cli_print_json("replay", array);
 }
@@ -96,6 +184,7 @@ static int print_json(const weir__replay_options *options, const row *rows, size
 static void add_columns(weir__table *table) {
   weir__table_column(table, "stream", "", false);
   weir__table_column(table, "tasks", "", true);
+  weir__table_column(table, "kernels", "", true);
   weir__table_column(table, "edges", "", true);
   weir__table_column(table, "serial", "us", true);
   weir__table_column(table, "makespan", "us", true);
@@ -106,137 +195,166 @@ static void add_columns(weir__table *table) {
   weir__table_column(table, "renamed", "", true);
   weir__table_column(table, "peak", "MiB", true);
   weir__table_column(table, "build", "us", true);
-  weir__table_column(table, "hazards", "", false);
+  weir__table_column(table, "checked", "", false);
 }
 
-static int print_table(const weir__replay_options *options, const row *rows, size_t count) {
+static void add_row(weir__table *table, const replayed *result, const weir__replay_options *options) {
+  weir__table_cell(table, "%s", result->stream->name);
+  weir__table_cell(table, "%" PRIu64, task_count(result, options));
+  weir__table_cell(table, "%" PRIu64, result->stream->kernel_count * options->repeat);
+  weir__table_cell(table, "%" PRIu64, result->run.edges);
+  weir__table_cell(table, "%.0f", result->serial_us);
+  weir__table_cell(table, "%.0f", result->run.makespan_us);
+  weir__table_cell(table, "%.2f", speedup(result));
+  weir__table_cell(table, "%.0f", result->critical_us);
+  weir__table_cell(table, "%.0f", result->bound_us);
+  weir__table_cell(table, "%.0f", submit_ns_per_task(result, options));
+  weir__table_cell(table, "%" PRIu64, result->run.renamed);
+  weir__table_cell(table, "%.1f", (double)result->run.peak_bytes / (1 << 20));
+  weir__table_cell(table, "%.0f", result->run.build_us);
+  weir__table_cell(table, "%s", result->checked < 0 ? "-" : result->checked ? "yes" : "NO");
+}
+
+static double geometric_mean(const replayed *results, size_t count, double (*value)(const replayed *)) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += log(value(&results[i]));
+  return exp(sum / (double)count);
+}
+
+static double serial_us(const replayed *result) {
+  return result->serial_us;
+}
+static double makespan_us(const replayed *result) {
+  return result->run.makespan_us;
+}
+static double critical_us(const replayed *result) {
+  return result->critical_us;
+}
+static double bound_us(const replayed *result) {
+  return result->bound_us;
+}
+
+static void add_means(weir__table *table, const replayed *results, size_t count) {
+  weir__table_cell(table, "geometric mean");
+  for (int i = 0; i < 3; i++) weir__table_cell(table, " ");
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, serial_us));
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, makespan_us));
+  weir__table_cell(table, "%.2f", geometric_mean(results, count, speedup));
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, critical_us));
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, bound_us));
+  for (int i = 0; i < 4; i++) weir__table_cell(table, " ");
+  weir__table_cell(table, "%s", "");
+}
+
+static int print_table(const replayed *results, size_t count, const weir__replay_options *options) {
   weir__table *table = weir__table_create();
-  if (table == NULL) {
-    weir__cli_error("replay", "no memory");
-    return WEIR__EXIT_FAILED;
+  if (table) {
+    add_columns(table);
+    for (size_t i = 0; i < count; i++) add_row(table, &results[i], options);
+    if (count > 1) add_means(table, results, count);
   }
-  add_columns(table);
-  double log_speedup = 0, log_bound = 0;
-  for (size_t i = 0; i < count; i++) {
-    const row *filled = &rows[i];
-    const weir__replay_result *result = &filled->result;
-    weir__table_cell(table, "%s", filled->stream->name);
-    weir__table_cell(table, "%u", filled->stream->task_count);
-    weir__table_cell(table, "%llu", (unsigned long long)result->edges);
-    weir__table_cell(table, "%.1f", filled->serial_us);
-    weir__table_cell(table, "%.1f", result->makespan_us);
-    weir__table_cell(table, "%.2fx", speedup(filled));
-    weir__table_cell(table, "%.1f", filled->critical_us);
-    weir__table_cell(table, "%.1f", filled->bound_us);
-    weir__table_cell(table, "%.0f", result->submit_ns);
-    weir__table_cell(table, "%llu", (unsigned long long)result->statistics.renamed);
-    weir__table_cell(table, "%.1f", (double)result->statistics.peak_bytes / 1048576);
-    weir__table_cell(table, "%.1f", result->build_us);
-    weir__table_cell(table, "%s", !result->checked ? "not checked" : result->honoured ? "all honoured" : "BROKEN");
-    log_speedup += log(speedup(filled) > 0 ? speedup(filled) : 1);
-    log_bound += filled->bound_us > 0 ? log(result->makespan_us / options->repeat / filled->bound_us) : 0;
-  }
-  printf("%s on %s, hazards by %s, issued as %s, window %u, %u pass%s\n\n", count == 1 ? "One stream" : "Streams",
-         rows[0].result.device, weir__plan_mode_name(options->hazards), options->graph ? "graph" : "queues",
-         rows[0].result.statistics.window, options->repeat, options->repeat == 1 ? "" : "es");
-  bool printed = weir__table_print(table, stdout);
+  printf("device %s, hazards %s, issue %s, window %u, %" PRIu64 " pass%s\n\n", results[0].run.device,
+         weir__plan_mode_name((weir__plan_mode)options->hazards),
+         options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", results[0].run.window, options->repeat,
+         options->repeat == 1 ? "" : "es");
+  bool printed = table && weir__table_print(table, stdout) && fflush(stdout) == 0;
   weir__table_destroy(table);
-  if (count > 1)
-    printf("\ngeometric means: speedup %.2fx, makespan of a pass over bound %.2f\n", exp(log_speedup / (double)count),
-           exp(log_bound / (double)count));
-  return printed ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
+  if (printed) return WEIR__EXIT_OK;
+  weir__cli_error("replay", "the table could not be printed");
+  return WEIR__EXIT_FAILED;
 }
 
-static int replay_all(const weir__replay_options *options, char **paths, size_t count, bool as_json) {
-  row *rows = calloc(count, sizeof *rows);
-  weir__stream **streams = calloc(count, sizeof(weir__stream *));
-  int exit_code = rows == NULL || streams == NULL ? WEIR__EXIT_FAILED : WEIR__EXIT_OK;
-  char message[1024] = "no memory";
-  bool progress = isatty(STDERR_FILENO) && count > 1;
-  // All input is read before anything runs.
-  for (size_t i = 0; i < count && exit_code == WEIR__EXIT_OK; i++) {
-    weir_status status = weir__stream_read(paths[i], message, sizeof message, &streams[i]);
-    if (status != WEIR_OK)
-      exit_code = status == WEIR_ERROR_OUT_OF_MEMORY ? WEIR__EXIT_FAILED : WEIR__EXIT_USAGE;
-    else
-      rows[i].stream = streams[i];
-  }
-  for (size_t i = 0; i < count && exit_code == WEIR__EXIT_OK; i++) {
-    if (progress) fprintf(stderr, "\r\033[K%zu of %zu: %s", i + 1, count, streams[i]->name);
-    weir_status status = replay_stream(options, &rows[i], message, sizeof message);
-    if (status != WEIR_OK) exit_code = weir__cli_exit_code(status);
-  }
-  if (progress) fprintf(stderr, "\r\033[K");
-  if (exit_code == WEIR__EXIT_OK)
-    exit_code = as_json ? print_json(options, rows, count) : print_table(options, rows, count);
-  else
-    weir__cli_error("replay", "%s", message);
+// ---------------------------------------------------------------------------------------------------------------
+// The command
+
+static const char summary[] =
+    "Submits the tasks of recorded streams, with what each reads and writes, and runs them as early as their hazards\n"
+    "allow. On the CPU a task spins for its recorded time on one worker; on a simulated device its kernels are\n"
+    "launches of the recorded shape. Prints a table, or JSON.";
+
+static const char details[] =
+    "serial    the same tasks one after another on the same device, measured in a run of its own\n"
+    "makespan  from the first submission to the end of the last task, without the time to build graphs\n"
+    "critical  the longest chain of hazards; bound: the limit by buffer of the recorded device\n"
+    "submit    real time of the submitting thread per task, buffers included, host waits excluded\n"
+    "checked   whether the checker proved the timeline; not done for graphs, whose timeline is one task a launch\n\n"
+    "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device is missing.";
+
+static bool valid(const weir__replay_options *options) {
+  const char *ending = options->timeline ? strrchr(options->timeline, '.') : ".html";
+  if (ending && (strcmp(ending, ".html") == 0 || strcmp(ending, ".json") == 0)) return true;
+  weir__cli_error("replay", "--timeline: %s does not end in .html or .json", options->timeline);
+  return false;
+}
+
+// Reads all streams before the first runs. False: one is bad, as said on stderr.
+static bool read_streams(char **paths, size_t count, weir__stream **streams) {
   for (size_t i = 0; i < count; i++) {
-    if (exit_code == WEIR__EXIT_OK && rows[i].result.checked && !rows[i].result.honoured) exit_code = WEIR__EXIT_FAILED;
-    if (streams != NULL) weir__stream_destroy(streams[i]);
-  }
-  free(rows);
-  free(streams);
-  return exit_code;
-}
-
-// Finds mistakes that the options' own ranges do not show.
-static bool options_agree(const weir__replay_options *options, size_t streams) {
-  const char *dot = options->timeline == NULL ? NULL : strrchr(options->timeline, '.');
-  if (options->timeline != NULL && (dot == NULL || (strcmp(dot, ".html") != 0 && strcmp(dot, ".json") != 0))) {
-    weir__cli_error("replay", "--timeline %s: the name must end in .html or .json", options->timeline);
-    return false;
-  }
-  if (options->timeline != NULL && streams > 1) {
-    weir__cli_error("replay", "--timeline takes one stream, %zu were given", streams);
-    return false;
+    char message[512];
+    if (weir__stream_read(paths[i], message, sizeof message, &streams[i]) != WEIR_OK) {
+      weir__cli_error("replay", "%s", message);
+      return false;
+    }
   }
   return true;
 }
 
+static int replay_all(const weir__replay_options *options, weir__stream **streams, size_t count, bool as_json) {
+  replayed *results = calloc(count, sizeof *results);
+  if (!results) {
+    weir__cli_error("replay", "no memory");
+    return WEIR__EXIT_FAILED;
+  }
+  int exit_code = WEIR__EXIT_OK;
+  for (size_t i = 0; i < count; i++) {
+    results[i] = (replayed){.stream = streams[i], .checked = -1};
+    int stream_exit = replay_stream(options, count > 1, &results[i]);
+    if (stream_exit != WEIR__EXIT_OK) exit_code = stream_exit;
+    // A broken hazard is a result; anything else ends it all.
+    if (stream_exit != WEIR__EXIT_OK && results[i].checked != 0) {
+      free(results);
+      return exit_code;
+    }
+  }
+  int printed = as_json ? print_json(results, count, options) : print_table(results, count, options);
+  free(results);
+  return exit_code != WEIR__EXIT_OK ? exit_code : printed;
+}
+
 int weir__replay_main(int argc, char **argv) {
-  int hazards = WEIR__PLAN_BUFFER, issue = 0, rename_choice = 0, storage = 0;
-  uint64_t queues = 0, window = 0, repeat = 1;
+  weir__replay_options options = {.device = "cpu", .hazards = WEIR__PLAN_BUFFER, .repeat = 1, .time_scale = 1};
   bool as_json = false;
-  weir__replay_options options = {.device = "cpu", .time_scale = 1};
   const weir__cli_option list[] = {
-      {"device", WEIR__CLI_TEXT, &options.device, "DEVICE",
-       "cpu, cpu:WORKERS, sim, sim:PROFILE (ideal, h200 or a file); default cpu", 0, 0},
-      {"hazards", WEIR__CLI_CHOICE, &hazards, WEIR__PLAN_MODES,
-       "serial: one task after another; address: between the recorded addresses;\n"
-       "buffer: every recorded storage is a buffer of Weir's (default)",
+      {"device", WEIR__CLI_TEXT, &options.device, "NAME",
+       "cpu, cpu:N (N workers), sim:ideal (no host costs), sim:h200, or sim:FILE with a profile; default cpu", 0, 0},
+      {"hazards", WEIR__CLI_CHOICE, &options.hazards, WEIR__PLAN_MODES,
+       "one after another; between raw addresses; between logical buffers, which may be renamed (default)", 0, 0},
+      {"issue", WEIR__CLI_CHOICE, &options.issue, "queues|graph",
+       "submit task by task (default), or record each pass as a graph and launch it (host waits are ignored)", 0, 0},
+      {"queues", WEIR__CLI_COUNT, &options.queues, "N", "in-order queues of the device; default: its own number", 1,
+       4096},
+      {"window", WEIR__CLI_COUNT, &options.window, "N", "tasks in flight at most; default 1024", 8, 1 << 24},
+      {"rename", WEIR__CLI_CHOICE, &options.rename, "on|off", "give overwritten buffers fresh storage; default on", 0,
+       0},
+      {"memory", WEIR__CLI_BYTES, &options.memory, "BYTES", "limit of storage, such as 64M; default: none", 1, 1e19},
+      {"repeat", WEIR__CLI_COUNT, &options.repeat, "N", "submit the stream N times; default 1", 1, 1e6},
+      {"storage", WEIR__CLI_CHOICE, &options.storage, "fresh|kept",
+       "buffers are new in each pass, but for parameters (default), or made once and used by all", 0, 0},
+      {"time-scale", WEIR__CLI_REAL, &options.time_scale, "X", "multiply the recorded times; default 1", 1e-6, 1e6},
+      {"check", WEIR__CLI_FLAG, &options.check, NULL, "prove from the timeline that every hazard was honoured", 0, 0},
+      {"timeline", WEIR__CLI_TEXT, &options.timeline, "FILE",
+       "write the timeline, a page (.html) or for Perfetto (.json);\nwith several streams to FILE with -NAME before "
+       "the ending",
        0, 0},
-      {"issue", WEIR__CLI_CHOICE, &issue, "queues|graph",
-       "queues: task by task (default); graph: recorded first, launched whole (host waits are ignored)", 0, 0},
-      {"queues", WEIR__CLI_COUNT, &queues, "N", "in-order queues of the device; default its own number", 1, 4096},
-      {"window", WEIR__CLI_COUNT, &window, "N", "tasks in flight, 8 to 2^24; default 1024", 8, 1 << 24},
-      {"rename", WEIR__CLI_CHOICE, &rename_choice, "on|off", "fresh storage for overwritten buffers; default on", 0, 0},
-      {"memory", WEIR__CLI_BYTES, &options.memory, "BYTES", "limit of storage (K, M, G are understood); default none",
-       1, 1.8e19},
-      {"repeat", WEIR__CLI_COUNT, &repeat, "N", "submit the stream N times; default 1", 1, 1000000},
-      {"storage", WEIR__CLI_CHOICE, &storage, "fresh|kept",
-       "fresh: each pass makes and drops its storages, parameters stay (default);\nkept: made once, used by all passes",
-       0, 0},
-      {"time-scale", WEIR__CLI_REAL, &options.time_scale, "X", "times the recorded kernel times; default 1", 0, 1e6},
-      {"check", WEIR__CLI_FLAG, &options.check, NULL, "prove that every hazard was honoured", 0, 0},
-      {"timeline", WEIR__CLI_TEXT, &options.timeline, "FILE", "write a timeline: FILE.html or FILE.json", 0, 0},
-      {"json", WEIR__CLI_FLAG, &as_json, NULL, "print JSON", 0, 0},
+      {"json", WEIR__CLI_FLAG, &as_json, NULL, "print an array with one object per stream", 0, 0},
   };
   const weir__cli_command command = {
       .name = "replay",
       .arguments = "STREAM...",
-      .summary = "Runs recorded kernel streams out of order. On the CPU a task keeps one worker busy for the recorded\n"
-                 "time; on a simulated device time is virtual.",
-      .details =
-          "bound: the longer of the critical path by buffer and the recorded device's work bound, for one pass.\n"
-          "serial: the same tasks one after another on the same device (on the CPU the sum of the recorded\n"
-          "times when that takes more than two seconds). submit: real time in the library.\n\n"
-          "JSON: an array with, per stream: stream, device, hazards, issue, window, passes, tasks, kernels, edges,\n"
-          "serial_us, makespan_us (without build_us), speedup, critical_us, bound_us, submit_ns_per_task, renamed,\n"
-          "rename_denied, peak_bytes, build_us, checked.\n\n"
-          "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 a device is missing.",
+      .summary = summary,
+      .details = details,
       .options = list,
-      .option_count = sizeof list / sizeof list[0],
+      .option_count = sizeof list / sizeof *list,
       .least_arguments = 1,
       .most_arguments = SIZE_MAX,
   };
@@ -244,13 +362,14 @@ int weir__replay_main(int argc, char **argv) {
   size_t count;
   int exit_code;
   if (!weir__cli_parse(&command, argc, argv, &paths, &count, &exit_code)) return exit_code;
-  options.hazards = (weir__plan_mode)hazards;
-  options.graph = issue == 1;
-  options.queues = (uint32_t)queues;
-  options.window = (uint32_t)window;
-  options.rename = rename_choice == 0;
-  options.repeat = (uint32_t)repeat;
-  options.kept = storage == 1;
-  if (!options_agree(&options, count)) return WEIR__EXIT_USAGE;
-  return replay_all(&options, paths, count, as_json);
+  if (!valid(&options)) return WEIR__EXIT_USAGE;
+  weir__stream **streams = calloc(count, sizeof(*streams));
+  if (!streams) {
+    weir__cli_error("replay", "no memory");
+    return WEIR__EXIT_FAILED;
+  }
+  exit_code = read_streams(paths, count, streams) ? replay_all(&options, streams, count, as_json) : WEIR__EXIT_USAGE;
+  for (size_t i = 0; i < count; i++) weir__stream_destroy(streams[i]);
+  free(streams);
+  return exit_code;
 }

@@ -1,39 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaying a recorded stream: every task becomes one task of Weir, every storage a buffer.
+// Running a recorded stream through Weir's public interface, and what comes out.
 #ifndef WEIR_TOOLS_WEIR_REPLAY_H
 #define WEIR_TOOLS_WEIR_REPLAY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli.h"
 #include "plan_stream.h"
 #include "stream/stream.h"
-#include "weir/weir.h"
+
+// The choices of --issue, --rename and --storage, in the order of their words.
+typedef enum weir__replay_issue { WEIR__REPLAY_QUEUES = 0, WEIR__REPLAY_GRAPH = 1 } weir__replay_issue;
+typedef enum weir__replay_switch { WEIR__REPLAY_ON = 0, WEIR__REPLAY_OFF = 1 } weir__replay_switch;
+typedef enum weir__replay_storage { WEIR__REPLAY_FRESH = 0, WEIR__REPLAY_KEPT = 1 } weir__replay_storage;
 
 typedef struct weir__replay_options {
   const char *device;
-  weir__plan_mode hazards;
-  bool graph; // --issue graph
-  uint32_t queues, window;
-  bool rename;
-  uint64_t memory;   // bytes; 0: no limit
-  uint32_t repeat;   // passes
-  bool kept;         // --storage kept
-  double time_scale; // of the recorded times, on the CPU and on simulated devices
+  int hazards; // weir__plan_mode
+  int issue;   // weir__replay_issue
+  int rename;  // weir__replay_switch
+  int storage; // weir__replay_storage
+  uint64_t queues, window, memory, repeat;
+  double time_scale;
   bool check;
   const char *timeline; // NULL: none
 } weir__replay_options;
 
-typedef struct weir__replay_result {
-  char device[64];
-  weir_statistics statistics;
-  uint64_t edges;         // between tasks, over all passes
-  double makespan_us;     // of the device, from the first submission to the end, all passes, without build_us
-  double build_us;        // to build the graph
-  double submit_ns;       // of real time per task, in weir_submit (or weir_graph_add and weir_graph_launch)
-  bool checked, honoured; // with `check`
-} weir__replay_result;
+// What one run gave, over all its passes.
+typedef struct weir__replay_run {
+  char device[64];         // as the context names it
+  double makespan_us;      // time of the device from the first submission to the end of the last task, without build_us
+  double build_us;         // of graphs
+  double submit_ns;        // real time that the submitting thread spent on buffers and submissions
+  uint64_t edges;          // predecessors that tasks had to wait for; of graphs: edges of the graphs
+  uint64_t renamed, peak_bytes;
+  uint32_t window;
+} weir__replay_run;
 
-// Replays a stream. On failure `message` says why.
-weir_status weir__replay_run(const weir__stream *stream, const weir__replay_options *options,
-                             weir__replay_result *out_result, char *message, size_t message_size);
+// Called now and then with the passes done so far.
+typedef void (*weir__replay_progress)(void *user, uint64_t passes_done);
+
+// Runs the stream `options->repeat` times in a context of its own. `trace_paths` ends with NULL: where to write the
+// timeline; NULL for none. Returns an exit code; errors were said on stderr.
+int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options,
+                            const char *const *trace_paths, weir__replay_progress progress, void *user,
+                            weir__replay_run *out_run);
+
+// The critical path (of the run's hazards) and the bound (by buffer) of the stream repeated as the options say, times
+// the time scale. False: no memory.
+bool weir__replay_limits(const weir__stream *stream, const weir__replay_options *options, double *out_critical_us,
+                         double *out_bound_us);
 
 #endif // WEIR_TOOLS_WEIR_REPLAY_H

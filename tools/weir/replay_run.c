@@ -1,308 +1,276 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// One replay: a context, a kernel per task of the stream, buffers as the program made and dropped them, and the passes.
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "check/check.h"
 #include "replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+// In a replay by address, one buffer stands for the whole address space. Nothing ever looks at its memory.
+#define ADDRESS_SPACE ((void *)4096)
 
 typedef struct replay {
   const weir__stream *stream;
   const weir__replay_options *options;
   weir_context *context;
-  weir_device *device;
-  weir_kernel **kernels;  // per task
-  double *spin_ns;        // per task, on the CPU
-  weir_buffer **buffers;  // per buffer of the stream; NULL: not there now
-  weir_buffer *addresses; // stands for the address space, in address mode
-  uint64_t base;          // the lowest address
-  weir_graph *graph;      // with --issue graph
-  weir_arg *args;         // scratch
-  uint64_t submit_ns;
-  char *message;
-  size_t message_size;
+  weir_graph *graph;          // being recorded, or to be launched again
+  weir_buffer **buffers;      // by index in the stream; NULL: not there (now)
+  weir_buffer *address_space; // by address
+  uint64_t base;              // the lowest address
+  weir_kernel **kernels;      // by task
+  uint64_t *spin_ns;          // by task
+  weir_arg *args;             // WEIR_MAX_ARGS
+  uint64_t pass;
+  uint64_t edges, build_ns;
+  uint64_t host_wait_ns; // real time spent in them
 } replay;
 
-static uint64_t clock_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-// A task on the CPU: keeps its worker busy for as long as was recorded.
+// What a task does on the CPU: takes its time on one worker, and touches nothing.
 static void spin(const weir_work *work) {
-  double duration;
-  memcpy(&duration, work->user, sizeof duration);
-  uint64_t end = clock_ns() + (uint64_t)duration;
-  while (clock_ns() < end) {
+  const uint64_t *ns = work->user;
+  uint64_t start = weir__clock_ns();
+  while (weir__clock_ns() - start < *ns) {
   }
 }
 
-static weir_status failed(replay *self, weir_status status) {
-  snprintf(self->message, self->message_size, "%s", weir_last_error());
-  return status;
-}
-
-static weir_status no_memory(replay *self) {
-  snprintf(self->message, self->message_size, "%s: no memory", self->stream->name);
-  return WEIR_ERROR_OUT_OF_MEMORY;
-}
-
-// Gives the kernel of a task its launches on simulated devices.
-static weir_status set_launches(replay *self, uint32_t index) {
-  const weir__stream_task *task = &self->stream->tasks[index];
-  uint32_t count = task->kernel_count == 0 ? 1 : task->kernel_count;
-  weir_sim_launch *launches = calloc(count, sizeof *launches);
-  if (launches == NULL) return no_memory(self);
-  launches[0] = (weir_sim_launch){.name = "nothing", .blocks = 1, .threads = 32};
-  for (uint32_t i = 0; i < task->kernel_count; i++) {
-    const weir__stream_kernel *kernel = &task->kernels[i];
-    launches[i] = (weir_sim_launch){.name = kernel->name,
-                                    .blocks = (uint64_t)kernel->grid[0] * kernel->grid[1] * kernel->grid[2],
-                                    .threads = kernel->block[0] * kernel->block[1] * kernel->block[2],
-                                    .registers = kernel->registers,
-                                    .shared_bytes = kernel->shared_bytes,
-                                    .us = kernel->us * self->options->time_scale,
-                                    .copy_bytes = kernel->copy_bytes};
-  }
-  weir_status status = weir_kernel_set_sim(self->kernels[index], launches, count);
-  free(launches);
-  return status == WEIR_OK ? WEIR_OK : failed(self, status);
-}
-
-static weir_status make_kernels(replay *self) {
-  const weir__stream *stream = self->stream;
-  bool simulated = strcmp(weir_device_kind(self->device), "sim") == 0;
-  self->kernels = calloc(stream->task_count + 1, sizeof(weir_kernel *));
-  self->spin_ns = calloc(stream->task_count + 1, sizeof *self->spin_ns);
-  self->args = calloc(WEIR_MAX_ARGS, sizeof *self->args);
-  self->buffers = calloc((size_t)stream->buffer_count + 1, sizeof(weir_buffer *));
-  if (self->kernels == NULL || self->spin_ns == NULL || self->args == NULL || self->buffers == NULL)
-    return no_memory(self);
-  for (uint32_t i = 0; i < stream->task_count; i++) {
-    self->spin_ns[i] = weir__stream_task_us(&stream->tasks[i]) * 1000 * self->options->time_scale;
-    weir_status status = weir_kernel_create(self->context, stream->tasks[i].op, &self->kernels[i]);
-    if (status != WEIR_OK) return failed(self, status);
-    if (simulated) {
-      status = set_launches(self, i);
-      if (status != WEIR_OK) return status;
-    } else {
-      status = weir_kernel_set_cpu(self->kernels[i], spin);
-      if (status != WEIR_OK) return failed(self, status);
-    }
-  }
-  return WEIR_OK;
-}
-
-// Wraps one buffer around all recorded addresses. No task touches its memory, so none is behind it.
-static weir_status make_addresses(replay *self) {
-  const weir__stream *stream = self->stream;
-  uint64_t low = UINT64_MAX, high = 0;
-  for (uint32_t i = 0; i < stream->buffer_count; i++) {
-    const weir__stream_buffer *buffer = &stream->buffers[i];
-    if (buffer->address < low) low = buffer->address;
-    if (buffer->address + buffer->bytes > high) high = buffer->address + buffer->bytes;
-  }
-  if (high == 0) return WEIR_OK;
-  self->base = low;
-  static char nothing;
-  weir_status status = weir_buffer_wrap(self->context, &nothing, high - low, &self->addresses);
-  if (status == WEIR_OK) status = weir_buffer_set_label(self->addresses, "addresses");
-  return status == WEIR_OK ? WEIR_OK : failed(self, status);
-}
-
-static weir_status make_buffer(replay *self, uint32_t index) {
-  if (self->buffers[index] != NULL) return WEIR_OK; // a parameter, or kept
-  weir_status status = weir_buffer_create(self->context, self->stream->buffers[index].bytes, &self->buffers[index]);
-  if (status == WEIR_OK) {
-    char label[32];
-    snprintf(label, sizeof label, "%llu", (unsigned long long)self->stream->buffers[index].id);
-    status = weir_buffer_set_label(self->buffers[index], label);
-  }
-  return status == WEIR_OK ? WEIR_OK : failed(self, status);
-}
-
-static void drop_buffer(replay *self, uint32_t index) {
-  (void)weir_buffer_release(self->buffers[index]);
-  self->buffers[index] = NULL;
-}
-
-static void fill_task(replay *self, uint32_t pass, uint32_t index, weir_task *task) {
-  const weir__stream_task *recorded = &self->stream->tasks[index];
-  for (uint32_t i = 0; i < recorded->access_count; i++) {
-    const weir__stream_access *access = &recorded->accesses[i];
-    weir_arg *arg = &self->args[i];
-    *arg = (weir_arg){.mode = access->mode, .offset = access->offset, .bytes = access->bytes};
-    if (self->addresses != NULL) {
-      arg->buffer = self->addresses;
-      arg->offset += self->stream->buffers[access->buffer].address - self->base;
-    } else {
-      arg->buffer = self->buffers[access->buffer];
-    }
-  }
-  *task = (weir_task){.kernel = self->kernels[index],
-                      .user = &self->spin_ns[index],
-                      .args = self->args,
-                      .arg_count = recorded->access_count,
-                      .label = recorded->op,
-                      .tag = (uint64_t)pass << 32 | index};
-}
-
-static weir_status submit(replay *self, uint32_t pass, uint32_t index) {
-  weir_task task;
-  fill_task(self, pass, index, &task);
-  uint64_t start = clock_ns();
-  weir_event *event = NULL;
-  bool waits = self->stream->tasks[index].host_wait;
-  weir_status status;
-  if (self->graph != NULL)
-    status = weir_graph_add(self->graph, &task, NULL);
-  else
-    status = weir_submit(self->context, &task, waits ? &event : NULL);
-  self->submit_ns += clock_ns() - start;
-  if (status != WEIR_OK) return failed(self, status);
-  if (event == NULL) return WEIR_OK;
-  status = weir_event_wait(event, WEIR_FOREVER);
-  if (status != WEIR_OK) snprintf(self->message, self->message_size, "%s", weir_event_message(event));
-  weir_event_release(event);
-  return status;
-}
-
-// Goes through the stream once: submits its tasks, or records them.
-static weir_status run_pass(replay *self, uint32_t pass) {
-  const weir__stream *stream = self->stream;
-  bool by_buffer = self->addresses == NULL;
-  // What a graph names must stay until it is launched, and what is kept stays anyway.
-  bool keeps = self->options->kept || self->graph != NULL;
-  weir_status status = WEIR_OK;
-  for (uint32_t i = 0; i < stream->event_count && status == WEIR_OK; i++) {
-    const weir__stream_event *event = &stream->events[i];
-    if (event->kind == WEIR__STREAM_TASK) {
-      status = submit(self, pass, event->index);
-    } else if (event->kind == WEIR__STREAM_BUFFER && by_buffer) {
-      status = make_buffer(self, event->index);
-    } else if (event->kind == WEIR__STREAM_FREE && by_buffer && !keeps) {
-      for (uint32_t j = 0; j < event->count; j++) drop_buffer(self, stream->freed[event->index + j]);
-    }
-  }
-  for (uint32_t i = 0; i < stream->buffer_count && by_buffer && !keeps; i++) {
-    if (!stream->buffers[i].parameter) drop_buffer(self, i);
-  }
-  return status;
-}
-
-static weir_status run_graph(replay *self, weir__replay_result *result, uint64_t *out_start_ns) {
-  weir_status status = weir_graph_create(self->context, &self->graph);
-  if (status != WEIR_OK) return failed(self, status);
-  status = run_pass(self, 0);
-  if (status != WEIR_OK) return status;
-  uint64_t edges = weir_graph_edge_count(self->graph); // builds it
-  result->build_us = (double)weir_graph_build_time(self->graph) / 1000;
-  *out_start_ns = weir_device_time(self->device);
-  for (uint32_t pass = 0; pass < self->options->repeat; pass++) {
-    uint64_t start = clock_ns();
-    status = weir_graph_launch(self->graph, NULL);
-    self->submit_ns += clock_ns() - start;
-    if (status != WEIR_OK) return failed(self, status);
-  }
-  result->edges = edges * self->options->repeat;
-  return WEIR_OK;
-}
-
-static weir_status run_passes(replay *self, weir__replay_result *result) {
-  uint64_t start_ns = weir_device_time(self->device);
-  weir_status status = WEIR_OK;
-  if (self->stream->task_count == 0) return WEIR_OK;
-  if (self->options->graph) {
-    status = run_graph(self, result, &start_ns);
+static int failed(const replay *run, weir_status status, const weir__stream_task *task) {
+  if (task) {
+    weir__cli_error("replay", "%s, line %u (%s): %s", run->stream->name, task->line, task->op, weir_last_error());
   } else {
-    for (uint32_t pass = 0; pass < self->options->repeat && status == WEIR_OK; pass++) status = run_pass(self, pass);
+    weir__cli_error("replay", "%s: %s", run->stream->name, weir_last_error());
   }
-  if (status != WEIR_OK) return status;
-  status = weir_finish(self->context);
-  if (status != WEIR_OK) return failed(self, status);
-  result->makespan_us = (double)(weir_device_time(self->device) - start_ns) / 1000;
-  double submissions = (double)self->stream->task_count * (self->options->graph ? 1 : self->options->repeat);
-  result->submit_ns = (double)self->submit_ns / submissions;
-  weir_context_statistics(self->context, &result->statistics);
-  if (!self->options->graph) result->edges = result->statistics.edges;
-  return WEIR_OK;
+  return weir__cli_exit_code(status);
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t length = strlen(text), tail = strlen(end);
-  return length >= tail && strcmp(text + length - tail, end) == 0;
+static int no_memory(const replay *run) {
+  weir__cli_error("replay", "%s: no memory", run->stream->name);
+  return WEIR__EXIT_FAILED;
 }
 
-// Saves the timeline where it was asked for, and proves it.
-static weir_status finish_timeline(replay *self, weir__replay_result *result) {
-  const weir__replay_options *options = self->options;
-  weir_status status = WEIR_OK;
-  if (options->timeline != NULL) status = weir_trace_save(self->context, options->timeline, self->stream->name);
-  if (status != WEIR_OK || !options->check) return status == WEIR_OK ? WEIR_OK : failed(self, status);
-  char temporary[] = "/tmp/weir-timeline-XXXXXX.json";
-  const char *path = options->timeline;
-  if (path == NULL || !ends_with(path, ".json")) {
-    int file = mkstemps(temporary, 5);
-    if (file < 0) {
-      snprintf(self->message, self->message_size, "%s: no temporary file for the check", self->stream->name);
-      return WEIR_ERROR_IO;
+static weir_status set_launches(const replay *run, const weir__stream_task *task, weir_kernel *kernel) {
+  // A task without kernels still takes its place in a queue, for no time.
+  uint32_t count = task->kernel_count ? task->kernel_count : 1;
+  weir_sim_launch *launches = calloc(count, sizeof *launches);
+  if (!launches) return WEIR_ERROR_OUT_OF_MEMORY;
+  launches[0].threads = 1;
+  for (uint32_t i = 0; i < task->kernel_count; i++) {
+    const weir__stream_kernel *recorded = &task->kernels[i];
+    launches[i] = (weir_sim_launch){
+        .name = recorded->name,
+        .blocks = (uint64_t)recorded->grid[0] * recorded->grid[1] * recorded->grid[2],
+        .threads = recorded->block[0] * recorded->block[1] * recorded->block[2],
+        .registers = recorded->registers,
+        .shared_bytes = recorded->shared_bytes,
+        .us = recorded->us * run->options->time_scale,
+        .copy_bytes = recorded->copy_bytes,
+    };
+  }
+  weir_status status = weir_kernel_set_sim(kernel, launches, count);
+  free(launches);
+  return status;
+}
+
+static int create_kernels(replay *run) {
+  bool on_cpu = true;
+  for (uint32_t i = 0; i < weir_context_device_count(run->context); i++) {
+    on_cpu = on_cpu && weir_device_kind(weir_context_device(run->context, i))[0] == 'c';
+  }
+  for (uint32_t t = 0; t < run->stream->task_count; t++) {
+    const weir__stream_task *task = &run->stream->tasks[t];
+    run->spin_ns[t] = (uint64_t)llround(weir__stream_task_us(task) * run->options->time_scale * 1000);
+    const char *name = task->kernel_count ? task->kernels[0].name : task->op;
+    weir_status status = weir_kernel_create(run->context, name, &run->kernels[t]);
+    if (status == WEIR_OK) {
+      status = on_cpu ? weir_kernel_set_cpu(run->kernels[t], spin) : set_launches(run, task, run->kernels[t]);
     }
-    close(file);
-    path = temporary;
-    status = weir_trace_save(self->context, path, self->stream->name);
+    if (status != WEIR_OK) return failed(run, status, task);
   }
-  weir__check_report *report = calloc(1, sizeof *report);
-  if (status == WEIR_OK && report != NULL) {
-    weir__check_options check = {.storage = options->kept || options->graph ? WEIR__CHECK_STORAGE_KEPT
-                                                                            : WEIR__CHECK_STORAGE_FRESH,
-                                 .passes = options->repeat,
-                                 .ignore_host_waits = options->graph};
-    result->checked = true;
-    result->honoured = weir__check_file(path, self->stream, &check, report) == WEIR__CHECK_PROVED;
-    if (!result->honoured) fprintf(stderr, "weir replay: %s: %s\n", self->stream->name, report->text);
-  }
-  if (path == temporary) unlink(temporary);
-  free(report);
-  if (status == WEIR_OK && !result->checked) return no_memory(self);
-  return status == WEIR_OK ? WEIR_OK : failed(self, status);
+  return WEIR__EXIT_OK;
 }
 
-static weir_status run(replay *self, weir__replay_result *result) {
-  const weir__replay_options *options = self->options;
-  weir_context_options context = {.devices = options->device,
-                                  .window = options->window,
-                                  .queues = options->hazards == WEIR__PLAN_SERIAL ? 1 : options->queues,
-                                  .memory_limit = options->memory};
-  if (!options->rename) context.flags |= WEIR_CONTEXT_NO_RENAME;
-  if (options->hazards == WEIR__PLAN_SERIAL && !options->graph) context.flags |= WEIR_CONTEXT_IN_ORDER;
-  if (options->check || options->timeline != NULL) context.flags |= WEIR_CONTEXT_TRACE;
-  weir_status status = weir_context_create(&context, &self->context);
-  if (status != WEIR_OK) return failed(self, status);
-  self->device = weir_context_device(self->context, 0);
-  snprintf(result->device, sizeof result->device, "%s", weir_device_name(self->device));
-  status = make_kernels(self);
-  if (status == WEIR_OK && options->hazards == WEIR__PLAN_ADDRESS) status = make_addresses(self);
-  if (status == WEIR_OK) status = run_passes(self, result);
-  if (status == WEIR_OK && (context.flags & WEIR_CONTEXT_TRACE)) status = finish_timeline(self, result);
-  return status;
+static int create_address_space(replay *run) {
+  uint64_t lowest = UINT64_MAX, end = 0;
+  for (uint32_t b = 0; b < run->stream->buffer_count; b++) {
+    const weir__stream_buffer *buffer = &run->stream->buffers[b];
+    if (buffer->address < lowest) lowest = buffer->address;
+    if (buffer->address + buffer->bytes > end) end = buffer->address + buffer->bytes;
+  }
+  if (end <= lowest) return WEIR__EXIT_OK;
+  run->base = lowest;
+  weir_status status = weir_buffer_wrap(run->context, ADDRESS_SPACE, end - lowest, &run->address_space);
+  if (status == WEIR_OK) status = weir_buffer_set_label(run->address_space, "addresses");
+  return status == WEIR_OK ? WEIR__EXIT_OK : failed(run, status, NULL);
 }
 
-weir_status weir__replay_run(const weir__stream *stream, const weir__replay_options *options,
-                             weir__replay_result *out_result, char *message, size_t message_size) {
-  *out_result = (weir__replay_result){.edges = 0};
-  message[0] = '\0';
-  replay self = {.stream = stream, .options = options, .message = message, .message_size = message_size};
-  weir_status status = run(&self, out_result);
-  weir_context_release(self.context);
-  free(self.kernels);
-  free(self.spin_ns);
-  free(self.buffers);
-  free(self.args);
-  return status;
+static bool by_address(const replay *run) {
+  return run->options->hazards == WEIR__PLAN_ADDRESS;
+}
+
+static int create_buffer(replay *run, uint32_t index) {
+  if (by_address(run) || run->buffers[index]) return WEIR__EXIT_OK;
+  const weir__stream_buffer *recorded = &run->stream->buffers[index];
+  char label[32];
+  snprintf(label, sizeof label, "%s %llu", recorded->parameter ? "parameter" : "b", (unsigned long long)recorded->id);
+  weir_status status = weir_buffer_create(run->context, recorded->bytes, &run->buffers[index]);
+  if (status == WEIR_OK) status = weir_buffer_set_label(run->buffers[index], label);
+  return status == WEIR_OK ? WEIR__EXIT_OK : failed(run, status, NULL);
+}
+
+static void release_buffer(replay *run, uint32_t index) {
+  weir_buffer_release(run->buffers[index]);
+  run->buffers[index] = NULL;
+}
+
+// Releases what does not live on after a pass.
+static void release_pass_buffers(replay *run) {
+  if (run->options->storage == WEIR__REPLAY_KEPT) return;
+  for (uint32_t b = 0; b < run->stream->buffer_count; b++) {
+    if (!run->stream->buffers[b].parameter) release_buffer(run, b);
+  }
+}
+
+static void release_freed(replay *run, const weir__stream_event *event) {
+  // A graph uses its buffers when it is launched, after all of them were recorded.
+  if (run->options->storage == WEIR__REPLAY_KEPT || run->options->issue == WEIR__REPLAY_GRAPH) return;
+  for (uint32_t i = 0; i < event->count; i++) release_buffer(run, run->stream->freed[event->index + i]);
+}
+
+static int wait_for_host(replay *run, weir_event *event, const weir__stream_task *task) {
+  uint64_t start = weir__clock_ns();
+  weir_status status = weir_event_wait(event, WEIR_FOREVER);
+  weir_event_release(event);
+  run->host_wait_ns += weir__clock_ns() - start;
+  return status == WEIR_OK ? WEIR__EXIT_OK : failed(run, status, task);
+}
+
+static int submit(replay *run, uint32_t index) {
+  const weir__stream_task *task = &run->stream->tasks[index];
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    const weir__stream_access *access = &task->accesses[i];
+    uint64_t start = by_address(run) ? run->stream->buffers[access->buffer].address - run->base : 0;
+    run->args[i] = (weir_arg){
+        .mode = access->mode,
+        .buffer = by_address(run) ? run->address_space : run->buffers[access->buffer],
+        .offset = start + access->offset,
+        .bytes = access->bytes,
+    };
+  }
+  weir_task submitted = {
+      .kernel = run->kernels[index],
+      .user = &run->spin_ns[index],
+      .args = run->args,
+      .arg_count = task->access_count,
+      .label = task->op,
+      .tag = run->pass << 32 | index,
+  };
+  weir_event *event = NULL;
+  weir_status status = run->graph ? weir_graph_add(run->graph, &submitted, NULL)
+                                  : weir_submit(run->context, &submitted, task->host_wait ? &event : NULL);
+  if (status != WEIR_OK) return failed(run, status, task);
+  return event ? wait_for_host(run, event, task) : WEIR__EXIT_OK;
+}
+
+// Plays the recorded events: buffers come and go, tasks are submitted, or recorded if there is a graph.
+static int play_events(replay *run) {
+  int exit_code = WEIR__EXIT_OK;
+  for (uint32_t i = 0; i < run->stream->event_count && exit_code == WEIR__EXIT_OK; i++) {
+    const weir__stream_event *event = &run->stream->events[i];
+    if (event->kind == WEIR__STREAM_BUFFER) exit_code = create_buffer(run, event->index);
+    if (event->kind == WEIR__STREAM_FREE) release_freed(run, event);
+    if (event->kind == WEIR__STREAM_TASK) exit_code = submit(run, event->index);
+  }
+  return exit_code;
+}
+
+// A graph per pass where buffers are new in each; else one graph that is launched again.
+static int launch_graph(replay *run) {
+  int exit_code = WEIR__EXIT_OK;
+  bool recorded = run->graph != NULL;
+  if (!recorded) {
+    weir_status status = weir_graph_create(run->context, &run->graph);
+    exit_code = status == WEIR_OK ? play_events(run) : failed(run, status, NULL);
+  }
+  if (exit_code != WEIR__EXIT_OK) return exit_code;
+  weir_status status = weir_graph_launch(run->graph, NULL);
+  if (status != WEIR_OK) return failed(run, status, NULL);
+  run->edges += weir_graph_edge_count(run->graph);
+  if (!recorded) run->build_ns += weir_graph_build_time(run->graph);
+  if (run->options->storage == WEIR__REPLAY_FRESH) {
+    weir_graph_release(run->graph);
+    run->graph = NULL;
+  }
+  return WEIR__EXIT_OK;
+}
+
+static int play_passes(replay *run, weir__replay_progress progress, void *user, weir__replay_run *out_run) {
+  weir_device *device = weir_context_device(run->context, 0);
+  uint64_t submit_start = weir__clock_ns(), start = weir_device_time(device);
+  for (; run->pass < run->options->repeat; run->pass++) {
+    int exit_code = run->options->issue == WEIR__REPLAY_GRAPH ? launch_graph(run) : play_events(run);
+    release_pass_buffers(run);
+    if (exit_code != WEIR__EXIT_OK) return exit_code;
+    if (progress) progress(user, run->pass + 1);
+  }
+  out_run->submit_ns = (double)(weir__clock_ns() - submit_start - run->host_wait_ns);
+  weir_status status = weir_finish(run->context);
+  if (status != WEIR_OK) return failed(run, status, NULL);
+  uint64_t took = weir_device_time(device) - start;
+  out_run->build_us = (double)run->build_ns / 1000;
+  out_run->makespan_us = (double)(took > run->build_ns ? took - run->build_ns : 0) / 1000;
+  return WEIR__EXIT_OK;
+}
+
+static int prepare(replay *run, bool trace) {
+  const weir__replay_options *options = run->options;
+  weir_context_options context_options = {
+      .devices = options->device,
+      .window = (uint32_t)options->window,
+      .queues = options->hazards == WEIR__PLAN_SERIAL ? 1 : (uint32_t)options->queues,
+      .memory_limit = options->memory,
+      .flags = (options->rename == WEIR__REPLAY_OFF ? WEIR_CONTEXT_NO_RENAME : 0u) | (trace ? WEIR_CONTEXT_TRACE : 0u) |
+               (options->hazards == WEIR__PLAN_SERIAL ? WEIR_CONTEXT_IN_ORDER : 0u),
+  };
+  weir_status status = weir_context_create(&context_options, &run->context);
+  if (status != WEIR_OK) return failed(run, status, NULL);
+  run->buffers = calloc((size_t)run->stream->buffer_count + 1, sizeof(*run->buffers));
+  run->kernels = calloc((size_t)run->stream->task_count + 1, sizeof(*run->kernels));
+  run->spin_ns = calloc((size_t)run->stream->task_count + 1, sizeof(*run->spin_ns));
+  run->args = calloc(WEIR_MAX_ARGS, sizeof *run->args);
+  if (!run->buffers || !run->kernels || !run->spin_ns || !run->args) return no_memory(run);
+  int exit_code = create_kernels(run);
+  return exit_code == WEIR__EXIT_OK && by_address(run) ? create_address_space(run) : exit_code;
+}
+
+static void read_statistics(const replay *run, weir__replay_run *out_run) {
+  weir_statistics statistics;
+  weir_context_statistics(run->context, &statistics);
+  snprintf(out_run->device, sizeof out_run->device, "%s", weir_device_name(weir_context_device(run->context, 0)));
+  out_run->edges = run->options->issue == WEIR__REPLAY_GRAPH ? run->edges : statistics.edges;
+  out_run->renamed = statistics.renamed;
+  out_run->peak_bytes = statistics.peak_bytes;
+  out_run->window = statistics.window;
+}
+
+int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options,
+                            const char *const *trace_paths, weir__replay_progress progress, void *user,
+                            weir__replay_run *out_run) {
+  *out_run = (weir__replay_run){0};
+  replay run = {.stream = stream, .options = options};
+  int exit_code = prepare(&run, trace_paths != NULL);
+  if (exit_code == WEIR__EXIT_OK) exit_code = play_passes(&run, progress, user, out_run);
+  if (exit_code == WEIR__EXIT_OK) read_statistics(&run, out_run);
+  for (size_t i = 0; exit_code == WEIR__EXIT_OK && trace_paths && trace_paths[i]; i++) {
+    char title[256];
+    snprintf(title, sizeof title, "%s on %s, hazards by %s", stream->name, out_run->device,
+             options->hazards == WEIR__PLAN_SERIAL ? "order (serial)"
+                                                   : weir__plan_mode_name((weir__plan_mode)options->hazards));
+    weir_status status = weir_trace_save(run.context, trace_paths[i], title);
+    if (status != WEIR_OK) exit_code = failed(&run, status, NULL);
+  }
+  weir_context_release(run.context); // with its buffers, kernels and graphs
+  free(run.buffers);
+  free(run.kernels);
+  free(run.spin_ns);
+  free(run.args);
+  return exit_code;
 }
