@@ -39,11 +39,11 @@ run: build
 	@echo; echo "== How much of $(STREAM) can overlap: hazards between raw addresses, then with renaming"
 	@$(WEIR) plan $(STREAM) --hazards address
 	@$(WEIR) plan $(STREAM) --hazards buffer
-	@echo; echo "== Out of order on this machine's CPU, every hazard checked"
-	@$(WEIR) replay $(STREAM) --device cpu --check --timeline build/timeline.html
-	@echo; echo "== All sample streams on a simulated H200, every hazard checked"
-	@$(WEIR) replay examples/streams/*.jsonl --device sim:h200 --check
-	@echo; echo "Timeline: open $(CURDIR)/build/timeline.html in a browser."
+	@echo; echo "== Out of order on this machine's CPU: each kernel keeps a worker busy for 20 times its recorded time"
+	@$(WEIR) replay $(STREAM) --device cpu --time-scale 20 --check --timeline build/timeline.html
+	@echo; echo "== All sample streams on a simulated GPU without host costs"
+	@$(WEIR) replay examples/streams/*.jsonl --device sim:ideal --window 4096 --check
+	@echo; echo "Timeline of the run on the CPU: open $(CURDIR)/build/timeline.html in a browser."
 
 test: setup-test
 	@python3 tools/suite/run_suite.py
