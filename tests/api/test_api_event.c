@@ -280,6 +280,24 @@ static void tasks_may_not_wait(void **state) {
   assert_int_equal(status, WEIR_ERROR_INVALID_ARGUMENT);
 }
 
+static void submit_inside(const weir_work *work) {
+  relay *self = work->user;
+  uint64_t one = 1;
+  weir_arg args[] = {weir_value(&one, sizeof one), weir_updates(self->number)};
+  weir_task task = {.host = api_add, .args = args, .arg_count = 2};
+  if (weir_submit(context, &task, NULL) != WEIR_OK) atomic_fetch_add(&self->wrong, 1);
+}
+
+static void tasks_may_submit(void **state) {
+  (void)state;
+  relay self = {.number = api_number(context, 0)};
+  for (int i = 0; i < 50; i++)
+    assert_int_equal(api_await(api_submit_host(context, submit_inside, &self, NULL, 0)), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  assert_int_equal(atomic_load(&self.wrong), 0);
+  assert_int_equal(api_read_number(self.number), 50);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(events_follow_their_task, set_up, tear_down),
@@ -293,6 +311,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(explicit_order_holds, set_up, tear_down),
       cmocka_unit_test_setup_teardown(finished_event_in_after_is_no_wait, set_up, tear_down),
       cmocka_unit_test_setup_teardown(misuse_is_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(tasks_may_submit, set_up, tear_down),
       cmocka_unit_test_setup_teardown(tasks_may_not_wait, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -331,6 +331,41 @@ static void failing_graph_fails_its_event(void **state) {
   assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
 }
 
+static void fail_if_odd(const weir_work *work) {
+  uint32_t number;
+  memcpy(&number, work->args[0], sizeof number);
+  *(char *)work->args[1] = (char)number;
+  if (number % 2 == 1) weir_work_fail(work, "odd");
+}
+
+// Many tasks in flight, of which every other one fails, each bring one byte of what the graph reads.
+static void graph_reads_from_many_failing_tasks(void **state) {
+  (void)state;
+  enum { BYTES = 400 };
+  gate door = {0};
+  weir_buffer *bytes = api_buffer(context, BYTES, NULL), *copies = api_buffer(context, BYTES, NULL);
+  weir_arg hold = weir_updates(bytes);
+  weir_kernel *nothing = api_kernel(context, "nothing", api_nothing);
+  for (uint32_t i = 0; i < BYTES; i += 10) {
+    const weir_arg args[] = {weir_reads_range(bytes, i, i % 20 == 0 ? 1 : 10), weir_writes_range(copies, i, 10)};
+    weir_task task = {.kernel = nothing, .args = args, .arg_count = 2};
+    assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  }
+  assert_int_equal(gate_submit(context, &door, &hold, 1, NULL), WEIR_OK);
+  for (uint32_t i = 0; i < BYTES; i++) {
+    const weir_arg args[] = {weir_value(&i, sizeof i), weir_writes_range(bytes, i, 1)};
+    weir_task task = {.host = fail_if_odd, .args = args, .arg_count = 2};
+    assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  }
+  weir_event *event = NULL;
+  assert_int_equal(weir_graph_launch(graph, &event), WEIR_OK);
+  gate_open(&door);
+  assert_int_equal(api_await(event), WEIR_ERROR_UPSTREAM_FAILED);
+  char byte;
+  for (uint32_t i = 0; i < BYTES; i += 5)
+    assert_int_equal(api_read(copies, i, 1, &byte), i % 20 < 10 ? WEIR_OK : WEIR_ERROR_UPSTREAM_FAILED);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(launches_repeat_what_was_recorded, set_up, tear_down),
@@ -348,6 +383,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(launch_with_a_released_kernel_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(released_graphs_are_recognised, set_up, tear_down),
       cmocka_unit_test_setup_teardown(empty_graph_is_not_launched, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(graph_reads_from_many_failing_tasks, set_up, tear_down),
       cmocka_unit_test_setup_teardown(failing_graph_fails_its_event, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,6 +151,40 @@ static void one_graph_is_on_one_device(void **state) {
   weir_context_release(context);
 }
 
+static void graph_stays_on_the_device_of_its_first_task(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:1,sim:ideal", 0, 0);
+  weir_graph *graph = NULL;
+  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  weir_task task = {.kernel = simulated(context, "both", 1000, api_nothing)};
+  task.device = weir_context_device(context, 1);
+  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  task.device = NULL; // by itself it would go to the CPU
+  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  assert_true(weir_device_time(weir_context_device(context, 1)) >= 1000000);
+  weir_context_release(context);
+}
+
+static void launches_in_flight_are_not_replaced(void **state) {
+  (void)state;
+  weir_context *context = api_context("sim:ideal,cpu:1", 0, 0);
+  gate door = {0};
+  weir_buffer *number = api_number(context, 1);
+  weir_arg arg = weir_updates(number);
+  weir_kernel *kernel = simulated(context, "busy", 5, api_nothing);
+  assert_int_equal(gate_submit(context, &door, &arg, 1, NULL), WEIR_OK);
+  weir_event *event = api_submit(context, kernel, &arg, 1);
+  weir_sim_launch launch = {.blocks = 1, .threads = 1, .us = 1};
+  api_expect(weir_kernel_set_sim(kernel, &launch, 1), WEIR_ERROR_INVALID_ARGUMENT, "busy", NULL);
+  gate_open(&door);
+  assert_int_equal(api_await(event), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  api_expect(weir_kernel_set_sim(kernel, &launch, 1), WEIR_OK, NULL);
+  weir_context_release(context);
+}
+
 // The same program takes the same virtual time, always.
 static void simulation_is_deterministic(void **state) {
   (void)state;
@@ -173,10 +207,16 @@ static void simulation_is_deterministic(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(kernels_need_code_for_the_device), cmocka_unit_test(host_tasks_need_a_cpu),
-      cmocka_unit_test(bad_launches_are_refused),         cmocka_unit_test(virtual_time_passes_at_once),
-      cmocka_unit_test(effects_follow_submission_order),  cmocka_unit_test(failures_poison),
-      cmocka_unit_test(one_graph_is_on_one_device),       cmocka_unit_test(graphs_run_on_the_simulated_device),
+      cmocka_unit_test(kernels_need_code_for_the_device),
+      cmocka_unit_test(host_tasks_need_a_cpu),
+      cmocka_unit_test(bad_launches_are_refused),
+      cmocka_unit_test(virtual_time_passes_at_once),
+      cmocka_unit_test(effects_follow_submission_order),
+      cmocka_unit_test(failures_poison),
+      cmocka_unit_test(one_graph_is_on_one_device),
+      cmocka_unit_test(graph_stays_on_the_device_of_its_first_task),
+      cmocka_unit_test(launches_in_flight_are_not_replaced),
+      cmocka_unit_test(graphs_run_on_the_simulated_device),
       cmocka_unit_test(simulation_is_deterministic),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

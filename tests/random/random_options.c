@@ -17,6 +17,7 @@ static void choose_devices(random_run *run, random_state *random, const char *de
   uint32_t choice = random_below(random, 4);
   run->options.context.devices = simulated[choice];
   run->options.simulated = true;
+  run->options.context.queues = random_below(random, 6);
   shape->host_tasks = choice >= 2;
   shape->device_count = choice >= 2 ? 2 : 1;
 }
