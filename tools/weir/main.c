@@ -12,21 +12,11 @@ typedef struct subcommand {
 } subcommand;
 
 static const subcommand subcommands[] = {
-#ifdef WEIR_HAVE_INFO
     {"info", weir__info_main, "what this machine has, and why a device is missing"},
-#endif
-#ifdef WEIR_HAVE_REPLAY
     {"replay", weir__replay_main, "run recorded kernel streams out of order"},
-#endif
-#ifdef WEIR_HAVE_PLAN
     {"plan", weir__plan_main, "dependences of a stream: edges, levels, critical path, and why a task waits"},
-#endif
-#ifdef WEIR_HAVE_CHECK
     {"check", weir__check_main, "prove that a timeline honoured every hazard of its stream"},
-#endif
-#ifdef WEIR_HAVE_BENCH
     {"bench", weir__bench_main, "benchmarks of submission, overhead and granularity"},
-#endif
 };
 
 enum { SUBCOMMAND_COUNT = sizeof(subcommands) / sizeof(*subcommands) };

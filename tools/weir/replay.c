@@ -12,13 +12,6 @@
 #include "base/clock.h"
 #include "check/check.h"
 
-typedef struct replayed {
-  const weir__stream *stream;
-  weir__replay_run run;
-  double serial_us, critical_us, bound_us;
-  int checked; // 1 proved, 0 broken, -1 not checked
-} replayed;
-
 typedef struct progress {
   const char *name;
   uint64_t start_ns, repeat;
@@ -38,23 +31,23 @@ static void clear_progress(const progress *now) {
 
 // The file of a stream's timeline: as given or, with several streams, with "-NAME" before the ending.
 static char *timeline_path(const weir__replay_options *options, const char *name, bool several) {
-  size_t size = strlen(options->timeline) + strlen(name) + 2;
+  const char *ending = strrchr(options->timeline, '.');
+  size_t size = strlen(options->timeline) + strlen(name) + 2, stem = (size_t)(ending - options->timeline);
   char *path = malloc(size);
   if (!path) return NULL;
-  const char *ending = strrchr(options->timeline, '.');
   if (several) {
-    snprintf(path, size, "%.*s-%s%s", (int)(ending - options->timeline), options->timeline, name, ending);
+    snprintf(path, size, "%.*s-%s%s", (int)stem, options->timeline, name, ending);
   } else {
     snprintf(path, size, "%s", options->timeline);
   }
-  for (char *slash = several ? path + (ending - options->timeline) : path + size; *slash && slash < path + size - 1;
-       slash++) {
-    if (*slash == '/') *slash = '_';
+  // A stream may have any name.
+  for (char *byte = path + stem; *byte; byte++) {
+    if (*byte == '/') *byte = '_';
   }
   return path;
 }
 
-static int check_timeline(const weir__replay_options *options, const char *path, replayed *result) {
+static int check_timeline(const weir__replay_options *options, const char *path, weir__replayed *result) {
   weir__check_options check_options = {
       .storage = options->storage == WEIR__REPLAY_KEPT ? WEIR__CHECK_STORAGE_KEPT : WEIR__CHECK_STORAGE_FRESH,
       .passes = (uint32_t)options->repeat,
@@ -71,10 +64,15 @@ static int check_timeline(const weir__replay_options *options, const char *path,
 }
 
 // The run itself, with its timeline and the check of it.
-static int run_and_check(const weir__replay_options *options, const char *timeline, replayed *result, progress *now) {
+static int run_and_check(const weir__replay_options *options, const char *timeline, weir__replayed *result,
+                         progress *now) {
   char temporary[] = "/tmp/weir-replay-XXXXXX.json";
   bool timeline_fits = timeline && strcmp(timeline + strlen(timeline) - 5, ".json") == 0;
   bool check = options->check && options->issue == WEIR__REPLAY_QUEUES;
+  if (options->check && !check) {
+    fprintf(stderr, "weir replay: %s: not checked, because a timeline shows a launch of a graph as one task\n",
+            result->stream->name);
+  }
   const char *checked_path = timeline_fits ? timeline : temporary, *paths[3] = {NULL};
   size_t count = 0;
   if (timeline) paths[count++] = timeline;
@@ -95,7 +93,7 @@ static int run_and_check(const weir__replay_options *options, const char *timeli
 }
 
 // The same tasks one after another on the same device, for comparison.
-static int run_serially(const weir__replay_options *options, replayed *result, progress *now) {
+static int run_serially(const weir__replay_options *options, weir__replayed *result, progress *now) {
   if (options->hazards == WEIR__PLAN_SERIAL && options->issue == WEIR__REPLAY_QUEUES) {
     result->serial_us = result->run.makespan_us;
     return WEIR__EXIT_OK;
@@ -109,7 +107,7 @@ static int run_serially(const weir__replay_options *options, replayed *result, p
   return exit_code;
 }
 
-static int replay_stream(const weir__replay_options *options, bool several, replayed *result) {
+static int replay_stream(const weir__replay_options *options, bool several, weir__replayed *result) {
   progress now = {.name = result->stream->name, .start_ns = weir__clock_ns(), .repeat = options->repeat};
   char *timeline = options->timeline ? timeline_path(options, result->stream->name, several) : NULL;
   int exit_code = WEIR__EXIT_OK;
@@ -133,138 +131,6 @@ static int replay_stream(const weir__replay_options *options, bool several, repl
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Output
-
-static double speedup(const replayed *result) {
-  return result->run.makespan_us > 0 ? result->serial_us / result->run.makespan_us : 0;
-}
-
-static uint64_t task_count(const replayed *result, const weir__replay_options *options) {
-  return result->stream->task_count * options->repeat;
-}
-
-static double submit_ns_per_task(const replayed *result, const weir__replay_options *options) {
-  uint64_t tasks = task_count(result, options);
-  return tasks ? result->run.submit_ns / (double)tasks : 0;
-}
-
-static json_t *stream_json(const replayed *result, const weir__replay_options *options) {
-  const weir__replay_run *run = &result->run;
-  json_t *object =
-      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "stream", result->stream->name, "device", run->device,
-                "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
-                options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", "window", (json_int_t)run->window, "repeat",
-                (json_int_t)options->repeat, "tasks", (json_int_t)task_count(result, options), "kernels",
-                (json_int_t)(result->stream->kernel_count * options->repeat), "edges", (json_int_t)run->edges);
-  if (!object) return NULL;
-  json_object_set_new(object, "serial_us", weir__json_us(result->serial_us));
-  json_object_set_new(object, "makespan_us", weir__json_us(run->makespan_us));
-  json_object_set_new(object, "speedup", weir__json_us(speedup(result)));
-  json_object_set_new(object, "critical_us", weir__json_us(result->critical_us));
-  json_object_set_new(object, "bound_us", weir__json_us(result->bound_us));
-  json_object_set_new(object, "submit_ns_per_task", weir__json_us(submit_ns_per_task(result, options)));
-  json_object_set_new(object, "renamed", json_integer((json_int_t)run->renamed));
-  json_object_set_new(object, "peak_bytes", json_integer((json_int_t)run->peak_bytes));
-  json_object_set_new(object, "build_us", weir__json_us(run->build_us));
-  json_object_set_new(object, "checked", result->checked < 0 ? json_null() : json_boolean(result->checked));
-  return object;
-}
-
-static int print_json(const replayed *results, size_t count, const weir__replay_options *options) {
-  json_t *array = json_array();
-  for (size_t i = 0; array && i < count; i++) {
-    if (json_array_append_new(array, stream_json(&results[i], options)) != 0) {
-      json_decref(array);
-      array = NULL;
-    }
-  }
-  return weir__cli_print_json("replay", array);
-}
-
-static void add_columns(weir__table *table) {
-  weir__table_column(table, "stream", "", false);
-  weir__table_column(table, "tasks", "", true);
-  weir__table_column(table, "kernels", "", true);
-  weir__table_column(table, "edges", "", true);
-  weir__table_column(table, "serial", "us", true);
-  weir__table_column(table, "makespan", "us", true);
-  weir__table_column(table, "speedup", "", true);
-  weir__table_column(table, "critical", "us", true);
-  weir__table_column(table, "bound", "us", true);
-  weir__table_column(table, "submit", "ns/task", true);
-  weir__table_column(table, "renamed", "", true);
-  weir__table_column(table, "peak", "MiB", true);
-  weir__table_column(table, "build", "us", true);
-  weir__table_column(table, "checked", "", false);
-}
-
-static void add_row(weir__table *table, const replayed *result, const weir__replay_options *options) {
-  weir__table_cell(table, "%s", result->stream->name);
-  weir__table_cell(table, "%" PRIu64, task_count(result, options));
-  weir__table_cell(table, "%" PRIu64, result->stream->kernel_count * options->repeat);
-  weir__table_cell(table, "%" PRIu64, result->run.edges);
-  weir__table_cell(table, "%.0f", result->serial_us);
-  weir__table_cell(table, "%.0f", result->run.makespan_us);
-  weir__table_cell(table, "%.2f", speedup(result));
-  weir__table_cell(table, "%.0f", result->critical_us);
-  weir__table_cell(table, "%.0f", result->bound_us);
-  weir__table_cell(table, "%.0f", submit_ns_per_task(result, options));
-  weir__table_cell(table, "%" PRIu64, result->run.renamed);
-  weir__table_cell(table, "%.1f", (double)result->run.peak_bytes / (1 << 20));
-  weir__table_cell(table, "%.0f", result->run.build_us);
-  weir__table_cell(table, "%s", result->checked < 0 ? "-" : result->checked ? "yes" : "NO");
-}
-
-static double geometric_mean(const replayed *results, size_t count, double (*value)(const replayed *)) {
-  double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += log(value(&results[i]));
-  return exp(sum / (double)count);
-}
-
-static double serial_us(const replayed *result) {
-  return result->serial_us;
-}
-static double makespan_us(const replayed *result) {
-  return result->run.makespan_us;
-}
-static double critical_us(const replayed *result) {
-  return result->critical_us;
-}
-static double bound_us(const replayed *result) {
-  return result->bound_us;
-}
-
-static void add_means(weir__table *table, const replayed *results, size_t count) {
-  weir__table_cell(table, "geometric mean");
-  for (int i = 0; i < 3; i++) weir__table_cell(table, " ");
-  weir__table_cell(table, "%.0f", geometric_mean(results, count, serial_us));
-  weir__table_cell(table, "%.0f", geometric_mean(results, count, makespan_us));
-  weir__table_cell(table, "%.2f", geometric_mean(results, count, speedup));
-  weir__table_cell(table, "%.0f", geometric_mean(results, count, critical_us));
-  weir__table_cell(table, "%.0f", geometric_mean(results, count, bound_us));
-  for (int i = 0; i < 4; i++) weir__table_cell(table, " ");
-  weir__table_cell(table, "%s", "");
-}
-
-static int print_table(const replayed *results, size_t count, const weir__replay_options *options) {
-  weir__table *table = weir__table_create();
-  if (table) {
-    add_columns(table);
-    for (size_t i = 0; i < count; i++) add_row(table, &results[i], options);
-    if (count > 1) add_means(table, results, count);
-  }
-  printf("device %s, hazards %s, issue %s, window %u, %" PRIu64 " pass%s\n\n", results[0].run.device,
-         weir__plan_mode_name((weir__plan_mode)options->hazards),
-         options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", results[0].run.window, options->repeat,
-         options->repeat == 1 ? "" : "es");
-  bool printed = table && weir__table_print(table, stdout) && fflush(stdout) == 0;
-  weir__table_destroy(table);
-  if (printed) return WEIR__EXIT_OK;
-  weir__cli_error("replay", "the table could not be printed");
-  return WEIR__EXIT_FAILED;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
 // The command
 
 static const char summary[] =
@@ -281,6 +147,10 @@ static const char details[] =
     "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device is missing.";
 
 static bool valid(const weir__replay_options *options) {
+  if (strchr(options->device, ',')) {
+    weir__cli_error("replay", "--device: \"%s\" names several devices; a replay has one", options->device);
+    return false;
+  }
   const char *ending = options->timeline ? strrchr(options->timeline, '.') : ".html";
   if (ending && (strcmp(ending, ".html") == 0 || strcmp(ending, ".json") == 0)) return true;
   weir__cli_error("replay", "--timeline: %s does not end in .html or .json", options->timeline);
@@ -300,14 +170,14 @@ static bool read_streams(char **paths, size_t count, weir__stream **streams) {
 }
 
 static int replay_all(const weir__replay_options *options, weir__stream **streams, size_t count, bool as_json) {
-  replayed *results = calloc(count, sizeof *results);
+  weir__replayed *results = calloc(count, sizeof *results);
   if (!results) {
     weir__cli_error("replay", "no memory");
     return WEIR__EXIT_FAILED;
   }
   int exit_code = WEIR__EXIT_OK;
   for (size_t i = 0; i < count; i++) {
-    results[i] = (replayed){.stream = streams[i], .checked = -1};
+    results[i] = (weir__replayed){.stream = streams[i], .checked = -1};
     int stream_exit = replay_stream(options, count > 1, &results[i]);
     if (stream_exit != WEIR__EXIT_OK) exit_code = stream_exit;
     // A broken hazard is a result; anything else ends it all.
@@ -316,7 +186,8 @@ static int replay_all(const weir__replay_options *options, weir__stream **stream
       return exit_code;
     }
   }
-  int printed = as_json ? print_json(results, count, options) : print_table(results, count, options);
+  int printed =
+      as_json ? weir__replay_print_json(results, count, options) : weir__replay_print_table(results, count, options);
   free(results);
   return exit_code != WEIR__EXIT_OK ? exit_code : printed;
 }

@@ -30,11 +30,11 @@ typedef struct weir__replay_options {
 
 // What one run gave, over all its passes.
 typedef struct weir__replay_run {
-  char device[64];         // as the context names it
-  double makespan_us;      // time of the device from the first submission to the end of the last task, without build_us
-  double build_us;         // of graphs
-  double submit_ns;        // real time that the submitting thread spent on buffers and submissions
-  uint64_t edges;          // predecessors that tasks had to wait for; of graphs: edges of the graphs
+  char device[64];    // as the context names it
+  double makespan_us; // time of the device from the first submission to the end of the last task, without build_us
+  double build_us;    // of graphs
+  double submit_ns;   // real time that the submitting thread spent on buffers and submissions
+  uint64_t edges;     // predecessors that tasks had to wait for; of graphs: edges of the graphs
   uint64_t renamed, peak_bytes;
   uint32_t window;
 } weir__replay_run;
@@ -52,5 +52,17 @@ int weir__replay_run_stream(const weir__stream *stream, const weir__replay_optio
 // the time scale. False: no memory.
 bool weir__replay_limits(const weir__stream *stream, const weir__replay_options *options, double *out_critical_us,
                          double *out_bound_us);
+
+// A stream that was replayed, with what it is compared to.
+typedef struct weir__replayed {
+  const weir__stream *stream;
+  weir__replay_run run;
+  double serial_us, critical_us, bound_us;
+  int checked; // 1 proved, 0 broken, -1 not checked
+} weir__replayed;
+
+// Print the results; return exit codes.
+int weir__replay_print_json(const weir__replayed *results, size_t count, const weir__replay_options *options);
+int weir__replay_print_table(const weir__replayed *results, size_t count, const weir__replay_options *options);
 
 #endif // WEIR_TOOLS_WEIR_REPLAY_H

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <math.h>
+
+#include "replay.h"
+
+static double speedup(const weir__replayed *result) {
+  return result->run.makespan_us > 0 ? result->serial_us / result->run.makespan_us : 0;
+}
+
+static uint64_t task_count(const weir__replayed *result, const weir__replay_options *options) {
+  return result->stream->task_count * options->repeat;
+}
+
+static double submit_ns_per_task(const weir__replayed *result, const weir__replay_options *options) {
+  uint64_t tasks = task_count(result, options);
+  return tasks ? result->run.submit_ns / (double)tasks : 0;
+}
+
+static json_t *stream_json(const weir__replayed *result, const weir__replay_options *options) {
+  const weir__replay_run *run = &result->run;
+  json_t *object =
+      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "stream", result->stream->name, "device", run->device,
+                "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
+                options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", "window", (json_int_t)run->window, "repeat",
+                (json_int_t)options->repeat, "tasks", (json_int_t)task_count(result, options), "kernels",
+                (json_int_t)(result->stream->kernel_count * options->repeat), "edges", (json_int_t)run->edges);
+  if (!object) return NULL;
+  json_object_set_new(object, "serial_us", weir__json_us(result->serial_us));
+  json_object_set_new(object, "makespan_us", weir__json_us(run->makespan_us));
+  json_object_set_new(object, "speedup", weir__json_us(speedup(result)));
+  json_object_set_new(object, "critical_us", weir__json_us(result->critical_us));
+  json_object_set_new(object, "bound_us", weir__json_us(result->bound_us));
+  json_object_set_new(object, "submit_ns_per_task", weir__json_us(submit_ns_per_task(result, options)));
+  json_object_set_new(object, "renamed", json_integer((json_int_t)run->renamed));
+  json_object_set_new(object, "peak_bytes", json_integer((json_int_t)run->peak_bytes));
+  json_object_set_new(object, "build_us", weir__json_us(run->build_us));
+  json_object_set_new(object, "checked", result->checked < 0 ? json_null() : json_boolean(result->checked));
+  return object;
+}
+
+int weir__replay_print_json(const weir__replayed *results, size_t count, const weir__replay_options *options) {
+  json_t *array = json_array();
+  for (size_t i = 0; array && i < count; i++) {
+    if (json_array_append_new(array, stream_json(&results[i], options)) != 0) {
+      json_decref(array);
+      array = NULL;
+    }
+  }
+  return weir__cli_print_json("replay", array);
+}
+
+static void add_columns(weir__table *table) {
+  weir__table_column(table, "stream", "", false);
+  weir__table_column(table, "tasks", "", true);
+  weir__table_column(table, "kernels", "", true);
+  weir__table_column(table, "edges", "", true);
+  weir__table_column(table, "serial", "us", true);
+  weir__table_column(table, "makespan", "us", true);
+  weir__table_column(table, "speedup", "", true);
+  weir__table_column(table, "critical", "us", true);
+  weir__table_column(table, "bound", "us", true);
+  weir__table_column(table, "submit", "ns/task", true);
+  weir__table_column(table, "renamed", "", true);
+  weir__table_column(table, "peak", "MiB", true);
+  weir__table_column(table, "build", "us", true);
+  weir__table_column(table, "checked", "", false);
+}
+
+static void add_row(weir__table *table, const weir__replayed *result, const weir__replay_options *options) {
+  weir__table_cell(table, "%s", result->stream->name);
+  weir__table_cell(table, "%" PRIu64, task_count(result, options));
+  weir__table_cell(table, "%" PRIu64, result->stream->kernel_count * options->repeat);
+  weir__table_cell(table, "%" PRIu64, result->run.edges);
+  weir__table_cell(table, "%.0f", result->serial_us);
+  weir__table_cell(table, "%.0f", result->run.makespan_us);
+  weir__table_cell(table, "%.2f", speedup(result));
+  weir__table_cell(table, "%.0f", result->critical_us);
+  weir__table_cell(table, "%.0f", result->bound_us);
+  weir__table_cell(table, "%.0f", submit_ns_per_task(result, options));
+  weir__table_cell(table, "%" PRIu64, result->run.renamed);
+  weir__table_cell(table, "%.1f", (double)result->run.peak_bytes / (1 << 20));
+  weir__table_cell(table, "%.0f", result->run.build_us);
+  weir__table_cell(table, "%s", result->checked < 0 ? "-" : result->checked ? "yes" : "NO");
+}
+
+static double geometric_mean(const weir__replayed *results, size_t count, double (*value)(const weir__replayed *)) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += log(value(&results[i]));
+  return exp(sum / (double)count);
+}
+
+static double serial_us(const weir__replayed *result) {
+  return result->serial_us;
+}
+static double makespan_us(const weir__replayed *result) {
+  return result->run.makespan_us;
+}
+static double critical_us(const weir__replayed *result) {
+  return result->critical_us;
+}
+static double bound_us(const weir__replayed *result) {
+  return result->bound_us;
+}
+
+static void add_means(weir__table *table, const weir__replayed *results, size_t count) {
+  weir__table_cell(table, "geometric mean");
+  for (int i = 0; i < 3; i++) weir__table_cell(table, " ");
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, serial_us));
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, makespan_us));
+  weir__table_cell(table, "%.2f", geometric_mean(results, count, speedup));
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, critical_us));
+  weir__table_cell(table, "%.0f", geometric_mean(results, count, bound_us));
+  for (int i = 0; i < 4; i++) weir__table_cell(table, " ");
+  weir__table_cell(table, "%s", "");
+}
+
+int weir__replay_print_table(const weir__replayed *results, size_t count, const weir__replay_options *options) {
+  weir__table *table = weir__table_create();
+  if (table) {
+    add_columns(table);
+    for (size_t i = 0; i < count; i++) add_row(table, &results[i], options);
+    if (count > 1) add_means(table, results, count);
+  }
+  printf("device %s, hazards %s, issue %s, window %u, %" PRIu64 " pass%s\n\n", results[0].run.device,
+         weir__plan_mode_name((weir__plan_mode)options->hazards),
+         options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", results[0].run.window, options->repeat,
+         options->repeat == 1 ? "" : "es");
+  bool printed = table && weir__table_print(table, stdout) && fflush(stdout) == 0;
+  weir__table_destroy(table);
+  if (printed) return WEIR__EXIT_OK;
+  weir__cli_error("replay", "the table could not be printed");
+  return WEIR__EXIT_FAILED;
+}
