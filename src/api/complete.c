@@ -54,6 +54,7 @@ static void trace_completion(weir_context *context, const weir__task *task, cons
   if (completion->ready_ns != 0) record->ready_ns = completion->ready_ns;
   record->start_ns = completion->start_ns;
   record->end_ns = completion->end_ns;
+  if (task->run != NULL) weir__graph_run_trace(task);
 }
 
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion) {

@@ -47,6 +47,7 @@ typedef struct weir__graph_plan {
   weir__graph_arg *args;
   uint32_t *successors;   // node << 1 | (reads what this node writes)
   uint32_t *predecessors; // nodes
+  weir__hit *reasons;     // per predecessor: hazard, range, and in `buffer` the buffer's number
   weir__graph_external *externals;
   weir__graph_input *inputs;
   unsigned char *values; // of all nodes, to be copied by each run
@@ -69,7 +70,8 @@ typedef struct weir__graph_run {
   weir__block **fresh;    // scratch, external_count long
   weir_buffer **buffers;  // by number, as they were at the launch
   uint32_t *serials;
-  void **args; // by number of argument: pointers into storage or `values`
+  uint64_t *storages; // numbers, for timelines
+  void **args;        // by number of argument: pointers into storage or `values`
   unsigned char *values;
   _Atomic uint32_t *blockers;    // per node
   _Atomic uint8_t *states;       // per node: weir__node_state
@@ -134,6 +136,9 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, wei
 // Poisons the outputs of nodes that did not end well, and only those, and marks the tasks in flight that read them. The
 // lock is held.
 void weir__graph_run_poison(weir__task *task);
+
+// Adds the nodes to the timeline, with the times of the launch's spans. The lock is held.
+void weir__graph_run_trace(const weir__task *task);
 
 // The launch is done: the run can serve another one. The lock is held.
 void weir__graph_run_done(weir__task *task);

@@ -72,6 +72,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->args);
   weir__free(plan->successors);
   weir__free(plan->predecessors);
+  weir__free(plan->reasons);
   weir__free(plan->externals);
   weir__free(plan->inputs);
   weir__free(plan->values);
@@ -110,7 +111,7 @@ void weir__graph_buffer_replaced(weir_graph *graph, const weir_buffer *buffer, w
 
 typedef struct edge {
   uint32_t from, to;
-  bool data;
+  weir__hit reason;
 } edge;
 
 // One buffer argument of a node.
@@ -219,11 +220,11 @@ static bool fill_nodes(builder *build) {
   return true;
 }
 
-static bool add_edge(builder *build, uint32_t from, uint32_t to, bool data) {
+static bool add_edge(builder *build, uint32_t from, uint32_t to, const weir__hit *reason) {
   if (build->marks[from] == to + 1) {
-    if (!data) return true;
+    if (!reason->data) return true;
     for (size_t i = build->edge_count; i-- > 0 && build->edges[i].to == to;) {
-      if (build->edges[i].from == from) build->edges[i].data = true;
+      if (build->edges[i].from == from && !build->edges[i].reason.data) build->edges[i].reason = *reason;
     }
     return true;
   }
@@ -237,7 +238,7 @@ static bool add_edge(builder *build, uint32_t from, uint32_t to, bool data) {
     build->edge_capacity = capacity;
   }
   build->marks[from] = to + 1;
-  build->edges[build->edge_count++] = (edge){.from = from, .to = to, .data = data};
+  build->edges[build->edge_count++] = (edge){.from = from, .to = to, .reason = *reason};
   return true;
 }
 
@@ -262,8 +263,9 @@ static bool find_edges(builder *build) {
                         used->hi, &build->hits);
     if (build->hits.incomplete || build->hits.unrecorded) return false;
     for (size_t hit = 0; hit < build->hits.count; hit++) {
-      if (!add_edge(build, (uint32_t)(build->hits.list[hit].task - 1), used->node, build->hits.list[hit].data))
-        return false;
+      weir__hit *found = &build->hits.list[hit];
+      found->buffer = used->buffer;
+      if (!add_edge(build, (uint32_t)(found->task - 1), used->node, found)) return false;
     }
   }
   return true;
@@ -274,7 +276,8 @@ static bool fill_edges(builder *build) {
   plan->edge_count = build->edge_count;
   plan->successors = weir__allocate((build->edge_count + 1) * sizeof *plan->successors);
   plan->predecessors = weir__allocate((build->edge_count + 1) * sizeof *plan->predecessors);
-  if (plan->successors == NULL || plan->predecessors == NULL) return false;
+  plan->reasons = weir__allocate((build->edge_count + 1) * sizeof *plan->reasons);
+  if (plan->successors == NULL || plan->predecessors == NULL || plan->reasons == NULL) return false;
   for (size_t i = 0; i < build->edge_count; i++) {
     plan->nodes[build->edges[i].from].successor_count++;
     plan->nodes[build->edges[i].to].predecessor_count++;
@@ -291,7 +294,8 @@ static bool fill_edges(builder *build) {
   for (size_t i = 0; i < build->edge_count; i++) {
     const edge *added = &build->edges[i];
     weir__graph_node *from = &plan->nodes[added->from], *to = &plan->nodes[added->to];
-    plan->successors[from->first_successor + from->successor_count++] = added->to << 1 | added->data;
+    plan->successors[from->first_successor + from->successor_count++] = added->to << 1 | added->reason.data;
+    plan->reasons[to->first_predecessor + to->predecessor_count] = added->reason;
     plan->predecessors[to->first_predecessor + to->predecessor_count++] = added->from;
   }
   return true;

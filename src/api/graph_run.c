@@ -15,6 +15,7 @@ void weir__graph_run_free(weir__graph_run *run) {
   weir__free(run->fresh);
   weir__free(run->buffers);
   weir__free(run->serials);
+  weir__free(run->storages);
   weir__free(run->args);
   weir__free(run->values);
   weir__free(run->blockers);
@@ -39,6 +40,7 @@ static weir__graph_run *create(weir_graph *graph) {
   run->fresh = weir__allocate(plan->external_count * sizeof(weir__block *));
   run->buffers = weir__allocate(plan->buffer_count * sizeof(weir_buffer *));
   run->serials = weir__allocate(plan->buffer_count * sizeof *run->serials);
+  run->storages = weir__allocate(plan->buffer_count * sizeof *run->storages);
   run->args = weir__allocate(plan->arg_count * sizeof(void *));
   run->values = weir__allocate(plan->value_bytes);
   run->blockers = weir__allocate(plan->node_count * sizeof *run->blockers);
@@ -52,9 +54,9 @@ static weir__graph_run *create(weir_graph *graph) {
   run->readers = weir__allocate(run->reader_capacity * sizeof *run->readers);
   run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
-      run->args != NULL && run->values != NULL && run->blockers != NULL && run->states != NULL &&
-      run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL && run->data_hits != NULL &&
-      run->readers != NULL && run->failed_predecessors != NULL)
+      run->storages != NULL && run->args != NULL && run->values != NULL && run->blockers != NULL &&
+      run->states != NULL && run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL &&
+      run->data_hits != NULL && run->readers != NULL && run->failed_predecessors != NULL)
     return run;
   weir__graph_run_free(run);
   return NULL;
@@ -129,6 +131,7 @@ void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     run->buffers[i] = run->graph->buffers[i];
     run->serials[i] = run->buffers[i]->serial;
+    run->storages[i] = run->buffers[i]->storage;
   }
   memcpy(run->values, plan->values, plan->value_bytes);
   for (uint32_t i = 0; i < plan->arg_count; i++) {

@@ -86,9 +86,14 @@ static void write_data(const weir__trace *trace, const char *title, FILE *file) 
     fputc(']', file);
   }
   fputs("],\n\"tasks\":[", file);
-  for (size_t i = 0; i < trace->task_count; i++) {
-    fputs(i ? ",\n" : "\n", file);
-    write_task(&trace->tasks[i], file);
+  // A graph is shown by its nodes.
+  const char *separator = "\n";
+  for (size_t i = 0; i < trace->task_count + trace->node_count; i++) {
+    const weir__trace_task *task = i < trace->task_count ? &trace->tasks[i] : &trace->nodes[i - trace->task_count];
+    if (task->graph) continue;
+    fputs(separator, file);
+    separator = ",\n";
+    write_task(task, file);
   }
   fputs("]}", file);
 }

@@ -57,7 +57,8 @@ static void write_stretch(const char *name, const char *category, uint32_t devic
 }
 
 static void write_task(const weir__trace *trace, const weir__trace_task *task, FILE *file) {
-  write_stretch(task->label, "task", task->device, task->lane, task->start_ns, task->end_ns, file);
+  write_stretch(task->label, task->graph ? "graph" : "task", task->device, task->lane, task->start_ns, task->end_ns,
+                file);
   fprintf(file, ",\"args\":{\"id\":%" PRIu64, task->id);
   write_key("tag", task->tag, file);
   write_text("status", weir_status_name(task->done ? task->status : WEIR_PENDING), file);
@@ -71,6 +72,7 @@ static void write_task(const weir__trace *trace, const weir__trace_task *task, F
   fputs("}}", file);
   for (uint32_t i = 0; i < task->span_count; i++) {
     const weir__trace_span *span = &task->spans[i];
+    if (task->graph && span->node > 0) continue; // its node says it
     write_stretch(span->name[0] ? span->name : task->label, "part", task->device, span->lane, span->start_ns,
                   span->end_ns, file);
     fprintf(file, ",\"args\":{\"task\":%" PRIu64 "}}", task->id);
@@ -106,5 +108,6 @@ void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *f
   fputs("]},\"traceEvents\":[", file);
   write_device_names(trace, file);
   for (size_t i = 0; i < trace->task_count; i++) write_task(trace, &trace->tasks[i], file);
+  for (size_t i = 0; i < trace->node_count; i++) write_task(trace, &trace->nodes[i], file);
   fputs("\n]}\n", file);
 }

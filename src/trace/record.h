@@ -17,6 +17,8 @@ struct weir__trace {
   size_t device_count, device_capacity;
   weir__trace_task *tasks; // ids grow
   size_t task_count, task_capacity;
+  weir__trace_task *nodes; // of graphs
+  size_t node_count, node_capacity;
   weir__trace_buffer *buffers; // ids grow
   size_t buffer_count, buffer_capacity;
   uint64_t dropped;

@@ -18,7 +18,8 @@ static void free_task(weir__trace_task *task) {
 
 static void free_tasks(weir__trace *trace) {
   for (size_t i = 0; i < trace->task_count; i++) free_task(&trace->tasks[i]);
-  trace->task_count = 0;
+  for (size_t i = 0; i < trace->node_count; i++) free_task(&trace->nodes[i]);
+  trace->task_count = trace->node_count = 0;
   trace->dropped = 0;
 }
 
@@ -28,6 +29,7 @@ void weir__trace_destroy(weir__trace *trace) {
   for (size_t i = 0; i < trace->device_count; i++) weir__free(trace->devices[i].name);
   weir__free(trace->devices);
   weir__free(trace->tasks);
+  weir__free(trace->nodes);
   weir__free(trace->buffers);
   weir__free(trace);
 }
@@ -111,24 +113,33 @@ static bool copy_array(const void *entries, size_t count, size_t entry_bytes, vo
   return !count || *out_copy;
 }
 
-void weir__trace_add_task(weir__trace *trace, const weir__trace_task *task) {
-  void *tasks = trace->tasks, *accesses = NULL, *waits = NULL, *spans = NULL;
-  bool room = make_room(&tasks, trace->task_count, &trace->task_capacity, sizeof(*trace->tasks));
-  trace->tasks = tasks;
+// Appends a copy of a record to a list. False: no memory.
+static bool append(weir__trace_task **list, size_t *count, size_t *capacity, const weir__trace_task *task) {
+  void *tasks = *list, *accesses = NULL, *waits = NULL, *spans = NULL;
+  bool room = make_room(&tasks, *count, capacity, sizeof(**list));
+  *list = tasks;
   if (!room || !copy_array(task->accesses, task->access_count, sizeof(*task->accesses), &accesses) ||
       !copy_array(task->waits, task->wait_count, sizeof(*task->waits), &waits) ||
       !copy_array(task->spans, task->span_count, sizeof(*task->spans), &spans)) {
     weir__free(accesses);
     weir__free(waits);
-    trace->dropped++;
-    return;
+    return false;
   }
-  weir__trace_task *record = &trace->tasks[trace->task_count++];
+  weir__trace_task *record = &(*list)[(*count)++];
   *record = *task;
   record->accesses = accesses;
   record->waits = waits;
   record->spans = spans;
   record->span_capacity = task->span_count;
+  return true;
+}
+
+void weir__trace_add_task(weir__trace *trace, const weir__trace_task *task) {
+  if (!append(&trace->tasks, &trace->task_count, &trace->task_capacity, task)) trace->dropped++;
+}
+
+void weir__trace_add_node(weir__trace *trace, const weir__trace_task *node) {
+  if (!append(&trace->nodes, &trace->node_count, &trace->node_capacity, node)) trace->dropped++;
 }
 
 weir__trace_task *weir__trace_find(weir__trace *trace, uint64_t id) {

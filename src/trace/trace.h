@@ -16,25 +16,25 @@
 
 // Why a task waited for another one.
 typedef enum weir__hazard {
-  WEIR__HAZARD_RAW = 0,      // read after write
-  WEIR__HAZARD_WAR = 1,      // write after read
-  WEIR__HAZARD_WAW = 2,      // write after write
-  WEIR__HAZARD_AFTER = 3,    // named in weir_task.after, or WEIR_CONTEXT_IN_ORDER
-  WEIR__HAZARD_STORAGE = 4,  // got storage whose last user is this predecessor
+  WEIR__HAZARD_RAW = 0,     // read after write
+  WEIR__HAZARD_WAR = 1,     // write after read
+  WEIR__HAZARD_WAW = 2,     // write after write
+  WEIR__HAZARD_AFTER = 3,   // named in weir_task.after, or WEIR_CONTEXT_IN_ORDER
+  WEIR__HAZARD_STORAGE = 4, // got storage whose last user is this predecessor
 } weir__hazard;
 
 typedef struct weir__trace_access {
-  weir_mode mode;        // READ, WRITE or READ_WRITE
-  uint64_t buffer;       // number of the logical buffer
-  uint64_t storage;      // number of the block of memory behind it; two accesses touch the same bytes when storage
-  uint64_t offset;       // is the same and [offset, offset + bytes) overlap. The offset is the same in buffer and block
+  weir_mode mode;   // READ, WRITE or READ_WRITE
+  uint64_t buffer;  // number of the logical buffer
+  uint64_t storage; // number of the block of memory behind it; two accesses touch the same bytes when storage
+  uint64_t offset;  // is the same and [offset, offset + bytes) overlap. The offset is the same in buffer and block
   uint64_t bytes;
 } weir__trace_access;
 
 typedef struct weir__trace_wait {
-  uint64_t task;         // id of the predecessor, which was not done when this task was submitted
+  uint64_t task; // id of the predecessor, which was not done when this task was submitted
   weir__hazard hazard;
-  uint64_t buffer;       // RAW, WAR, WAW: the buffer and the bytes [lo, hi) in common
+  uint64_t buffer; // RAW, WAR, WAW: the buffer and the bytes [lo, hi) in common
   uint64_t lo, hi;
 } weir__trace_wait;
 
@@ -42,15 +42,16 @@ typedef struct weir__trace_wait {
 typedef struct weir__trace_span {
   uint32_t lane;
   uint64_t start_ns, end_ns;
-  char name[48];         // of the launch or part; "" for the task itself
+  uint32_t node; // of a graph's launch: number of the node in the graph + 1; else 0
+  char name[48]; // of the launch or part; "" for the task itself
 } weir__trace_span;
 
 typedef struct weir__trace_task {
   uint64_t id, tag;
-  char label[48];        // weir_task.label, else the kernel's name, else "host"
+  char label[48]; // weir_task.label, else the kernel's name, else "host"
   char kernel[48];
-  uint32_t device;       // index in the context
-  uint32_t lane;         // worker or queue of that device
+  uint32_t device; // index in the context
+  uint32_t lane;   // worker or queue of that device
   weir_status status;
   bool done;
   uint64_t submit_ns, ready_ns, start_ns, end_ns; // ready: the last predecessor was done
@@ -60,6 +61,7 @@ typedef struct weir__trace_task {
   uint32_t wait_count;
   weir__trace_span *spans;
   uint32_t span_count, span_capacity;
+  bool graph; // the launch of a graph: its nodes are tasks of their own
 } weir__trace_task;
 
 typedef struct weir__trace_buffer {
@@ -88,6 +90,14 @@ weir__trace_task *weir__trace_find(weir__trace *trace, uint64_t id);
 
 // Adds a span to a task that is known.
 void weir__trace_add_span(weir__trace *trace, uint64_t id, const weir__trace_span *span);
+
+// Adds a node of a graph's launch, like a task that is done; its id is weir__trace_node_id of the launch's.
+void weir__trace_add_node(weir__trace *trace, const weir__trace_task *node);
+
+// Ids of nodes: apart from those of tasks, and small enough to be exact as a double.
+static inline uint64_t weir__trace_node_id(uint64_t launch, uint32_t node) {
+  return 1000000000000u + launch * 1000000u + node;
+}
 
 // Everything, for writers and tests.
 size_t weir__trace_task_count(const weir__trace *trace);

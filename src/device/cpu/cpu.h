@@ -108,7 +108,7 @@ static inline uint64_t weir__cpu_ns(const weir__cpu *cpu, uint64_t clock_ns) {
 
 // Adds a span to the task's record in the timeline. The lock is held.
 void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
-                          const char *name);
+                          uint32_t node, const char *name);
 
 // Reads the time and corrects the estimate of the kernel that ran `groups` work-groups since `since`.
 void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since);

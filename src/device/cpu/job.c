@@ -97,7 +97,7 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
     weir__cpu_measure(worker, task->kernel, work.end - work.first, since);
     if (trace != NULL) {
       weir__context_lock(cpu->base.context);
-      weir__cpu_trace_span(cpu, task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), "");
+      weir__cpu_trace_span(cpu, task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), 0, "");
       weir__context_unlock(cpu->base.context);
     }
     if (!worker->failure.failed) continue;
@@ -139,7 +139,7 @@ static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index)
   weir__cpu_measure(worker, node->kernel, groups, since);
   if (context->trace == NULL) return;
   weir__context_lock(context);
-  weir__cpu_trace_span(cpu, run->task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()),
+  weir__cpu_trace_span(cpu, run->task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), index + 1,
                        node->label[0] != '\0' ? node->label
                        : node->kernel != NULL ? node->kernel->name
                                               : "host");

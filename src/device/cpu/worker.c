@@ -124,9 +124,9 @@ void weir__cpu_issue(weir_device *device, weir__task *task) {
 }
 
 void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
-                          const char *name) {
+                          uint32_t node, const char *name) {
   weir__trace *trace = cpu->base.context->trace;
-  weir__trace_span span = {.lane = lane, .start_ns = start_ns, .end_ns = end_ns};
+  weir__trace_span span = {.lane = lane, .start_ns = start_ns, .end_ns = end_ns, .node = node};
   snprintf(span.name, sizeof span.name, "%s", name);
   weir__trace_add_span(trace, task->id, &span);
 }

@@ -45,6 +45,7 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
   if (!part) return;
   weir__trace_span span = {
       .lane = owner->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
+  if (owner->nodes != NULL) span.node = piece->node + 1;
   const char *name = piece->kernel != NULL ? piece->kernel->sim[piece->ended].name : NULL;
   snprintf(span.name, sizeof span.name, "%s", name != NULL ? name : piece_name(piece));
   weir__trace_add_span(trace, owner->task->id, &span);
