@@ -7,19 +7,24 @@
 #include "random.h"
 
 static void choose_devices(random_run *run, random_state *random, const char *device, program_shape *shape) {
-  static const char *const simulated[] = {"sim:ideal", "sim:h200", "sim:ideal,cpu:2", "cpu:1,sim:h200"};
+  static const struct {
+    const char *devices;
+    uint32_t count;
+    bool cpu;
+  } choices[] = {{"sim:ideal", 1, false},      {"sim:h200", 1, false},      {"sim:ideal,sim:h200", 2, false},
+                 {"sim:ideal,cpu:2", 2, true}, {"cpu:1,sim:h200", 2, true}, {"cpu:2,sim:h200,cpu:1", 3, true}};
   if (strcmp(device, "sim") != 0) {
     run->options.context.devices = device;
     shape->host_tasks = true;
     shape->device_count = random_below(random, 2);
     return;
   }
-  uint32_t choice = random_below(random, 4);
-  run->options.context.devices = simulated[choice];
+  uint32_t choice = random_below(random, 6);
+  run->options.context.devices = choices[choice].devices;
   run->options.simulated = true;
   run->options.context.queues = random_below(random, 6);
-  shape->host_tasks = choice >= 2;
-  shape->device_count = choice >= 2 ? 2 : 1;
+  shape->host_tasks = choices[choice].cpu;
+  shape->device_count = choices[choice].count;
 }
 
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {

@@ -17,7 +17,8 @@ enum {
   PROGRAM_MAX_AFTER = 3,
   PROGRAM_KERNELS = 3,
   PROGRAM_HOST = PROGRAM_KERNELS, // in place of a kernel's number: a host task
-  PROGRAM_MAX_GROUPS = 64,
+  PROGRAM_MAX_LIVE = 12,          // buffers at a time
+  PROGRAM_CHURN_BYTES = 1280,     // storage of one buffer, at most, when buffers churn
 };
 
 #define PROGRAM_NO_FAILURE UINT32_MAX
@@ -96,7 +97,7 @@ typedef struct program_shape {
   uint32_t device_count; // devices that tasks may name; 0: they name none
   bool host_tasks, graphs, failures;
   bool pauses; // let tasks take different times
-  bool churn;  // create and release many buffers of nearly one size
+  bool churn;  // create and release many buffers of nearly one size, at most PROGRAM_CHURN_BYTES
   bool dense;  // many short ranges of few large buffers
 } program_shape;
 

@@ -6,12 +6,10 @@
 #include "random.h"
 
 enum {
-  MAX_LIVE = 12,
   MAX_GRAPHS = 3,
   MAX_EVENTS = 64,
   FEW_GRAPH_TASKS = 8,
   MANY_GRAPH_TASKS = 150,
-  CHURN_BYTES = 1280
 };
 
 // What is alive at the present point of the program.
@@ -19,7 +17,7 @@ typedef struct generator {
   random_state random;
   const program_shape *shape;
   test_program *program;
-  uint32_t buffers[MAX_LIVE], buffer_count;
+  uint32_t buffers[PROGRAM_MAX_LIVE], buffer_count;
   uint32_t graphs[MAX_GRAPHS], graph_count;
   uint32_t events[MAX_EVENTS], event_count;
   uint64_t bytes;
@@ -44,14 +42,14 @@ static uint64_t bytes_of(const generator *g, uint32_t buffer) {
   return g->program->operations[buffer].bytes;
 }
 
-// Storage that a buffer needs at most. Weir rounds sizes up by a quarter at most; CHURN_BYTES it need not round.
+// Storage that a buffer needs at most. Weir rounds sizes up by a quarter at most; PROGRAM_CHURN_BYTES it need not round.
 static uint64_t footprint(const generator *g, const program_operation *operation) {
   if (operation->wrapped) return 0;
-  return g->shape->churn ? CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
+  return g->shape->churn ? PROGRAM_CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
 }
 
 static uint32_t choose_size(random_state *random, const program_shape *shape) {
-  if (shape->churn) return random_between(random, 1030, CHURN_BYTES);
+  if (shape->churn) return random_between(random, 1030, PROGRAM_CHURN_BYTES);
   if (shape->dense) return random_between(random, 5000, 60000);
   switch (random_below(random, 12)) {
   case 0:
@@ -337,7 +335,7 @@ static void add_graph_operation(generator *g) {
 
 static void replace_a_buffer(generator *g) {
   release_buffer(g);
-  if (random_chance(&g->random, 60) || g->buffer_count + 2 > MAX_LIVE)
+  if (random_chance(&g->random, 60) || g->buffer_count + 2 > PROGRAM_MAX_LIVE)
     add_buffer(g);
   else
     add_pair(g);
@@ -354,9 +352,9 @@ static void add_operation(generator *g) {
   uint32_t choice = random_between(&g->random, g->shape->dense ? 8 : 0, 99);
   if (g->shape->churn && g->buffer_count > 2 && random_chance(&g->random, 20))
     replace_a_buffer(g);
-  else if (g->buffer_count == 0 || (choice < 6 && g->buffer_count < MAX_LIVE))
+  else if (g->buffer_count == 0 || (choice < 6 && g->buffer_count < PROGRAM_MAX_LIVE))
     add_buffer(g);
-  else if (choice < 8 && g->buffer_count + 2 <= MAX_LIVE)
+  else if (choice < 8 && g->buffer_count + 2 <= PROGRAM_MAX_LIVE)
     add_pair(g);
   else if (choice < 60)
     add_task(g);

@@ -32,10 +32,11 @@ void crowd_run(crowd_function function, void *user) {
   pthread_barrier_destroy(&start);
 }
 
-weir_context *crowd_context(uint32_t number, uint32_t window) {
+weir_context *crowd_context(uint32_t number, uint32_t window, uint64_t memory_limit) {
   static const char *const devices[] = {"cpu:1", "cpu:2",     "cpu:5",          "cpu:1",          "cpu:2",
                                         "cpu:5", "sim:ideal", "sim:h200,cpu:2", "cpu:2,sim:ideal"};
   weir_context_options options = {.devices = devices[number], .window = window, .seed = number >= 3 ? number : 0};
+  options.memory_limit = memory_limit;
   weir_context *context = NULL;
   if (weir_context_create(&options, &context) != WEIR_OK) {
     fprintf(stderr, "context on %s: %s\n", options.devices, weir_last_error());

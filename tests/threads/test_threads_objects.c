@@ -61,7 +61,7 @@ static void objects_come_and_go(void **state) {
   (void)state;
   for (uint32_t i = 0; i < CROWD_CONTEXTS; i++) {
     alarm(120);
-    party self = {.context = crowd_context(i, i % 2 == 0 ? 8 : 256)};
+    party self = {.context = crowd_context(i, i % 2 == 0 ? 8 : 256, 0)};
     crowd_run(use_objects, &self);
     weir_context_release(self.context);
     assert_int_equal(atomic_load(&self.failed), 0);
@@ -91,7 +91,7 @@ static void events_are_shared(void **state) {
   (void)state;
   for (uint32_t i = 0; i < CROWD_CONTEXTS; i++) {
     alarm(120);
-    party self = {.context = crowd_context(i, 256)};
+    party self = {.context = crowd_context(i, 256, 0)};
     uint64_t memory = 0;
     weir_buffer *number = NULL;
     assert_int_equal(weir_buffer_wrap(self.context, &memory, sizeof memory, &number), WEIR_OK);
@@ -140,7 +140,7 @@ static void cancelling_leaves_no_task_behind(void **state) {
   (void)state;
   for (uint32_t i = 0; i < CROWD_CONTEXTS; i++) {
     alarm(120);
-    party self = {.context = crowd_context(i, 64)};
+    party self = {.context = crowd_context(i, 64, 0)};
     crowd_run(submit_and_cancel, &self);
     weir_status status = weir_finish(self.context);
     assert_true(status == WEIR_OK || status == WEIR_ERROR_CANCELLED || status == WEIR_ERROR_UPSTREAM_FAILED);

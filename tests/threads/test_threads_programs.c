@@ -17,7 +17,7 @@ typedef struct session {
   weir_context *context;
   uint64_t first_seed;
   uint32_t programs; // per thread
-  bool host_tasks;
+  bool host_tasks, churn;
   atomic_uint failed;
 } session;
 
@@ -26,7 +26,7 @@ static void run_programs(void *user, uint32_t number) {
   program_options options = {.shared = self->context, .simulated = true};
   for (uint32_t i = 0; i < self->programs; i++) {
     uint64_t seed = self->first_seed + number * 1000003u + i;
-    program_shape shape = {.length = 40 + (uint32_t)(seed % 60), .host_tasks = self->host_tasks};
+    program_shape shape = {.length = 40 + (uint32_t)(seed % 60), .host_tasks = self->host_tasks, .churn = self->churn};
     shape.graphs = seed % 3 == 0;
     shape.failures = seed % 4 == 1;
     shape.pauses = seed % 2 == 0;
@@ -48,7 +48,10 @@ static void programs_side_by_side_equal_serial_execution(void **state) {
   uint32_t per_thread = programs != NULL ? (uint32_t)strtoul(programs, NULL, 10) / 100 + 1 : 20;
   for (uint32_t i = 0; i < CROWD_CONTEXTS + CROWD_SIMULATED; i++) {
     alarm(120);
-    session all = {.context = crowd_context(i, windows[(i + i / 3) % 3]), .host_tasks = i != CROWD_CONTEXTS};
+    uint64_t limit = i % 2 == 0 ? 0 : CROWD * PROGRAM_MAX_LIVE * PROGRAM_CHURN_BYTES; // no more than what lives
+    session all = {.context = crowd_context(i, windows[(i + i / 3) % 3], limit),
+                   .host_tasks = i != CROWD_CONTEXTS,
+                   .churn = limit > 0};
     all.first_seed = (seed != NULL ? strtoull(seed, NULL, 10) : 1) + i * 7;
     all.programs = per_thread;
     crowd_run(run_programs, &all);

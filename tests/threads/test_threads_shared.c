@@ -95,7 +95,7 @@ static void all_buffers_agree_on_one_order(void **state) {
   static task_log logs[LOGS];
   for (uint32_t i = 0; i < CROWD_CONTEXTS; i++) {
     alarm(120);
-    shared self = {.context = crowd_context(i, windows[(i + i / 3) % 3])};
+    shared self = {.context = crowd_context(i, windows[(i + i / 3) % 3], 0)};
     assert_int_equal(weir_kernel_create(self.context, "append", &self.kernel), WEIR_OK);
     assert_int_equal(weir_kernel_set_cpu(self.kernel, append), WEIR_OK);
     memset(logs, 0, sizeof logs);
@@ -136,7 +136,7 @@ static void one_graph_is_launched_by_all(void **state) {
   (void)state;
   for (uint32_t i = 0; i < CROWD_CONTEXTS; i++) {
     alarm(120);
-    graph_crowd self = {.context = crowd_context(i, 32)};
+    graph_crowd self = {.context = crowd_context(i, 32, 0)};
     weir_kernel *kernel = NULL;
     weir_buffer *number = NULL;
     uint64_t value = 0;
