@@ -271,6 +271,21 @@ static bool find_edges(builder *build) {
   return true;
 }
 
+// In a context that runs everything in order, so do the nodes of a graph.
+static bool add_order(builder *build) {
+  if (!(build->graph->object.context->flags & WEIR_CONTEXT_IN_ORDER)) return true;
+  const weir__hit after = {.hazard = WEIR__HAZARD_AFTER};
+  // The marks must be those of each node again: its edges by data are known already.
+  for (uint32_t i = 0; i < build->plan->node_count; i++) build->marks[i] = 0;
+  for (size_t i = 0; i < build->edge_count; i++) {
+    if (build->edges[i].to == build->edges[i].from + 1) build->marks[build->edges[i].from] = build->edges[i].to + 1;
+  }
+  for (uint32_t i = 1; i < build->plan->node_count; i++) {
+    if (!add_edge(build, i - 1, i, &after)) return false;
+  }
+  return true;
+}
+
 static bool fill_edges(builder *build) {
   weir__graph_plan *plan = build->plan;
   plan->edge_count = build->edge_count;
@@ -407,8 +422,8 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   builder build = {.graph = graph, .plan = plan};
   weir__hits_initialize(&build.hits);
   weir__range_pool_initialize(&build.ranges);
-  bool complete = number_buffers(&build) && fill_nodes(&build) && find_edges(&build) && fill_edges(&build) &&
-                  find_externals(&build);
+  bool complete = number_buffers(&build) && fill_nodes(&build) && find_edges(&build) && add_order(&build) &&
+                  fill_edges(&build) && find_externals(&build);
   clean_up(&build);
   if (!complete) {
     weir__graph_plan_drop(plan);

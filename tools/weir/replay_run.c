@@ -16,6 +16,7 @@ typedef struct replay {
   weir_graph *graph;          // being recorded, or to be launched again
   weir_buffer **buffers;      // by index in the stream; NULL: not there (now)
   weir_buffer *address_space; // by address
+  bool trace;
   uint64_t base;              // the lowest address
   weir_kernel **kernels;      // by task
   uint64_t *spin_ns;          // by task
@@ -182,7 +183,8 @@ static int play_events(replay *run) {
   return exit_code;
 }
 
-// A graph per pass where buffers are new in each; else one graph that is launched again.
+// A graph per pass where buffers are new in each, and for a timeline, whose tasks carry the number of their pass; else one
+// graph that is launched again.
 static int launch_graph(replay *run) {
   int exit_code = WEIR__EXIT_OK;
   bool recorded = run->graph != NULL;
@@ -195,7 +197,7 @@ static int launch_graph(replay *run) {
   if (status != WEIR_OK) return failed(run, status, NULL);
   run->edges += weir_graph_edge_count(run->graph);
   if (!recorded) run->build_ns += weir_graph_build_time(run->graph);
-  if (run->options->storage == WEIR__REPLAY_FRESH) {
+  if (run->options->storage == WEIR__REPLAY_FRESH || run->trace) {
     weir_graph_release(run->graph);
     run->graph = NULL;
   }
@@ -236,6 +238,7 @@ static int prepare(replay *run, bool trace) {
   run->kernels = calloc((size_t)run->stream->task_count + 1, sizeof(*run->kernels));
   run->spin_ns = calloc((size_t)run->stream->task_count + 1, sizeof(*run->spin_ns));
   run->args = calloc(WEIR_MAX_ARGS, sizeof *run->args);
+  run->trace = trace;
   if (!run->buffers || !run->kernels || !run->spin_ns || !run->args) return no_memory(run);
   int exit_code = create_kernels(run);
   return exit_code == WEIR__EXIT_OK && by_address(run) ? create_address_space(run) : exit_code;
