@@ -197,7 +197,7 @@ static weir__range_node *split(weir__range_map *map, weir__range_node *node, boo
 }
 
 static void insert(weir__range_map *map, uint64_t key, struct weir__range_segment *segment) {
-  path way;
+  path way = {.index = {0}};
   weir__range_node *node = descend(map, key, &way);
   void *child = segment;
   uint32_t index = (uint32_t)(floor_index(node, key) + 1);
@@ -251,7 +251,7 @@ static bool join_children(weir__range_map *map, weir__range_node *parent, uint32
 
 // Removes the segment that starts at `key`, which is not the first of the map.
 static void remove_segment(weir__range_map *map, uint64_t key) {
-  path way;
+  path way = {.index = {0}};
   weir__range_node *node = descend(map, key, &way);
   uint32_t index = (uint32_t)floor_index(node, key);
   free_segment(map->pool, node->child[index]);

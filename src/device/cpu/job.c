@@ -108,16 +108,36 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
   }
 }
 
+// Ticks that a node is expected to take; UINT64_MAX: not known.
+static uint64_t node_expected(const weir__graph_run *run, uint32_t index) {
+  const weir__graph_node *node = &run->plan->nodes[index];
+  if (node->kernel == NULL) return UINT64_MAX;
+  uint32_t ticks = atomic_load_explicit(&node->kernel->group_ticks, memory_order_relaxed);
+  if (ticks == UINT32_MAX) return UINT64_MAX;
+  return (uint64_t)ticks * node->groups[0] * node->groups[1] * node->groups[2];
+}
+
+// Takes ready nodes: a batch of short ones, or one that is or may be long. The job's lock is held.
+static uint32_t take_nodes(const weir__cpu *cpu, weir__job *job, const weir__graph_run *run, uint32_t *taken) {
+  uint32_t count = 0;
+  uint64_t ticks = 0;
+  while (job->head < job->tail && count < NODES_AT_ONCE && ticks < cpu->long_ticks) {
+    uint64_t expected = node_expected(run, run->ready[job->head]);
+    if (count > 0 && expected >= cpu->long_ticks) break;
+    ticks += expected < cpu->long_ticks ? expected : cpu->long_ticks;
+    taken[count++] = run->ready[job->head++];
+  }
+  return count;
+}
+
 // Calls other workers if the nodes that wait are worth it; the job's lock is held. Returns how many that sleep should be
 // woken.
 static uint32_t ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_run *run) {
   uint32_t waiting = job->tail - job->head;
   bool wants = false;
-  if (waiting > 1) {
-    const weir__graph_node *node = &run->plan->nodes[run->ready[job->head]];
-    uint32_t ticks =
-        node->kernel == NULL ? UINT32_MAX : atomic_load_explicit(&node->kernel->group_ticks, memory_order_relaxed);
-    wants = ticks == UINT32_MAX || (uint64_t)ticks * waiting > 4 * cpu->long_ticks;
+  if (waiting > 0) {
+    uint64_t expected = node_expected(run, run->ready[job->head]);
+    wants = expected >= cpu->long_ticks || expected * waiting > PIECE * cpu->long_ticks;
   }
   if (wants == job->wants_help) return 0;
   job->wants_help = wants;
@@ -169,11 +189,7 @@ static void run_nodes(weir__worker *worker, weir__job *job) {
     weir__cpu_disturb(worker);
     weir__lock_acquire(&job->lock);
     job->done += finished;
-    uint32_t waiting = job->tail - job->head;
-    uint32_t most = job->wants_help ? 1 : NODES_AT_ONCE;
-    uint32_t count = waiting < most ? waiting : most;
-    memcpy(taken, run->ready + job->head, count * sizeof taken[0]);
-    job->head += count;
+    uint32_t count = take_nodes(cpu, job, run, taken);
     uint32_t wake = ask_for_help(cpu, job, run);
     weir__lock_release(&job->lock);
     if (wake > 0) {
