@@ -71,6 +71,15 @@ class Lane {
     return low;
   }
 
+  // How long it was busy between two times.
+  busyIn(from, to) {
+    let busy = 0;
+    for (let i = this.firstAt(from); i < this.items.length && this.items[i].start < to; i++) {
+      busy += Math.max(0, Math.min(to, this.items[i].end) - Math.max(from, this.items[i].start));
+    }
+    return busy;
+  }
+
   // What ran last before `time`, other than `task`.
   before(time, task) {
     for (let i = this.firstFrom(time) - 1; i >= 0; i--) {
@@ -141,25 +150,26 @@ class Model {
   findCriticalPath() {
     const tasks = this.tasks, head = new Float64Array(tasks.length), tail = new Float64Array(tasks.length);
     const via = new Int32Array(tasks.length).fill(-1);
+    // In order of their ends, predecessors come before those that waited for them.
+    const order = tasks.slice().sort((a, b) => a.end - b.end || a.index - b.index);
     let last = -1;
-    for (const task of tasks) {
+    for (const task of order) {
       for (const {from} of task.waits) {
-        if (from && from.index < task.index && (via[task.index] < 0 || head[from.index] > head[via[task.index]])) {
-          via[task.index] = from.index;
-        }
+        if (from && (via[task.index] < 0 || head[from.index] > head[via[task.index]])) via[task.index] = from.index;
       }
       head[task.index] = task.end - task.start + (via[task.index] < 0 ? 0 : head[via[task.index]]);
       if (last < 0 || head[task.index] > head[last]) last = task.index;
     }
-    for (let i = tasks.length - 1; i >= 0; i--) {
-      tail[i] += tasks[i].end - tasks[i].start;
-      for (const {from} of tasks[i].waits) {
-        if (from && from.index < i) tail[from.index] = Math.max(tail[from.index], tail[i]);
+    for (const task of order.reverse()) {
+      tail[task.index] += task.end - task.start;
+      for (const {from} of task.waits) {
+        if (from) tail[from.index] = Math.max(tail[from.index], tail[task.index]);
       }
     }
     this.criticalTime = last < 0 ? 0 : head[last];
     this.critical = [];
-    for (let i = last; i >= 0; i = via[i]) this.critical.unshift(tasks[i]);
+    for (let i = last; i >= 0 && this.critical.length < tasks.length; i = via[i]) this.critical.push(tasks[i]);
+    this.critical.reverse();
     tasks.forEach((task, i) => {
       task.slack = this.criticalTime - (head[i] + tail[i] - (task.end - task.start));
       task.critical = false;
@@ -167,10 +177,12 @@ class Model {
     this.critical.forEach((task) => { task.critical = true; });
   }
 
+  // Tasks of one colour: those of one kernel, or of one label if labels are fewer.
   countKernels() {
-    const kernels = new Map();
+    const kernels = new Map(), distinct = (key) => new Set(this.tasks.map((task) => task[key])).size;
+    const key = distinct('label') <= distinct('kernel') ? 'label' : 'kernel';
     for (const task of this.tasks) {
-      const name = task.kernel || task.label;
+      const name = task[key] || task.label;
       if (!kernels.has(name)) kernels.set(name, {name, tasks: 0, time: 0});
       const kernel = kernels.get(name);
       kernel.tasks++;
@@ -213,12 +225,10 @@ class Model {
   resourceReason(task) {
     const time = formatTime(task.start - task.ready), lane = this.laneOf(task), word = lane ? lane.word : 'lane';
     const previous = lane ? lane.before(task.start, task) : null;
-    const peers = this.lanes.filter((each) => each.device === task.device);
-    const occupied = peers.filter((each) => {
-      const before = each.before(task.start, task);
-      return before && before.end > task.ready;
-    });
-    if (word === 'worker' && occupied.length === peers.length && previous) {
+    if (word === 'worker' && previous) {
+      const wait = task.start - task.ready, peers = this.lanes.filter((each) => each.device === task.device);
+      const idle = Math.max(...peers.map((each) => wait - each.busyIn(task.ready, task.start)));
+      if (idle > wait / 10) return {text: `Then ${time} went by until a worker took it; one was idle for ${formatTime(idle)} of it.`};
       return {text: `Then no worker was free for ${time}; ${lane.name} ran`, task: previous.task,
         after: `until ${formatTime(previous.end)}.`};
     }
@@ -229,6 +239,11 @@ class Model {
     return {text: word === 'worker' ? `Then ${time} went by until a worker took it.`
       : `Then ${time} went by until the device started it; its queue was free.`};
   }
+}
+
+// A task's number; of a graph's node, those of the launch and of the node (weir__trace_node_id).
+function formatId(id) {
+  return id < 1e12 ? `#${id}` : `#${Math.floor((id - 1e12) / 1e6)}.${id % 1e6}`;
 }
 
 function formatTime(ns) {

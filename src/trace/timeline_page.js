@@ -24,7 +24,7 @@ function showNumbers() {
   element('numbers').append(
     number(model.tasks.length.toLocaleString('en'), 'tasks'),
     number(formatTime(model.end), 'in all'),
-    number((model.busy / model.end).toFixed(2), `of ${model.lanes.length} lanes busy`),
+    number((model.busy / model.end).toFixed(2), `of ${model.lanes.length} lanes`),
     number(formatTime(model.criticalTime), `critical path (${formatShare(model.criticalTime, model.end)}, ${model.critical.length} tasks)`));
   const failed = model.tasks.filter((task) => task.status !== 'WEIR_OK').length;
   const warnings = [];
@@ -48,7 +48,7 @@ function showLegend() {
 
 // ---- the card
 
-const taskName = (task) => `#${task.id} ${task.label}`;
+const taskName = (task) => `${formatId(task.id)} ${task.label}`;
 
 function taskLink(task, extra, note) {
   return make('button', {type: 'button', class: 'task-link', 'data-task': task.id, onclick: () => select(task, {reveal: true})},
@@ -124,7 +124,7 @@ function fillCard(task) {
   const action = (text, title, onclick) => make('button', {type: 'button', title, onclick}, text);
   const waits = task.waits.map((wait) => () => wait.from
     ? taskLink(wait.from, make('span', {class: `hazard ${wait.hazard}`}, wait.hazard), `${waitNote(wait)}; ended at ${formatTime(wait.from.end)}`)
-    : make('span', {}, `#${wait.task} (not in this timeline) ${wait.hazard}: ${waitNote(wait)}`));
+    : make('span', {}, `${formatId(wait.task)} (not shown) ${wait.hazard}: ${waitNote(wait)}`));
   const successors = task.successors.map(({to, wait}) => () =>
     taskLink(to, make('span', {class: `hazard ${wait.hazard}`}, wait.hazard), `${waitNote(wait)}; started at ${formatTime(to.start)}`));
   element('card').replaceChildren(...[
@@ -166,8 +166,8 @@ function stepInLane(direction) {
 
 function search(query) {
   element('query').value = query;
-  const text = query.trim().toLowerCase(), id = /^#?(\d+)$/.exec(text);
-  const matches = (task) => (id && task.id === Number(id[1])) || (text[0] !== '#' &&
+  const text = query.trim().toLowerCase(), id = /^#?(\d+(\.\d+)?)$/.exec(text);
+  const matches = (task) => (id && formatId(task.id) === `#${id[1]}`) || (text[0] !== '#' &&
     (task.label.toLowerCase().includes(text) || task.kernel.toLowerCase().includes(text)));
   hitList = text ? model.tasks.filter(matches) : [];
   hitAt = -1;

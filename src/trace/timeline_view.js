@@ -208,12 +208,14 @@ class View {
   // Items too short to be told apart: one pixel, as strong as the lane was busy there. Returns the next index.
   drawCrowd(g, lane, first, left, y, height) {
     const pixel = (this.to - this.from) / (this.width - GUTTER);
-    const next = Math.max(first + 1, lane.firstFrom(lane.items[first].start + pixel));
-    const busy = lane.busyBefore[next] - lane.busyBefore[first];
-    let shown = lane.items[first];
-    for (let i = first; i < Math.min(next, first + 32); i++) {
-      if (this.strength(lane.items[i].task) > this.strength(shown.task)) shown = lane.items[i];
+    const limit = lane.items[first].start + pixel;
+    let shown = lane.items[first], next = first + 1;
+    for (; next < lane.items.length && lane.items[next].start < limit; next++) {
+      const item = lane.items[next];
+      if (item.end - item.start >= 1.5 * pixel) break; // wide enough to be drawn on its own
+      if (this.strength(item.task) > this.strength(shown.task)) shown = item;
     }
+    const busy = lane.busyBefore[next] - lane.busyBefore[first];
     g.globalAlpha = Math.max(0.35, Math.min(1, busy / pixel)) * this.strength(shown.task);
     g.fillStyle = this.itemColour(shown.task);
     g.fillRect(left, y, 1.2, height);

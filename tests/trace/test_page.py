@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_page.py MAKE_TIMELINE: the timeline page in headless Chromium, driven through its address."""
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MAKE_TIMELINE = sys.argv.pop(1)
+CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+FOLDER = tempfile.TemporaryDirectory(prefix="weir-page-")
+
+
+def make(kind, count=0):
+    path = os.path.join(FOLDER.name, f"{kind}{count}.html")
+    if not os.path.exists(path):
+        subprocess.run([MAKE_TIMELINE, path, kind, str(count)], check=True)
+    return path
+
+
+def open_page(path, fragment=""):
+    """The page's elements as text after its script ran, without style, script and data."""
+    with tempfile.TemporaryDirectory(dir=FOLDER.name) as profile:
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,700", "--enable-logging=stderr",
+                   f"--user-data-dir={profile}", "--virtual-time-budget=2000", "--dump-dom", f"file://{path}#{fragment}"]
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    for line in result.stderr.splitlines():
+        if "CONSOLE" in line or "Uncaught" in line:
+            raise AssertionError(line)
+    return re.sub(r"<(style|script)\b.*?</\1>", "", result.stdout, flags=re.S)
+
+
+def text_of(fragment):
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", fragment))).strip()
+
+
+def part(dom, tag, attribute):
+    match = re.search(rf"<{tag}\b[^>]*{attribute}[^>]*>(.*?)</{tag}>", dom, flags=re.S)
+    if not match:
+        raise AssertionError(f"no <{tag} {attribute}> in the page")
+    return text_of(match.group(1))
+
+
+class Page(unittest.TestCase):
+    def test_numbers(self):
+        dom = open_page(make("small"))
+        self.assertEqual(part(dom, "title", ""), "small <run>")
+        self.assertEqual(part(dom, "h1", 'id="title"'), "small <run>")
+        numbers = part(dom, "div", 'id="numbers"')
+        self.assertIn("6 tasks", numbers)
+        self.assertIn("9.000 µs in all", numbers)
+        # load 2 + right 3.4 + join 1.5 + store 1 is the longest chain of waits
+        self.assertIn("7.900 µs critical path (88 %, 4 tasks)", numbers)
+        self.assertIn("1.16 of 5 lanes", numbers)  # (2 + 2 + 1.5 + 0.5) + 3.4 + 1 of 9 us
+        self.assertEqual(part(dom, "p", 'id="warning"'), "1 task did not succeed.")
+        self.assertIn("conv 5", part(dom, "div", 'id="legend"'))
+        self.assertRegex(dom, r'<aside id="card"[^>]*hidden')
+
+    def test_card(self):
+        dom = open_page(make("small"), "task=4")
+        card = part(dom, "aside", 'id="card"')
+        self.assertTrue(card.startswith("#4 join"))
+        for words in ("cpu:2, worker 0 · tag 104", "WEIR_OK", "on the critical path", "submitted 300 ns", "ready 6.000 µs 5.700 µs for predecessors",
+                      "started 6.000 µs 0 ns for a worker", "ended 7.500 µs 1.500 µs running",
+                      "Waited 5.700 µs for predecessors; the last one was #3 conv right by WAW on image (buffer 7).",
+                      "Waited for (3)", "#2 conv left WAR image (buffer 7), bytes [0, 2048); ended at 4.500 µs",
+                      "#3 conv right WAW image (buffer 7), bytes [2048, 4096); ended at 6.000 µs",
+                      "#2 conv left AFTER named as a predecessor", "Waited for it (1)", "#5 store STORAGE got the storage of image (buffer 7)",
+                      "Accesses (1)", "write image (buffer 7) [0, 4096) 4.00 KiB 70"):
+            self.assertIn(words, card)
+        self.assertRegex(dom, r'class="task-link" data-task="3"')
+
+    def test_card_resources(self):
+        card = part(open_page(make("small"), "task=6"), "aside", 'id="card"')
+        self.assertIn("WEIR_ERROR_TASK_FAILED", card)
+        self.assertIn("Then 7.100 µs went by until a worker took it; one was idle for 3.700 µs of it.", card)  # worker 1
+        card = part(open_page(make("small"), "task=5"), "aside", 'id="card"')
+        self.assertIn("sim:ideal, queue 2", card)
+        self.assertIn("Then 500 ns went by until the device started it; its queue was free.", card)
+        self.assertIn("Launches and parts (2)", card)
+        self.assertIn("store_tail", card)
+        self.assertIn("slack 1.400 µs", part(open_page(make("small"), "task=2"), "aside", 'id="card"'))
+
+    def test_no_worker_was_free(self):
+        card = part(open_page(make("random", 3000), "task=1500"), "aside", 'id="card"')
+        self.assertIn("Then no worker was free for", card)
+
+    def test_search(self):
+        def hits(query):
+            return part(open_page(make("small"), f"search={query}"), "output", 'id="hits"')
+        self.assertEqual(hits("conv"), "3 hits")  # two labels; the kernel of #6
+        self.assertEqual(hits("CONV+L"), "1 hit")
+        self.assertEqual(hits("%236"), "1 hit")
+        self.assertEqual(hits("nothing"), "0 hits")
+
+    def test_critical(self):
+        self.assertRegex(open_page(make("small"), "critical=1"), r'id="critical" aria-pressed="true"')
+        self.assertRegex(open_page(make("small"), ""), r'id="critical" aria-pressed="false"')
+
+    def test_unknown_fragment(self):
+        dom = open_page(make("small"), "task=99&from=x&to=&search=%zz")
+        self.assertRegex(dom, r'<aside id="card"[^>]*hidden')
+
+    def test_hostile_labels(self):
+        dom = open_page(make("hostile"), "task=1&search=script")
+        self.assertEqual(part(dom, "title", ""), "hostile <run>")
+        self.assertNotIn("<img", dom)
+        card = part(dom, "aside", 'id="card"')
+        self.assertIn("#1 </script><script>document.title='owned'</script", card)  # cut at 47 bytes
+        self.assertIn("18446744073709551615", card)
+        self.assertIn("</script><img src=x> (buffer 1)", card)
+        self.assertEqual(part(dom, "output", 'id="hits"'), "1 hit")
+        card = part(open_page(make("hostile"), "task=2"), "aside", 'id="card"')
+        self.assertIn("broken \ufffd \ufffd \ufffd\ufffd\ufffd é \ufffd", card)
+        self.assertIn("kernel @DATA@", card)
+
+    def test_graph(self):
+        dom = open_page(make("graph"), "task=1000003000001&search=%233.1")
+        self.assertIn("2 tasks", part(dom, "div", 'id="numbers"'))  # the launch is shown by its nodes
+        card = part(dom, "aside", 'id="card"')
+        self.assertTrue(card.startswith("#3.1 second node"))
+        self.assertIn("#3.0 first node RAW", card)
+        self.assertEqual(part(dom, "output", 'id="hits"'), "1 hit")
+
+    def test_empty(self):
+        numbers = part(open_page(make("empty")), "div", 'id="numbers"')
+        self.assertIn("0 tasks", numbers)
+
+    def test_many_tasks(self):
+        dom = open_page(make("random", 100000), "task=77777&search=matmul")
+        self.assertIn("100,000 tasks", part(dom, "div", 'id="numbers"'))
+        self.assertTrue(part(dom, "aside", 'id="card"').startswith("#77777 "))
+        self.assertRegex(part(dom, "output", 'id="hits"'), r"^\d{4,5} hits$")
+
+
+if __name__ == "__main__":
+    if not CHROMIUM:
+        print("skipped: chromium is not installed")
+        sys.exit(77)
+    unittest.main()
