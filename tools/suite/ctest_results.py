@@ -12,9 +12,10 @@ class Result:
     name: str
     status: str  # "passed", "failed", "skipped"
     reason: str = ""
+    note: str = ""  # follows the name where it is shown
 
-    def renamed(self, name):
-        return dataclasses.replace(self, name=name)
+    def noted(self, note):
+        return dataclasses.replace(self, note=note)
 
 
 def read(path):
