@@ -88,14 +88,20 @@ static bool reserve_edges(weir__sim_engine *engine, uint32_t count) {
   return true;
 }
 
+// The hardware looks after one queue at a time, so that each takes longer to go on when others have work too.
+static uint64_t busy_queue_gap_ps(const weir__sim_engine *engine) {
+  const weir__sim_profile *profile = &engine->profile;
+  uint64_t others = engine->queues_busy > 0 ? engine->queues_busy - 1 : 0;
+  uint64_t ps = others * profile->busy_queue_gap;
+  return ps < profile->busy_queue_gap_most ? ps : profile->busy_queue_gap_most;
+}
+
 static uint64_t link_ps(const weir__sim_engine *engine, weir__sim_link link) {
   switch (link) {
   case WEIR__SIM_LINK_QUEUE:
-    return engine->profile.queue_gap;
-  case WEIR__SIM_LINK_RECORD:
-    return engine->profile.queue_gap + engine->profile.record_gap;
+    return engine->profile.queue_gap + busy_queue_gap_ps(engine);
   case WEIR__SIM_LINK_EVENT:
-    return engine->profile.event_latency;
+    return engine->profile.event_latency + busy_queue_gap_ps(engine);
   case WEIR__SIM_LINK_GRAPH:
     return engine->profile.graph_gap;
   case WEIR__SIM_LINK_DIRECT:
@@ -157,11 +163,11 @@ weir__sim_op *weir__sim_engine_add(weir__sim_engine *engine, const weir__sim_req
   }
   if (request->queue != WEIR__SIM_NO_QUEUE) {
     weir__sim_queue *queue = &engine->queues[request->queue];
-    weir__sim_link link = request->after_record ? WEIR__SIM_LINK_RECORD : WEIR__SIM_LINK_QUEUE;
     if (queue->last != NULL)
-      link_ops(engine, queue->last, op, link);
+      link_ops(engine, queue->last, op, WEIR__SIM_LINK_QUEUE);
     else if (queue->used)
-      not_before(op, queue->last_end_ps + link_ps(engine, link));
+      not_before(op, queue->last_end_ps + link_ps(engine, WEIR__SIM_LINK_QUEUE));
+    if (queue->last == NULL) engine->queues_busy++;
     queue->last = op;
     queue->used = true;
   }
@@ -175,6 +181,7 @@ static void end_op(weir__sim_engine *engine, weir__sim_op *op) {
   op->end_ps = engine->device_ps;
   engine->reserved--;
   if (op->queue != WEIR__SIM_NO_QUEUE && engine->queues[op->queue].last == op) {
+    engine->queues_busy--;
     engine->queues[op->queue].last = NULL;
     engine->queues[op->queue].last_end_ps = op->end_ps;
   }
@@ -205,6 +212,7 @@ static void dispatch(weir__sim_engine *engine, weir__sim_op *op) {
   if (!op->dispatched) {
     op->dispatched = true;
     uint64_t start = engine->dispatch_free_ps > engine->device_ps ? engine->dispatch_free_ps : engine->device_ps;
+    start += op->blocks_left * engine->profile.block_start;
     engine->dispatch_free_ps = start + engine->profile.dispatch;
     if (start > engine->device_ps) {
       weir__sim_timers_add(engine, op, start, 0);

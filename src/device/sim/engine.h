@@ -25,9 +25,8 @@ typedef struct weir__sim_op weir__sim_op;
 typedef enum weir__sim_link {
   WEIR__SIM_LINK_DIRECT = 0, // at once: hardware without queues
   WEIR__SIM_LINK_QUEUE = 1,  // it is next in the same queue
-  WEIR__SIM_LINK_RECORD = 2, // it is next in the same queue, behind an event
-  WEIR__SIM_LINK_EVENT = 3,  // it waits for an event in another queue
-  WEIR__SIM_LINK_GRAPH = 4,  // an edge of a graph
+  WEIR__SIM_LINK_EVENT = 2,  // it waits for an event in another queue
+  WEIR__SIM_LINK_GRAPH = 3,  // an edge of a graph
 } weir__sim_link;
 
 typedef struct weir__sim_wait {
@@ -38,8 +37,7 @@ typedef struct weir__sim_wait {
 // What to run: a kernel or copy on the device, or, without blocks, a marker that takes no time.
 typedef struct weir__sim_request {
   const weir__sim_cost *cost;
-  uint32_t queue;    // or WEIR__SIM_NO_QUEUE: only the waits order it
-  bool after_record; // an event was recorded in the queue since its last op
+  uint32_t queue; // or WEIR__SIM_NO_QUEUE: only the waits order it
   const weir__sim_wait *waits;
   uint32_t wait_count;
   uint64_t arrival_ps;     // when the device hears of it

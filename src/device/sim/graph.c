@@ -10,7 +10,6 @@ static weir__sim_op *add_marker(weir__sim_device *device, weir__sim_task *sim_ta
   weir__sim_cost nothing = {0};
   return weir__sim_engine_add(device->engine, &(weir__sim_request){.cost = &nothing,
                                                                    .queue = start->queue,
-                                                                   .after_record = start->after_record,
                                                                    .waits = device->waits,
                                                                    .wait_count = wait_count,
                                                                    .arrival_ps = arrival_ps,

@@ -70,7 +70,6 @@ static bool choose_queue(weir__sim_device *device, weir__sim_task *sim_task, wei
   sim_task->place = choice.task;
   choice.task->user = sim_task;
   start->queue = choice.queue;
-  start->after_record = device->base.lanes > 1;
   for (uint32_t i = 0; i < choice.wait_count; i++) {
     const weir__sim_task *predecessor = choice.waits[i]->user;
     device->waits[start->wait_count++] = (weir__sim_wait){.op = predecessor->last, .link = WEIR__SIM_LINK_EVENT};
@@ -87,7 +86,6 @@ bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const
   uint32_t count = piece->kernel != NULL ? piece->kernel->sim_count : 1;
   uint64_t groups = (uint64_t)start->groups[0] * start->groups[1] * start->groups[2];
   weir__sim_request request = {.queue = start->queue,
-                               .after_record = start->after_record,
                                .waits = device->waits,
                                .wait_count = start->wait_count,
                                .priority = start->priority,
@@ -110,7 +108,6 @@ bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const
     }
     previous.op = weir__sim_engine_add(device->engine, &request);
     if (previous.op == NULL) return false;
-    request.after_record = false;
     request.waits = &previous;
     request.wait_count = start->queue == WEIR__SIM_NO_QUEUE ? 1 : 0; // else the queue's order is enough
   }

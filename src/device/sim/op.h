@@ -54,6 +54,7 @@ struct weir__sim_engine {
   uint64_t numbers; // given out so far
   uint64_t units_free;
   uint64_t resident, copies;
+  uint64_t queues_busy;                                                   // have an op that has not ended
   weir__sim_list ready[WEIR_PRIORITY_HIGHEST - WEIR_PRIORITY_LOWEST + 1]; // by priority, oldest first
   weir__sim_list placing; // resident with blocks left (fluid: resident), the first to go first
   weir__sim_op *finished; // fluid: have nothing left to run

@@ -44,9 +44,11 @@ typedef struct weir__sim_profile {
   // Time on the device.
   uint64_t kernel_fixed;         // part of a kernel's recorded time that its blocks do not run
   uint64_t dispatch;             // from one kernel's start to the next one's
+  uint64_t block_start;          // from one block's start to the next one's in the same kernel
   uint64_t queue_gap;            // from a kernel's end to the start of the next one in the queue
-  uint64_t record_gap;           // more than that, when an event is recorded between the two
-  uint64_t event_latency;        // from a kernel's end to the start of one that waits for it in another queue
+  uint64_t event_latency;        // from a kernel's end to the start of one that waits for it in another queue;
+  uint64_t busy_queue_gap;       // that much more in both cases for each other queue that has work,
+  uint64_t busy_queue_gap_most;  // up to this
   uint64_t graph_gap;            // along an edge of a graph
   uint64_t launch_latency;       // from the end of the host's call to the kernel's start on an idle device
   uint64_t graph_launch_latency; // the same for a graph

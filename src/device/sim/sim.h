@@ -73,7 +73,6 @@ void weir__sim_issue(weir_device *device, weir__task *task);
 // Where a chain of ops starts.
 typedef struct weir__sim_start {
   uint32_t queue;
-  bool after_record;
   uint32_t wait_count; // of device->waits
   bool in_graph;       // part of a launch that the host has paid for
   const uint32_t *groups;

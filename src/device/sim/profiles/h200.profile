@@ -17,15 +17,17 @@ copy_share = 0.05
 queues = 16
 
 kernel_fixed_us = 1.3
-dispatch_us = 0.45
-queue_gap_us = 1.8
-record_gap_us = 0.85
-event_latency_us = 2.5
-graph_gap_us = 0.8
+dispatch_us = 0.3
+block_start_us = 0.0006
+queue_gap_us = 1.45
+event_latency_us = 1.5
+busy_queue_gap_us = 0.46
+busy_queue_gap_most_us = 1.7
+graph_gap_us = 0.7
 launch_latency_us = 1.8
 graph_launch_latency_us = 3.0
 
-launch_us = 3.2
+launch_us = 3.35
 event_record_us = 0.13
 event_wait_us = 0.13
 synchronize_us = 2.5

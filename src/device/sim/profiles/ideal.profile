@@ -20,9 +20,11 @@ queues = 0
 
 kernel_fixed_us = 0
 dispatch_us = 0
+block_start_us = 0
 queue_gap_us = 0
-record_gap_us = 0
 event_latency_us = 0
+busy_queue_gap_us = 0
+busy_queue_gap_most_us = 0
 graph_gap_us = 0
 launch_latency_us = 0
 graph_launch_latency_us = 0
