@@ -125,9 +125,10 @@ static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_ar
 }
 
 weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
-                             uint32_t *out_access_count, bool *out_needs_storage) {
+                             uint32_t *out_access_count, uint64_t *out_needs_storage, bool *out_ranged) {
   uint32_t count = 0;
-  bool needs_storage = false;
+  uint64_t needs_storage = 0;
+  bool ranged = false;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) {
@@ -143,15 +144,18 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, weir_
     if (arg->bytes == 0 || arg->offset >= buffer->bytes ||
         (arg->bytes != WEIR_WHOLE && arg->bytes > buffer->bytes - arg->offset))
       return bad_range(task, i, arg);
-    weir__access *access = &accesses[count++];
+    weir__access *access = &accesses[count];
     access->buffer = buffer;
     access->mode = arg->mode;
     access->lo = arg->offset;
     access->hi = arg->bytes == WEIR_WHOLE ? buffer->bytes : arg->offset + arg->bytes;
-    needs_storage |= arg->mode == WEIR_WRITE || buffer->memory == NULL;
+    if ((arg->mode == WEIR_WRITE) | (buffer->memory == NULL)) needs_storage |= weir__storage_bit(count);
+    ranged |= buffer->ranged | (access->lo != 0) | (access->hi != buffer->bytes);
+    count++;
   }
   *out_access_count = count;
   *out_needs_storage = needs_storage;
+  *out_ranged = ranged;
   return check_agreement(task, accesses, count);
 }
 

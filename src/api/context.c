@@ -71,6 +71,7 @@ static weir_status add_devices(weir_context *context, const char *names, uint32_
     }
     context->devices[context->device_count++] = device;
     if (device->ops->progress != NULL) context->polled = true;
+    if (device->ops->poll != NULL) context->polls = true;
     if (context->cpu == NULL && strcmp(device->ops->kind, "cpu") == 0) context->cpu = device;
     names += length;
     if (*names == ',') names++;

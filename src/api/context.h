@@ -68,6 +68,7 @@ struct weir_context {
   weir_device *devices[WEIR__MAX_DEVICES];
   weir_device *cpu;                     // NULL: none
   bool polled;                          // some device has no threads of its own
+  bool polls;                           // some device has a `poll` function
   weir__task *issue_first, *issue_last; // ready for run-ahead devices
   weir__block **fresh;                  // WEIR_MAX_ARGS
   weir__trace *trace;                   // NULL: off

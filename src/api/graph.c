@@ -61,9 +61,10 @@ static weir_status add(weir_graph *graph, const weir_task *task, uint32_t *out_n
   weir_status status = weir__check_task(context, task, &device);
   if (status != WEIR_OK) return status;
   uint32_t access_count;
-  bool needs_storage;
+  uint64_t needs_storage;
+  bool ranged;
   weir__access accesses[WEIR_MAX_ARGS];
-  status = weir__check_args(context, task, accesses, &access_count, &needs_storage);
+  status = weir__check_args(context, task, accesses, &access_count, &needs_storage, &ranged);
   if (status != WEIR_OK) return status;
   weir__describe_task(task, what);
   if (graph->device != NULL && device != graph->device) {
@@ -118,9 +119,10 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
   *old = changed;
   weir_context *context = graph->object.context;
   uint32_t access_count;
-  bool needs_storage;
+  uint64_t needs_storage;
+  bool ranged;
   weir__access accesses[WEIR_MAX_ARGS];
-  weir_status status = weir__check_args(context, &recorded->task, accesses, &access_count, &needs_storage);
+  weir_status status = weir__check_args(context, &recorded->task, accesses, &access_count, &needs_storage, &ranged);
   if (status != WEIR_OK)
     *old = kept;
   else
@@ -248,7 +250,8 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
                              .accesses = run->accesses,
                              .access_count = graph->plan->external_count,
                              .fresh = run->fresh,
-                             .needs_storage = true,
+                             .needs_storage = UINT64_MAX,
+                             .ranged = true,
                              .run = run};
     result = weir__enter(context, &request, out_event, &status);
     if (result == WEIR__ENTERED) {

@@ -47,7 +47,7 @@ weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task
 // Undoes find_storage for the first `count` accesses.
 static void give_back(weir_context *context, const weir__request *request, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    weir__block *block = request->fresh[i];
+    weir__block *block = request->needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
     if (block != NULL && block->user_count > 0)
       weir__pool_give_waiting(&context->pool, block);
     else if (block != NULL)
@@ -94,6 +94,7 @@ static weir__enter_result no_storage(weir_context *context, const weir__request 
 static weir__enter_result find_storage(weir_context *context, const weir__request *request, weir_status *out_status) {
   const weir__liveness *live = &context->window.live;
   for (uint32_t i = 0; i < request->access_count; i++) {
+    if (!(request->needs_storage & weir__storage_bit(i))) continue;
     weir_buffer *buffer = request->accesses[i].buffer;
     request->fresh[i] = NULL;
     bool first = buffer->memory == NULL && !named_before(request, i);
@@ -197,10 +198,11 @@ static void hit_task(weir_context *context, weir__hits *hits, weir__id id, weir_
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
   const weir__liveness *live = &context->window.live;
   weir__hits *hits = &context->hits;
+  bool notes_buffers = context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
   for (uint32_t i = 0; i < request->access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    weir__block *fresh = request->needs_storage ? request->fresh[i] : NULL;
+    weir__block *fresh = request->needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
     if (fresh != NULL) {
       if (buffer->memory != NULL) {
         context->statistics.renamed++;
@@ -213,7 +215,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     size_t before = hits->count;
     weir__buffer_access(buffer, &context->ranges, live, id, access->mode, access->lo, access->hi, hits);
     access->serial = buffer->serial;
-    if (context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0) {
+    if (notes_buffers) {
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
     }
   }
@@ -271,9 +273,9 @@ static void hold(weir_context *context, weir__task *task, bool incomplete) {
 static inline __attribute__((always_inline)) weir__enter_result
 enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
   weir__window *window = &context->window;
-  if (!weir__range_pool_reserve(&context->ranges, request->access_count))
+  if (request->ranged && !weir__range_pool_reserve(&context->ranges, request->access_count))
     return no_memory(request->task, "arguments", out_status);
-  if (request->needs_storage) {
+  if (request->needs_storage != 0) {
     weir__enter_result result = find_storage(context, request, out_status);
     if (result != WEIR__ENTERED) return result;
   }
@@ -281,7 +283,7 @@ enter(weir_context *context, const weir__request *request, weir_event **out_even
   if (out_event != NULL) {
     event = weir__event_take(context, window->next);
     if (event == NULL) {
-      if (request->needs_storage) give_back(context, request, request->access_count);
+      if (request->needs_storage != 0) give_back(context, request, request->access_count);
       return no_memory(request->task, "event", out_status);
     }
     *out_event = event;
@@ -328,12 +330,14 @@ static int8_t clamp_priority(int32_t priority) {
 
 static weir__enter_result submit(weir_context *context, const weir_task *task, weir_event **out_event,
                                  weir_status *out_status) {
-  if (context->polled) poll_devices(context);
+  if (context->polls) poll_devices(context);
   weir__request request;
   *out_status = weir__check_task(context, task, &request.device);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
-  weir__enter_result result = weir__enter_wait(context, task, out_status);
-  if (result != WEIR__ENTERED) return result;
+  if (weir__window_full(&context->window) || context->window.live.oldest < context->barrier) {
+    weir__enter_result result = weir__enter_wait(context, task, out_status);
+    if (result != WEIR__ENTERED) return result;
+  }
   // The arguments go straight to where they stay: the slot of the next task is free.
   weir__task *slot = weir__window_task(&context->window, context->window.next);
   uint64_t bytes = task->arg_count * (sizeof(weir__access) + sizeof(void *));
@@ -344,7 +348,8 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   request.accesses = weir__window_payload(slot, bytes);
   if (request.accesses == NULL) return no_memory(task, "arguments", out_status);
   request.pointers = (void **)(void *)(request.accesses + task->arg_count);
-  *out_status = weir__check_args(context, task, request.accesses, &request.access_count, &request.needs_storage);
+  *out_status =
+      weir__check_args(context, task, request.accesses, &request.access_count, &request.needs_storage, &request.ranged);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
   request.task = task;
   request.function = task->kernel != NULL ? task->kernel->cpu : task->host;

@@ -15,7 +15,9 @@ typedef struct weir__request {
   weir_device *device;
   uint32_t groups[3];
   int8_t priority;
-  bool needs_storage; // some access may need storage that its buffer does not have
+  bool ranged;            // some access is not of a whole buffer, or its buffer is used by ranges
+  uint64_t needs_storage; // bit i: access i may need storage that its buffer does not have; the last bit stands for
+                          // all accesses from 63 on
   uint64_t tag;
   const char *label;
   weir__access *accesses; // buffers with ranges; they stay there until the task is done. Serials are filled in
@@ -49,7 +51,12 @@ enum { WEIR__MAX_VALUE_BYTES = 4096 };
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
 // arguments). The lock is held.
 weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
-                             uint32_t *out_access_count, bool *out_needs_storage);
+                             uint32_t *out_access_count, uint64_t *out_needs_storage, bool *out_ranged);
+
+// Bit of access `index` in weir__request.needs_storage.
+static inline uint64_t weir__storage_bit(uint32_t index) {
+  return (uint64_t)1 << (index < 63 ? index : 63);
+}
 
 // Checks the rest of a task and chooses its device.
 weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device);
