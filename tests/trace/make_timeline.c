@@ -100,6 +100,14 @@ static void fill_small(weir__trace *trace) {
                          .start_ns = zero + 7600,
                          .end_ns = zero + 8100},
       "broken", "conv");
+  add(trace,
+      (weir__trace_task){.id = 7,
+                         .tag = 107,
+                         .submit_ns = zero + 600,
+                         .ready_ns = zero + 2700,
+                         .start_ns = zero + 4500,
+                         .end_ns = zero + 4700},
+      "late", "late");
 }
 
 static void fill_hostile(weir__trace *trace) {

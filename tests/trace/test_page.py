@@ -51,11 +51,11 @@ class Page(unittest.TestCase):
         self.assertEqual(part(dom, "title", ""), "small <run>")
         self.assertEqual(part(dom, "h1", 'id="title"'), "small <run>")
         numbers = part(dom, "div", 'id="numbers"')
-        self.assertIn("6 tasks", numbers)
+        self.assertIn("7 tasks", numbers)
         self.assertIn("9.000 µs in all", numbers)
         # load 2 + right 3.4 + join 1.5 + store 1 is the longest chain of waits
         self.assertIn("7.900 µs critical path (88 %, 4 tasks)", numbers)
-        self.assertIn("1.16 of 5 lanes", numbers)  # (2 + 2 + 1.5 + 0.5) + 3.4 + 1 of 9 us
+        self.assertIn("1.18 of 5 lanes", numbers)  # (2 + 2 + 0.2 + 1.5 + 0.5) + 3.4 + 1 of 9 us
         self.assertEqual(part(dom, "p", 'id="warning"'), "1 task did not succeed.")
         self.assertIn("conv 5", part(dom, "div", 'id="legend"'))
         self.assertRegex(dom, r'<aside id="card"[^>]*hidden')
@@ -77,7 +77,7 @@ class Page(unittest.TestCase):
     def test_card_resources(self):
         card = part(open_page(make("small"), "task=6"), "aside", 'id="card"')
         self.assertIn("WEIR_ERROR_TASK_FAILED", card)
-        self.assertIn("Then 7.100 µs went by until a worker took it; one was idle for 3.700 µs of it.", card)  # worker 1
+        self.assertIn("Then 7.100 µs went by until a worker took it; one was idle for 3.600 µs of it.", card)  # worker 1
         card = part(open_page(make("small"), "task=5"), "aside", 'id="card"')
         self.assertIn("sim:ideal, queue 2", card)
         self.assertIn("Then 500 ns went by until the device started it; its queue was free.", card)
@@ -86,8 +86,8 @@ class Page(unittest.TestCase):
         self.assertIn("slack 1.400 µs", part(open_page(make("small"), "task=2"), "aside", 'id="card"'))
 
     def test_no_worker_was_free(self):
-        card = part(open_page(make("random", 3000), "task=1500"), "aside", 'id="card"')
-        self.assertIn("Then no worker was free for", card)
+        card = part(open_page(make("small"), "task=7"), "aside", 'id="card"')
+        self.assertIn("Then no worker was free for 1.800 µs; worker 0 ran #2 conv left until 4.500 µs.", card)
 
     def test_search(self):
         def hits(query):

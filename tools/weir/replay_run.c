@@ -17,10 +17,10 @@ typedef struct replay {
   weir_buffer **buffers;      // by index in the stream; NULL: not there (now)
   weir_buffer *address_space; // by address
   bool trace;
-  uint64_t base;              // the lowest address
-  weir_kernel **kernels;      // by task
-  uint64_t *spin_ns;          // by task
-  weir_arg *args;             // WEIR_MAX_ARGS
+  uint64_t base;         // the lowest address
+  weir_kernel **kernels; // by task
+  uint64_t *spin_ns;     // by task
+  weir_arg *args;        // WEIR_MAX_ARGS
   uint64_t pass;
   uint64_t edges, build_ns;
   uint64_t host_wait_ns; // real time spent in them
@@ -186,6 +186,7 @@ static int play_events(replay *run) {
 // A graph per pass where buffers are new in each, and for a timeline, whose tasks carry the number of their pass; else one
 // graph that is launched again.
 static int launch_graph(replay *run) {
+  if (run->stream->task_count == 0) return WEIR__EXIT_OK;
   int exit_code = WEIR__EXIT_OK;
   bool recorded = run->graph != NULL;
   if (!recorded) {

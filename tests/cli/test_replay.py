@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_replay.py WEIR STREAMS: what `weir replay` runs, prints and writes."""
+import json
+import os
+import unittest
+
+from command import SMALL, CommandTest, all_streams, place, stream, write
+
+FIELDS = {"stream": str, "device": str, "hazards": str, "issue": str, "window": int, "repeat": int, "tasks": int, "kernels": int,
+          "edges": int, "serial_us": float, "makespan_us": float, "speedup": float, "critical_us": float, "bound_us": float,
+          "submit_ns_per_task": float, "renamed": int, "peak_bytes": int, "build_us": float, "checked": (bool, type(None))}
+
+
+class Replay(CommandTest):
+    def test_json(self):
+        runs = self.replay(stream("squeezenet"), stream("randwire"), "--device", "sim:ideal")
+        self.assertEqual([run["stream"] for run in runs], ["squeezenet", "randwire"])
+        for run in runs:
+            self.assertEqual(list(run), list(FIELDS))
+            for field, kind in FIELDS.items():
+                self.assertIsInstance(run[field], kind, field)
+            self.assertIsNone(run["checked"])
+            self.assertEqual((run["device"], run["hazards"], run["issue"], run["repeat"]), ("sim:ideal", "buffer", "queues", 1))
+            self.assertAlmostEqual(run["speedup"], run["serial_us"] / run["makespan_us"], places=2)
+        self.assertEqual((runs[1]["tasks"], runs[1]["kernels"]), (520, 525))
+
+    def test_all_are_proved(self):
+        for device in ("cpu", "cpu:3", "sim:ideal", "sim:h200"):
+            for hazards in ("serial", "address", "buffer"):
+                for issue in ("queues", "graph"):
+                    with self.subTest(device=device, hazards=hazards, issue=issue):
+                        runs = self.replay(*all_streams(), "--device", device, "--hazards", hazards, "--issue", issue, "--check",
+                                           "--time-scale", "0.1" if "cpu" in device else "1")
+                        self.assertEqual(len(runs), len(all_streams()))
+                        for run in runs:
+                            self.assertIs(run["checked"], True, run["stream"])
+                            self.assertEqual((run["hazards"], run["issue"]), (hazards, issue))
+                            self.assertEqual(run["build_us"] > 0, issue == "graph" and device != "sim:ideal")
+
+    def test_passes_are_proved(self):
+        for device in ("cpu", "sim:ideal"):
+            for options in (["--storage", "kept"], ["--storage", "fresh"], ["--rename", "off"], ["--memory", "48M"], ["--window", "8"],
+                            ["--storage", "kept", "--rename", "off"], ["--storage", "kept", "--issue", "graph"],
+                            ["--hazards", "address"], ["--window", "32", "--queues", "3"]):
+                with self.subTest(device=device, options=options):
+                    run, routed = self.replay(stream("randwire"), stream("dynroute_a.0"), "--repeat", "3", "--device", device, "--check",
+                                              "--time-scale", "0.1", *options)
+                    self.assertIs(run["checked"], True)
+                    self.assertIs(routed["checked"], True)
+                    self.assertEqual(run["tasks"], 3 * 520)
+                    if "--memory" in options:
+                        self.assertLessEqual(run["peak_bytes"], 48 << 20)
+                    if "off" in options:
+                        self.assertEqual(run["renamed"], 0)
+                    if options[:1] == ["--window"]:
+                        self.assertEqual(run["window"], int(options[1]))
+
+    def test_ideal_device_meets_the_limits(self):
+        """Without host costs, a serial run takes the sum of all kernels, and no run beats its limits."""
+        for run in self.replay(*all_streams(), "--device", "sim:ideal", "--hazards", "serial"):
+            self.assertEqual(run["serial_us"], run["makespan_us"])
+            self.assertAlmostEqual(run["serial_us"] / run["critical_us"], 1, delta=0.001)
+        for run in self.replay(*all_streams(), "--device", "sim:ideal", "--window", "4096"):
+            self.assertGreaterEqual(run["makespan_us"], 0.999 * run["bound_us"])
+            self.assertGreaterEqual(run["makespan_us"], 0.999 * run["critical_us"])
+            self.assertLessEqual(run["makespan_us"], run["serial_us"])
+
+    def test_limits_of_several_passes(self):
+        one, = self.replay(stream("randwire"), "--device", "sim:ideal")
+        for options, critical in ((["--storage", "fresh"], 1), (["--storage", "kept"], 1), (["--hazards", "serial"], 3)):
+            three, = self.replay(stream("randwire"), "--device", "sim:ideal", "--repeat", "3", *options)
+            alone = one["critical_us"] if critical == 1 else one["serial_us"]
+            self.assertAlmostEqual(three["critical_us"], critical * alone, delta=0.1)
+            self.assertGreater(three["bound_us"], 1.4 * one["bound_us"])  # three times the work is more than one path
+
+    def test_virtual_time_repeats(self):
+        def run():
+            row, = self.replay(stream("nasnetalarge"), "--device", "sim:h200")
+            del row["submit_ns_per_task"]
+            return row
+        self.assertEqual(run(), run())
+
+    def test_time_scale(self):
+        one, = self.replay(stream("squeezenet"), "--device", "sim:ideal")
+        ten, = self.replay(stream("squeezenet"), "--device", "sim:ideal", "--time-scale", "10")
+        for field in ("serial_us", "makespan_us", "critical_us", "bound_us"):
+            self.assertAlmostEqual(ten[field] / one[field], 10, delta=0.02, msg=field)
+
+    def test_the_cpu_takes_its_time(self):
+        run, = self.replay(stream("squeezenet"), "--time-scale", "20")
+        self.assertGreaterEqual(run["serial_us"], 20 * 266.7)
+        self.assertGreaterEqual(run["makespan_us"], 20 * 216.0)
+
+    def test_table(self):
+        text = self.weir("replay", stream("squeezenet"), stream("randwire"), "--device", "sim", "--check").stdout
+        lines = text.splitlines()
+        self.assertEqual(lines[0], "device sim:ideal, hazards buffer, issue queues, window 1024, 1 pass")
+        self.assertEqual(lines[2].split()[:4], ["stream", "tasks", "kernels", "edges"])
+        self.assertEqual(lines[4].split()[:3], ["squeezenet", "64", "100"])
+        self.assertTrue(lines[4].rstrip().endswith("yes"))
+        self.assertTrue(lines[6].startswith("geometric mean"))
+        self.assertNotIn("geometric", self.weir("replay", stream("squeezenet"), "--device", "sim").stdout)
+
+    def test_timelines(self):
+        for device in ("cpu", "sim:h200"):
+            path = place("run.json")
+            self.replay(stream("dynroute_a.0"), "--device", device, "--timeline", path, "--time-scale", "0.1")
+            with open(path) as file:
+                timeline = json.load(file)
+            tasks = [event for event in timeline["traceEvents"] if event.get("cat") == "task"]
+            self.assertEqual(sorted(task["args"]["tag"] for task in tasks), list(range(252)))
+            self.assertIn("all honoured", self.weir("check", path, stream("dynroute_a.0")).stdout)
+            # A task that starts before its predecessors have ended is found.
+            late = max(tasks, key=lambda task: task["args"]["start_ns"])
+            late["args"]["start_ns"] = late["args"]["submit_ns"] = late["args"]["ready_ns"] = 0
+            with open(path, "w") as file:
+                json.dump(timeline, file)
+            self.weir("check", path, stream("dynroute_a.0"), code=1)
+            self.weir("check", path, stream("squeezenet"), code=1)
+
+    def test_timeline_names(self):
+        for ending in ("html", "json"):
+            self.replay(stream("squeezenet"), stream("randwire"), "--device", "sim", "--check", "--timeline", place(f"c.{ending}"))
+            for name in ("squeezenet", "randwire"):
+                with open(place(f"c-{name}.{ending}")) as file:
+                    self.assertIn(f"{name} on sim:ideal, hazards by buffer", file.read())
+
+    def test_hostile_names(self):
+        lines = [SMALL[0].replace("small", "../../x/<b>"), *SMALL[1:]]
+        path = write("hostile.jsonl", lines)
+        self.replay(path, path, "--device", "sim", "--timeline", place("h.html"))
+        self.assertTrue(os.path.exists(place("h-.._.._x_<b>.html")))
+
+    def test_without_storage(self):
+        result = self.refused("squeezenet, line ", "replay", stream("squeezenet"), "--memory", "1K", code=1)
+        self.assertIn("convolution.default", result.stderr)
+
+    def test_host_waits(self):
+        """A pass whose end the host waits for keeps the next one from overlapping."""
+        path = write("small.jsonl", SMALL)
+        run, = self.replay(path, "--device", "sim:ideal", "--repeat", "4", "--check")
+        self.assertEqual((run["makespan_us"], run["critical_us"], run["checked"]), (60.0, 60.0, True))
+
+    def test_no_tasks(self):
+        path = write("empty.jsonl", ['{"weir_stream":1,"name":"empty","device":"d","sms":132,"tasks":0,"kernels":0}'])
+        for issue in ("queues", "graph"):
+            run, = self.replay(path, "--device", "sim", "--check", "--issue", issue)
+            self.assertEqual((run["tasks"], run["critical_us"], run["speedup"]), (0, 0, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
