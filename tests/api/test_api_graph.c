@@ -346,8 +346,8 @@ static void graph_reads_from_many_failing_tasks(void **state) {
   weir_buffer *bytes = api_buffer(context, BYTES, NULL), *copies = api_buffer(context, BYTES, NULL);
   weir_arg hold = weir_updates(bytes);
   weir_kernel *nothing = api_kernel(context, "nothing", api_nothing);
-  for (uint32_t i = 0; i < BYTES; i += 10) {
-    const weir_arg args[] = {weir_reads_range(bytes, i, i % 20 == 0 ? 1 : 10), weir_writes_range(copies, i, 10)};
+  for (uint32_t i = 0; i < BYTES; i += 40) {
+    const weir_arg args[] = {weir_reads_range(bytes, i, i % 80 == 0 ? 1 : 40), weir_writes_range(copies, i, 40)};
     weir_task task = {.kernel = nothing, .args = args, .arg_count = 2};
     assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
   }
@@ -363,7 +363,7 @@ static void graph_reads_from_many_failing_tasks(void **state) {
   assert_int_equal(api_await(event), WEIR_ERROR_UPSTREAM_FAILED);
   char byte;
   for (uint32_t i = 0; i < BYTES; i += 5)
-    assert_int_equal(api_read(copies, i, 1, &byte), i % 20 < 10 ? WEIR_OK : WEIR_ERROR_UPSTREAM_FAILED);
+    assert_int_equal(api_read(copies, i, 1, &byte), i % 80 < 40 ? WEIR_OK : WEIR_ERROR_UPSTREAM_FAILED);
 }
 
 int main(void) {
