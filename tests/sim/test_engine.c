@@ -27,6 +27,13 @@ static test_scene make(const char *profile, uint32_t queues) {
   return scene;
 }
 
+// With what the test changed in scene->profile.
+static void make_again(test_scene *scene, uint32_t queues) {
+  weir__sim_engine_destroy(scene->engine);
+  scene->engine = weir__sim_engine_create(&scene->profile, queues);
+  assert_non_null(scene->engine);
+}
+
 static weir__sim_op *add(test_scene *scene, double us, uint64_t blocks, weir__sim_request request) {
   weir__sim_cost cost;
   weir_sim_launch launch = {.blocks = blocks, .threads = 1024, .us = us};
@@ -64,10 +71,9 @@ static void alone_a_kernel_takes_its_recorded_time(void **state) {
 static void blocks_of_several_kernels_share_the_device(void **state) {
   (void)state;
   test_scene scene = make("h200", 0);
-  scene.profile.dispatch = 0;
+  scene.profile.dispatch = scene.profile.block_start = 0;
   scene.profile.kernel_fixed = 0;
-  weir__sim_engine_destroy(scene.engine);
-  scene.engine = weir__sim_engine_create(&scene.profile, 0);
+  make_again(&scene, 0);
   weir__sim_op *first = add_free(&scene, 10, HALF);
   weir__sim_op *second = add_free(&scene, 10, HALF);
   weir__sim_op *third = add_free(&scene, 10, FULL);
@@ -121,10 +127,11 @@ static void priority_goes_before_age(void **state) {
 static void links_cost_what_the_profile_says(void **state) {
   (void)state;
   test_scene scene = make("h200", 2);
+  scene.profile.block_start = scene.profile.busy_queue_gap = 0;
+  make_again(&scene, 2);
   weir__sim_op *first = add(&scene, 5, 1, (weir__sim_request){.queue = 0});
   weir__sim_op *next = add(&scene, 5, 1, (weir__sim_request){.queue = 0});
-  weir__sim_op *recorded = add(&scene, 5, 1, (weir__sim_request){.queue = 0, .after_record = true});
-  weir__sim_wait wait = {.op = first, .link = WEIR__SIM_LINK_EVENT};
+  weir__sim_wait wait = {.op = next, .link = WEIR__SIM_LINK_EVENT};
   weir__sim_op *other = add(&scene, 5, 1, (weir__sim_request){.queue = 1, .waits = &wait, .wait_count = 1});
   wait = (weir__sim_wait){.op = other, .link = WEIR__SIM_LINK_GRAPH};
   weir__sim_op *node =
@@ -133,10 +140,31 @@ static void links_cost_what_the_profile_says(void **state) {
   const weir__sim_profile *profile = &scene.profile;
   assert_int_equal(weir__sim_op_end_ps(first), 5 * US - profile->kernel_fixed);
   assert_int_equal(weir__sim_op_start_ps(next), weir__sim_op_end_ps(first) + profile->queue_gap);
-  assert_int_equal(weir__sim_op_start_ps(recorded),
-                   weir__sim_op_end_ps(next) + profile->queue_gap + profile->record_gap);
-  assert_int_equal(weir__sim_op_start_ps(other), weir__sim_op_end_ps(first) + profile->event_latency);
+  assert_int_equal(weir__sim_op_start_ps(other), weir__sim_op_end_ps(next) + profile->event_latency);
   assert_int_equal(weir__sim_op_start_ps(node), weir__sim_op_end_ps(other) + profile->graph_gap);
+  drop(&scene);
+}
+
+// The gap of a queue while `others` other queues have work.
+static uint64_t gap_beside(uint32_t others) {
+  test_scene scene = make("h200", 16);
+  for (uint32_t i = 0; i < others; i++) add(&scene, 1000, 1, (weir__sim_request){.queue = 1 + i});
+  weir__sim_op *first = add(&scene, 100, 1, (weir__sim_request){.queue = 0});
+  weir__sim_op *next = add(&scene, 100, 1, (weir__sim_request){.queue = 0});
+  run(&scene);
+  uint64_t gap = weir__sim_op_start_ps(next) - weir__sim_op_end_ps(first) - scene.profile.block_start;
+  drop(&scene);
+  return gap;
+}
+
+static void queues_slow_each_other_down_so_far(void **state) {
+  (void)state;
+  test_scene scene = make("h200", 1);
+  const weir__sim_profile *profile = &scene.profile;
+  assert_int_equal(gap_beside(0), profile->queue_gap);
+  assert_int_equal(gap_beside(1), profile->queue_gap + profile->busy_queue_gap);
+  assert_int_equal(gap_beside(3), profile->queue_gap + 3 * profile->busy_queue_gap);
+  assert_int_equal(gap_beside(15), profile->queue_gap + profile->busy_queue_gap_most);
   drop(&scene);
 }
 
@@ -147,7 +175,8 @@ static void a_queue_remembers_its_last_kernel(void **state) {
   run(&scene);
   weir__sim_op *next = add(&scene, 5, 1, (weir__sim_request){.queue = 0});
   run(&scene);
-  assert_int_equal(weir__sim_op_start_ps(next), weir__sim_op_end_ps(first) + scene.profile.queue_gap);
+  assert_int_equal(weir__sim_op_start_ps(next),
+                   weir__sim_op_end_ps(first) + scene.profile.queue_gap + scene.profile.block_start);
   drop(&scene);
 }
 
@@ -157,7 +186,9 @@ static void kernels_start_one_at_a_time(void **state) {
   weir__sim_op *ops[4];
   for (int i = 0; i < 4; i++) ops[i] = add_free(&scene, 5, 1);
   run(&scene);
-  for (uint64_t i = 0; i < 4; i++) assert_int_equal(weir__sim_op_start_ps(ops[i]), i * scene.profile.dispatch);
+  const weir__sim_profile *profile = &scene.profile;
+  for (uint64_t i = 0; i < 4; i++)
+    assert_int_equal(weir__sim_op_start_ps(ops[i]), i * profile->dispatch + (i + 1) * profile->block_start);
   drop(&scene);
 }
 
@@ -165,9 +196,8 @@ static void only_so_many_kernels_run_at_once(void **state) {
   (void)state;
   test_scene scene = make("h200", 0);
   scene.profile.concurrent_kernels = 2;
-  scene.profile.dispatch = 0;
-  weir__sim_engine_destroy(scene.engine);
-  scene.engine = weir__sim_engine_create(&scene.profile, 0);
+  scene.profile.dispatch = scene.profile.block_start = 0;
+  make_again(&scene, 0);
   weir__sim_op *ops[5];
   for (int i = 0; i < 5; i++) ops[i] = add_free(&scene, 11.3, 1);
   run(&scene);
@@ -179,8 +209,7 @@ static void copies_wait_for_a_copy_engine_and_hold_nobody_back(void **state) {
   (void)state;
   test_scene scene = make("ideal", 0);
   scene.profile.copy_engines = 1;
-  weir__sim_engine_destroy(scene.engine);
-  scene.engine = weir__sim_engine_create(&scene.profile, 0);
+  make_again(&scene, 0);
   weir__sim_cost cost;
   weir__sim_profile_cost(&scene.profile, &(weir_sim_launch){.copy_bytes = 1, .us = 10}, 1, &cost);
   weir__sim_request copy = {.cost = &cost, .queue = WEIR__SIM_NO_QUEUE};
@@ -247,7 +276,7 @@ static void random_ops_respect_order_and_capacity(void **state) {
                                      .wait_count = i == 0 ? 0 : (uint32_t)(rand() % 4),
                                      .priority = rand() % 8 - 4};
         for (uint32_t j = 0; j < request.wait_count; j++)
-          waits[j] = (weir__sim_wait){.op = ops[rand() % i], .link = (weir__sim_link)(rand() % 5)};
+          waits[j] = (weir__sim_wait){.op = ops[rand() % i], .link = (weir__sim_link)(rand() % 4)};
         uint64_t blocks = (uint64_t)(rand() % FULL + 1);
         double us = rand() % 100 / 10.0;
         ops[i] = add(&scene, us, blocks, request);
@@ -277,6 +306,7 @@ int main(void) {
       cmocka_unit_test(the_longest_path_goes_first_on_fluid_hardware),
       cmocka_unit_test(priority_goes_before_age),
       cmocka_unit_test(links_cost_what_the_profile_says),
+      cmocka_unit_test(queues_slow_each_other_down_so_far),
       cmocka_unit_test(a_queue_remembers_its_last_kernel),
       cmocka_unit_test(kernels_start_one_at_a_time),
       cmocka_unit_test(only_so_many_kernels_run_at_once),

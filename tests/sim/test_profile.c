@@ -83,8 +83,8 @@ static void mistakes_are_named_with_file_and_line(void **state) {
   refused("sms = 132", "sms = 132\nsms = 132", ":5: sms was given before, in line 4");
   refused("sms = 132", "# none", "the file ends without the key 'sms'");
   refused("sharing = blocks", "sharing = some", "sharing is 'blocks' or 'fluid', not 'some'");
-  refused("launch_us = 3.2", "launch_us = -1", "launch_us must be from 0 to 1000000, not -1");
-  refused("launch_us = 3.2", "launch_us = 1e400", "launch_us must be from 0");
+  refused("launch_us = 3.35", "launch_us = -1", "launch_us must be from 0 to 1000000, not -1");
+  refused("launch_us = 3.35", "launch_us = 1e400", "launch_us must be from 0");
   refused("copy_share = 0.05", "copy_share = 2", "copy_share must be from 0 to 1, not 2");
 }
 
