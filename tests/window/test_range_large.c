@@ -172,11 +172,28 @@ static void ranges_of_all_lengths(void **state) {
   end();
 }
 
+// Whole branches of the tree go and grow again below the bounds that they left.
+static void branches_that_grow_again(void **state) {
+  (void)state;
+  enum { CELLS = 16384, STEPS = 60000 };
+  begin(CELLS, 11);
+  for (int i = 0; i < STEPS; i++) {
+    bool long_range = random_chance(&self.random, 2);
+    uint64_t lo = random_below(&self.random, CELLS);
+    uint64_t length = long_range ? random_between(&self.random, 16, 4000) : 1;
+    write_range(lo, lo + length < CELLS ? lo + length : CELLS);
+    if (i % 5000 == 0) compare_all();
+  }
+  compare_all();
+  end();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(grow_and_collapse),
       cmocka_unit_test(shrinks_in_any_order),
       cmocka_unit_test(ranges_of_all_lengths),
+      cmocka_unit_test(branches_that_grow_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,6 +177,22 @@ static void ranges_nobody_uses_are_swept_away(void **state) {
   drop_map();
 }
 
+static void reads_sweep_as_well(void **state) {
+  (void)state;
+  enum { CELLS = 2000 };
+  make_map(2 * CELLS);
+  weir__id reader = model_tasks_begin(&self.tasks);
+  for (uint64_t cell = 0; cell < CELLS; cell++) read_range(reader, 2 * cell, 2 * cell + 1);
+  finish(reader);
+  for (int i = 0; i < 2 * CELLS; i++) {
+    weir__id task = model_tasks_begin(&self.tasks);
+    read_range(task, 5, 6);
+    finish(task);
+  }
+  assert_true(count_segments() <= 3);
+  drop_map();
+}
+
 static void poison_is_never_joined_with_what_is_good(void **state) {
   (void)state;
   make_map(1000);
@@ -245,6 +261,7 @@ int main(void) {
       TEST(joins_at_every_boundary),
       TEST(fills_in_any_order),
       TEST(ranges_nobody_uses_are_swept_away),
+      TEST(reads_sweep_as_well),
       TEST(poison_is_never_joined_with_what_is_good),
       TEST(stays_small_and_allocates_little),
   };
