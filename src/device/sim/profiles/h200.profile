@@ -32,5 +32,5 @@ event_record_us = 0.13
 event_wait_us = 0.13
 synchronize_us = 2.5
 graph_build_node_us = 0.3
-graph_instantiate_node_us = 2.3
+graph_instantiate_node_us = 1.7
 graph_launch_us = 3.6
