@@ -15,17 +15,15 @@ static uint64_t to_ns(uint64_t ps) {
   return ps / WEIR__SIM_PS_PER_NS;
 }
 
-// A lane that was free all the time from `start` to `end`: the queue, or else the preferred one if possible.
-static uint32_t choose_lane(weir__sim_device *device, const weir__sim_op *op, uint32_t preferred) {
+// The queue, or else a lane that nobody has used since the op started.
+static uint32_t choose_lane(const weir__sim_device *device, const weir__sim_op *op) {
   if (weir__sim_op_queue(op) != WEIR__SIM_NO_QUEUE) return weir__sim_op_queue(op);
-  uint32_t lane = preferred, oldest = 0;
-  for (uint32_t i = 0; device->lane_ends[lane] > weir__sim_op_start_ps(op) && i < device->base.lanes; i++) {
-    lane = i;
+  uint32_t oldest = 0;
+  for (uint32_t i = 0; i < device->base.lanes; i++) {
+    if (device->lane_ends[i] <= weir__sim_op_start_ps(op)) return i;
     if (device->lane_ends[i] < device->lane_ends[oldest]) oldest = i;
   }
-  if (device->lane_ends[lane] > weir__sim_op_start_ps(op)) lane = oldest;
-  device->lane_ends[lane] = weir__sim_op_end_ps(op);
-  return lane;
+  return oldest;
 }
 
 static const char *piece_name(const weir__sim_piece *piece) {
@@ -40,11 +38,12 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
   weir__trace *trace = device->base.context->trace;
   weir__sim_task *owner = piece->owner;
   if (trace == NULL) return;
-  owner->lane = choose_lane(device, op, owner->lane);
+  if (piece->ended == 0) piece->lane = choose_lane(device, op);
+  device->lane_ends[piece->lane] = op == piece->last ? weir__sim_op_end_ps(op) : UINT64_MAX; // kept to the end
   bool part = owner->nodes != NULL ? piece != &owner->whole : piece->kernel != NULL && piece->kernel->sim_count > 1;
   if (!part) return;
   weir__trace_span span = {
-      .lane = owner->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
+      .lane = piece->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
   if (owner->nodes != NULL) span.node = piece->node + 1;
   const char *name = piece->kernel != NULL ? piece->kernel->sim[piece->ended].name : NULL;
   snprintf(span.name, sizeof span.name, "%s", name != NULL ? name : piece_name(piece));
@@ -112,7 +111,7 @@ static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const w
   weir__failure failure;
   failure.failed = false;
   weir__completion completion = {.status = sim_task->status,
-                                 .lane = sim_task->lane,
+                                 .lane = sim_task->whole.lane,
                                  .ready_ns = to_ns(sim_task->ready_ps),
                                  .start_ns = to_ns(sim_task->start_ps),
                                  .end_ns = to_ns(weir__sim_op_end_ps(op))};

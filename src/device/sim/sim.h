@@ -21,6 +21,7 @@ typedef struct weir__sim_piece {
   const weir_kernel *kernel; // NULL: a host task
   uint32_t node;             // of the graph
   uint32_t ended;            // ops of the chain
+  uint32_t lane;             // in timelines
   uint64_t chain_ps;         // time of the ops one after another
   uint64_t tail_ps;          // of what is known to wait for the piece
 } weir__sim_piece;
@@ -34,7 +35,6 @@ struct weir__sim_task {
   weir__sim_piece whole;   // an ordinary task; of a graph's launch its first and last op, which take no time
   weir__sim_piece *nodes;  // of a graph's launch, else NULL
   uint64_t ready_ps, start_ps;
-  uint32_t lane;
   bool started;
   weir_status status; // why it is not run
 };
