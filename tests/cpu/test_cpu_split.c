@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "api/context.h"
+#include "gate.h"
 #include "meeting.h"
 
 enum { MAX_GROUPS = 100003 };
@@ -221,11 +223,71 @@ static void parts_that_fail(void **state) {
   }
 }
 
+// Launches that are not to run: their data is poisoned, or they were cancelled.
+static void launches_that_are_skipped(void **state) {
+  (void)state;
+  for (size_t w = 0; w < WORKER_COUNTS; w++) {
+    prepare(500, 1, 1, 1000);
+    weir_context *context = open_cpu(worker_counts[w]);
+    weir_kernel *kernel = make_kernel(context);
+    weir_buffer *buffer;
+    assert_int_equal(weir_buffer_create(context, 500 * sizeof(uint32_t), &buffer), WEIR_OK);
+    weir_arg writes = weir_writes(buffer), updates = weir_updates(buffer);
+    weir_task task = make_task(kernel, &writes);
+    self->fail_step = 1;
+    assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+    assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+    unsigned calls = atomic_load(&self->calls);
+    task.args = &updates;
+    weir_event *event;
+    assert_int_equal(weir_submit(context, &task, &event), WEIR_OK);
+    assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+    weir_event_release(event);
+    gate closed = {0};
+    assert_int_equal(gate_submit(context, &closed, &writes, 1, NULL), WEIR_OK);
+    gate_await(&closed, 1);
+    assert_int_equal(weir_submit(context, &task, &event), WEIR_OK);
+    weir_context_cancel(context);
+    gate_open(&closed);
+    assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_CANCELLED);
+    weir_event_release(event);
+    assert_int_equal(atomic_load(&self->calls), calls);
+    weir_context_release(context);
+  }
+}
+
+// In a timeline every part of a launch is a span of its task, on the worker that ran it.
+static void parts_are_traced(void **state) {
+  (void)state;
+  prepare(1000, 1, 1, 1000);
+  weir_context *context;
+  weir_context_options options = {.devices = "cpu:3", .flags = WEIR_CONTEXT_TRACE};
+  assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
+  weir_kernel *kernel = make_kernel(context);
+  weir_buffer *buffer;
+  assert_int_equal(weir_buffer_create(context, 1000 * sizeof(uint32_t), &buffer), WEIR_OK);
+  weir_arg arg = weir_writes(buffer);
+  weir_task task = make_task(kernel, &arg);
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  finish_all(context);
+  const weir__trace_task *record = weir__trace_find(context->trace, 1);
+  assert_non_null(record);
+  assert_int_equal(record->status, WEIR_OK);
+  assert_int_equal(record->span_count, atomic_load(&self->calls));
+  for (uint32_t i = 0; i < record->span_count; i++) {
+    const weir__trace_span *span = &record->spans[i];
+    assert_true(span->lane < 3);
+    assert_true(record->start_ns <= span->start_ns && span->start_ns <= span->end_ns && span->end_ns <= record->end_ns);
+  }
+  weir_context_release(context);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(every_group_runs_once),       TEST(long_groups_are_split),      TEST(short_launches_are_not_split),
       TEST(groups_of_zero_count_as_one), TEST(all_workers_share_a_launch), TEST(parts_that_fail),
+      TEST(launches_that_are_skipped),   TEST(parts_are_traced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
