@@ -132,8 +132,10 @@ static int floor_index(const weir__range_node *node, uint64_t key) {
   return (int)low - 1;
 }
 
-// Walks down to the leaf whose bounds hold `key`.
-static weir__range_node *descend(const weir__range_map *map, uint64_t key, path *way) {
+// Walks down to the leaf whose bounds hold `key`. Always inline: only then does gcc see that all of `way` that is read was
+// written, and gcc 12 miscompiles callers that initialize it.
+static inline __attribute__((always_inline)) weir__range_node *descend(const weir__range_map *map, uint64_t key,
+                                                                       path *way) {
   weir__range_node *node = map->root;
   for (uint32_t level = map->height; level > 0; level--) {
     int index = floor_index(node, key);
@@ -197,7 +199,7 @@ static weir__range_node *split(weir__range_map *map, weir__range_node *node, boo
 }
 
 static void insert(weir__range_map *map, uint64_t key, struct weir__range_segment *segment) {
-  path way = {.index = {0}};
+  path way;
   weir__range_node *node = descend(map, key, &way);
   void *child = segment;
   uint32_t index = (uint32_t)(floor_index(node, key) + 1);
@@ -251,7 +253,7 @@ static bool join_children(weir__range_map *map, weir__range_node *parent, uint32
 
 // Removes the segment that starts at `key`, which is not the first of the map.
 static void remove_segment(weir__range_map *map, uint64_t key) {
-  path way = {.index = {0}};
+  path way;
   weir__range_node *node = descend(map, key, &way);
   uint32_t index = (uint32_t)floor_index(node, key);
   free_segment(map->pool, node->child[index]);
