@@ -202,8 +202,11 @@ static void scenario_on_three_workers_with_a_small_window(void **state) {
 static void scenario_with_a_timeline(void **state) {
   (void)state;
   weir_context_options options = {.devices = "cpu:2", .window = 32, .flags = WEIR_CONTEXT_TRACE};
-  fail_every_allocation(&options, "/tmp/weir-faults.json");
-  fail_every_allocation(&options, "/tmp/weir-faults.html");
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/weir-faults-%d.json", (int)getpid());
+  fail_every_allocation(&options, path);
+  snprintf(path, sizeof path, "/tmp/weir-faults-%d.html", (int)getpid());
+  fail_every_allocation(&options, path);
 }
 
 static void scenario_with_a_memory_limit(void **state) {
