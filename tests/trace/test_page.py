@@ -77,7 +77,7 @@ class Page(unittest.TestCase):
     def test_card_resources(self):
         card = part(open_page(make("small"), "task=6"), "aside", 'id="card"')
         self.assertIn("WEIR_ERROR_TASK_FAILED", card)
-        self.assertIn("Then 7.100 µs went by until a worker took it; one was idle for 3.600 µs of it.", card)  # worker 1
+        self.assertIn("Then 7.100 µs went by until a worker took it; one was idle for 3.700 µs of it.", card)  # worker 1
         card = part(open_page(make("small"), "task=5"), "aside", 'id="card"')
         self.assertIn("sim:ideal, queue 2", card)
         self.assertIn("Then 500 ns went by until the device started it; its queue was free.", card)
