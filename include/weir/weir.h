@@ -92,7 +92,8 @@ typedef struct weir_context_options {
                          // default "cpu", which has a worker per core
   uint32_t window;       // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
   uint32_t queues;       // in-order queues on each device that has them; default: the device's own number
-  uint64_t memory_limit; // bytes of storage for buffers that Weir allocates; default: no limit. Near the limit
+  uint64_t memory_limit; // bytes of storage for buffers that Weir allocates (each rounded up by a quarter at most);
+                         // default: no limit. Near the limit
                          // renaming gives way first, then submitting waits for tasks in flight
   uint64_t seed;         // not 0: disturb the order of scheduling decisions at random, from this seed (for tests)
   uint32_t flags;        // WEIR_CONTEXT_*
@@ -178,12 +179,12 @@ WEIR_API const char *weir_buffer_label(const weir_buffer *buffer);
 
 // What a function that runs as a task, or as a part of one, gets. Valid during the call only.
 typedef struct weir_work {
-  void *const *args;    // per argument: the first byte of the buffer's range, or of a copy of the value
-  uint32_t arg_count;   //
-  uint32_t groups[3];   // the whole launch in work-groups
-  uint64_t first, end;  // the part to run now: work-groups [first, end) in row-major order, x fastest
-  void *user;           // weir_task.user
-  void *internal;       // for weir_work_fail
+  void *const *args;   // per argument: the first byte of the buffer's range, or of a copy of the value
+  uint32_t arg_count;  //
+  uint32_t groups[3];  // the whole launch in work-groups
+  uint64_t first, end; // the part to run now: work-groups [first, end) in row-major order, x fastest
+  void *user;          // weir_task.user
+  void *internal;      // for weir_work_fail
 } weir_work;
 
 // A kernel or host task as a C function. It must not wait for other tasks.
@@ -203,13 +204,13 @@ WEIR_API weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function func
 // One launch of a simulated kernel: how many blocks, what each needs, and how long the launch takes when it has the
 // device to itself.
 typedef struct weir_sim_launch {
-  const char *name;          // for timelines; may be NULL; copied
-  uint64_t blocks;           // 0: one per work-group of the task
-  uint32_t threads;          // per block
-  uint32_t registers;        // per thread
-  uint32_t shared_bytes;     // per block
-  double us;                 // microseconds
-  uint64_t copy_bytes;       // not 0: a copy or memset of this many bytes; blocks, threads, ... do not count
+  const char *name;      // for timelines; may be NULL; copied
+  uint64_t blocks;       // 0: one per work-group of the task
+  uint32_t threads;      // per block
+  uint32_t registers;    // per thread
+  uint32_t shared_bytes; // per block
+  double us;             // microseconds
+  uint64_t copy_bytes;   // not 0: a copy or memset of this many bytes; blocks, threads, ... do not count
 } weir_sim_launch;
 
 // Gives a kernel its code for simulated devices: launches that run one after another. If the kernel has code for the
@@ -236,10 +237,10 @@ typedef enum weir_mode {
 
 typedef struct weir_arg {
   weir_mode mode;
-  weir_buffer *buffer;      // READ, WRITE, READ_WRITE
-  uint64_t offset;          // first byte of the range
-  uint64_t bytes;           // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
-  const void *value;        // VALUE: copied at submission
+  weir_buffer *buffer; // READ, WRITE, READ_WRITE
+  uint64_t offset;     // first byte of the range
+  uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
+  const void *value;   // VALUE: copied at submission
 } weir_arg;
 
 // Arguments in short: a whole buffer, or `bytes` bytes from `offset` of it, that the task reads, overwrites or updates;
@@ -257,18 +258,18 @@ enum { WEIR_MAX_ARGS = 1024, WEIR_PRIORITY_LOWEST = -4, WEIR_PRIORITY_HIGHEST = 
 // A task: a kernel over a grid of work-groups, or a host task (a C function that runs once on a CPU worker).
 // Zero in a field means its default. Nothing that the struct points to is needed after submission, except `user`.
 typedef struct weir_task {
-  weir_kernel *kernel;       // this, or
-  weir_function host;        // this; always run by the context's CPU, which it must have
-  void *user;                // passed on in weir_work
-  const weir_arg *args;      // what the function gets, in this order
-  uint32_t arg_count;        // up to WEIR_MAX_ARGS
-  uint32_t groups[3];        // work-groups in x, y, z; 0 counts as 1
-  weir_device *device;       // NULL: the context's first device that the kernel has code for
-  weir_event *const *after;  // tasks that must be done first, besides those that the arguments imply; a failure among
-  uint32_t after_count;      // them does not skip this task
-  int32_t priority;          // higher is started first among the tasks that are ready
-  const char *label;         // for messages and timelines; copied, cut at 47 bytes, only if the context traces
-  uint64_t tag;              // the caller's own number, for timelines and messages
+  weir_kernel *kernel;      // this, or
+  weir_function host;       // this; always run by the context's CPU, which it must have
+  void *user;               // passed on in weir_work
+  const weir_arg *args;     // what the function gets, in this order
+  uint32_t arg_count;       // up to WEIR_MAX_ARGS
+  uint32_t groups[3];       // work-groups in x, y, z; 0 counts as 1
+  weir_device *device;      // NULL: the context's first device that the kernel has code for
+  weir_event *const *after; // tasks that must be done first, besides those that the arguments imply; a failure among
+  uint32_t after_count;     // them does not skip this task
+  int32_t priority;         // higher is started first among the tasks that are ready
+  const char *label;        // for messages and timelines; copied, cut at 47 bytes, only if the context traces
+  uint64_t tag;             // the caller's own number, for timelines and messages
 } weir_task;
 
 // Submits a task. Never waits for a kernel, except while the window or the context's memory is full. `out_event` may be

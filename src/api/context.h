@@ -6,12 +6,12 @@
 
 #include <stdatomic.h>
 
-#include "api/object.h"
 #include "base/lock.h"
 #include "device/device.h"
 #include "memory/pool.h"
 #include "trace/trace.h"
 #include "window/buffer.h"
+#include "window/object.h"
 #include "window/window.h"
 
 enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256 };

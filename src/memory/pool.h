@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "window/liveness.h"
+#include "base/liveness.h"
 
 enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6 };
 

@@ -4,8 +4,8 @@
 #ifndef WEIR_WINDOW_BUFFER_H
 #define WEIR_WINDOW_BUFFER_H
 
-#include "api/object.h"
 #include "memory/pool.h"
+#include "window/object.h"
 #include "window/range_map.h"
 
 struct weir_buffer {

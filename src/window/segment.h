@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/liveness.h"
 #include "trace/trace.h"
-#include "window/liveness.h"
 
 enum { WEIR__SEGMENT_INLINE_READERS = 3, WEIR__ID_ARRAY_SIZES = 28, WEIR__ID_ARRAY_SMALLEST = 8 };
 

@@ -6,8 +6,8 @@
 
 #include <stdalign.h>
 
+#include "base/liveness.h"
 #include "weir/weir.h"
-#include "window/liveness.h"
 
 enum {
   WEIR__TASK_INLINE_SUCCESSORS = 8,

@@ -5,15 +5,15 @@
 // The memory of an object stays an object of its kind until the context is released, and is used again only after many
 // others of its kind were released and every task that used it is done. So an object that is used after its release is
 // recognised rather than followed into freed memory.
-#ifndef WEIR_API_OBJECT_H
-#define WEIR_API_OBJECT_H
+#ifndef WEIR_WINDOW_OBJECT_H
+#define WEIR_WINDOW_OBJECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/liveness.h"
 #include "weir/weir.h"
-#include "window/liveness.h"
 
 typedef enum weir__kind {
   WEIR__KIND_BUFFER = 0x77626601,
@@ -53,4 +53,4 @@ void weir__object_give(weir__object_pool *pool, weir__object *object);
 // context. `what` names it in the error text ("task 'blur', argument 2").
 weir_status weir__object_check(const void *object, weir__kind kind, const weir_context *context, const char *what);
 
-#endif // WEIR_API_OBJECT_H
+#endif // WEIR_WINDOW_OBJECT_H

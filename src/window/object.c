@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/object.h"
+#include "window/object.h"
 
 #include "base/allocate.h"
 #include "base/error.h"

@@ -2,8 +2,8 @@
 //
 // Which tasks are still in flight. A task's id only grows and its slot is id mod window size, so a stored id needs no
 // clean-up: if its slot has moved on, or says that it is done, the task is done.
-#ifndef WEIR_WINDOW_LIVENESS_H
-#define WEIR_WINDOW_LIVENESS_H
+#ifndef WEIR_BASE_LIVENESS_H
+#define WEIR_BASE_LIVENESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,4 +21,4 @@ static inline bool weir__live(const weir__liveness *liveness, weir__id task) {
   return (task >= liveness->oldest) & (liveness->done[task & liveness->mask] == 0);
 }
 
-#endif // WEIR_WINDOW_LIVENESS_H
+#endif // WEIR_BASE_LIVENESS_H
