@@ -7,8 +7,8 @@ import sys
 import tempfile
 import unittest
 
-WEIR = sys.argv.pop(1)
-STREAMS = sys.argv.pop(1)
+WEIR = os.path.abspath(sys.argv.pop(1))
+STREAMS = os.path.abspath(sys.argv.pop(1))
 FOLDER = tempfile.TemporaryDirectory(prefix="weir-cli-")
 
 # One task that reads buffer 1 and writes buffer 2.
