@@ -8,7 +8,7 @@
 
 enum {
   LEAST_GRANT = 1024, // a kernel that could only run at less than this part of its speed waits instead
-  SLICES = 16,        // of the shortest kernel that runs: how often a full device is shared out anew
+  SLICES = 8,         // of the shortest kernel that runs: how often a full device is shared out anew
 };
 
 static uint64_t scaled(uint64_t value, uint64_t by, uint64_t of) {

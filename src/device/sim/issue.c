@@ -34,6 +34,8 @@ static weir__sim_task *new_task(weir__sim_device *device, weir__task *task) {
     sim_task = weir__allocate(sizeof *sim_task);
   if (sim_task == NULL) return NULL;
   *sim_task = (weir__sim_task){.task = task};
+  device->in_flight++;
+  device->new_tasks++;
   sim_task->whole = (weir__sim_piece){.owner = sim_task, .kernel = task->kernel};
   device->tasks[task->id & device->base.context->window.live.mask] = sim_task;
   return sim_task;
@@ -129,7 +131,6 @@ static bool try_to_issue(weir__sim_device *device, weir__task *task) {
     return false;
   }
   sim_task->last = sim_task->whole.last;
-  if (device->fluid) weir__sim_lengthen_tails(device, sim_task);
   return true;
 }
 

@@ -100,6 +100,7 @@ static void end_node(weir__sim_device *device, const weir__sim_piece *piece) {
 static void forget(weir__sim_device *device, weir__sim_task *sim_task) {
   device->tasks[sim_task->task->id & device->base.context->window.live.mask] = NULL;
   if (sim_task->place != NULL) weir__queues_done(device->queues, sim_task->place);
+  device->in_flight--;
   weir__free(sim_task->nodes);
   sim_task->next_free = device->free_tasks;
   device->free_tasks = sim_task;
@@ -184,6 +185,7 @@ bool weir__sim_progress(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
   if (device->busy) return false;
   while (!report_ended(device, true)) {
+    weir__sim_update_tails(device);
     if (!weir__sim_engine_step(device->engine)) return false;
   }
   device->idle_polls = 0;
@@ -194,6 +196,7 @@ void weir__sim_poll(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
   if (device->busy) return;
   bool any = report_ended(device, false);
+  weir__sim_update_tails(device);
   weir__sim_engine_advance(device->engine, weir__sim_engine_host_ps(device->engine));
   if (report_ended(device, false) || any)
     device->idle_polls = 0;

@@ -45,6 +45,8 @@ typedef struct weir__sim_device {
   weir__queues *queues;   // NULL: none
   bool fluid;             // the engine goes by tails
   uint32_t idle_polls;    // in a row that found nothing
+  uint32_t in_flight;     // tasks
+  uint32_t new_tasks;     // of them, since tails were last up to date
   bool busy;              // a thread runs a task's code, and will go on with what has ended
   weir__sim_task **tasks; // per slot of the window; NULL: not in flight
   weir__sim_task *free_tasks;
@@ -88,8 +90,8 @@ bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, con
 // weir__device_ops.graph_build.
 weir_status weir__sim_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
 
-// A task was issued: its predecessors have a longer tail now, and theirs.
-void weir__sim_lengthen_tails(weir__sim_device *device, weir__sim_task *sim_task);
+// Brings the tails of tasks in flight up to date if enough tasks are new. Called before time passes.
+void weir__sim_update_tails(weir__sim_device *device);
 
 // weir__device_ops.progress and .poll.
 bool weir__sim_progress(weir_device *device);

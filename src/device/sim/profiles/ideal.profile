@@ -12,8 +12,8 @@ register_unit = 8
 shared_bytes_per_sm = 232448
 shared_bytes_reserved = 1024
 sharing = fluid
-concurrent_kernels = 1024
-copy_engines = 1024
+concurrent_kernels = 256
+copy_engines = 256
 copy_share = 0.05
 
 queues = 0
