@@ -106,7 +106,8 @@ class View {
     const length = Math.max(task.end - task.start, 20), span = this.targetTo - this.targetFrom;
     const middle = (task.start + task.end) / 2, visible = task.start >= this.targetFrom && task.end <= this.targetTo;
     if (closer || length > span || length < span / 400) {
-      this.show(middle - length * 6, middle + length * 6);
+      const around = length * (closer ? 1.5 : 8);
+      this.show(middle - around, middle + around);
     } else if (!visible) {
       this.show(middle - span / 2, middle + span / 2);
     }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_page.py MAKE_TIMELINE: the timeline page in headless Chromium, driven through its address."""
 import html
+import json
 import os
 import re
 import shutil
@@ -32,6 +33,36 @@ def open_page(path, fragment=""):
         if "CONSOLE" in line or "Uncaught" in line:
             raise AssertionError(line)
     return re.sub(r"<(style|script)\b.*?</\1>", "", result.stdout, flags=re.S)
+
+
+def drive(path, script):
+    """Opens a copy of the page, runs a script after its own, and returns the value of `result` as text."""
+    with open(path) as file:
+        page = file.read()
+    copy = path.replace(".html", "-driven.html")
+    with open(copy, "w") as file:
+        file.write(page.replace("</body>", f"<script>{DRIVER}{script};document.body.dataset.result = JSON.stringify(result)</script></body>"))
+    match = re.search(r'data-result="([^"]*)"', open_page(copy))
+    if not match:
+        raise AssertionError("the script did not end")
+    return json.loads(html.unescape(match.group(1)))
+
+
+DRIVER = """
+const result = [], canvas = document.getElementById('lanes');
+canvas.setPointerCapture = () => {};
+view.calm = true;
+function point(type, x, y, more) {
+  const box = canvas.getBoundingClientRect(), place = {clientX: box.left + x, clientY: box.top + y, bubbles: true, cancelable: true, pointerId: 1};
+  canvas.dispatchEvent(type === 'wheel' ? new WheelEvent(type, {...place, ...more}) : new PointerEvent(type, {...place, ...more}));
+}
+function press(key) { canvas.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true})); }
+function middle(id) {
+  const task = model.byId.get(id);
+  return [view.x((task.start + task.end) / 2), view.middleOf(task)];
+}
+function selected() { return view.selected ? view.selected.id : 0; }
+"""
 
 
 def text_of(fragment):
@@ -100,6 +131,46 @@ class Page(unittest.TestCase):
     def test_critical(self):
         self.assertRegex(open_page(make("small"), "critical=1"), r'id="critical" aria-pressed="true"')
         self.assertRegex(open_page(make("small"), ""), r'id="critical" aria-pressed="false"')
+
+    def test_mouse(self):
+        self.assertEqual(drive(make("small"), """
+            const [x, y] = middle(3);
+            point('pointermove', x, y);
+            result.push(view.hovered.id, document.getElementById('tip').hidden);
+            point('pointerdown', x, y); point('pointerup', x, y);
+            result.push(selected(), document.getElementById('card').hidden);
+            point('pointerdown', x, 5); point('pointerup', x, 5);
+            result.push(selected(), document.getElementById('card').hidden);
+            const span = view.targetTo - view.targetFrom, time = view.time(x);
+            point('wheel', x, y, {deltaY: -200});
+            result.push(view.targetTo - view.targetFrom < span, Math.abs(view.time(x) - time) < 1);
+            const from = view.targetFrom;
+            point('pointerdown', x, y); point('pointermove', x - 40, y); point('pointerup', x - 40, y);
+            result.push(view.targetFrom > from, selected());
+            document.querySelector('#fit').click();
+            result.push(view.targetTo - view.targetFrom === span)"""),
+            [3, False, 3, False, 0, True, True, True, True, 0, True])
+
+    def test_keys(self):
+        self.assertEqual(drive(make("small"), """
+            const span = () => view.targetTo - view.targetFrom, whole = span();
+            press('+'); result.push(span() < whole); press('0'); result.push(span() === whole);
+            press('+'); const from = view.targetFrom; press('ArrowRight'); result.push(view.targetFrom > from); press('0');
+            search('conv'); press('n'); result.push(selected()); press('n'); result.push(selected()); press('N'); result.push(selected());
+            press('s'); result.push(selected()); press('p'); result.push(selected());
+            press(']'); result.push(selected()); press('['); result.push(selected());
+            press('c'); result.push(view.showCritical); press('c'); result.push(view.showCritical);
+            select(model.byId.get(7)); press('z'); result.push(span() < whole);
+            press('Escape'); result.push(selected()); press('Escape'); result.push(view.hits);
+            press('/'); result.push(document.activeElement.id)"""),
+            [True, True, True, 2, 3, 2, 4, 3, 3, 3, True, False, True, 0, None, "query"])
+
+    def test_links(self):
+        self.assertEqual(drive(make("small"), """
+            select(model.byId.get(4));
+            document.querySelector('.waits [data-task="2"]').click(); result.push(selected());
+            document.querySelector('.waits [data-task="1"]').click(); result.push(selected());
+            document.querySelector('#legend button').click(); result.push(hitList.length)"""), [2, 1, 3])
 
     def test_unknown_fragment(self):
         dom = open_page(make("small"), "task=99&from=x&to=&search=%zz")
