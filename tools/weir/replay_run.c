@@ -183,43 +183,80 @@ static int play_events(replay *run) {
   return exit_code;
 }
 
-// A graph per pass where buffers are new in each, and for a timeline, whose tasks carry the number of their pass; else one
-// graph that is launched again.
-static int launch_graph(replay *run) {
-  if (run->stream->task_count == 0) return WEIR__EXIT_OK;
-  int exit_code = WEIR__EXIT_OK;
-  bool recorded = run->graph != NULL;
-  if (!recorded) {
-    weir_status status = weir_graph_create(run->context, &run->graph);
-    exit_code = status == WEIR_OK ? play_events(run) : failed(run, status, NULL);
-  }
+// A graph that is recorded and built, with the buffers that live until it was launched.
+typedef struct recorded_pass {
+  weir_graph *graph;
+  weir_buffer **buffers; // by index in the stream; NULL: none to release
+} recorded_pass;
+
+// Records one pass. The buffers of the pass move from `run` to it.
+static int record_pass(replay *run, recorded_pass *pass) {
+  weir_status status = weir_graph_create(run->context, &run->graph);
+  pass->graph = run->graph;
+  int exit_code = status == WEIR_OK ? play_events(run) : failed(run, status, NULL);
+  run->graph = NULL;
   if (exit_code != WEIR__EXIT_OK) return exit_code;
-  weir_status status = weir_graph_launch(run->graph, NULL);
-  if (status != WEIR_OK) return failed(run, status, NULL);
-  run->edges += weir_graph_edge_count(run->graph);
-  if (!recorded) run->build_ns += weir_graph_build_time(run->graph);
-  if (run->options->storage == WEIR__REPLAY_FRESH || run->trace) {
-    weir_graph_release(run->graph);
-    run->graph = NULL;
+  run->edges += weir_graph_edge_count(pass->graph); // builds it
+  run->build_ns += weir_graph_build_time(pass->graph);
+  if (run->options->storage == WEIR__REPLAY_KEPT || by_address(run)) return WEIR__EXIT_OK;
+  pass->buffers = calloc((size_t)run->stream->buffer_count + 1, sizeof(weir_buffer *));
+  if (!pass->buffers) return no_memory(run);
+  for (uint32_t b = 0; b < run->stream->buffer_count; b++) {
+    if (run->stream->buffers[b].parameter) continue;
+    pass->buffers[b] = run->buffers[b];
+    run->buffers[b] = NULL;
   }
   return WEIR__EXIT_OK;
+}
+
+// Launches what was recorded, `repeat` times in all. Buffers are released as soon as nothing more will use them.
+static int launch_passes(replay *run, const recorded_pass *passes, uint64_t recorded, weir__replay_progress progress,
+                         void *user) {
+  for (uint64_t i = 0; i < run->options->repeat; i++) {
+    const recorded_pass *pass = &passes[i % recorded];
+    weir_status status = weir_graph_launch(pass->graph, NULL);
+    if (status != WEIR_OK) return failed(run, status, NULL);
+    for (uint32_t b = 0; pass->buffers && b < run->stream->buffer_count; b++) weir_buffer_release(pass->buffers[b]);
+    if (progress) progress(user, i + 1);
+  }
+  return WEIR__EXIT_OK;
+}
+
+// A graph per pass where buffers are new in each, and for a timeline, whose tasks carry the number of their pass; else one
+// graph that is launched again. All are built before the first launch.
+static int play_graphs(replay *run, weir__replay_progress progress, void *user, uint64_t *out_start_ns) {
+  uint64_t count = run->options->storage == WEIR__REPLAY_FRESH || run->trace ? run->options->repeat : 1;
+  recorded_pass *passes = calloc(count, sizeof *passes);
+  if (!passes) return no_memory(run);
+  int exit_code = WEIR__EXIT_OK;
+  for (; run->pass < count && exit_code == WEIR__EXIT_OK; run->pass++) exit_code = record_pass(run, &passes[run->pass]);
+  *out_start_ns = weir_device_time(weir_context_device(run->context, 0));
+  if (exit_code == WEIR__EXIT_OK) exit_code = launch_passes(run, passes, count, progress, user);
+  if (count < run->options->repeat) run->edges *= run->options->repeat;
+  for (uint64_t i = 0; i < count; i++) free(passes[i].buffers);
+  free(passes);
+  return exit_code;
 }
 
 static int play_passes(replay *run, weir__replay_progress progress, void *user, weir__replay_run *out_run) {
   weir_device *device = weir_context_device(run->context, 0);
   uint64_t submit_start = weir__clock_ns(), start = weir_device_time(device);
-  for (; run->pass < run->options->repeat; run->pass++) {
-    int exit_code = run->options->issue == WEIR__REPLAY_GRAPH ? launch_graph(run) : play_events(run);
-    release_pass_buffers(run);
-    if (exit_code != WEIR__EXIT_OK) return exit_code;
-    if (progress) progress(user, run->pass + 1);
+  int exit_code = WEIR__EXIT_OK;
+  if (run->options->issue == WEIR__REPLAY_GRAPH && run->stream->task_count > 0) {
+    exit_code = play_graphs(run, progress, user, &start);
+  } else {
+    for (; run->pass < run->options->repeat && exit_code == WEIR__EXIT_OK; run->pass++) {
+      exit_code = play_events(run);
+      release_pass_buffers(run);
+      if (progress) progress(user, run->pass + 1);
+    }
   }
+  if (exit_code != WEIR__EXIT_OK) return exit_code;
   out_run->submit_ns = (double)(weir__clock_ns() - submit_start - run->host_wait_ns);
   weir_status status = weir_finish(run->context);
   if (status != WEIR_OK) return failed(run, status, NULL);
-  uint64_t took = weir_device_time(device) - start;
   out_run->build_us = (double)run->build_ns / 1000;
-  out_run->makespan_us = (double)(took > run->build_ns ? took - run->build_ns : 0) / 1000;
+  out_run->makespan_us = (double)(weir_device_time(device) - start) / 1000;
   return WEIR__EXIT_OK;
 }
 
