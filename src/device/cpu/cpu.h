@@ -41,6 +41,7 @@ typedef struct weir__worker {
   alignas(64) _Atomic uint32_t tail;
   _Atomic(weir__task *) queue[WEIR__WORKER_QUEUE];
   _Atomic bool worth_stealing; // the queue may hold tasks that are not tiny
+  _Atomic uint64_t last_look;  // ticks when the worker last looked for work
   // The owner's alone.
   alignas(64) weir__cpu *cpu;
   uint32_t index;
@@ -51,7 +52,8 @@ typedef struct weir__worker {
   uint64_t first_finished; // ticks when the first of them ended
   uint64_t now;            // ticks, as last read
   weir__failure failure;
-  weir__random random; // for stealing, and for disturbing the order in tests
+  weir__random random;  // for stealing, and for disturbing the order in tests
+  _Atomic bool watches; // it is cpu->watcher; set with the context's lock held
   // Sleeping; guarded by the context's lock but for the word itself.
   alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep
   struct weir__worker *next_sleeper;
@@ -72,7 +74,8 @@ struct weir__cpu {
   uint32_t inbox_not_tiny; // tasks in the inbox that are not tiny
   weir__worker *sleepers;
   uint32_t sleeper_count;
-  weir__job *jobs; // open ones
+  weir__worker *watcher; // sleeps for a short time only, to see whether the others are stuck; NULL: none
+  weir__job *jobs;       // open ones
   weir__job *free_jobs, *all_jobs;
   bool stopping;
   // Hints that idle workers watch without the lock.

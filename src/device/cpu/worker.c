@@ -10,6 +10,9 @@
 enum {
   SPIN_ROUNDS = 150,      // looks for work before sleeping, about 5 us
   SLEEP_NS = 1000000,     // a sleeper looks again this often while others work
+  STUCK_AFTER = 500,      // times long_ticks without a look for work
+  MOST_OF_ESTIMATE = 4,   // a measured task counts as at most so many times what was expected,
+  LEAST_TICKS = 64,       // and so much
   TASKS_WORTH_WAKING = 5, // so many times long_ticks of waiting short tasks wake another worker
 };
 
@@ -44,6 +47,23 @@ static uint32_t at_hand(const weir__cpu *cpu) {
   uint32_t awake = cpu->worker_count - cpu->sleeper_count;
   uint32_t busy = atomic_load_explicit(&cpu->busy_long, memory_order_relaxed);
   return awake > busy ? awake - busy : 0;
+}
+
+// Whether a worker that is awake has not looked for work for long: its task takes longer than was thought.
+static bool is_stuck(weir__worker *worker, uint64_t now) {
+  uint64_t last = atomic_load_explicit(&worker->last_look, memory_order_relaxed);
+  return now > last && now - last > STUCK_AFTER * worker->cpu->long_ticks;
+}
+
+// Whether all workers that are awake are stuck.
+static bool all_stuck(weir__worker *self, uint64_t now) {
+  weir__cpu *cpu = self->cpu;
+  for (uint32_t i = 0; i < cpu->worker_count; i++) {
+    weir__worker *worker = &cpu->workers[i];
+    if (worker != self && atomic_load_explicit(&worker->word, memory_order_relaxed) == 0 && !is_stuck(worker, now))
+      return false;
+  }
+  return true;
 }
 
 // Whether the inbox holds nothing for this worker, because others are at hand for the tiny tasks in it.
@@ -96,10 +116,31 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
   }
 }
 
+// Makes sure that, while work waits for workers that are thought to be at hand, somebody looks after them now and then.
+static void appoint_watcher(weir__cpu *cpu) {
+  if (cpu->watcher != NULL || cpu->sleepers == NULL) return;
+  cpu->watcher = cpu->sleepers;
+  atomic_store_explicit(&cpu->watcher->watches, true, memory_order_relaxed);
+  weir__cpu_wake(cpu, 1);
+}
+
+// A watcher that has found work leaves its post to the next.
+static void stop_watching(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  weir__context_lock(cpu->base.context);
+  atomic_store_explicit(&worker->watches, false, memory_order_relaxed);
+  cpu->watcher = NULL;
+  appoint_watcher(cpu);
+  weir__context_unlock(cpu->base.context);
+}
+
 // Wakes a worker if those that are awake are not enough for the work that waits, of which some is not `tiny`.
 static void wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
   if (cpu->sleepers == NULL) return;
-  if (at_hand(cpu) > 0 && (tiny || waiting_ticks < TASKS_WORTH_WAKING * cpu->long_ticks)) return;
+  if (at_hand(cpu) > 0 && (tiny || waiting_ticks < TASKS_WORTH_WAKING * cpu->long_ticks)) {
+    appoint_watcher(cpu);
+    return;
+  }
   if (atomic_load_explicit(&cpu->spinning, memory_order_relaxed) > 0 &&
       waiting_ticks < 2 * TASKS_WORTH_WAKING * cpu->long_ticks)
     return;
@@ -112,8 +153,10 @@ void weir__cpu_issue(weir_device *device, weir__task *task) {
   // A task of unknown length counts as one that is worth a worker of its own.
   if (expected > TASKS_WORTH_WAKING * cpu->long_ticks) expected = TASKS_WORTH_WAKING * cpu->long_ticks;
   weir__worker *worker = weir__worker_current;
-  if (worker != NULL && worker->cpu == cpu && task->priority == 0 && queue_push(worker, task)) {
-    bool tiny = expected < cpu->tiny_ticks;
+  bool tiny = expected < cpu->tiny_ticks;
+  // Tiny tasks gather in the inbox until one worker is left for them.
+  bool keeps = worker != NULL && worker->cpu == cpu && task->priority == 0 && !(tiny && at_hand(cpu) > 1);
+  if (keeps && queue_push(worker, task)) {
     uint32_t others = queue_count(worker) - 1; // the owner takes one itself
     if (!tiny) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
     if (others > 0) wake_for(cpu, others * expected, tiny);
@@ -177,6 +220,8 @@ static void refill(weir__worker *worker) {
 static weir__task *look_inside(weir__worker *worker, bool any_work) {
   weir_context *context = worker->cpu->base.context;
   weir__cpu_disturb(worker);
+  uint64_t now = weir__ticks();
+  atomic_store_explicit(&worker->last_look, now, memory_order_relaxed);
   weir__context_lock(context);
   report(worker);
   weir__task *task = NULL;
@@ -185,7 +230,7 @@ static weir__task *look_inside(weir__worker *worker, bool any_work) {
     update_hints(worker->cpu);
   } else if (queue_count(worker) == 0) {
     atomic_store_explicit(&worker->worth_stealing, false, memory_order_relaxed);
-    if (any_work || !inbox_is_for_others(worker->cpu)) refill(worker);
+    if (!inbox_is_for_others(worker->cpu) || (any_work && all_stuck(worker, now))) refill(worker);
     if (queue_count(worker) == 0) weir__job_help(worker);
   }
   weir__context_unlock(context);
@@ -195,10 +240,12 @@ static weir__task *look_inside(weir__worker *worker, bool any_work) {
 static weir__task *steal(weir__worker *worker, bool any_work) {
   weir__cpu *cpu = worker->cpu;
   uint32_t start = weir__random_next(&worker->random) % cpu->worker_count;
+  uint64_t now = any_work ? weir__ticks() : 0;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *victim = &cpu->workers[(start + i) % cpu->worker_count];
     if (victim == worker) continue;
-    if (!any_work && !atomic_load_explicit(&victim->worth_stealing, memory_order_relaxed)) continue;
+    if (!atomic_load_explicit(&victim->worth_stealing, memory_order_relaxed) && !(any_work && is_stuck(victim, now)))
+      continue;
     weir__task *task = queue_take(victim);
     if (task != NULL) return task;
   }
@@ -234,8 +281,8 @@ static bool spin_for_work(weir__worker *worker) {
 
 typedef enum sleep_result { STOPPED, WOKEN, OVERSLEPT } sleep_result;
 
-// Sleeps until woken. While others are awake, not for long: OVERSLEPT means to look for any work at all, in case one of
-// them is stuck in a task that was thought to be short.
+// Sleeps until woken. The watcher does not sleep for long: OVERSLEPT means to look for any work at all, in case the others
+// are stuck in tasks that were thought to be short.
 static sleep_result sleep_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   weir_context *context = cpu->base.context;
@@ -244,7 +291,10 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   bool found = stop || (cpu->inbox_count > 0 && !inbox_is_for_others(cpu)) || others_have_work(worker) ||
                atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
   bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
+  bool watches = others_awake && (cpu->watcher == NULL || cpu->watcher == worker);
   if (!found) {
+    if (watches || cpu->watcher == worker) cpu->watcher = watches ? worker : NULL;
+    atomic_store_explicit(&worker->watches, watches, memory_order_relaxed);
     atomic_store_explicit(&worker->word, 1, memory_order_relaxed);
     worker->next_sleeper = cpu->sleepers;
     cpu->sleepers = worker;
@@ -252,7 +302,7 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   }
   weir__context_unlock(context);
   if (found) return stop ? STOPPED : WOKEN;
-  weir__sleep_on(&worker->word, 1, others_awake ? SLEEP_NS : UINT64_MAX);
+  weir__sleep_on(&worker->word, 1, watches ? SLEEP_NS : UINT64_MAX);
   if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
   weir__context_lock(context);
   for (weir__worker **link = &cpu->sleepers; *link != NULL; link = &(*link)->next_sleeper) {
@@ -271,6 +321,9 @@ void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t group
   uint64_t ticks = (worker->now - since) / groups;
   if (ticks >= UINT32_MAX) ticks = UINT32_MAX - 1;
   uint32_t old = atomic_load_explicit(&kernel->group_ticks, memory_order_relaxed);
+  // A task that the system interrupted says little about the next one, so one sample cannot raise the estimate by much.
+  uint64_t most = MOST_OF_ESTIMATE * (uint64_t)old + LEAST_TICKS;
+  if (old != UINT32_MAX && ticks > most) ticks = most;
   uint32_t estimate = old == UINT32_MAX ? (uint32_t)ticks : (uint32_t)((7 * (uint64_t)old + ticks) / 8);
   if (estimate != old) atomic_store_explicit(&kernel->group_ticks, estimate, memory_order_relaxed);
 }
@@ -357,6 +410,7 @@ void *weir__worker_main(void *argument) {
     if (task == NULL) task = steal(worker, any_work);
     any_work = false;
     if (task != NULL) {
+      if (atomic_load_explicit(&worker->watches, memory_order_relaxed)) stop_watching(worker);
       run(worker, task);
     } else if (!spin_for_work(worker)) {
       sleep_result result = sleep_for_work(worker);
