@@ -168,7 +168,7 @@ WEIR_API weir_status weir_buffer_wrap(weir_context *context, void *memory, uint6
 // A released buffer is recognised, and refused with RELEASED, at least until 1024 others were released.
 WEIR_API weir_status weir_buffer_release(weir_buffer *buffer);
 
-// Names a buffer in messages and timelines. The text is copied and cut at 47 bytes.
+// Names a buffer in messages and timelines. The text is copied and cut at 47 bytes; NULL takes the name away.
 WEIR_API weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label);
 
 WEIR_API uint64_t weir_buffer_bytes(const weir_buffer *buffer);
@@ -244,7 +244,7 @@ typedef struct weir_arg {
 } weir_arg;
 
 // Arguments in short: a whole buffer, or `bytes` bytes from `offset` of it, that the task reads, overwrites or updates;
-// and a value of up to 4096 bytes.
+// and a value of up to 4096 bytes, whose copy is aligned to 16 bytes.
 WEIR_API weir_arg weir_reads(weir_buffer *buffer);
 WEIR_API weir_arg weir_writes(weir_buffer *buffer);
 WEIR_API weir_arg weir_updates(weir_buffer *buffer);
@@ -267,21 +267,22 @@ typedef struct weir_task {
   weir_device *device;      // NULL: the context's first device that the kernel has code for
   weir_event *const *after; // tasks that must be done first, besides those that the arguments imply; a failure among
   uint32_t after_count;     // them does not skip this task
-  int32_t priority;         // higher is started first among the tasks that are ready
+  int32_t priority;         // higher is started first among the tasks that are ready; clamped to LOWEST and HIGHEST
   const char *label;        // for messages and timelines; copied, cut at 47 bytes, only if the context traces
   uint64_t tag;             // the caller's own number, for timelines and messages
 } weir_task;
 
 // Submits a task. Never waits for a kernel, except while the window or the context's memory is full. `out_event` may be
 // NULL; otherwise it gets an event that the caller releases.
-// Refused, with nothing changed: INVALID_ARGUMENT (no kernel or function, too many arguments, arguments that overlap
-// and disagree), OUT_OF_RANGE, RELEASED, NO_CODE, OUT_OF_MEMORY.
+// Refused, with nothing changed: INVALID_ARGUMENT (no kernel or function, too many arguments, an empty range, arguments
+// that overlap and disagree), OUT_OF_RANGE, RELEASED, NO_CODE, OUT_OF_MEMORY.
 // A simulated device may also run out of memory for its own notes: then the task fails with OUT_OF_MEMORY.
 // Two arguments disagree when their ranges overlap, one of them writes, and they differ in range or mode.
 WEIR_API weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event);
 
 // Copies between the caller's memory and a buffer, or between two buffers, as tasks like any other: in order with all
-// that is submitted, and asynchronous. The caller's memory must stay valid and untouched until the copy is done.
+// that is submitted, and asynchronous. The caller's memory must stay valid and untouched until the copy is done. A copy
+// that is skipped, because what it reads is poisoned, leaves its destination as it was.
 WEIR_API weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
                                   weir_event **out_event);
 WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
@@ -326,12 +327,17 @@ WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, ui
 
 // Replaces one argument of a recorded task for the launches that follow: a value by one of the same size, or a
 // buffer by another of at least the same extent with the same range and mode; this argument only.
+// Errors: as weir_submit, and OUT_OF_RANGE for a node or an argument that there is not.
 WEIR_API weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg);
 
 // Replaces a buffer by another one, at least as large, in every task of the graph, for the launches that follow.
 WEIR_API weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_buffer *replacement);
 
-// Submits the whole graph as one unit, in order with all other tasks. `out_event` as for weir_submit.
+// Submits the whole graph as one unit, in order with all other tasks; it counts as one task. `out_event` as for
+// weir_submit. Failures are as if its tasks had been submitted one by one: a failed task poisons what it should have
+// written, tasks that read that are skipped, and the status of the launch is that of the first task, in the order of
+// recording, that did not end well.
+// Errors: as weir_submit; INVALID_ARGUMENT (the graph is empty), RELEASED (a buffer or kernel that it names).
 WEIR_API weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event);
 
 WEIR_API uint32_t weir_graph_node_count(const weir_graph *graph);
