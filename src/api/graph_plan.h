@@ -14,6 +14,11 @@ struct weir__recorded {
   char label[WEIR__LABEL_BYTES];
 };
 
+// Bytes that a value takes among the others of its task or plan.
+static inline uint64_t weir__graph_padded(uint64_t bytes) {
+  return (bytes + 15) & ~(uint64_t)15;
+}
+
 // Adds a copy of a task that was checked. False: no memory.
 bool weir__graph_record(weir_graph *graph, const weir_task *task);
 void weir__recorded_clear(struct weir__recorded *recorded);

@@ -5,49 +5,17 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "device/cpu/cpu.h"
+#include "device/cpu/ready.h"
 
 enum {
-  SPIN_ROUNDS = 150,      // looks for work before sleeping, about 5 us
-  SLEEP_NS = 1000000,     // a sleeper looks again this often while others work
-  STUCK_AFTER = 500,      // times long_ticks without a look for work
-  MOST_OF_ESTIMATE = 4,   // a measured task counts as at most so many times what was expected,
-  LEAST_TICKS = 64,       // and so much
-  TASKS_WORTH_WAKING = 5, // so many times long_ticks of waiting short tasks wake another worker
+  SPIN_ROUNDS = 150,    // looks for work before sleeping, about 5 us
+  SLEEP_NS = 1000000,   // a sleeper looks again this often while others work
+  STUCK_AFTER = 500,    // times long_ticks without a look for work
+  MOST_OF_ESTIMATE = 4, // a measured task counts as at most so many times what was expected,
+  LEAST_TICKS = 64,     // and so much
 };
 
 _Thread_local weir__worker *weir__worker_current;
-
-static bool queue_push(weir__worker *worker, weir__task *task) {
-  uint32_t tail = atomic_load_explicit(&worker->tail, memory_order_relaxed);
-  if (tail - atomic_load_explicit(&worker->head, memory_order_acquire) == WEIR__WORKER_QUEUE) return false;
-  atomic_store_explicit(&worker->queue[tail % WEIR__WORKER_QUEUE], task, memory_order_relaxed);
-  atomic_store_explicit(&worker->tail, tail + 1, memory_order_release);
-  return true;
-}
-
-static weir__task *queue_take(weir__worker *worker) {
-  uint32_t head = atomic_load_explicit(&worker->head, memory_order_acquire);
-  for (;;) {
-    if (head == atomic_load_explicit(&worker->tail, memory_order_acquire)) return NULL;
-    weir__task *task = atomic_load_explicit(&worker->queue[head % WEIR__WORKER_QUEUE], memory_order_relaxed);
-    if (atomic_compare_exchange_weak_explicit(&worker->head, &head, head + 1, memory_order_acq_rel,
-                                              memory_order_acquire))
-      return task;
-  }
-}
-
-static uint32_t queue_count(weir__worker *worker) {
-  return atomic_load_explicit(&worker->tail, memory_order_relaxed) -
-         atomic_load_explicit(&worker->head, memory_order_relaxed);
-}
-
-// Workers that are awake and not in a long task.
-static uint32_t at_hand(const weir__cpu *cpu) {
-  uint32_t awake = cpu->worker_count - cpu->sleeper_count;
-  uint32_t busy = atomic_load_explicit(&cpu->busy_long, memory_order_relaxed);
-  return awake > busy ? awake - busy : 0;
-}
 
 // Whether a worker that is awake has not looked for work for long: its task takes longer than was thought.
 static bool is_stuck(weir__worker *worker, uint64_t now) {
@@ -66,104 +34,14 @@ static bool all_stuck(weir__worker *self, uint64_t now) {
   return true;
 }
 
-// Whether the inbox holds nothing for this worker, because others are at hand for the tiny tasks in it.
-static bool inbox_is_for_others(const weir__cpu *cpu) {
-  return cpu->inbox_not_tiny == 0 && at_hand(cpu) > 1;
-}
-
-static void update_hints(weir__cpu *cpu) {
-  uint32_t urgent = cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST);
-  atomic_store_explicit(&cpu->inbox_hint, inbox_is_for_others(cpu) ? 0 : cpu->inbox_count, memory_order_relaxed);
-  atomic_store_explicit(&cpu->urgent_hint, urgent, memory_order_relaxed);
-}
-
-static void inbox_add(weir__cpu *cpu, weir__task *task, uint64_t expected) {
-  int bucket = task->priority - WEIR_PRIORITY_LOWEST;
-  task->next = NULL;
-  if (cpu->inbox_priorities >> bucket & 1)
-    cpu->last[bucket]->next = task;
-  else
-    cpu->first[bucket] = task;
-  cpu->last[bucket] = task;
-  cpu->inbox_priorities |= 1u << bucket;
-  cpu->inbox_count++;
-  cpu->inbox_ticks += expected;
-  cpu->inbox_not_tiny += expected >= cpu->tiny_ticks;
-  update_hints(cpu);
-}
-
-// Takes the next task out of the inbox, which is not empty.
-static weir__task *inbox_take(weir__cpu *cpu) {
-  int bucket = 31 - __builtin_clz(cpu->inbox_priorities);
-  weir__task *task = cpu->first[bucket];
-  cpu->first[bucket] = task->next;
-  if (task->next == NULL) cpu->inbox_priorities &= ~(1u << bucket);
-  // Estimates change between adding and taking, so the sums are only about right until the inbox is empty.
-  uint64_t expected = weir__cpu_expected(task);
-  cpu->inbox_ticks -= expected < cpu->inbox_ticks ? expected : cpu->inbox_ticks;
-  if (cpu->inbox_not_tiny > 0) cpu->inbox_not_tiny -= expected >= cpu->tiny_ticks;
-  if (--cpu->inbox_count == 0) cpu->inbox_ticks = cpu->inbox_not_tiny = 0;
-  return task;
-}
-
-void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
-  while (count-- > 0 && cpu->sleepers != NULL) {
-    weir__worker *worker = cpu->sleepers;
-    cpu->sleepers = worker->next_sleeper;
-    cpu->sleeper_count--;
-    atomic_store_explicit(&worker->word, 0, memory_order_release);
-    weir__wake(&worker->word, 1);
-  }
-}
-
-// Makes sure that, while work waits for workers that are thought to be at hand, somebody looks after them now and then.
-static void appoint_watcher(weir__cpu *cpu) {
-  if (cpu->watcher != NULL || cpu->sleepers == NULL) return;
-  cpu->watcher = cpu->sleepers;
-  atomic_store_explicit(&cpu->watcher->watches, true, memory_order_relaxed);
-  weir__cpu_wake(cpu, 1);
-}
-
 // A watcher that has found work leaves its post to the next.
 static void stop_watching(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   weir__context_lock(cpu->base.context);
   atomic_store_explicit(&worker->watches, false, memory_order_relaxed);
   cpu->watcher = NULL;
-  appoint_watcher(cpu);
+  weir__cpu_appoint_watcher(cpu);
   weir__context_unlock(cpu->base.context);
-}
-
-// Wakes a worker if those that are awake are not enough for the work that waits, of which some is not `tiny`.
-static void wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
-  if (cpu->sleepers == NULL) return;
-  if (at_hand(cpu) > 0 && (tiny || waiting_ticks < TASKS_WORTH_WAKING * cpu->long_ticks)) {
-    appoint_watcher(cpu);
-    return;
-  }
-  if (atomic_load_explicit(&cpu->spinning, memory_order_relaxed) > 0 &&
-      waiting_ticks < 2 * TASKS_WORTH_WAKING * cpu->long_ticks)
-    return;
-  weir__cpu_wake(cpu, 1);
-}
-
-void weir__cpu_issue(weir_device *device, weir__task *task) {
-  weir__cpu *cpu = (weir__cpu *)device;
-  uint64_t expected = weir__cpu_expected(task);
-  // A task of unknown length counts as one that is worth a worker of its own.
-  if (expected > TASKS_WORTH_WAKING * cpu->long_ticks) expected = TASKS_WORTH_WAKING * cpu->long_ticks;
-  weir__worker *worker = weir__worker_current;
-  bool tiny = expected < cpu->tiny_ticks;
-  // Tiny tasks gather in the inbox until one worker is left for them.
-  bool keeps = worker != NULL && worker->cpu == cpu && task->priority == 0 && !(tiny && at_hand(cpu) > 1);
-  if (keeps && queue_push(worker, task)) {
-    uint32_t others = queue_count(worker) - 1; // the owner takes one itself
-    if (!tiny) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
-    if (others > 0) wake_for(cpu, others * expected, tiny);
-    return;
-  }
-  inbox_add(cpu, task, expected);
-  wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
 }
 
 void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
@@ -203,16 +81,16 @@ static void refill(weir__worker *worker) {
   uint32_t share = cpu->inbox_not_tiny == 0 ? WEIR__WORKER_BATCH : cpu->inbox_count / cpu->worker_count + 1;
   uint32_t count = 0;
   while (cpu->inbox_count > 0 && count < share && count < WEIR__WORKER_BATCH && expected < cpu->long_ticks) {
-    weir__task *task = inbox_take(cpu);
+    weir__task *task = weir__inbox_take(cpu);
     uint64_t ticks = weir__cpu_expected(task);
     expected = ticks > cpu->long_ticks ? cpu->long_ticks : expected + ticks;
     if (ticks >= cpu->tiny_ticks) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
-    queue_push(worker, task);
+    weir__queue_push(worker, task);
     count++;
   }
   if (count == 0) return;
-  update_hints(cpu);
-  if (cpu->inbox_count > 0) wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
+  weir__inbox_update_hints(cpu);
+  if (cpu->inbox_count > 0) weir__cpu_wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
 }
 
 // Reports, and looks for work under the lock; `any_work`: also for tiny tasks that others are at hand for. NULL: there is none
@@ -226,15 +104,15 @@ static weir__task *look_inside(weir__worker *worker, bool any_work) {
   report(worker);
   weir__task *task = NULL;
   if (worker->cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST) != 0) { // urgent tasks come first
-    task = inbox_take(worker->cpu);
-    update_hints(worker->cpu);
-  } else if (queue_count(worker) == 0) {
+    task = weir__inbox_take(worker->cpu);
+    weir__inbox_update_hints(worker->cpu);
+  } else if (weir__queue_count(worker) == 0) {
     atomic_store_explicit(&worker->worth_stealing, false, memory_order_relaxed);
-    if (!inbox_is_for_others(worker->cpu) || (any_work && all_stuck(worker, now))) refill(worker);
-    if (queue_count(worker) == 0) weir__job_help(worker);
+    if (!weir__inbox_is_for_others(worker->cpu) || (any_work && all_stuck(worker, now))) refill(worker);
+    if (weir__queue_count(worker) == 0) weir__job_help(worker);
   }
   weir__context_unlock(context);
-  return task != NULL ? task : queue_take(worker);
+  return task != NULL ? task : weir__queue_take(worker);
 }
 
 static weir__task *steal(weir__worker *worker, bool any_work) {
@@ -246,7 +124,7 @@ static weir__task *steal(weir__worker *worker, bool any_work) {
     if (victim == worker) continue;
     if (!atomic_load_explicit(&victim->worth_stealing, memory_order_relaxed) && !(any_work && is_stuck(victim, now)))
       continue;
-    weir__task *task = queue_take(victim);
+    weir__task *task = weir__queue_take(victim);
     if (task != NULL) return task;
   }
   return NULL;
@@ -257,7 +135,8 @@ static bool others_have_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *other = &cpu->workers[i];
-    if (other != worker && queue_count(other) > 0 && atomic_load_explicit(&other->worth_stealing, memory_order_relaxed))
+    if (other != worker && weir__queue_count(other) > 0 &&
+        atomic_load_explicit(&other->worth_stealing, memory_order_relaxed))
       return true;
   }
   return false;
@@ -288,7 +167,7 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   weir_context *context = cpu->base.context;
   weir__context_lock(context);
   bool stop = cpu->stopping;
-  bool found = stop || (cpu->inbox_count > 0 && !inbox_is_for_others(cpu)) || others_have_work(worker) ||
+  bool found = stop || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) || others_have_work(worker) ||
                atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
   bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
   bool watches = others_awake && (cpu->watcher == NULL || cpu->watcher == worker);
@@ -356,7 +235,7 @@ static void offer_queue(weir__worker *worker) {
   weir_context *context = worker->cpu->base.context;
   atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
   weir__context_lock(context);
-  wake_for(worker->cpu, TASKS_WORTH_WAKING * worker->cpu->long_ticks, false);
+  weir__cpu_wake_for(worker->cpu, WEIR__WORTH_WAKING * worker->cpu->long_ticks, false);
   weir__context_unlock(context);
 }
 
@@ -369,7 +248,7 @@ static void run(weir__worker *worker, weir__task *task) {
   if (is_long && worker->finished_count > 0) report_now(worker);
   if (is_long) {
     atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
-    if (queue_count(worker) > 0) offer_queue(worker);
+    if (weir__queue_count(worker) > 0) offer_queue(worker);
   }
   if (weir__job_wanted(worker, task)) {
     weir__job_run(worker, task);
@@ -402,7 +281,7 @@ void *weir__worker_main(void *argument) {
   bool any_work = false;
   for (;;) {
     weir__task *task = NULL;
-    if (atomic_load_explicit(&cpu->urgent_hint, memory_order_relaxed) == 0) task = queue_take(worker);
+    if (atomic_load_explicit(&cpu->urgent_hint, memory_order_relaxed) == 0) task = weir__queue_take(worker);
     if (task == NULL) {
       task = look_inside(worker, any_work);
       worker->now = 0;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cpu/ready.h"
+
+// Ticks that a task is expected to take; one of unknown length counts as worth a worker of its own.
+static uint64_t expected_at_most(const weir__cpu *cpu, const weir__task *task) {
+  uint64_t expected = weir__cpu_expected(task), most = WEIR__WORTH_WAKING * cpu->long_ticks;
+  return expected < most ? expected : most;
+}
+
+void weir__inbox_update_hints(weir__cpu *cpu) {
+  uint32_t urgent = cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST);
+  atomic_store_explicit(&cpu->inbox_hint, weir__inbox_is_for_others(cpu) ? 0 : cpu->inbox_count, memory_order_relaxed);
+  atomic_store_explicit(&cpu->urgent_hint, urgent, memory_order_relaxed);
+}
+
+static void inbox_add(weir__cpu *cpu, weir__task *task, uint64_t expected) {
+  int bucket = task->priority - WEIR_PRIORITY_LOWEST;
+  task->next = NULL;
+  if (cpu->inbox_priorities >> bucket & 1)
+    cpu->last[bucket]->next = task;
+  else
+    cpu->first[bucket] = task;
+  cpu->last[bucket] = task;
+  cpu->inbox_priorities |= 1u << bucket;
+  cpu->inbox_count++;
+  cpu->inbox_ticks += expected;
+  cpu->inbox_not_tiny += expected >= cpu->tiny_ticks;
+  weir__inbox_update_hints(cpu);
+}
+
+weir__task *weir__inbox_take(weir__cpu *cpu) {
+  int bucket = 31 - __builtin_clz(cpu->inbox_priorities);
+  weir__task *task = cpu->first[bucket];
+  cpu->first[bucket] = task->next;
+  if (task->next == NULL) cpu->inbox_priorities &= ~(1u << bucket);
+  // Estimates change between adding and taking, so the sums are only about right until the inbox is empty.
+  uint64_t expected = expected_at_most(cpu, task);
+  cpu->inbox_ticks -= expected < cpu->inbox_ticks ? expected : cpu->inbox_ticks;
+  if (cpu->inbox_not_tiny > 0) cpu->inbox_not_tiny -= expected >= cpu->tiny_ticks;
+  if (--cpu->inbox_count == 0) cpu->inbox_ticks = cpu->inbox_not_tiny = 0;
+  return task;
+}
+
+void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
+  while (count-- > 0 && cpu->sleepers != NULL) {
+    weir__worker *worker = cpu->sleepers;
+    cpu->sleepers = worker->next_sleeper;
+    cpu->sleeper_count--;
+    atomic_store_explicit(&worker->word, 0, memory_order_release);
+    weir__wake(&worker->word, 1);
+  }
+}
+
+void weir__cpu_appoint_watcher(weir__cpu *cpu) {
+  if (cpu->watcher != NULL || cpu->sleepers == NULL) return;
+  cpu->watcher = cpu->sleepers;
+  atomic_store_explicit(&cpu->watcher->watches, true, memory_order_relaxed);
+  weir__cpu_wake(cpu, 1);
+}
+
+void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
+  if (cpu->sleepers == NULL) return;
+  if (weir__cpu_at_hand(cpu) > 0 && (tiny || waiting_ticks < WEIR__WORTH_WAKING * cpu->long_ticks)) {
+    weir__cpu_appoint_watcher(cpu);
+    return;
+  }
+  if (atomic_load_explicit(&cpu->spinning, memory_order_relaxed) > 0 &&
+      waiting_ticks < 2 * WEIR__WORTH_WAKING * cpu->long_ticks)
+    return;
+  weir__cpu_wake(cpu, 1);
+}
+
+void weir__cpu_issue(weir_device *device, weir__task *task) {
+  weir__cpu *cpu = (weir__cpu *)device;
+  uint64_t expected = expected_at_most(cpu, task);
+  weir__worker *worker = weir__worker_current;
+  bool tiny = expected < cpu->tiny_ticks;
+  // Tiny tasks gather in the inbox until one worker is left for them.
+  bool keeps = worker != NULL && worker->cpu == cpu && task->priority == 0 && !(tiny && weir__cpu_at_hand(cpu) > 1);
+  if (keeps && weir__queue_push(worker, task)) {
+    uint32_t others = weir__queue_count(worker) - 1; // the owner takes one itself
+    if (!tiny) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
+    if (others > 0) weir__cpu_wake_for(cpu, others * expected, tiny);
+    return;
+  }
+  inbox_add(cpu, task, expected);
+  weir__cpu_wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
+}
