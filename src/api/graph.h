@@ -89,7 +89,6 @@ typedef struct weir__graph_run {
   weir__lock message_lock;
   uint32_t message_node; // the first node, in the order of recording, that did not end well so far
   char message[WEIR__MESSAGE_BYTES];
-  void *device_data; // of the device, for this run; freed by the device
 } weir__graph_run;
 
 struct weir_graph {
@@ -114,7 +113,7 @@ void weir__graph_run_start(weir__graph_run *run);
 void weir__graph_run_node(weir__graph_run *run, uint32_t index);
 
 // Passes poison on to a successor of a node that did not end well.
-void weir__graph_run_edge(weir__graph_run *run, uint32_t node, uint32_t successor_edge);
+void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);
 
 // Status of the whole launch, once all nodes are done: that of the first node that did not end well.
 weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message);

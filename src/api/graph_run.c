@@ -233,8 +233,7 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
                  failure.message[0] != '\0' ? failure.message : weir_status_text(WEIR_ERROR_TASK_FAILED));
 }
 
-void weir__graph_run_edge(weir__graph_run *run, uint32_t node, uint32_t successor_edge) {
-  (void)node;
+void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge) {
   if (successor_edge & 1) atomic_store_explicit(&run->poisoned[successor_edge >> 1], 1, memory_order_relaxed);
 }
 

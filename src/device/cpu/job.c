@@ -29,8 +29,8 @@ struct weir__job {
   weir__failure failure; // guarded by `lock`
   // Graphs.
   weir__lock lock;
-  uint32_t head, tail, done; // of run->ready; guarded by `lock`
-  bool wants_help;           // guarded by `lock`; counted in job_hint
+  uint32_t head, tail; // of run->ready; guarded by `lock`
+  bool wants_help;     // guarded by `lock`; counted in job_hint
 };
 
 bool weir__jobs_initialize(weir__cpu *cpu) {
@@ -172,7 +172,7 @@ static uint32_t release_successors(weir__graph_run *run, uint32_t index, uint32_
   const uint32_t *edges = run->plan->successors + node->first_successor;
   bool ended_well = atomic_load_explicit(&run->states[index], memory_order_relaxed) == WEIR__NODE_OK;
   for (uint32_t i = 0; i < node->successor_count; i++) {
-    if (!ended_well) weir__graph_run_edge(run, index, edges[i]);
+    if (!ended_well) weir__graph_run_edge(run, edges[i]);
     uint32_t next = edges[i] >> 1;
     if (atomic_fetch_sub_explicit(&run->blockers[next], 1, memory_order_acq_rel) == 1) list[count++] = next;
   }
@@ -183,12 +183,10 @@ static void run_nodes(weir__worker *worker, weir__job *job) {
   weir__cpu *cpu = worker->cpu;
   weir__graph_run *run = job->task->run;
   uint32_t taken[NODES_AT_ONCE];
-  uint32_t finished = 0;
   worker->now = weir__ticks();
   for (;;) {
     weir__cpu_disturb(worker);
     weir__lock_acquire(&job->lock);
-    job->done += finished;
     uint32_t count = take_nodes(cpu, job, run, taken);
     uint32_t wake = ask_for_help(cpu, job, run);
     weir__lock_release(&job->lock);
@@ -198,7 +196,6 @@ static void run_nodes(weir__worker *worker, weir__job *job) {
       weir__context_unlock(cpu->base.context);
     }
     if (count == 0) return;
-    finished = count;
     for (uint32_t i = 0; i < count; i++) {
       run_node(worker, run, taken[i]);
       uint32_t released[64], released_count = 0;
@@ -265,7 +262,7 @@ static void open_job(weir__worker *worker, weir__job *job, weir__task *task) {
   job->start_ns = weir__cpu_ns(cpu, weir__clock_ns());
   job->groups = group_count(task);
   job->failed = false;
-  job->head = job->tail = job->done = 0;
+  job->head = job->tail = 0;
   job->wants_help = false;
   atomic_store_explicit(&job->next_group, 0, memory_order_relaxed);
   job->smallest_piece = 1;

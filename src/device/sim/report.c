@@ -94,7 +94,7 @@ static void end_node(weir__sim_device *device, const weir__sim_piece *piece) {
   lock_after_code(device, in_task);
   if (atomic_load_explicit(&run->states[piece->node], memory_order_relaxed) == WEIR__NODE_OK) return;
   for (uint32_t i = 0; i < node->successor_count; i++)
-    weir__graph_run_edge(run, piece->node, run->plan->successors[node->first_successor + i]);
+    weir__graph_run_edge(run, run->plan->successors[node->first_successor + i]);
 }
 
 static void forget(weir__sim_device *device, weir__sim_task *sim_task) {
