@@ -98,7 +98,7 @@ static void destroy_buffer(weir__object *object) {
 }
 
 static void destroy(weir_context *context) {
-  weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy); // what devices built for them goes with them
+  weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy);
   for (uint32_t i = context->device_count; i-- > 0;) context->devices[i]->ops->destroy(context->devices[i]);
   weir__object_pool_deinitialize(&context->buffers, destroy_buffer);
   weir__object_pool_deinitialize(&context->kernels, weir__kernel_destroy);

@@ -32,9 +32,6 @@ weir_status weir_graph_create(weir_context *context, weir_graph **out_graph) {
 
 void weir__graph_destroy(weir__object *object) {
   weir_graph *graph = (weir_graph *)object;
-  if (graph->device != NULL && graph->device_data != NULL && graph->device->ops->graph_release != NULL)
-    graph->device->ops->graph_release(graph->device, graph);
-  graph->device_data = NULL;
   for (uint32_t i = 0; i < graph->recorded_count; i++) weir__recorded_clear(&graph->recorded[i]);
   weir__free(graph->recorded);
   weir__free(graph->buffers);

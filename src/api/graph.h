@@ -102,7 +102,6 @@ struct weir_graph {
   weir__graph_run *idle_runs;
   bool launched;
   uint64_t build_ns;
-  void *device_data; // what graph_build left
 };
 
 // Finds out which nodes read poison and makes the counters ready. Called by the device before the first node runs.

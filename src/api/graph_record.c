@@ -76,9 +76,6 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
 
 void weir__graph_forget_plan(weir_graph *graph) {
   if (graph->plan == NULL) return;
-  if (graph->device_data != NULL && graph->device->ops->graph_release != NULL)
-    graph->device->ops->graph_release(graph->device, graph);
-  graph->device_data = NULL;
   while (graph->idle_runs != NULL) {
     weir__graph_run *run = graph->idle_runs;
     graph->idle_runs = run->next;

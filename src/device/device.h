@@ -53,10 +53,9 @@ typedef struct weir__device_ops {
   uint64_t (*time)(weir_device *device);
 
   // Optional: graphs (api/graph.h). Prepares a recorded graph for launches (virtual or real time spent is returned in
-  // `*out_build_ns`); a task whose `run` is set is then issued like any other. Without it graphs are launched task by
-  // task. `graph_release` frees what `graph_build` left in graph->device_data.
+  // `*out_build_ns`). Without it there is nothing to prepare. Either way a launch is one task, whose `run` is set, issued
+  // like any other.
   weir_status (*graph_build)(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
-  void (*graph_release)(weir_device *device, weir_graph *graph);
 } weir__device_ops;
 
 // The head of every device's own struct.
