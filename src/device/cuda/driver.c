@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lock.h"
+
+typedef struct symbol {
+  const char *name;
+  size_t offset; // of the member
+  enum { OPTIONAL, REQUIRED } need;
+} symbol;
+
+static const symbol SYMBOLS[] = {
+#define SYMBOL(member, symbol, need, parameters) {#symbol, offsetof(weir__cuda_driver, member), need},
+    WEIR__CUDA_SYMBOLS(SYMBOL)
+#undef SYMBOL
+};
+
+static struct {
+  weir__lock lock;
+  bool loaded;
+  weir__cuda_driver driver;
+} shared;
+
+static bool find_symbols(void *library, weir__cuda_driver *driver, const char *path, char *reason, size_t size) {
+  for (size_t i = 0; i < sizeof SYMBOLS / sizeof SYMBOLS[0]; i++) {
+    void *function = dlsym(library, SYMBOLS[i].name);
+    if (function == NULL && SYMBOLS[i].need == REQUIRED) {
+      snprintf(reason, size, "%s: the driver lacks %s", path, SYMBOLS[i].name);
+      return false;
+    }
+    memcpy((char *)driver + SYMBOLS[i].offset, &function, sizeof function);
+  }
+  return true;
+}
+
+static bool initialise(weir__cuda_driver *driver, char *reason, size_t size) {
+  char text[160];
+  CUresult result = driver->cuInit(0);
+  if (result == CUDA_SUCCESS) result = driver->cuDriverGetVersion(&driver->version);
+  if (result == CUDA_SUCCESS) result = driver->cuDeviceGetCount(&driver->device_count);
+  if (result == CUDA_SUCCESS && driver->device_count == 0) result = CUDA_ERROR_NO_DEVICE;
+  if (result == CUDA_SUCCESS) return true;
+  snprintf(reason, size, "%s: %s", result == CUDA_ERROR_NO_DEVICE ? "no CUDA device" : "the CUDA driver does not start",
+           weir__cuda_result_text(driver, result, text, sizeof text));
+  return false;
+}
+
+// The library stays open once cuInit was called, whatever it answered: it may have threads and exit handlers by then.
+static bool load(weir__cuda_driver *driver, char *reason, size_t size) {
+  const char *path = getenv("WEIR_CUDA_DRIVER");
+  if (path == NULL || path[0] == 0) path = "libcuda.so.1";
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    const char *why = dlerror();
+    snprintf(reason, size, "no CUDA driver: %s", why != NULL ? why : path);
+    return false;
+  }
+  if (!find_symbols(library, driver, path, reason, size)) {
+    dlclose(library);
+    return false;
+  }
+  return initialise(driver, reason, size);
+}
+
+const weir__cuda_driver *weir__cuda_driver_load(char *reason, size_t size) {
+  weir__lock_acquire(&shared.lock);
+  if (!shared.loaded) shared.loaded = load(&shared.driver, reason, size);
+  bool loaded = shared.loaded;
+  weir__lock_release(&shared.lock);
+  return loaded ? &shared.driver : NULL;
+}
+
+const char *weir__cuda_result_text(const weir__cuda_driver *driver, CUresult result, char *text, size_t size) {
+  const char *name = NULL, *meaning = NULL;
+  driver->cuGetErrorName(result, &name);
+  driver->cuGetErrorString(result, &meaning);
+  if (name == NULL)
+    snprintf(text, size, "CUDA error %d", (int)result);
+  else
+    snprintf(text, size, "%s%s%s", name, meaning != NULL ? ": " : "", meaning != NULL ? meaning : "");
+  return text;
+}
+
+bool weir__cuda_is_sticky(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_DEINITIALIZED:
+  case CUDA_ERROR_ECC_UNCORRECTABLE:
+  case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+  case CUDA_ERROR_CONTAINED:
+  case CUDA_ERROR_ILLEGAL_ADDRESS:
+  case CUDA_ERROR_LAUNCH_TIMEOUT:
+  case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+  case CUDA_ERROR_ASSERT:
+  case CUDA_ERROR_HARDWARE_STACK_ERROR:
+  case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case CUDA_ERROR_MISALIGNED_ADDRESS:
+  case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+  case CUDA_ERROR_INVALID_PC:
+  case CUDA_ERROR_LAUNCH_FAILED:
+  case CUDA_ERROR_TENSOR_MEMORY_LEAK:
+  case CUDA_ERROR_MPS_RPC_FAILURE:
+  case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+  case CUDA_ERROR_EXTERNAL_DEVICE:
+  case CUDA_ERROR_UNKNOWN:
+    return true;
+  default:
+    return false;
+  }
+}
+
+weir_status weir__cuda_status(CUresult result) {
+  if (weir__cuda_is_sticky(result)) return WEIR_ERROR_DEVICE_LOST;
+  switch (result) {
+  case CUDA_SUCCESS:
+    return WEIR_OK;
+  case CUDA_ERROR_NOT_READY:
+    return WEIR_PENDING;
+  case CUDA_ERROR_OUT_OF_MEMORY:
+    return WEIR_ERROR_OUT_OF_MEMORY;
+  case CUDA_ERROR_INVALID_VALUE:
+  case CUDA_ERROR_INVALID_IMAGE:
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_INVALID_PTX:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+  case CUDA_ERROR_INVALID_SOURCE:
+  case CUDA_ERROR_INVALID_HANDLE:
+  case CUDA_ERROR_NOT_FOUND:
+  case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+  case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
+  case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
+  case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+  case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
+  case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+    return WEIR_ERROR_INVALID_ARGUMENT;
+  case CUDA_ERROR_NOT_INITIALIZED:
+  case CUDA_ERROR_STUB_LIBRARY:
+  case CUDA_ERROR_DEVICE_UNAVAILABLE:
+  case CUDA_ERROR_NO_DEVICE:
+  case CUDA_ERROR_INVALID_DEVICE:
+  case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+  case CUDA_ERROR_NOT_PERMITTED:
+  case CUDA_ERROR_NOT_SUPPORTED:
+  case CUDA_ERROR_SYSTEM_NOT_READY:
+  case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+  case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+    return WEIR_ERROR_UNAVAILABLE;
+  default:
+    return WEIR_ERROR_TASK_FAILED;
+  }
+}
+
+weir_status weir__cuda_error(const weir__cuda_driver *driver, CUresult result, const char *format, ...) {
+  if (result == CUDA_SUCCESS) return WEIR_OK;
+  char what[256], why[160];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  return weir__error(weir__cuda_status(result), "%s: %s", what,
+                     weir__cuda_result_text(driver, result, why, sizeof why));
+}
+
+static int describe_device(const weir__cuda_driver *driver, int ordinal, char *text, size_t size) {
+  CUdevice device = 0;
+  char name[96] = "?";
+  int major = 0, minor = 0;
+  size_t bytes = 0;
+  CUresult result = driver->cuDeviceGet(&device, ordinal);
+  if (result == CUDA_SUCCESS) result = driver->cuDeviceGetName(name, sizeof name, device);
+  if (result == CUDA_SUCCESS)
+    result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  if (result == CUDA_SUCCESS)
+    result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  if (result == CUDA_SUCCESS) result = driver->cuDeviceTotalMem(&bytes, device);
+  if (result != CUDA_SUCCESS) {
+    char why[160];
+    return snprintf(text, size, "device %d: %s", ordinal, weir__cuda_result_text(driver, result, why, sizeof why));
+  }
+  return snprintf(text, size, "%s (%d.%d, %.0f GB)", name, major, minor, (double)bytes / 1e9);
+}
+
+bool weir__cuda_probe(char *text, size_t size) {
+  const weir__cuda_driver *driver = weir__cuda_driver_load(text, size);
+  if (driver == NULL) return false;
+  char devices[1024] = "";
+  size_t used = 0;
+  for (int i = 0; i < driver->device_count && used < sizeof devices; i++) {
+    if (i > 0) used += (size_t)snprintf(devices + used, sizeof devices - used, "; ");
+    if (used < sizeof devices) used += (size_t)describe_device(driver, i, devices + used, sizeof devices - used);
+  }
+  snprintf(text, size, "%s; driver for CUDA %d.%d", devices, driver->version / 1000, driver->version % 1000 / 10);
+  return true;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions that Weir calls of the CUDA driver and of NVRTC: X(member, symbol, need, parameters). `member` is the
+// name in weir__cuda_driver or weir__nvrtc, `symbol` the one that is looked up in the library, `need` REQUIRED or
+// OPTIONAL (the member is NULL if the library lacks it). All return CUresult or nvrtcResult.
+#ifndef WEIR_DEVICE_CUDA_SYMBOLS_H
+#define WEIR_DEVICE_CUDA_SYMBOLS_H
+
+#include "device/cuda/api.h"
+
+// clang-format off
+#define WEIR__CUDA_SYMBOLS(X) \
+  X(cuInit, cuInit, REQUIRED, (unsigned int flags)) \
+  X(cuDriverGetVersion, cuDriverGetVersion, REQUIRED, (int *version)) \
+  X(cuGetErrorName, cuGetErrorName, REQUIRED, (CUresult result, const char **name)) \
+  X(cuGetErrorString, cuGetErrorString, REQUIRED, (CUresult result, const char **text)) \
+  \
+  X(cuDeviceGetCount, cuDeviceGetCount, REQUIRED, (int *count)) \
+  X(cuDeviceGet, cuDeviceGet, REQUIRED, (CUdevice *device, int ordinal)) \
+  X(cuDeviceGetName, cuDeviceGetName, REQUIRED, (char *name, int size, CUdevice device)) \
+  X(cuDeviceGetAttribute, cuDeviceGetAttribute, REQUIRED, (int *value, CUdevice_attribute attribute, CUdevice device)) \
+  X(cuDeviceTotalMem, cuDeviceTotalMem_v2, REQUIRED, (size_t *bytes, CUdevice device)) \
+  X(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, REQUIRED, (int *can, CUdevice device, CUdevice peer)) \
+  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, REQUIRED, (CUcontext *context, CUdevice device)) \
+  X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, REQUIRED, (CUdevice device)) \
+  \
+  X(cuCtxPushCurrent, cuCtxPushCurrent_v2, REQUIRED, (CUcontext context)) \
+  X(cuCtxPopCurrent, cuCtxPopCurrent_v2, REQUIRED, (CUcontext *context)) \
+  X(cuCtxSetCurrent, cuCtxSetCurrent, REQUIRED, (CUcontext context)) \
+  X(cuCtxGetCurrent, cuCtxGetCurrent, REQUIRED, (CUcontext *context)) \
+  X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange, REQUIRED, (int *least, int *greatest)) \
+  X(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, REQUIRED, (CUcontext peer, unsigned int flags)) \
+  \
+  X(cuMemAlloc, cuMemAlloc_v2, REQUIRED, (CUdeviceptr *pointer, size_t bytes)) \
+  X(cuMemFree, cuMemFree_v2, REQUIRED, (CUdeviceptr pointer)) \
+  X(cuMemGetInfo, cuMemGetInfo_v2, REQUIRED, (size_t *free_bytes, size_t *total_bytes)) \
+  X(cuMemGetAddressRange, cuMemGetAddressRange_v2, REQUIRED, (CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)) \
+  X(cuMemHostAlloc, cuMemHostAlloc, REQUIRED, (void **pointer, size_t bytes, unsigned int flags)) \
+  X(cuMemFreeHost, cuMemFreeHost, REQUIRED, (void *pointer)) \
+  X(cuMemHostRegister, cuMemHostRegister_v2, REQUIRED, (void *pointer, size_t bytes, unsigned int flags)) \
+  X(cuMemHostUnregister, cuMemHostUnregister, REQUIRED, (void *pointer)) \
+  X(cuPointerGetAttribute, cuPointerGetAttribute, REQUIRED, \
+    (void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) \
+  X(cuMemcpyAsync, cuMemcpyAsync, REQUIRED, \
+    (CUdeviceptr destination, CUdeviceptr source, size_t bytes, CUstream stream)) \
+  X(cuMemcpyPeerAsync, cuMemcpyPeerAsync, REQUIRED, \
+    (CUdeviceptr destination, CUcontext destination_context, CUdeviceptr source, CUcontext source_context, \
+     size_t bytes, CUstream stream)) \
+  X(cuMemsetD8Async, cuMemsetD8Async, REQUIRED, \
+    (CUdeviceptr destination, unsigned char value, size_t bytes, CUstream stream)) \
+  \
+  X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, REQUIRED, \
+    (CUstream *stream, unsigned int flags, int priority)) \
+  X(cuStreamDestroy, cuStreamDestroy_v2, REQUIRED, (CUstream stream)) \
+  X(cuStreamWaitEvent, cuStreamWaitEvent, REQUIRED, (CUstream stream, CUevent event, unsigned int flags)) \
+  X(cuStreamQuery, cuStreamQuery, REQUIRED, (CUstream stream)) \
+  X(cuStreamSynchronize, cuStreamSynchronize, REQUIRED, (CUstream stream)) \
+  X(cuEventCreate, cuEventCreate, REQUIRED, (CUevent *event, unsigned int flags)) \
+  X(cuEventDestroy, cuEventDestroy_v2, REQUIRED, (CUevent event)) \
+  X(cuEventRecord, cuEventRecord, REQUIRED, (CUevent event, CUstream stream)) \
+  X(cuEventQuery, cuEventQuery, REQUIRED, (CUevent event)) \
+  X(cuEventSynchronize, cuEventSynchronize, REQUIRED, (CUevent event)) \
+  X(cuEventElapsedTime, cuEventElapsedTime, REQUIRED, (float *milliseconds, CUevent start, CUevent end)) \
+  \
+  X(cuModuleLoadDataEx, cuModuleLoadDataEx, REQUIRED, \
+    (CUmodule *module, const void *image, unsigned int option_count, CUjit_option *options, void **values)) \
+  X(cuModuleUnload, cuModuleUnload, REQUIRED, (CUmodule module)) \
+  X(cuModuleGetFunction, cuModuleGetFunction, REQUIRED, (CUfunction *function, CUmodule module, const char *name)) \
+  X(cuFuncGetAttribute, cuFuncGetAttribute, REQUIRED, \
+    (int *value, CUfunction_attribute attribute, CUfunction function)) \
+  X(cuFuncSetAttribute, cuFuncSetAttribute, REQUIRED, \
+    (CUfunction function, CUfunction_attribute attribute, int value)) \
+  X(cuFuncGetParamInfo, cuFuncGetParamInfo, OPTIONAL, \
+    (CUfunction function, size_t index, size_t *offset, size_t *bytes)) \
+  X(cuLaunchKernel, cuLaunchKernel, REQUIRED, \
+    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
+     unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters, \
+     void **extra)) \
+  \
+  X(cuGraphCreate, cuGraphCreate, REQUIRED, (CUgraph *graph, unsigned int flags)) \
+  X(cuGraphDestroy, cuGraphDestroy, REQUIRED, (CUgraph graph)) \
+  X(cuGraphAddKernelNode, cuGraphAddKernelNode_v2, REQUIRED, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
+     const CUDA_KERNEL_NODE_PARAMS *parameters)) \
+  X(cuGraphAddEmptyNode, cuGraphAddEmptyNode, REQUIRED, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count)) \
+  X(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode, REQUIRED, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
+     const CUDA_MEMCPY3D *parameters, CUcontext context)) \
+  X(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, REQUIRED, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, CUevent event)) \
+  X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, REQUIRED, \
+    (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
+  X(cuGraphExecDestroy, cuGraphExecDestroy, REQUIRED, (CUgraphExec exec)) \
+  X(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2, REQUIRED, \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters)) \
+  X(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams, REQUIRED, \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters, CUcontext context)) \
+  X(cuGraphExecUpdate, cuGraphExecUpdate_v2, REQUIRED, \
+    (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)) \
+  X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, REQUIRED, \
+    (CUgraphExec exec, CUgraphNode node, unsigned int enabled)) \
+  X(cuGraphUpload, cuGraphUpload, REQUIRED, (CUgraphExec exec, CUstream stream)) \
+  X(cuGraphLaunch, cuGraphLaunch, REQUIRED, (CUgraphExec exec, CUstream stream))
+
+#define WEIR__NVRTC_SYMBOLS(X) \
+  X(nvrtcVersion, nvrtcVersion, REQUIRED, (int *major, int *minor)) \
+  X(nvrtcCreateProgram, nvrtcCreateProgram, REQUIRED, \
+    (nvrtcProgram *program, const char *source, const char *name, int header_count, const char *const *headers, \
+     const char *const *include_names)) \
+  X(nvrtcCompileProgram, nvrtcCompileProgram, REQUIRED, \
+    (nvrtcProgram program, int option_count, const char *const *options)) \
+  X(nvrtcGetCUBINSize, nvrtcGetCUBINSize, REQUIRED, (nvrtcProgram program, size_t *bytes)) \
+  X(nvrtcGetCUBIN, nvrtcGetCUBIN, REQUIRED, (nvrtcProgram program, char *cubin)) \
+  X(nvrtcGetPTXSize, nvrtcGetPTXSize, REQUIRED, (nvrtcProgram program, size_t *bytes)) \
+  X(nvrtcGetPTX, nvrtcGetPTX, REQUIRED, (nvrtcProgram program, char *ptx)) \
+  X(nvrtcGetProgramLogSize, nvrtcGetProgramLogSize, REQUIRED, (nvrtcProgram program, size_t *bytes)) \
+  X(nvrtcGetProgramLog, nvrtcGetProgramLog, REQUIRED, (nvrtcProgram program, char *log)) \
+  X(nvrtcDestroyProgram, nvrtcDestroyProgram, REQUIRED, (nvrtcProgram *program)) \
+  X(nvrtcGetSupportedArchs, nvrtcGetSupportedArchs, REQUIRED, (int *architectures)) \
+  X(nvrtcGetNumSupportedArchs, nvrtcGetNumSupportedArchs, REQUIRED, (int *count))
+// clang-format on
+
+#endif // WEIR_DEVICE_CUDA_SYMBOLS_H
