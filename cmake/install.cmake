@@ -12,10 +12,10 @@ install(EXPORT weir_static NAMESPACE weir:: FILE weir-static.cmake DESTINATION $
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weir-config.cmake.in ${CMAKE_BINARY_DIR}/weir-config.cmake
-  INSTALL_DESTINATION ${WEIR_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
+  INSTALL_DESTINATION ${WEIR_CMAKE_DIR} PATH_VARS CMAKE_INSTALL_INCLUDEDIR NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/weir-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/weir-config.cmake ${CMAKE_BINARY_DIR}/weir-config-version.cmake
-  DESTINATION ${WEIR_CMAKE_DIR})
+  ${CMAKE_CURRENT_LIST_DIR}/WeirKernels.cmake DESTINATION ${WEIR_CMAKE_DIR})
 
 # The folder of weir.pc finds the prefix, so that an installed tree can be moved.
 file(RELATIVE_PATH WEIR_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
