@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launches.h"
+
+#include <stdlib.h>
+
+void **gpu_streams(void) {
+  static void *streams[GPU_MAX_STREAMS];
+  for (uint32_t s = 0; s < GPU_MAX_STREAMS && !streams[s]; s++)
+    GPU_CHECK(gpu.stream_create(&streams[s], 1)); // CU_STREAM_NON_BLOCKING
+  return streams;
+}
+
+void **gpu_events(uint32_t count) {
+  static void **events;
+  static uint32_t made;
+  if (count <= made) return events;
+  void **more = gpu_memory(count, sizeof *more);
+  for (uint32_t e = 0; e < made; e++) more[e] = events[e];
+  while (made < count) GPU_CHECK(gpu.event_create(&more[made++], 2)); // CU_EVENT_DISABLE_TIMING
+  free(events);
+  return events = more;
+}
+
+void gpu_assign(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
+                uint32_t *out_streams) {
+  uint32_t last[GPU_MAX_STREAMS], robin = 0;
+  for (uint32_t s = 0; s < stream_count; s++) last[s] = UINT32_MAX;
+  for (uint32_t i = 0; i < program->count; i++) {
+    uint32_t stream = UINT32_MAX;
+    for (uint64_t e = order->first[i]; e < order->first[i + 1] && stream == UINT32_MAX; e++) {
+      uint32_t before = order->predecessors[e];
+      if (last[out_streams[before]] == before) stream = out_streams[before];
+    }
+    if (stream == UINT32_MAX) stream = robin++ % stream_count;
+    out_streams[i] = stream;
+    last[stream] = i;
+  }
+}
+
+static void put_in_one(void *argument) {
+  const gpu_program *program = argument;
+  void *stream = gpu_streams()[0];
+  for (uint32_t i = 0; i < program->count; i++) gpu_spin_put(stream, &program->launches[i]);
+}
+
+gpu_stat gpu_one_stream_column(const gpu_program *program, uint32_t runs) {
+  gpu_program copy = *program;
+  return gpu_time(runs, put_in_one, &copy);
+}
+
+typedef struct spread {
+  const gpu_program *program;
+  const weir__plan_graph *order;
+  const uint32_t *assigned;
+  void **streams, **events;
+} spread;
+
+static void put_in_many(void *argument) {
+  const spread *all = argument;
+  for (uint32_t i = 0; i < all->program->count; i++) {
+    uint32_t own = all->assigned[i];
+    for (uint64_t e = all->order->first[i]; e < all->order->first[i + 1]; e++) {
+      uint32_t before = all->order->predecessors[e];
+      if (all->assigned[before] != own) GPU_CHECK(gpu.stream_wait_event(all->streams[own], all->events[before], 0));
+    }
+    gpu_spin_put(all->streams[own], &all->program->launches[i]);
+    if (all->program->last[i]) GPU_CHECK(gpu.event_record(all->events[i], all->streams[own]));
+  }
+}
+
+gpu_stat gpu_streams_column(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
+                            uint32_t runs) {
+  uint32_t *assigned = gpu_memory(program->count, sizeof *assigned);
+  gpu_assign(program, order, stream_count, assigned);
+  spread all = {program, order, assigned, gpu_streams(), gpu_events(program->count)};
+  gpu_stat stat = gpu_time(runs, put_in_many, &all);
+  free(assigned);
+  return stat;
+}

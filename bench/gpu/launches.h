@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs launched kernel by kernel on streams.
+#ifndef WEIR_BENCH_GPU_LAUNCHES_H
+#define WEIR_BENCH_GPU_LAUNCHES_H
+
+#include "streams.h"
+
+#define GPU_MAX_STREAMS 64u
+
+// Streams, and an event per launch, shared by all programs. Needs gpu_open().
+void **gpu_streams(void);
+void **gpu_events(uint32_t count);
+
+// Which stream each launch goes to: that of its first predecessor that is still last there, else round robin.
+// `out_streams` has room for all launches.
+void gpu_assign(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
+                uint32_t *out_streams);
+
+// Columns of the table: one stream, and several of them with an event after every task.
+gpu_stat gpu_one_stream_column(const gpu_program *program, uint32_t runs);
+gpu_stat gpu_streams_column(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
+                            uint32_t runs);
+
+#endif // WEIR_BENCH_GPU_LAUNCHES_H
