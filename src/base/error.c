@@ -3,8 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-static _Thread_local char last_error[512];
+static _Thread_local char last_error[8192];
+static const char CUT[] = " ... (cut)";
 
 // Name, code and text of every status.
 #define STATUS_LIST(X)                                                                                                 \
@@ -52,7 +54,8 @@ const char *weir_last_error(void) {
 weir_status weir__error(weir_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(last_error, sizeof last_error, format, arguments);
+  int length = vsnprintf(last_error, sizeof last_error, format, arguments);
   va_end(arguments);
+  if (length >= (int)sizeof last_error) memcpy(last_error + sizeof last_error - sizeof CUT, CUT, sizeof CUT);
   return status;
 }

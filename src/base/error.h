@@ -6,7 +6,8 @@
 
 #include "weir/weir.h"
 
-// Sets this thread's weir_last_error() and returns `status`.
+// Sets this thread's weir_last_error() and returns `status`. A text of more than 8191 bytes (a compiler's log) is cut, and
+// says so.
 __attribute__((format(printf, 2, 3))) weir_status weir__error(weir_status status, const char *format, ...);
 
 #endif // WEIR_BASE_ERROR_H

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "device/cuda/disk_cache.h"
+
+enum { MAX_OPTIONS = 64 };
+
+static struct {
+  weir__lock lock;
+  bool loaded;
+  weir__nvrtc nvrtc;
+} shared;
+
+// Opens one file; on failure the first reason is kept: the name without a folder is tried first, and says most.
+static void *open_library(const char *path, char *reason, size_t size) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char *why = library == NULL ? dlerror() : NULL;
+  if (why != NULL && reason[0] == 0) snprintf(reason, size, "no NVRTC: %s", why);
+  return library;
+}
+
+static void *find_library(char *reason, size_t size) {
+  static const char *const NAMES[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  const char *given = getenv("WEIR_NVRTC"), *home = getenv("CUDA_HOME");
+  if (given != NULL && given[0] != 0) return open_library(given, reason, size);
+  const char *const folders[] = {"", home != NULL && home[0] != 0 ? home : NULL, "/usr/local/cuda"};
+  for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+    for (size_t j = 0; folders[i] != NULL && j < sizeof NAMES / sizeof NAMES[0]; j++) {
+      char path[PATH_MAX];
+      snprintf(path, sizeof path, "%s%s%s", folders[i], folders[i][0] != 0 ? "/lib64/" : "", NAMES[j]);
+      void *library = open_library(path, reason, size);
+      if (library != NULL) return library;
+    }
+  }
+  size_t used = strlen(reason);
+  snprintf(reason + used, size - used, " (nor in $CUDA_HOME/lib64 or /usr/local/cuda/lib64)");
+  return NULL;
+}
+
+static void *find_symbol(void *library, const char *name, bool *complete, char *reason, size_t size) {
+  void *function = dlsym(library, name);
+  if (function == NULL && *complete) {
+    snprintf(reason, size, "NVRTC lacks %s", name);
+    *complete = false;
+  }
+  return function;
+}
+
+static bool load(weir__nvrtc *nvrtc, char *reason, size_t size) {
+  reason[0] = 0;
+  void *library = find_library(reason, size), *function;
+  if (library == NULL) return false;
+  bool complete = true;
+#define FIND(member, symbol, need, parameters)                                                                         \
+  function = find_symbol(library, #symbol, &complete, reason, size);                                                   \
+  memcpy(&nvrtc->member, &function, sizeof function);
+  WEIR__NVRTC_SYMBOLS(FIND)
+#undef FIND
+  if (complete && nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor) != NVRTC_SUCCESS) {
+    snprintf(reason, size, "NVRTC does not tell its version");
+    complete = false;
+  }
+  if (!complete) dlclose(library);
+  return complete;
+}
+
+const weir__nvrtc *weir__nvrtc_load(char *reason, size_t size) {
+  weir__lock_acquire(&shared.lock);
+  if (!shared.loaded) shared.loaded = load(&shared.nvrtc, reason, size);
+  bool loaded = shared.loaded;
+  weir__lock_release(&shared.lock);
+  return loaded ? &shared.nvrtc : NULL;
+}
+
+// One compilation.
+typedef struct compilation {
+  const weir__nvrtc *nvrtc;
+  const char *kernel, *source;
+  char *words;                          // the options, cut at spaces
+  const char *options[MAX_OPTIONS + 1]; // the architecture is the last one
+  int option_count;
+  char architecture[48];
+  bool binary; // a cubin, not PTX
+} compilation;
+
+// The architecture's option: sm_90 if NVRTC knows it, else the newest compute_NN below. Options of the caller's that
+// name one go first.
+static weir_status choose_architecture(compilation *job, int capability) {
+  int count = 0, known[256] = {0}, best = 0;
+  if (job->nvrtc->nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > 256 ||
+      job->nvrtc->nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS)
+    count = 0;
+  for (int i = 0; i < count; i++)
+    if (known[i] <= capability && known[i] > best) best = known[i];
+  if (best == 0)
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': NVRTC %d.%d has no code for compute capability %d.%d",
+                       job->kernel, job->nvrtc->major, job->nvrtc->minor, capability / 10, capability % 10);
+  job->binary = best == capability;
+  snprintf(job->architecture, sizeof job->architecture, "--gpu-architecture=%s_%d", job->binary ? "sm" : "compute",
+           best);
+  return WEIR_OK;
+}
+
+static bool names_architecture(const char *option) {
+  return strncmp(option, "-arch", 5) == 0 || strncmp(option, "--gpu-architecture", 18) == 0;
+}
+
+static weir_status cut_options(compilation *job, const char *options) {
+  job->words = weir__allocate_string(options != NULL ? options : "");
+  if (job->words == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory", job->kernel);
+  char *rest = NULL;
+  bool named = false;
+  for (char *word = strtok_r(job->words, " \t\n", &rest); word != NULL; word = strtok_r(NULL, " \t\n", &rest)) {
+    if (job->option_count == MAX_OPTIONS)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': more than %d compiler options", job->kernel,
+                         MAX_OPTIONS);
+    if (names_architecture(word)) {
+      named = true;
+      job->binary = strstr(word, "compute_") == NULL;
+    }
+    job->options[job->option_count++] = word;
+  }
+  if (!named) job->options[job->option_count++] = job->architecture;
+  return WEIR_OK;
+}
+
+static weir_status failure(const compilation *job, nvrtcResult result, nvrtcProgram program) {
+  weir_status status = result == NVRTC_ERROR_OUT_OF_MEMORY               ? WEIR_ERROR_OUT_OF_MEMORY
+                       : result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE ? WEIR_ERROR_UNAVAILABLE
+                                                                         : WEIR_ERROR_INVALID_ARGUMENT;
+  size_t bytes = 0;
+  char *log = NULL;
+  if (program != NULL && job->nvrtc->nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && bytes > 1)
+    log = weir__allocate_zeroed(bytes + 1);
+  if (log != NULL) job->nvrtc->nvrtcGetProgramLog(program, log);
+  weir__error(status, "kernel '%s' does not compile (NVRTC %d.%d, error %d):\n%s", job->kernel, job->nvrtc->major,
+              job->nvrtc->minor, (int)result, log != NULL ? log : "no log");
+  weir__free(log);
+  return status;
+}
+
+static nvrtcResult get_image(const compilation *job, nvrtcProgram program, void **out_image, size_t *out_bytes) {
+  const weir__nvrtc *nvrtc = job->nvrtc;
+  nvrtcResult result =
+      job->binary ? nvrtc->nvrtcGetCUBINSize(program, out_bytes) : nvrtc->nvrtcGetPTXSize(program, out_bytes);
+  if (result != NVRTC_SUCCESS) return result;
+  *out_image = weir__allocate(*out_bytes + 1);
+  if (*out_image == NULL) return NVRTC_ERROR_OUT_OF_MEMORY;
+  return job->binary ? nvrtc->nvrtcGetCUBIN(program, *out_image) : nvrtc->nvrtcGetPTX(program, *out_image);
+}
+
+static weir_status compile(const compilation *job, void **out_image, size_t *out_bytes) {
+  nvrtcProgram program = NULL;
+  char name[64];
+  snprintf(name, sizeof name, "%.48s.cu", job->kernel);
+  nvrtcResult result = job->nvrtc->nvrtcCreateProgram(&program, job->source, name, 0, NULL, NULL);
+  if (result == NVRTC_SUCCESS) result = job->nvrtc->nvrtcCompileProgram(program, job->option_count, job->options);
+  if (result == NVRTC_SUCCESS) result = get_image(job, program, out_image, out_bytes);
+  weir_status status = WEIR_OK;
+  if (result != NVRTC_SUCCESS) {
+    status = failure(job, result, program);
+    weir__free(*out_image);
+    *out_image = NULL;
+  }
+  if (program != NULL) job->nvrtc->nvrtcDestroyProgram(&program);
+  return status;
+}
+
+// What the compiled code depends on besides the source: false if that is more than can be told from the text.
+static bool can_be_cached(const char *source, const char *options) {
+  static const char *const OTHER_FILES[] = {"include", "optf", "options-file", "pch"};
+  if (strstr(source, "include") != NULL) return false;
+  for (size_t i = 0; options != NULL && i < sizeof OTHER_FILES / sizeof OTHER_FILES[0]; i++)
+    if (strstr(options, OTHER_FILES[i]) != NULL) return false;
+  return true;
+}
+
+static char *make_key(const compilation *job, const char *options, size_t *out_bytes) {
+  static const char FORMAT[] = "NVRTC %d.%d\n%s\n%s\n%s";
+  const char *text = options != NULL ? options : "";
+  int length = snprintf(NULL, 0, FORMAT, job->nvrtc->major, job->nvrtc->minor, job->architecture, text, job->source);
+  if (length < 0) return NULL;
+  char *key = weir__allocate((size_t)length + 1);
+  if (key != NULL)
+    snprintf(key, (size_t)length + 1, FORMAT, job->nvrtc->major, job->nvrtc->minor, job->architecture, text,
+             job->source);
+  *out_bytes = (size_t)length;
+  return key;
+}
+
+weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
+                                void **out_image, size_t *out_bytes) {
+  *out_image = NULL;
+  *out_bytes = 0;
+  char reason[512];
+  compilation job = {.nvrtc = weir__nvrtc_load(reason, sizeof reason), .kernel = kernel, .source = source};
+  if (job.nvrtc == NULL)
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s' cannot be compiled: %s", kernel, reason);
+  weir_status status = choose_architecture(&job, capability);
+  if (status == WEIR_OK) status = cut_options(&job, options);
+  size_t key_bytes = 0;
+  char *key = status == WEIR_OK && can_be_cached(source, options) ? make_key(&job, options, &key_bytes) : NULL;
+  if (status == WEIR_OK && (key == NULL || !weir__disk_cache_get(key, key_bytes, out_image, out_bytes))) {
+    status = compile(&job, out_image, out_bytes);
+    if (status == WEIR_OK && key != NULL) weir__disk_cache_put(key, key_bytes, *out_image, *out_bytes);
+  }
+  weir__free(key);
+  weir__free(job.words);
+  return status;
+}
