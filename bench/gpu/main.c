@@ -14,7 +14,7 @@ static const char usage[] =
     "usage: weir-gpu-peers STREAM... [--runs N] [--json] [--ways[=LETTERS]]\n"
     "  --runs N  passes of each column (default 21)\n"
     "  --json    JSON in place of a table\n"
-    "  --ways    what the driver's calls cost, and ways to run a graph never seen before; of a to g\n";
+    "  --ways    what the driver's calls cost, and ways to run a graph never seen before; of a to j\n";
 
 enum { COLUMNS = 8 };
 static const char *const column_names[COLUMNS] = {"one_stream",          "serial_graph",      "streams16_address",
@@ -36,7 +36,7 @@ static bool parse(int argc, char **argv, settings *out_options) {
     if (strcmp(argv[i], "--json") == 0) {
       out_options->json = true;
     } else if (strcmp(argv[i], "--ways") == 0) {
-      out_options->ways = "abcdefg";
+      out_options->ways = "abcdefghij";
     } else if (strncmp(argv[i], "--ways=", 7) == 0) {
       out_options->ways = argv[i] + 7;
     } else if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {
@@ -105,6 +105,9 @@ static void print_ways(const gpu_program *programs, uint32_t count, uint32_t run
   if (strchr(ways, 'a')) gpu_ways_graphs(runs);
   if (strchr(ways, 'c')) gpu_ways_instantiate(&programs[count - 1]);
   if (strchr(ways, 'b')) gpu_ways_pieces(programs, count, runs);
+  if (strchr(ways, 'j')) gpu_ways_cold(programs, count, runs);
+  if (strchr(ways, 'h')) gpu_ways_refill(programs, count, runs);
+  if (strchr(ways, 'i')) gpu_ways_passes(programs, count, runs);
   if (strchr(ways, 'e')) gpu_ways_threads(programs, count, runs);
   if (strchr(ways, 'd')) gpu_ways_templates(programs, count, runs);
   if (strchr(ways, 'f')) gpu_ways_build_beside(programs, count, runs);

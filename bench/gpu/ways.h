@@ -10,6 +10,9 @@ void gpu_ways_graphs(uint32_t runs);                                            
 void gpu_ways_costs(uint32_t runs);                                                     // one call after another
 void gpu_ways_instantiate(const gpu_program *program);                                  // by several threads
 void gpu_ways_pieces(const gpu_program *programs, uint32_t count, uint32_t runs);       // graphs one after another
+void gpu_ways_cold(const gpu_program *programs, uint32_t count, uint32_t runs);         // the same, built as they come
+void gpu_ways_refill(const gpu_program *programs, uint32_t count, uint32_t runs);       // the same with new parameters
+void gpu_ways_passes(const gpu_program *programs, uint32_t count, uint32_t runs);       // passes that overlap
 void gpu_ways_templates(const gpu_program *programs, uint32_t count, uint32_t runs);    // graphs that are refilled
 void gpu_ways_threads(const gpu_program *programs, uint32_t count, uint32_t runs);      // launches by several threads
 void gpu_ways_build_beside(const gpu_program *programs, uint32_t count, uint32_t runs); // graphs built by threads

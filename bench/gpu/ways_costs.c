@@ -34,6 +34,29 @@ static void streams_and_events(uint32_t runs, double *samples) {
   TIME_CALLS(&launch, 64, gpu.launch_kernel(spin.function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
   TIME_CALLS(&elsewhere, 64,
              gpu.launch_kernel(spin.function, 1, 1, 1, 32, 1, 1, 0, gpu_streams()[i % 16], parameters, NULL));
+  double busy, extra, one_node;
+  size_t bytes = 24;
+  uint64_t packed[3] = {0, 0, 0};
+  void *extras[] = {(void *)1, packed, (void *)2, &bytes, NULL}; // CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END
+  TIME_CALLS(&extra, 64, gpu.launch_kernel(spin.function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extras));
+  gpu_program single = {.count = 1, .launches = &empty};
+  gpu_graph node;
+  gpu_graph_build(&single, NULL, 0, 1, &node);
+  gpu_graph_instantiate(&node);
+  TIME_CALLS(&one_node, 64, gpu.graph_launch(node.exec, stream));
+  for (uint32_t run = 0; run < runs; run++) {
+    gpu_spin_launch slow = {1, 32, 0, gpu_spin_ticks(1000), 0, 0};
+    GPU_CHECK(gpu.synchronize());
+    gpu_spin_put(stream, &slow);
+    double start = gpu_now_us();
+    for (uint32_t i = 0; i < 64; i++) gpu_spin_put(stream, &empty);
+    samples[run] = (gpu_now_us() - start) / 64;
+  }
+  busy = median_of(samples, runs);
+  GPU_CHECK(gpu.synchronize());
+  gpu_graph_destroy(&node);
+  printf("g. launch behind a slow kernel %.2f, with packed parameters %.2f, of a graph of one node %.2f\n", busy, extra,
+         one_node);
   TIME_CALLS(&record, 64, gpu.event_record(events[i], stream));
   TIME_CALLS(&wait, 64, gpu.stream_wait_event(other, events[i], 0));
   TIME_CALLS(&query, 64, gpu.event_query(events[i]));
@@ -148,9 +171,87 @@ static void node_calls(uint32_t count, uint32_t runs, double *samples) {
   free(program.launches);
 }
 
+// What it costs to change one thing of every node and launch: host time per node to set it, of the launch call, and from
+// the first set until the card is idle. `update`: by the graph and an update of the executable one.
+static void changes(uint32_t count, uint32_t runs, double *samples) {
+  static const char *const names[] = {"nothing", "parameters", "grid", "block", "shared", "function"};
+  gpu_program program;
+  gpu_graph graph;
+  shape(count, &program);
+  gpu_graph_build(&program, &program.buffer, 0, count, &graph);
+  gpu_graph_instantiate(&graph);
+  void *stream = gpu_streams()[0], *parameters[3];
+  for (int update = 0; update < 2; update++) {
+    for (int what = 0; what < 6; what++) {
+      for (uint32_t run = 0; run < runs + 2; run++) {
+        gpu_spin_launch launch = program.launches[0];
+        gpu_kernel_node node;
+        bool odd = run % 2 == 1;
+        launch.ticks += what == 1 && odd;
+        launch.blocks += what == 2 && odd;
+        launch.threads += what == 3 && odd ? 32 : 0;
+        launch.shared_bytes += what == 4 && odd ? 1024 : 0;
+        gpu_spin_node(&launch, what == 5 && odd ? spin.other : spin.function, parameters, &node);
+        GPU_CHECK(gpu.synchronize());
+        double start = gpu_now_us();
+        gpu_update_result result;
+        for (uint32_t i = 0; i < count; i++) {
+          if (update)
+            GPU_CHECK(gpu.graph_node_set(graph.nodes[i], &node));
+          else
+            GPU_CHECK(gpu.exec_node_set(graph.exec, graph.nodes[i], &node));
+        }
+        if (update) GPU_CHECK(gpu.exec_update(graph.exec, graph.graph, &result));
+        double set = gpu_now_us();
+        GPU_CHECK(gpu.graph_launch(graph.exec, stream));
+        double launched = gpu_now_us();
+        GPU_CHECK(gpu.stream_synchronize(stream));
+        if (run < 2) continue;
+        samples[run - 2] = (set - start) / count;
+        samples[runs + run - 2] = launched - set;
+        samples[2 * runs + run - 2] = gpu_now_us() - start;
+      }
+      printf("%5u %-6s %-10s set %5.2f a node, launch call %6.1f, in all %6.1f\n", count, update ? "update" : "set",
+             names[what], median_of(samples, runs), median_of(samples + runs, runs),
+             median_of(samples + 2 * runs, runs));
+    }
+  }
+  gpu_graph_destroy(&graph);
+  weir__plan_graph_free(&program.buffer);
+  free(program.launches);
+}
+
+// A graph never seen before: built, instantiated, launched for the first time.
+static void first_launch(uint32_t count, bool chain, uint32_t runs, double *samples) {
+  gpu_program program;
+  shape(count, &program);
+  for (uint32_t run = 0; run < runs + 2; run++) {
+    gpu_graph graph;
+    GPU_CHECK(gpu.synchronize());
+    double start = gpu_now_us();
+    gpu_graph_build(&program, chain ? NULL : &program.buffer, 0, count, &graph);
+    double built = gpu_now_us();
+    gpu_graph_instantiate(&graph);
+    double instantiated = gpu_now_us();
+    GPU_CHECK(gpu.graph_launch(graph.exec, gpu_streams()[0]));
+    double launched = gpu_now_us();
+    GPU_CHECK(gpu.synchronize());
+    if (run >= 2) {
+      samples[run - 2] = (built - start) / count;
+      samples[runs + run - 2] = (instantiated - built) / count;
+      samples[2 * runs + run - 2] = (launched - instantiated) / count;
+    }
+    gpu_graph_destroy(&graph);
+  }
+  printf("%5u %-6s build %5.2f, instantiate %5.2f, first launch call %5.2f a node\n", count, chain ? "chain" : "two",
+         median_of(samples, runs), median_of(samples + runs, runs), median_of(samples + 2 * runs, runs));
+  weir__plan_graph_free(&program.buffer);
+  free(program.launches);
+}
+
 void gpu_ways_costs(uint32_t runs) {
   if (runs < 20) runs = 20;
-  double *samples = gpu_memory((size_t)runs + 64, sizeof *samples);
+  double *samples = gpu_memory((size_t)runs * 3 + 64, sizeof *samples);
   printf("\n");
   streams_and_events(runs, samples);
   printf(
@@ -158,6 +259,11 @@ void gpu_ways_costs(uint32_t runs) {
       "enabled; per graph: upload (first, again), launch call (clean, after setting all, after changing all) | launch "
       "to end with 1, 1/2, 1/4, 1/16, one of the nodes enabled\n");
   for (uint32_t count = 16; count <= 256; count *= 2) node_calls(count, runs, samples);
+  for (uint32_t count = 32; count <= 128; count *= 4) changes(count, runs, samples);
+  for (uint32_t count = 8; count <= 128; count *= 4) {
+    first_launch(count, true, runs, samples);
+    first_launch(count, false, runs, samples);
+  }
   fflush(stdout);
   free(samples);
 }

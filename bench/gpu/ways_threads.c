@@ -71,6 +71,49 @@ static void instantiate(void *argument, uint32_t index) {
   }
 }
 
+typedef struct setting {
+  gpu_graph *graphs; // one per thread
+  const gpu_program *program;
+  uint32_t size, rounds;
+  bool grids;
+} setting;
+
+static void set_nodes(void *argument, uint32_t index) {
+  const setting *all = argument;
+  for (uint32_t round = 0; round < all->rounds; round++) {
+    for (uint32_t i = 0; i < all->size; i++) {
+      gpu_spin_launch launch = all->program->launches[i];
+      gpu_kernel_node node;
+      void *parameters[3];
+      launch.ticks += round % 2;
+      launch.blocks += all->grids ? round % 2 : 0;
+      gpu_spin_node(&launch, spin.function, parameters, &node);
+      GPU_CHECK(gpu.exec_node_set(all->graphs[index].exec, all->graphs[index].nodes[i], &node));
+    }
+  }
+}
+
+static void set_by_threads(const gpu_program *program) {
+  static const uint32_t counts[] = {1, 2, 4, 8, 12};
+  gpu_graph graphs[12];
+  for (uint32_t g = 0; g < 12; g++) {
+    gpu_graph_build(program, &program->buffer, 0, 64, &graphs[g]);
+    gpu_graph_instantiate(&graphs[g]);
+  }
+  for (int grids = 0; grids < 2; grids++) {
+    printf("set %s of nodes, us per node over all threads, 1 2 4 8 12 threads:", grids ? "grids" : "parameters");
+    for (uint32_t c = 0; c < 5; c++) {
+      setting all = {graphs, program, 64, 8, grids != 0};
+      double samples[20];
+      for (uint32_t run = 0; run < 20; run++)
+        samples[run] = gpu_on_threads(counts[c], set_nodes, &all) / (counts[c] * all.rounds * all.size);
+      printf(" %7.3f", gpu_statistics(samples, 20).median);
+    }
+    printf("\n");
+  }
+  for (uint32_t g = 0; g < 12; g++) gpu_graph_destroy(&graphs[g]);
+}
+
 void gpu_ways_instantiate(const gpu_program *program) {
   static const uint32_t counts[] = {1, 2, 4, 8, 12};
   printf("\nc. build + instantiate + destroy, us per node over all threads (pieces of %s), 1 2 4 8 12 threads\n",
@@ -86,11 +129,44 @@ void gpu_ways_instantiate(const gpu_program *program) {
     }
     printf("\n");
   }
+  set_by_threads(program);
   fflush(stdout);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Launches
+
+// As a scheduler would that knows neither kernels' times nor how long a launch takes: earliest start by guesses of 4 us a
+// kernel, 2.5 us a launch, 1.5 us more for one that waits for another stream, and streams that belong to threads.
+static void assign_by_start(const gpu_program *program, uint32_t stream_count, uint32_t threads,
+                            uint32_t *out_streams) {
+  const weir__plan_graph *order = &program->buffer;
+  double card[GPU_MAX_STREAMS] = {0}, host[GPU_MAX_STREAMS] = {0};
+  double *ends = gpu_memory(program->count, sizeof *ends), *puts = gpu_memory(program->count, sizeof *puts);
+  for (uint32_t i = 0; i < program->count; i++) {
+    double best_start = 1e30, best_put = 0;
+    uint32_t best = 0;
+    for (uint32_t s = 0; s < stream_count; s++) {
+      double put = host[s % threads], start = card[s];
+      for (uint64_t e = order->first[i]; e < order->first[i + 1]; e++) {
+        uint32_t before = order->predecessors[e];
+        bool crosses = out_streams[before] != s;
+        if (crosses && puts[before] > put) put = puts[before];
+        double end = ends[before] + (crosses ? 1.5 : 0);
+        if (end > start) start = end;
+        if (crosses) put += 0.7;
+      }
+      put += 2.5;
+      if (put > start) start = put;
+      if (start < best_start - 0.01) best_start = start, best_put = put, best = s;
+    }
+    out_streams[i] = best;
+    host[best % threads] = puts[i] = best_put;
+    card[best] = ends[i] = best_start + 4;
+  }
+  free(ends);
+  free(puts);
+}
 
 typedef struct launching {
   const gpu_program *program;
@@ -99,7 +175,22 @@ typedef struct launching {
   void **streams, **events;
   atomic_uint *recorded; // per launch: in which round its event was recorded
   uint32_t threads, round;
+  gpu_graph *graphs; // not NULL: each launch is a graph of one node, whose parameters are set first
 } launching;
+
+static void launch_one(launching *all, uint32_t launch, void *stream) {
+  if (!all->graphs) {
+    gpu_spin_put(stream, &all->program->launches[launch]);
+    return;
+  }
+  gpu_spin_launch changed = all->program->launches[launch];
+  gpu_kernel_node node;
+  void *parameters[3];
+  changed.ticks += all->round % 2;
+  gpu_spin_node(&changed, spin.function, parameters, &node);
+  GPU_CHECK(gpu.exec_node_set(all->graphs[launch].exec, all->graphs[launch].nodes[0], &node));
+  GPU_CHECK(gpu.graph_launch(all->graphs[launch].exec, stream));
+}
 
 static void launch_own(void *argument, uint32_t index) {
   launching *all = argument;
@@ -114,7 +205,7 @@ static void launch_own(void *argument, uint32_t index) {
       }
       GPU_CHECK(gpu.stream_wait_event(all->streams[own], all->events[before], 0));
     }
-    gpu_spin_put(all->streams[own], &all->program->launches[i]);
+    launch_one(all, i, all->streams[own]);
     if (all->watched[i]) {
       GPU_CHECK(gpu.event_record(all->events[i], all->streams[own]));
       atomic_store_explicit(&all->recorded[i], all->round, memory_order_release);
@@ -122,18 +213,34 @@ static void launch_own(void *argument, uint32_t index) {
   }
 }
 
-static double launch_all(const gpu_program *program, uint32_t threads, uint32_t stream_count, uint32_t runs) {
+static double launch_all(const gpu_program *program, uint32_t threads, uint32_t stream_count, bool by_start,
+                         bool as_graphs, uint32_t runs) {
   uint32_t *assigned = gpu_memory(program->count, sizeof *assigned);
   bool *watched = gpu_memory(program->count, sizeof *watched);
   atomic_uint *recorded = gpu_memory(program->count, sizeof *recorded);
   double *samples = gpu_memory(runs, sizeof *samples);
-  gpu_assign(program, &program->buffer, stream_count, assigned);
+  if (by_start)
+    assign_by_start(program, stream_count, threads, assigned);
+  else
+    gpu_assign(program, &program->buffer, stream_count, assigned);
   const weir__plan_graph *order = &program->buffer;
   for (uint32_t i = 0; i < program->count; i++) {
     for (uint64_t e = order->first[i]; e < order->first[i + 1]; e++)
       watched[order->predecessors[e]] |= assigned[order->predecessors[e]] != assigned[i];
   }
-  launching all = {program, assigned, watched, gpu_streams(), gpu_events(program->count), recorded, threads, 0};
+  launching all = {program,
+                   assigned,
+                   watched,
+                   gpu_streams(),
+                   gpu_events(program->count),
+                   recorded,
+                   threads,
+                   0,
+                   as_graphs ? gpu_memory(program->count, sizeof(gpu_graph)) : NULL};
+  for (uint32_t i = 0; as_graphs && i < program->count; i++) {
+    gpu_graph_build(program, NULL, i, i + 1, &all.graphs[i]);
+    gpu_graph_instantiate(&all.graphs[i]);
+  }
   for (uint32_t run = 0; run < runs + 2; run++) {
     all.round++;
     GPU_CHECK(gpu.synchronize());
@@ -142,6 +249,8 @@ static double launch_all(const gpu_program *program, uint32_t threads, uint32_t 
     if (run >= 2) samples[run - 2] = us + gpu_now_us() - start;
   }
   double median = gpu_statistics(samples, runs).median;
+  for (uint32_t i = 0; as_graphs && i < program->count; i++) gpu_graph_destroy(&all.graphs[i]);
+  free(all.graphs);
   free(samples);
   free(recorded);
   free(watched);
@@ -150,16 +259,27 @@ static double launch_all(const gpu_program *program, uint32_t threads, uint32_t 
 }
 
 void gpu_ways_threads(const gpu_program *programs, uint32_t count, uint32_t runs) {
-  static const uint32_t threads[] = {1, 2, 4, 8, 12};
-  printf("\ne. several threads launch, a stream belongs to one of them, events where another stream waits: 1 2 4 8 12 "
-         "threads with 16 streams | with 32 | 4 threads with 4, 8 threads with 8\n");
+  static const uint32_t threads[] = {1, 2, 4, 8, 12}, streams[] = {1, 2, 3, 4, 6, 8};
+  printf(
+      "\ne. several threads launch, a stream belongs to one of them, events where another stream waits: 1 2 4 8 12 "
+      "threads with 16 streams | with 32 | 1 2 3 4 6 8 threads of one stream each | streams by earliest start: 1 2 3 4 "
+      "6 8 threads of one stream, | 2 each | one each, each launch a graph of one node with new parameters\n");
   for (uint32_t p = 0; p < count; p++) {
-    printf("%-14s", programs[p].name);
-    for (uint32_t streams = 16; streams <= 32; streams += 16) {
-      for (uint32_t t = 0; t < 5; t++) printf(" %6.0f", launch_all(&programs[p], threads[t], streams, runs));
+    const gpu_program *program = &programs[p];
+    printf("%-14s", program->name);
+    for (uint32_t many = 16; many <= 32; many += 16) {
+      for (uint32_t t = 0; t < 5; t++) printf(" %6.0f", launch_all(program, threads[t], many, false, false, runs));
       printf(" |");
     }
-    printf(" %6.0f %6.0f\n", launch_all(&programs[p], 4, 4, runs), launch_all(&programs[p], 8, 8, runs));
+    for (uint32_t s = 0; s < 6; s++) printf(" %6.0f", launch_all(program, streams[s], streams[s], false, false, runs));
+    printf(" |");
+    for (uint32_t s = 0; s < 6; s++) printf(" %6.0f", launch_all(program, streams[s], streams[s], true, false, runs));
+    printf(" |");
+    for (uint32_t s = 0; s < 6; s++)
+      printf(" %6.0f", launch_all(program, streams[s], 2 * streams[s], true, false, runs));
+    printf(" |");
+    for (uint32_t s = 0; s < 6; s++) printf(" %6.0f", launch_all(program, streams[s], streams[s], true, true, runs));
+    printf("\n");
     fflush(stdout);
   }
 }
