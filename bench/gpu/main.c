@@ -14,7 +14,7 @@ static const char usage[] =
     "usage: weir-gpu-peers STREAM... [--runs N] [--json] [--ways[=LETTERS]]\n"
     "  --runs N  passes of each column (default 21)\n"
     "  --json    JSON in place of a table\n"
-    "  --ways    what the driver's calls cost, and ways to run a graph never seen before; of a to j\n";
+    "  --ways    what the driver's calls cost, and ways to run a graph never seen before; of a to j; no JSON\n";
 
 enum { COLUMNS = 8 };
 static const char *const column_names[COLUMNS] = {"one_stream",          "serial_graph",      "streams16_address",
@@ -50,7 +50,7 @@ static bool parse(int argc, char **argv, settings *out_options) {
       out_options->paths[out_options->count++] = argv[i];
     }
   }
-  return out_options->count > 0;
+  return out_options->count > 0 && !(out_options->json && out_options->ways);
 }
 
 static void measure(const gpu_program *program, uint32_t runs, gpu_stat columns[COLUMNS]) {
