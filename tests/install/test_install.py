@@ -80,14 +80,16 @@ class Install(unittest.TestCase):
         self.assertRegex(dynamic, r"SONAME.*\[libweir\.so\.0\]")
 
     def test_exports(self):
-        """The shared library exports what the header declares, and nothing else."""
-        with open(self.only("include", "weir", "weir.h"), encoding="utf-8") as header:
-            declared = set(re.findall(r"^WEIR_API [^;()]*?\b(weir_\w+)\(", header.read(), re.MULTILINE))
+        """The shared library exports what the headers declare, and nothing else."""
+        declared = set()
+        for name in ("weir.h", "cuda.h"):
+            with open(self.only("include", "weir", name), encoding="utf-8") as header:
+                declared |= set(re.findall(r"^WEIR_API [^;()]*?\b(weir_\w+)\(", header.read(), re.MULTILINE))
         self.assertGreater(len(declared), 50)
         symbols = run("nm", "-D", "--defined-only", self.only("lib*", "**", "libweir.so")).splitlines()
         exported = {line.split()[-1] for line in symbols}
-        self.assertEqual(exported - declared, set(), "exported, but not declared in weir.h")
-        self.assertEqual(declared - exported, set(), "declared in weir.h, but not exported")
+        self.assertEqual(exported - declared, set(), "exported, but not declared in a header")
+        self.assertEqual(declared - exported, set(), "declared in a header, but not exported")
 
     def test_static_names(self):
         """What the static library defines starts with weir_, so that it cannot clash with a program's names."""
@@ -96,8 +98,9 @@ class Install(unittest.TestCase):
         self.assertEqual([name for name in names if not name.startswith("weir_")], [])
 
     def test_header_in_cplusplus(self):
-        run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c++",
-            self.only("include", "weir", "weir.h"))
+        for name in ("weir.h", "cuda.h"):
+            run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c++",
+                "-I", self.only("include"), self.only("include", "weir", name))
 
     def test_tool_and_manual(self):
         self.assertIn("replay", run(self.only("bin", "weir"), "--help"))
