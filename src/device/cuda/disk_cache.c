@@ -178,7 +178,7 @@ static entry *list_entries(int folder, DIR *stream, size_t *out_count) {
       weir__free(entries);
       entries = larger;
     }
-    snprintf(entries[count].name, sizeof entries[count].name, "%s", found->d_name);
+    strcpy(entries[count].name, found->d_name); // its length is checked above
     entries[count].bytes = (uint64_t)status.st_size;
     entries[count++].used = status.st_mtim;
   }
