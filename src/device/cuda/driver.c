@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "device/cuda/nvrtc.h"
 
 typedef struct symbol {
   const char *name;
@@ -167,9 +168,9 @@ weir_status weir__cuda_error(const weir__cuda_driver *driver, CUresult result, c
                      weir__cuda_result_text(driver, result, why, sizeof why));
 }
 
-static int describe_device(const weir__cuda_driver *driver, int ordinal, char *text, size_t size) {
+static void describe_device(const weir__cuda_driver *driver, int ordinal, char *text, size_t size) {
   CUdevice device = 0;
-  char name[96] = "?";
+  char name[96] = "?", why[160];
   int major = 0, minor = 0;
   size_t bytes = 0;
   CUresult result = driver->cuDeviceGet(&device, ordinal);
@@ -179,22 +180,52 @@ static int describe_device(const weir__cuda_driver *driver, int ordinal, char *t
   if (result == CUDA_SUCCESS)
     result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   if (result == CUDA_SUCCESS) result = driver->cuDeviceTotalMem(&bytes, device);
-  if (result != CUDA_SUCCESS) {
-    char why[160];
-    return snprintf(text, size, "device %d: %s", ordinal, weir__cuda_result_text(driver, result, why, sizeof why));
+  if (result == CUDA_SUCCESS)
+    snprintf(text, size, "%s (%d.%d, %.0f GB)", name, major, minor, (double)bytes / 1e9);
+  else
+    snprintf(text, size, "device %d: %s", ordinal, weir__cuda_result_text(driver, result, why, sizeof why));
+}
+
+// "2 x NAME (9.0, 141 GB), OTHER (8.0, 40 GB)": neighbours that are alike are counted.
+static void describe_devices(const weir__cuda_driver *driver, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = 0;
+  for (int first = 0, next; first < driver->device_count && used < size; first = next) {
+    char one[320], other[320], count[16] = "";
+    describe_device(driver, first, one, sizeof one);
+    for (next = first + 1; next < driver->device_count; next++) {
+      describe_device(driver, next, other, sizeof other);
+      if (strcmp(one, other) != 0) break;
+    }
+    if (next - first > 1) snprintf(count, sizeof count, "%d x ", next - first);
+    used += (size_t)snprintf(text + used, size - used, "%s%s%s", first > 0 ? ", " : "", count, one);
   }
-  return snprintf(text, size, "%s (%d.%d, %.0f GB)", name, major, minor, (double)bytes / 1e9);
+}
+
+// "driver 580.159.03, " as the kernel's module tells, or "" if it does not.
+static void describe_release(char *text, size_t size) {
+  char line[256] = "", *rest = NULL;
+  text[0] = 0;
+  FILE *file = fopen("/proc/driver/nvidia/version", "re");
+  if (file == NULL) return;
+  if (fgets(line, sizeof line, file) == NULL) line[0] = 0;
+  fclose(file);
+  for (char *word = strtok_r(line, " \t\n", &rest); word != NULL; word = strtok_r(NULL, " \t\n", &rest)) {
+    if (word[0] < '0' || word[0] > '9' || strchr(word, '.') == NULL) continue;
+    snprintf(text, size, "driver %.32s, ", word);
+    return;
+  }
 }
 
 bool weir__cuda_probe(char *text, size_t size) {
   const weir__cuda_driver *driver = weir__cuda_driver_load(text, size);
   if (driver == NULL) return false;
-  char devices[1024] = "";
-  size_t used = 0;
-  for (int i = 0; i < driver->device_count && used < sizeof devices; i++) {
-    if (i > 0) used += (size_t)snprintf(devices + used, sizeof devices - used, "; ");
-    if (used < sizeof devices) used += (size_t)describe_device(driver, i, devices + used, sizeof devices - used);
-  }
-  snprintf(text, size, "%s; driver for CUDA %d.%d", devices, driver->version / 1000, driver->version % 1000 / 10);
+  char devices[512], release[64], compiler[512];
+  const weir__nvrtc *nvrtc = weir__nvrtc_load(compiler, sizeof compiler);
+  if (nvrtc != NULL) snprintf(compiler, sizeof compiler, "NVRTC %d.%d", nvrtc->major, nvrtc->minor);
+  describe_devices(driver, devices, sizeof devices);
+  describe_release(release, sizeof release);
+  snprintf(text, size, "%s, %sCUDA %d.%d; %s", devices, release, driver->version / 1000, driver->version % 1000 / 10,
+           compiler);
   return true;
 }

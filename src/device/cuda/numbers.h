@@ -95,7 +95,8 @@
   X(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                                                            \
   X(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                                                             \
   X(CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                                                     \
-  X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)
+  X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                                                \
+  X(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 9)
 
 #define WEIR__CUDA_POINTER_ATTRIBUTES(X)                                                                               \
   X(CU_POINTER_ATTRIBUTE_CONTEXT, 1)                                                                                   \
