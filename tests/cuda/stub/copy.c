@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and memsets. Memory of the host that is not pinned: it is read in the call, or the call waits until it is
+// written.
+#include <string.h>
+
+#include "internal.h"
+
+// Whether both ends are right; a copy between two ranges of the host is not one that Weir needs.
+static bool check_copy(uint64_t destination, uint64_t source, uint64_t bytes, const char *function,
+                       stub_allocation **out_destination, stub_allocation **out_source) {
+  if (!stub_memory_check(destination, bytes, function, out_destination)) return false;
+  if (!stub_memory_check(source, bytes, function, out_source)) return false;
+  bool device = (*out_destination != NULL && (*out_destination)->kind == STUB_DEVICE_MEMORY) ||
+                (*out_source != NULL && (*out_source)->kind == STUB_DEVICE_MEMORY);
+  if (!device) stub_violation("%s: neither end is memory of a device", function);
+  bool apart = destination + bytes <= source || source + bytes <= destination;
+  if (!apart) stub_violation("%s: the ranges overlap", function);
+  return device && apart;
+}
+
+static CUresult enqueue_copy(CUstream handle, uint64_t destination, uint64_t source, uint64_t bytes,
+                             const char *function) {
+  CUstream stream = stub_stream_of(handle, function);
+  if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
+  CUcontext context = stream->context;
+  if (context->fault != CUDA_SUCCESS) return context->fault;
+  if (bytes == 0) return CUDA_SUCCESS;
+  stub_allocation *to, *from;
+  if (!check_copy(destination, source, bytes, function, &to, &from)) return CUDA_ERROR_INVALID_VALUE;
+  stub_work *work = stub_work_create(STUB_COPY);
+  work->destination = destination;
+  work->source = source;
+  work->bytes = bytes;
+  if (from == NULL) {
+    work->staged = stub_allocate(bytes);
+    memcpy(work->staged, stub_memory_host(source), bytes);
+  }
+  stub_operation *operation = stub_operation_create(work);
+  stub_ticket *ticket = stub_ticket_retain(operation->ticket);
+  stub_enqueue(stream, operation);
+  CUresult result = to == NULL ? stub_wait(ticket, context) : CUDA_SUCCESS;
+  stub_ticket_release(ticket);
+  return result;
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr destination, CUdeviceptr source, size_t bytes, CUstream stream) {
+  STUB_ENTER(cuMemcpyAsync, STUB_CONTEXT);
+  return stub_leave(enqueue_copy(stream, destination, source, bytes, "cuMemcpyAsync"));
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr destination, CUcontext destination_context, CUdeviceptr source,
+                           CUcontext source_context, size_t bytes, CUstream stream) {
+  STUB_ENTER(cuMemcpyPeerAsync, STUB_CONTEXT);
+  const char *function = "cuMemcpyPeerAsync";
+  if (!stub_context_check(destination_context, function) || !stub_context_check(source_context, function))
+    return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
+  const stub_allocation *to = stub_allocation_find(destination), *from = stub_allocation_find(source);
+  bool good = to != NULL && from != NULL && to->kind == STUB_DEVICE_MEMORY && from->kind == STUB_DEVICE_MEMORY &&
+              to->device == destination_context->device && from->device == source_context->device;
+  if (!good) stub_violation("%s: memory that is not of the device that is named", function);
+  if (!good) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  return stub_leave(enqueue_copy(stream, destination, source, bytes, function));
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr destination, unsigned char value, size_t bytes, CUstream handle) {
+  STUB_ENTER(cuMemsetD8Async, STUB_CONTEXT);
+  CUstream stream = stub_stream_of(handle, "cuMemsetD8Async");
+  if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (stream->context->fault != CUDA_SUCCESS) return stub_leave(stream->context->fault);
+  if (bytes == 0) return stub_leave(CUDA_SUCCESS);
+  stub_allocation *allocation;
+  if (!stub_memory_check(destination, bytes, "cuMemsetD8Async", &allocation))
+    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  if (allocation == NULL) {
+    stub_violation("cuMemsetD8Async: memory of the host");
+    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  }
+  stub_work *work = stub_work_create(STUB_SET);
+  work->destination = destination;
+  work->bytes = bytes;
+  work->value = value;
+  stub_enqueue(stream, stub_operation_create(work));
+  return stub_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executable graphs. What a launch will do is fixed when it is put in its stream; later changes affect later launches.
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static stub_topology *topology_create(const struct CUgraph_st *graph) {
+  stub_topology *topology = stub_allocate(sizeof *topology);
+  uint32_t count = graph->count;
+  topology->references = 1;
+  topology->count = count;
+  topology->missing = stub_allocate(count * sizeof(uint32_t));
+  topology->first_successor = stub_allocate((count + 1) * sizeof(uint32_t));
+  for (uint32_t i = 0; i < count; i++) {
+    topology->missing[i] = graph->nodes[i]->predecessor_count;
+    for (uint32_t j = 0; j < graph->nodes[i]->predecessor_count; j++)
+      topology->first_successor[graph->nodes[i]->predecessors[j] + 1]++;
+  }
+  for (uint32_t i = 0; i < count; i++) topology->first_successor[i + 1] += topology->first_successor[i];
+  topology->successors = stub_allocate(topology->first_successor[count] * sizeof(uint32_t));
+  uint32_t *next = stub_allocate((count + 1) * sizeof(uint32_t));
+  memcpy(next, topology->first_successor, (count + 1) * sizeof(uint32_t));
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t j = 0; j < graph->nodes[i]->predecessor_count; j++)
+      topology->successors[next[graph->nodes[i]->predecessors[j]]++] = i;
+  free(next);
+  return topology;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
+  STUB_ENTER(cuGraphInstantiateWithFlags, STUB_CONTEXT);
+  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphInstantiate")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (exec == NULL || (flags & ~15ull) != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  CUgraphExec made = stub_object_create(STUB_EXEC, sizeof *made);
+  made->graph_serial = graph->serial;
+  made->topology = topology_create(graph);
+  made->works = stub_allocate(graph->count * sizeof(stub_work *));
+  made->disabled = stub_allocate(graph->count * sizeof(bool));
+  for (uint32_t i = 0; i < graph->count; i++) made->works[i] = stub_work_retain(graph->nodes[i]->work);
+  *exec = made;
+  return stub_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  STUB_ENTER(cuGraphExecDestroy, STUB_CONTEXT | STUB_RELEASE);
+  if (!stub_object_check(exec, STUB_EXEC, "cuGraphExecDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  for (uint32_t i = 0; i < exec->topology->count; i++) stub_work_release(exec->works[i]);
+  stub_topology_release(exec->topology);
+  stub_ticket_release(exec->last);
+  free(exec->works);
+  free(exec->disabled);
+  stub_object_destroy(exec);
+  return stub_leave(CUDA_SUCCESS);
+}
+
+// Whether the node is of the graph that the executable graph was made of.
+static CUresult check_node(CUgraphExec exec, CUgraphNode node, const char *function) {
+  if (!stub_object_check(exec, STUB_EXEC, function) || !stub_object_check(node, STUB_NODE, function))
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (node->graph->serial == exec->graph_serial && node->index < exec->topology->count) return CUDA_SUCCESS;
+  stub_violation("%s: the node is of another graph", function);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// Whether new work may take the place of old: what an update cannot change.
+static CUgraphExecUpdateResult compare(const stub_work *old, const stub_work *work) {
+  if (old->kind != work->kind) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+  if (old->kind == STUB_KERNEL && old->function->module->context != work->function->module->context)
+    return CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED;
+  if (old->kind != STUB_COPY) return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  const uint64_t ends[2][2] = {{old->destination, work->destination}, {old->source, work->source}};
+  for (int i = 0; i < 2; i++) {
+    const stub_allocation *a = stub_allocation_find(ends[i][0]), *b = stub_allocation_find(ends[i][1]);
+    bool a_device = (ends[i][0] & STUB_DEVICE_BIT) != 0, b_device = (ends[i][1] & STUB_DEVICE_BIT) != 0;
+    if (a_device != b_device || (a != NULL && b != NULL && a_device && a->device != b->device))
+      return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+  }
+  return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+static CUresult replace(CUgraphExec exec, CUgraphNode node, stub_work *work, const char *function) {
+  CUgraphExecUpdateResult answer = compare(exec->works[node->index], work);
+  if (answer != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+    stub_violation("%s: the node's parameters cannot change so", function);
+    stub_work_release(work);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  stub_work_release(exec->works[node->index]);
+  exec->works[node->index] = work;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS *parameters) {
+  STUB_ENTER(cuGraphExecKernelNodeSetParams_v2, STUB_CONTEXT);
+  const char *function = "cuGraphExecKernelNodeSetParams";
+  CUresult result = check_node(exec, node, function);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  if (parameters == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  stub_work *work;
+  result = stub_work_kernel(parameters, NULL, &work);
+  return stub_leave(result == CUDA_SUCCESS ? replace(exec, node, work, function) : result);
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters,
+                                        CUcontext context) {
+  STUB_ENTER(cuGraphExecMemcpyNodeSetParams, STUB_CONTEXT);
+  const char *function = "cuGraphExecMemcpyNodeSetParams";
+  CUresult result = check_node(exec, node, function);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  if (!stub_context_check(context, function)) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
+  stub_work *work = parameters == NULL ? NULL : stub_work_copy(parameters, function);
+  if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  return stub_leave(replace(exec, node, work, function));
+}
+
+// The topologies are the same if the nodes, in the order in which they were added, have the same edges.
+static bool same_edges(const stub_topology *topology, const struct CUgraph_st *graph) {
+  if (topology->count != graph->count) return false;
+  stub_topology *other = topology_create(graph);
+  uint32_t count = topology->count;
+  bool same = memcmp(topology->first_successor, other->first_successor, (count + 1) * sizeof(uint32_t)) == 0 &&
+              memcmp(topology->successors, other->successors, other->first_successor[count] * sizeof(uint32_t)) == 0;
+  stub_topology_release(other);
+  return same;
+}
+
+static CUgraphExecUpdateResult compare_graph(CUgraphExec exec, CUgraph graph, CUgraphNode *out_node) {
+  if (!same_edges(exec->topology, graph)) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+  for (uint32_t i = 0; i < graph->count; i++) {
+    CUgraphExecUpdateResult answer = compare(exec->works[i], graph->nodes[i]->work);
+    if (answer == CU_GRAPH_EXEC_UPDATE_SUCCESS) continue;
+    *out_node = graph->nodes[i];
+    return answer;
+  }
+  return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
+  STUB_ENTER(cuGraphExecUpdate_v2, STUB_CONTEXT);
+  const char *function = "cuGraphExecUpdate";
+  if (!stub_object_check(exec, STUB_EXEC, function) || !stub_object_check(graph, STUB_GRAPH, function))
+    return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (info == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  memset(info, 0, sizeof *info);
+  info->result = compare_graph(exec, graph, &info->errorNode);
+  if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return stub_leave(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  for (uint32_t i = 0; i < graph->count; i++) {
+    stub_work_release(exec->works[i]);
+    exec->works[i] = stub_work_retain(graph->nodes[i]->work);
+  }
+  return stub_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled) {
+  STUB_ENTER(cuGraphNodeSetEnabled, STUB_CONTEXT);
+  const char *function = "cuGraphNodeSetEnabled";
+  CUresult result = check_node(exec, node, function);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  stub_work_kind kind = exec->works[node->index]->kind;
+  if (kind != STUB_KERNEL && kind != STUB_COPY && kind != STUB_SET) {
+    stub_violation("%s: only kernels, copies and memsets can be disabled", function);
+    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  }
+  exec->disabled[node->index] = enabled == 0;
+  return stub_leave(CUDA_SUCCESS);
+}
+
+// What a launch will use must be alive now.
+static CUresult check_works(CUgraphExec exec, CUcontext context) {
+  for (uint32_t i = 0; i < exec->topology->count; i++) {
+    const stub_work *work = exec->works[i];
+    if (exec->disabled[i] || work->kind != STUB_KERNEL) continue;
+    if (!stub_object_check(work->function, STUB_FUNCTION, "cuGraphLaunch")) return CUDA_ERROR_INVALID_HANDLE;
+    if (work->function->module->context == context) continue;
+    stub_violation("cuGraphLaunch: a kernel of another context than the stream's");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+// The stream for a launch or an upload.
+static CUresult check_launch(CUgraphExec exec, CUstream handle, const char *function, CUstream *out_stream) {
+  *out_stream = stub_stream_of(handle, function);
+  if (*out_stream == NULL || !stub_object_check(exec, STUB_EXEC, function)) return CUDA_ERROR_INVALID_HANDLE;
+  CUcontext context = (*out_stream)->context;
+  return context->fault != CUDA_SUCCESS ? context->fault : check_works(exec, context);
+}
+
+// Launches and uploads of one executable graph follow each other.
+static void enqueue_after_last(CUgraphExec exec, CUstream stream, stub_operation *operation) {
+  if (exec->last != NULL) stub_operation_wait(operation, exec->last);
+  stub_ticket_release(exec->last);
+  exec->last = stub_ticket_retain(operation->ticket);
+  stub_enqueue(stream, operation);
+}
+
+CUresult cuGraphUpload(CUgraphExec exec, CUstream handle) {
+  STUB_ENTER(cuGraphUpload, STUB_CONTEXT);
+  CUstream stream;
+  CUresult result = check_launch(exec, handle, "cuGraphUpload", &stream);
+  if (result == CUDA_SUCCESS) enqueue_after_last(exec, stream, stub_operation_create(NULL));
+  return stub_leave(result);
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
+  STUB_ENTER(cuGraphLaunch, STUB_CONTEXT);
+  CUstream stream;
+  CUresult result = check_launch(exec, handle, "cuGraphLaunch", &stream);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  stub_operation *operation = stub_operation_create(NULL);
+  operation->run = stub_run_create(exec->topology, exec->works, exec->disabled);
+  for (uint32_t i = 0; i < exec->topology->count; i++)
+    if (!exec->disabled[i]) stub_operation_refer(operation, exec->works[i]);
+  stub_run_record_events(operation->run);
+  enqueue_after_last(exec, stream, operation);
+  return stub_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+CUresult cuGraphCreate(CUgraph *graph, unsigned int flags) {
+  static uint64_t serial;
+  STUB_ENTER(cuGraphCreate, STUB_CONTEXT);
+  if (graph == NULL || flags != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  CUgraph made = stub_object_create(STUB_GRAPH, sizeof *made);
+  made->serial = ++serial;
+  *graph = made;
+  return stub_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+  STUB_ENTER(cuGraphDestroy, STUB_CONTEXT | STUB_RELEASE);
+  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  for (uint32_t i = 0; i < graph->count; i++) {
+    CUgraphNode node = graph->nodes[i];
+    stub_work_release(node->work);
+    free(node->predecessors);
+    stub_object_destroy(node);
+  }
+  free(graph->nodes);
+  stub_object_destroy(graph);
+  return stub_leave(CUDA_SUCCESS);
+}
+
+static bool check_dependencies(CUgraph graph, const CUgraphNode *dependencies, size_t count, const char *function) {
+  if (count > 0 && dependencies == NULL) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (!stub_object_check(dependencies[i], STUB_NODE, function)) return false;
+    bool good = dependencies[i]->graph == graph;
+    for (size_t j = 0; j < i && good; j++) good = dependencies[j] != dependencies[i];
+    if (good) continue;
+    stub_violation("%s: a dependency on a node of another graph, or twice on one node", function);
+    return false;
+  }
+  return true;
+}
+
+// Adds a node; takes over the work.
+static CUresult add_node(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                         stub_work *work, const char *function) {
+  if (out_node == NULL || !check_dependencies(graph, dependencies, count, function)) {
+    stub_work_release(work);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUgraphNode node = stub_object_create(STUB_NODE, sizeof *node);
+  node->graph = graph;
+  node->index = graph->count;
+  node->work = work;
+  node->predecessors = stub_allocate(count * sizeof(uint32_t));
+  node->predecessor_count = (uint32_t)count;
+  for (size_t i = 0; i < count; i++) node->predecessors[i] = dependencies[i]->index;
+  if (graph->count == graph->capacity) {
+    graph->capacity = 2 * graph->capacity + 16;
+    graph->nodes = stub_grow(graph->nodes, graph->capacity * sizeof(CUgraphNode));
+  }
+  graph->nodes[graph->count++] = node;
+  *out_node = node;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                 size_t dependency_count, const CUDA_KERNEL_NODE_PARAMS *parameters) {
+  STUB_ENTER(cuGraphAddKernelNode_v2, STUB_CONTEXT);
+  const char *function = "cuGraphAddKernelNode";
+  if (!stub_object_check(graph, STUB_GRAPH, function)) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (parameters == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  stub_work *work;
+  CUresult result = stub_work_kernel(parameters, NULL, &work);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                             size_t dependency_count) {
+  STUB_ENTER(cuGraphAddEmptyNode, STUB_CONTEXT);
+  const char *function = "cuGraphAddEmptyNode";
+  if (!stub_object_check(graph, STUB_GRAPH, function)) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  return stub_leave(add_node(node, graph, dependencies, dependency_count, stub_work_create(STUB_EMPTY), function));
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                   size_t dependency_count, CUevent event) {
+  STUB_ENTER(cuGraphAddEventRecordNode, STUB_CONTEXT);
+  const char *function = "cuGraphAddEventRecordNode";
+  if (!stub_object_check(graph, STUB_GRAPH, function) || !stub_object_check(event, STUB_EVENT, function))
+    return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  stub_work *work = stub_work_create(STUB_RECORD);
+  work->event = event;
+  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+}
+
+// One end of a copy; 0 and a violation if it is not a range of bytes.
+static uint64_t end_address(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, const char *function) {
+  if (type == CU_MEMORYTYPE_HOST) return (uint64_t)(uintptr_t)host + x;
+  if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) return device + x;
+  stub_violation("%s: memory of type %d", function, (int)type);
+  return 0;
+}
+
+stub_work *stub_work_copy(const CUDA_MEMCPY3D *parameters, const char *function) {
+  const CUDA_MEMCPY3D *p = parameters;
+  if (p->WidthInBytes == 0 || p->Height != 1 || p->Depth != 1 || p->srcY + p->srcZ + p->srcLOD != 0 ||
+      p->dstY + p->dstZ + p->dstLOD != 0) {
+    stub_violation("%s: %zu x %zu x %zu bytes are not a range", function, p->WidthInBytes, p->Height, p->Depth);
+    return NULL;
+  }
+  uint64_t source = end_address(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, function);
+  uint64_t destination = end_address(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, function);
+  if (source == 0 || destination == 0) return NULL;
+  stub_allocation *to, *from;
+  if (!stub_memory_check(destination, p->WidthInBytes, function, &to) ||
+      !stub_memory_check(source, p->WidthInBytes, function, &from))
+    return NULL;
+  bool to_device = to != NULL && to->kind == STUB_DEVICE_MEMORY,
+       from_device = from != NULL && from->kind == STUB_DEVICE_MEMORY;
+  if ((p->dstMemoryType == CU_MEMORYTYPE_DEVICE) != to_device && p->dstMemoryType != CU_MEMORYTYPE_UNIFIED)
+    stub_violation("%s: the destination's memory type is wrong", function);
+  if ((p->srcMemoryType == CU_MEMORYTYPE_DEVICE) != from_device && p->srcMemoryType != CU_MEMORYTYPE_UNIFIED)
+    stub_violation("%s: the source's memory type is wrong", function);
+  stub_work *work = stub_work_create(STUB_COPY);
+  work->destination = destination;
+  work->source = source;
+  work->bytes = p->WidthInBytes;
+  return work;
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                              size_t dependency_count, const CUDA_MEMCPY3D *parameters, CUcontext context) {
+  STUB_ENTER(cuGraphAddMemcpyNode, STUB_CONTEXT);
+  const char *function = "cuGraphAddMemcpyNode";
+  if (!stub_object_check(graph, STUB_GRAPH, function)) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (!stub_context_check(context, function)) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
+  stub_work *work = parameters == NULL ? NULL : stub_work_copy(parameters, function);
+  if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+}
