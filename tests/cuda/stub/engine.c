@@ -250,6 +250,7 @@ CUresult stub_wait(stub_ticket *ticket, CUcontext context) {
     waiting--;
   }
   stub_ticket_release(ticket);
+  if (context->fault != CUDA_SUCCESS) stub_drain(context);
   return context->fault;
 }
 

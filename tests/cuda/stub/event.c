@@ -42,7 +42,10 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
 // The event, if one may ask for it.
 static CUresult check_recorded(CUevent event, const char *function) {
   if (!stub_object_check(event, STUB_EVENT, function)) return CUDA_ERROR_INVALID_HANDLE;
-  if (event->context->fault != CUDA_SUCCESS) return event->context->fault;
+  if (event->context->fault != CUDA_SUCCESS) {
+    stub_drain(event->context);
+    return event->context->fault;
+  }
   if (event->ticket == NULL) stub_violation("%s: the event was never recorded", function);
   return CUDA_SUCCESS;
 }

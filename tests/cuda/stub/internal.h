@@ -118,6 +118,9 @@ void stub_object_retire(void *object);
 bool stub_object_check(const void *handle, stub_kind kind, const char *function);
 uint64_t stub_object_live(stub_kind kind);
 
+// Destroys what a test left behind.
+void stub_object_forget_all(void);
+
 // ---------------------------------------------------------------------------------------------------------------
 // Tickets: one for everything that will be done at some time. An event is a name for the ticket of its last record.
 

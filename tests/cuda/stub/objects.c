@@ -99,6 +99,11 @@ bool stub_object_check(const void *handle, stub_kind kind, const char *function)
   return true;
 }
 
+void stub_object_forget_all(void) {
+  for (size_t i = 0; i < table_size; i++)
+    if (table[i] != NULL && table[i]->live) stub_object_destroy(table[i]);
+}
+
 uint64_t stub_object_live(stub_kind kind) {
   return kinds[kind].live;
 }

@@ -79,6 +79,7 @@ bool stub_configure(const stub_options *options) {
   }
   stub_engine_stop();
   stub_ledger_reset();
+  stub_object_forget_all();
   configure(options);
   pthread_mutex_unlock(&stub.lock);
   return true;
@@ -107,6 +108,7 @@ static CUresult refuse(const stub_counter *counter, unsigned needs) {
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   if (context->fault == CUDA_SUCCESS) return CUDA_SUCCESS;
+  stub_drain(context); // what runs there is over before the first call that fails returns
   if ((needs & STUB_RELEASE) == 0) return context->fault;
   late_result = context->fault;
   return CUDA_SUCCESS;
