@@ -86,15 +86,24 @@ enum {
   WEIR_CONTEXT_IN_ORDER = 1u << 2,  // every task also waits for the one before it: serial execution, as a reference
 };
 
+// How tasks get to a device that can launch whole graphs (CUDA). Other devices have one way.
+typedef enum weir_issue {
+  WEIR_ISSUE_AUTO = 0,   // graphs where they are faster, else queues
+  WEIR_ISSUE_QUEUES = 1, // each task by itself, on in-order queues
+  WEIR_ISSUE_GRAPHS = 2, // runs of tasks as graphs, always
+} weir_issue;
+
 // Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
 typedef struct weir_context_options {
-  const char *devices;   // comma-separated: "cpu", "cpu:4" (four workers), "sim:ideal", "sim:h200", "sim:FILE";
+  const char *devices;   // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "sim:ideal", "sim:h200",
+                         // "sim:FILE";
                          // default "cpu", which has a worker per core
   uint32_t window;       // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
   uint32_t queues;       // in-order queues on each device that has them; default: the device's own number
   uint64_t memory_limit; // bytes of storage for buffers that Weir allocates (each rounded up by a quarter at most);
                          // default: no limit. Near the limit
                          // renaming gives way first, then submitting waits for tasks in flight
+  weir_issue issue;      // default: AUTO
   uint64_t seed;         // not 0: disturb the order of scheduling decisions at random, from this seed (for tests)
   uint32_t flags;        // WEIR_CONTEXT_*
 } weir_context_options;
@@ -118,17 +127,19 @@ WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
 
 typedef struct weir_statistics {
-  uint64_t tasks;         // submitted
-  uint64_t done;          // finished, failed or skipped
-  uint64_t failed;        // failed or skipped
-  uint64_t edges;         // predecessors that tasks had to wait for
-  uint64_t renamed;       // overwrites that got fresh storage instead of waiting
-  uint64_t rename_denied; // overwrites that waited because the memory limit left no room
-  uint64_t window_waits;  // submissions that waited for a free slot of the window
-  uint64_t memory_waits;  // submissions that waited for storage
-  uint64_t bytes;         // storage that Weir holds now
-  uint64_t peak_bytes;    // the most that it held
-  uint32_t window;        // slots of the window
+  uint64_t tasks;          // submitted
+  uint64_t done;           // finished, failed or skipped
+  uint64_t failed;         // failed or skipped
+  uint64_t edges;          // predecessors that tasks had to wait for
+  uint64_t renamed;        // overwrites that got fresh storage instead of waiting
+  uint64_t rename_denied;  // overwrites that waited because the memory limit left no room
+  uint64_t window_waits;   // submissions that waited for a free slot of the window
+  uint64_t memory_waits;   // submissions that waited for storage
+  uint64_t transfers;      // copies that Weir made because contents were in another memory
+  uint64_t transfer_bytes; // that they moved
+  uint64_t bytes;          // storage that Weir holds now, on the host and on devices
+  uint64_t peak_bytes;     // the most that it held, summed over the memories
+  uint32_t window;         // slots of the window
 } weir_statistics;
 
 WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);

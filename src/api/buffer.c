@@ -7,8 +7,8 @@
 #include "api/context.h"
 #include "base/error.h"
 
-static weir_status create(weir_context *context, void *memory, uint64_t bytes, bool wrapped, weir_buffer **out_buffer) {
-  const char *what = wrapped ? "buffer wrap" : "buffer create";
+weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
+                              bool wrapped, weir_buffer **out_buffer) {
   if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
   *out_buffer = NULL;
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the context is NULL", what);
@@ -21,8 +21,13 @@ static weir_status create(weir_context *context, void *memory, uint64_t bytes, b
     buffer->id = ++context->next_buffer;
     buffer->bytes = bytes;
     buffer->wrapped = wrapped;
-    buffer->memory = memory;
-    buffer->storage = wrapped ? context->pool.next_number++ : 0;
+    buffer->valid = buffer->held = 0;
+    memset(buffer->places, 0, context->space_count * sizeof buffer->places[0]);
+    if (wrapped) {
+      buffer->home = (uint8_t)space;
+      buffer->valid = weir__space_bit(space);
+      buffer->places[space] = (weir__place){.memory = memory, .storage = context->pools[space].next_number++};
+    }
     buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
     if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, bytes, "");
@@ -34,11 +39,11 @@ static weir_status create(weir_context *context, void *memory, uint64_t bytes, b
 }
 
 weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer) {
-  return create(context, NULL, bytes, false, out_buffer);
+  return weir__buffer_make(context, "buffer create", NULL, 0, bytes, false, out_buffer);
 }
 
 weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
-  return create(context, memory, bytes, true, out_buffer);
+  return weir__buffer_make(context, "buffer wrap", memory, WEIR__HOST_SPACE, bytes, true, out_buffer);
 }
 
 weir_status weir_buffer_release(weir_buffer *buffer) {
@@ -50,7 +55,7 @@ weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer->object.released) {
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   } else {
-    weir__buffer_drop_storage(buffer, &context->pool, weir__buffer_idle(buffer, &context->window.live));
+    weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->window.live));
     weir__segment_empty(&buffer->whole, &context->ranges.arrays);
     weir__object_give(&context->buffers, &buffer->object);
   }

@@ -47,8 +47,9 @@ static weir_status report_disagreement(const weir_task *task, const weir__access
       WEIR_ERROR_INVALID_ARGUMENT,
       "%s: two arguments overlap and disagree on buffer %llu '%s': %s of bytes [%llu, %llu) and %s of bytes "
       "[%llu, %llu)",
-      what, (unsigned long long)a->buffer->id, a->buffer->label, mode_name(a->mode), (unsigned long long)a->lo,
-      (unsigned long long)a->hi, mode_name(b->mode), (unsigned long long)b->lo, (unsigned long long)b->hi);
+      what, (unsigned long long)a->buffer->id, a->buffer->label, mode_name((weir_mode)a->mode),
+      (unsigned long long)a->lo, (unsigned long long)a->hi, mode_name((weir_mode)b->mode), (unsigned long long)b->lo,
+      (unsigned long long)b->hi);
 }
 
 static int by_place(const void *left, const void *right) {
@@ -124,7 +125,7 @@ static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_ar
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: %d is no mode", what, index, (int)arg->mode);
 }
 
-weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
+weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              uint32_t *out_access_count, uint64_t *out_needs_storage, bool *out_ranged) {
   uint32_t count = 0;
   uint64_t needs_storage = 0;
@@ -146,10 +147,12 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, weir_
       return bad_range(task, i, arg);
     weir__access *access = &accesses[count];
     access->buffer = buffer;
-    access->mode = arg->mode;
+    access->mode = (uint8_t)arg->mode;
+    access->space = (uint8_t)space;
     access->lo = arg->offset;
     access->hi = arg->bytes == WEIR_WHOLE ? buffer->bytes : arg->offset + arg->bytes;
-    if ((arg->mode == WEIR_WRITE) | (buffer->memory == NULL)) needs_storage |= weir__storage_bit(count);
+    if ((arg->mode == WEIR_WRITE) | (buffer->valid != weir__space_bit(space)))
+      needs_storage |= weir__storage_bit(count);
     ranged |= buffer->ranged | (access->lo != 0) | (access->hi != buffer->bytes);
     count++;
   }
@@ -174,6 +177,10 @@ static weir_status check_kernel(weir_context *context, const weir_task *task, co
                        task->device->name);
   *out_device = task->device;
   return WEIR_OK;
+}
+
+static weir_status check_launch(const weir_device *device, const weir_task *task) {
+  return device->ops->check == NULL ? WEIR_OK : device->ops->check(device, task);
 }
 
 // Work-groups of a launch, or UINT64_MAX if they are too many.
@@ -202,7 +209,7 @@ weir_status weir__check_task(weir_context *context, const weir_task *task, weir_
   uint64_t groups = count_groups(task);
   if (groups != UINT64_MAX && is_plain(context, task)) {
     *out_device = context->devices[task->kernel->device];
-    return WEIR_OK;
+    return check_launch(*out_device, task);
   }
   if ((task->kernel == NULL) == (task->host == NULL))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
@@ -234,7 +241,10 @@ weir_status weir__check_task(weir_context *context, const weir_task *task, weir_
   }
   if (task->device != NULL && task->device->context != context)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
-  if (task->kernel != NULL) return check_kernel(context, task, what, out_device);
+  if (task->kernel != NULL) {
+    weir_status status = check_kernel(context, task, what, out_device);
+    return status == WEIR_OK ? check_launch(*out_device, task) : status;
+  }
   weir_device *device = task->device != NULL ? task->device : context->cpu;
   if (device == NULL || !device->ops->has_code(device, NULL))
     return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);

@@ -6,8 +6,11 @@
 
 #include "api/context.h"
 #include "api/graph.h"
+#include "api/transfer.h"
 
 weir_status weir__context_skips(weir_context *context, const weir__task *task) {
+  if (task->move != NULL && task->move->transfer) // what it brings may be wanted by tasks that are not skipped
+    return task->move->back && task->reads_poison ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
   if (task->id < atomic_load_explicit(&context->cancel_before, memory_order_relaxed)) return WEIR_ERROR_CANCELLED;
   if (task->reads_poison && task->run == NULL) return WEIR_ERROR_UPSTREAM_FAILED;
   return WEIR_OK;
@@ -15,7 +18,10 @@ weir_status weir__context_skips(weir_context *context, const weir__task *task) {
 
 static void describe_failure(const weir_context *context, const weir__task *task, const weir__completion *completion,
                              char text[WEIR__MESSAGE_BYTES]) {
-  const char *name = task->kernel != NULL ? task->kernel->name : task->run != NULL ? "graph" : "host task";
+  const char *name = task->kernel != NULL ? task->kernel->name
+                     : task->run != NULL  ? "graph"
+                     : task->move != NULL ? "copy"
+                                          : "host task";
   const char *why = completion->message != NULL && completion->message[0] != '\0'
                         ? completion->message
                         : weir_status_text(completion->status);
@@ -39,7 +45,9 @@ static void fail(weir_context *context, weir__task *task, const weir__completion
     context->first_failure = completion->status;
     memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
   }
-  if (task->run == NULL || completion->status == WEIR_ERROR_CANCELLED)
+  if (task->move != NULL && task->move->transfer)
+    weir__transfer_failed(context, task);
+  else if (task->run == NULL || completion->status == WEIR_ERROR_CANCELLED)
     poison_outputs(task);
   else
     weir__graph_run_poison(task);
@@ -73,7 +81,7 @@ void weir__context_complete(weir_context *context, weir__task *task, const weir_
     weir__graph_run_done(task);
     context->graphs_in_flight--;
   }
-  context->statistics.done++;
+  context->statistics.done += task->move == NULL || !task->move->transfer;
   weir__window_complete(&context->window, task, failed && all_readers);
 }
 
@@ -115,4 +123,11 @@ void weir__context_issue_ready(weir_context *context) {
     task->issued = true;
     weir__window_issued(&context->window, task);
   }
+}
+
+void weir__context_poll(weir_context *context) {
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
+  }
+  weir__context_completed(context);
 }

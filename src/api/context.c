@@ -51,27 +51,44 @@ static uint32_t power_of_two(uint32_t value) {
   return power;
 }
 
+static weir_status add_device(weir_context *context, const char *name, uint32_t queues) {
+  if (context->device_count == WEIR__MAX_DEVICES)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices", WEIR__MAX_DEVICES);
+  weir_device *device = NULL;
+  weir_status status = weir__device_create(context, name, queues, &device);
+  if (status != WEIR_OK) return status;
+  if (device->ops->memory != NULL && context->space_count == WEIR__MAX_SPACES) {
+    device->ops->destroy(device);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices with memory of their own",
+                       WEIR__MAX_SPACES - 1);
+  }
+  device->index = context->device_count;
+  if (context->trace != NULL && !weir__trace_add_device(context->trace, device->name, device->lanes)) {
+    device->ops->destroy(device);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline");
+  }
+  context->devices[context->device_count++] = device;
+  if (device->ops->memory != NULL) {
+    device->space = context->space_count;
+    context->space_devices[context->space_count++] = device;
+  }
+  if (device->ops->progress != NULL) context->polled = true;
+  if (device->ops->poll != NULL) context->polls = true;
+  if (device->ops->flush != NULL) context->flushes = true;
+  return WEIR_OK;
+}
+
 static weir_status add_devices(weir_context *context, const char *names, uint32_t queues) {
   while (*names != '\0') {
     size_t length = strcspn(names, ",");
     char name[256];
     if (length == 0 || length >= sizeof name || (names[length] == ',' && names[length + 1] == '\0'))
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: '%.200s' is no list of devices", names);
-    if (context->device_count == WEIR__MAX_DEVICES)
-      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices", WEIR__MAX_DEVICES);
     memcpy(name, names, length);
     name[length] = '\0';
-    weir_device *device = NULL;
-    weir_status status = weir__device_create(context, name, queues, &device);
+    weir_status status = add_device(context, name, queues);
     if (status != WEIR_OK) return status;
-    device->index = context->device_count;
-    if (context->trace != NULL && !weir__trace_add_device(context->trace, device->name, device->lanes)) {
-      device->ops->destroy(device);
-      return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline");
-    }
-    context->devices[context->device_count++] = device;
-    if (device->ops->progress != NULL) context->polled = true;
-    if (device->ops->poll != NULL) context->polls = true;
+    weir_device *device = context->devices[context->device_count - 1];
     if (context->cpu == NULL && strcmp(device->ops->kind, "cpu") == 0) context->cpu = device;
     names += length;
     if (*names == ',') names++;
@@ -84,6 +101,8 @@ static weir_status check_options(const weir_context_options *options) {
   if (options->window != 0 && (options->window < SMALLEST_WINDOW || options->window > LARGEST_WINDOW))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
                        options->window, SMALLEST_WINDOW, LARGEST_WINDOW);
+  if ((int)options->issue < WEIR_ISSUE_AUTO || options->issue > WEIR_ISSUE_GRAPHS)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d is no way to issue tasks", (int)options->issue);
   if (options->flags & ~known)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: unknown flags 0x%x", options->flags & ~known);
   if (options->devices != NULL && options->devices[0] == '\0')
@@ -97,9 +116,18 @@ static void destroy_buffer(weir__object *object) {
   weir__segment_deinitialize(&buffer->whole);
 }
 
+static void destroy_devices(weir_context *context, bool with_memory) {
+  for (uint32_t i = context->device_count; i-- > 0;) {
+    weir_device *device = context->devices[i];
+    if (device == NULL || (device->ops->memory != NULL) != with_memory) continue;
+    context->devices[i] = NULL;
+    device->ops->destroy(device);
+  }
+}
+
 static void destroy(weir_context *context) {
   weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy);
-  for (uint32_t i = context->device_count; i-- > 0;) context->devices[i]->ops->destroy(context->devices[i]);
+  destroy_devices(context, false);
   weir__object_pool_deinitialize(&context->buffers, destroy_buffer);
   weir__object_pool_deinitialize(&context->kernels, weir__kernel_destroy);
   weir__object_pool_deinitialize(&context->events, NULL);
@@ -108,13 +136,39 @@ static void destroy(weir_context *context) {
     context->callback_arrays = array->next;
     weir__free(array);
   }
-  weir__pool_deinitialize(&context->pool);
+  for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->pools[i]);
+  destroy_devices(context, true); // after the pools, whose memory is theirs
   weir__range_pool_deinitialize(&context->ranges);
   weir__hits_deinitialize(&context->hits);
   if (context->window.tasks != NULL) weir__window_deinitialize(&context->window);
   if (context->trace != NULL) weir__trace_destroy(context->trace);
   weir__free(context->fresh);
   weir__free(context);
+}
+
+// The device for copies between the caller's memory and storage on the host. Where no device that the caller asked for runs
+// host tasks, and there are devices with memory of their own, the context gets one that is not listed.
+static weir_status add_copier(weir_context *context) {
+  context->listed_count = context->device_count;
+  context->copier = context->cpu;
+  for (uint32_t i = 0; context->copier == NULL && i < context->device_count; i++) {
+    if (context->devices[i]->ops->has_code(context->devices[i], NULL)) context->copier = context->devices[i];
+  }
+  if (context->copier != NULL || context->space_count == 1) return WEIR_OK;
+  weir_status status = add_device(context, "cpu:1", 0);
+  if (status == WEIR_OK) context->copier = context->devices[context->device_count - 1];
+  return status;
+}
+
+// Storage on the host comes from a device that copies from and to it, if there is one.
+static void initialize_pools(weir_context *context, uint64_t limit) {
+  weir__memory_source host = weir__heap, on_device;
+  for (uint32_t space = context->space_count - 1; space > WEIR__HOST_SPACE; space--) {
+    weir_device *device = context->space_devices[space];
+    device->ops->memory(device, &on_device, &host);
+    weir__pool_initialize(&context->pools[space], &on_device, limit, ((uint64_t)space << 48) + 1);
+  }
+  weir__pool_initialize(&context->pools[WEIR__HOST_SPACE], &host, limit, 1);
 }
 
 static weir_status initialize(weir_context *context, const weir_context_options *options) {
@@ -125,7 +179,8 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   weir__hits_initialize(&context->hits);
   weir__range_pool_initialize(&context->ranges);
   context->hits.arrays = &context->ranges.arrays;
-  weir__pool_initialize(&context->pool, options->memory_limit == 0 ? UINT64_MAX : options->memory_limit);
+  context->issue = options->issue;
+  context->space_count = 1;
   weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), RELEASED_KEPT);
   weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);
   weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), EVENTS_KEPT);
@@ -139,7 +194,10 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->window.upstream_failed = upstream_failed;
   if (context->fresh == NULL || !window || (traces && context->trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
-  return add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
+  weir_status status = add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
+  if (status == WEIR_OK) status = add_copier(context);
+  if (status == WEIR_OK) initialize_pools(context, options->memory_limit == 0 ? UINT64_MAX : options->memory_limit);
+  return status;
 }
 
 weir_status weir_context_create(const weir_context_options *options, weir_context **out_context) {
@@ -163,12 +221,14 @@ weir_status weir_context_create(const weir_context_options *options, weir_contex
 void weir_context_release(weir_context *context) {
   if (context == NULL) return;
   weir__context_lock(context);
+  weir__context_flush(context);
   weir__context_wait(context, context->window.next, WEIR_FOREVER);
   // Callbacks that another thread still calls may submit more.
   while (context->calling || context->called_first != NULL || !weir__window_empty(&context->window)) {
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
+    weir__context_flush(context);
     weir__context_wait(context, context->window.next, WEIR_FOREVER);
   }
   weir__context_unlock(context);
@@ -189,17 +249,19 @@ void weir_context_statistics(weir_context *context, weir_statistics *out_statist
   weir__context_lock(context);
   *out_statistics = context->statistics;
   out_statistics->edges = context->window.edges + context->statistics.edges;
-  out_statistics->bytes = context->pool.bytes;
-  out_statistics->peak_bytes = context->pool.peak_bytes;
+  for (uint32_t i = 0; i < context->space_count; i++) {
+    out_statistics->bytes += context->pools[i].bytes;
+    out_statistics->peak_bytes += context->pools[i].peak_bytes;
+  }
   weir__context_unlock(context);
 }
 
 uint32_t weir_context_device_count(const weir_context *context) {
-  return context == NULL ? 0 : context->device_count;
+  return context == NULL ? 0 : context->listed_count;
 }
 
 weir_device *weir_context_device(const weir_context *context, uint32_t index) {
-  return context == NULL || index >= context->device_count ? NULL : context->devices[index];
+  return context == NULL || index >= context->listed_count ? NULL : context->devices[index];
 }
 
 const char *weir_device_kind(const weir_device *device) {
@@ -234,6 +296,7 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: called from a task or callback");
   char message[WEIR__MESSAGE_BYTES] = "";
   weir__context_lock(context);
+  weir__context_flush(context);
   weir__context_wait(context, context->window.next, WEIR_FOREVER);
   weir_status status = weir__trace_save(context->trace, path, title, message, sizeof message);
   weir__context_unlock(context);

@@ -19,8 +19,9 @@ enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256
 struct weir_kernel {
   weir__object object;
   char name[WEIR__LABEL_BYTES];
-  weir_function cpu;    // NULL: no code for the CPU
-  weir_sim_launch *sim; // NULL: no code for simulated devices; names are copies
+  weir_function cpu;              // NULL: no code for the CPU
+  weir_sim_launch *sim;           // NULL: no code for simulated devices; names are copies
+  struct weir__cuda_kernel *cuda; // NULL: no code for CUDA devices; guarded by the lock
   uint32_t sim_count;
   uint32_t device; // index of the first device of the context that it has code for
   bool has_device;
@@ -38,6 +39,7 @@ struct weir_event {
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
   _Atomic uint32_t sleepers;
   uint32_t references; // the caller's, the task's, the callback queue's; guarded by the lock
+  uint32_t tasks;      // that must still be done: the task, and copies of what it wrote to the caller's memory
   weir__id task;
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
@@ -56,8 +58,12 @@ struct weir_context {
   alignas(64) weir__window window;
   weir__hits hits;
   weir__range_pool ranges;
-  weir__pool pool;
+  weir__pool pools[WEIR__MAX_SPACES]; // by space
+  weir_device *space_devices[WEIR__MAX_SPACES];
+  uint32_t space_count; // 1: all devices work in the host's memory
   uint32_t flags;
+  weir_issue issue;
+  weir__id fence;              // tasks that are submitted from now on come after this one; 0: none
   weir__id barrier;            // tasks are not let in before every task below it is done
   weir__task *held;            // waits for all earlier tasks; NULL: none
   uint64_t failed_before_held; // statistics.failed when it was held
@@ -66,9 +72,13 @@ struct weir_context {
   bool calling;        // a thread calls callbacks
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
+  uint32_t listed_count;                // of device_count: those that the caller asked for
   weir_device *cpu;                     // NULL: none
+  weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
   bool polled;                          // some device has no threads of its own
   bool polls;                           // some device has a `poll` function
+  bool flushes;                         // some device has a `flush` function
+  uint64_t spin_ns;                     // how long who waits spins before it sleeps; a device may ask for it
   weir__task *issue_first, *issue_last; // ready for run-ahead devices
   weir__block **fresh;                  // WEIR_MAX_ARGS
   weir__trace *trace;                   // NULL: off
@@ -127,10 +137,23 @@ weir_status weir__context_skips(weir_context *context, const weir__task *task);
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion);
 void weir__context_completed(weir_context *context);
 
+// Lets devices start what they hold back, because somebody waits. The lock is held.
+void weir__context_flush(weir_context *context);
+
+// Lets devices without threads report what is done by now. The lock is held.
+void weir__context_poll(weir_context *context);
+
 // Fails or finishes an event; the lock is held. Drops the task's reference.
 void weir__event_finish(weir_event *event, weir_status status, const char *message);
 weir_event *weir__event_take(weir_context *context, weir__id task);
 void weir__event_drop(weir_event *event); // one reference; the lock is held
+
+// Makes a buffer: of wrapped memory in `space`, or of its own. `what` names the call in messages.
+weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
+                              bool wrapped, weir_buffer **out_buffer);
+
+// Chooses the device of a kernel whose code has changed. The lock is held.
+void weir__kernel_choose_device(weir_kernel *kernel);
 
 // Frees what a kernel holds besides its struct.
 void weir__kernel_destroy(weir__object *object);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments in short, and copies, which are host tasks like any other.
+// Arguments in short, and copies. A copy is a task like any other: a host task where all is in the host's memory; else a
+// move by the device that has the buffer, through a buffer on the host where the device cannot reach the caller's memory.
 #include <string.h>
 
-#include "api/context.h"
+#include "api/transfer.h"
 #include "base/error.h"
 
 weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
@@ -52,22 +53,147 @@ static void run_copy(const weir_work *work) {
   memcpy(work->args[0], work->args[1], bytes);
 }
 
-// Submits a copy on the CPU, or, in a context without one, on its first device that runs host tasks.
+// Submits a copy as a host task.
 static weir_status submit_copy(weir_buffer *buffer, weir_function run, void *user, const weir_arg *args,
                                uint32_t arg_count, const char *label, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, label);
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
-  weir_task task = {.host = run, .user = user, .args = args, .arg_count = arg_count, .label = label};
-  for (uint32_t i = 0; context->cpu == NULL && task.device == NULL && i < context->device_count; i++) {
-    if (context->devices[i]->ops->has_code(context->devices[i], NULL)) task.device = context->devices[i];
-  }
+  weir_task task = {
+      .host = run, .user = user, .args = args, .arg_count = arg_count, .label = label, .device = context->copier};
   return weir_submit(context, &task, out_event);
+}
+
+// A copy that a device makes: `to` and `from` are buffers with ranges, or NULL for memory of the caller's.
+typedef struct device_copy {
+  const char *label;
+  weir_buffer *to, *from;
+  uint64_t to_offset, from_offset, bytes;
+  void *to_memory;
+  const void *from_memory;
+  uint32_t to_space, from_space;
+  weir_device *device;
+} device_copy;
+
+static weir_status check_range(const weir_context *context, const char *label, const weir_buffer *buffer,
+                               uint64_t offset, uint64_t bytes) {
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, context, label);
+  if (status != WEIR_OK) return status;
+  if (bytes == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the range at byte %llu of buffer %llu '%s' is empty", label,
+                       (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label);
+  if (offset >= buffer->bytes || bytes > buffer->bytes - offset)
+    return weir__error(WEIR_ERROR_OUT_OF_RANGE,
+                       "%s: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", label,
+                       (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id,
+                       buffer->label, (unsigned long long)buffer->bytes);
+  return WEIR_OK;
+}
+
+static weir_status check_copy(const weir_context *context, const device_copy *copy) {
+  weir_status status = WEIR_OK;
+  if (copy->to != NULL) status = check_range(context, copy->label, copy->to, copy->to_offset, copy->bytes);
+  if (status == WEIR_OK && copy->from != NULL)
+    status = check_range(context, copy->label, copy->from, copy->from_offset, copy->bytes);
+  if (status == WEIR_OK && copy->to == copy->from && copy->to_offset < copy->from_offset + copy->bytes &&
+      copy->from_offset < copy->to_offset + copy->bytes)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: source and destination overlap in buffer %llu '%s'",
+                       copy->label, (unsigned long long)copy->to->id, copy->to->label);
+  return status;
+}
+
+static weir__enter_result enter_copy(weir_context *context, const device_copy *copy, weir_event **out_event,
+                                     weir_status *out_status) {
+  weir_task named = {.label = copy->label};
+  weir__access accesses[2];
+  uint32_t count = 0, write_backs;
+  if (copy->to != NULL)
+    accesses[count++] = (weir__access){.buffer = copy->to,
+                                       .lo = copy->to_offset,
+                                       .hi = copy->to_offset + copy->bytes,
+                                       .mode = WEIR_WRITE,
+                                       .space = (uint8_t)copy->to_space};
+  if (copy->from != NULL)
+    accesses[count++] = (weir__access){.buffer = copy->from,
+                                       .lo = copy->from_offset,
+                                       .hi = copy->from_offset + copy->bytes,
+                                       .mode = WEIR_READ,
+                                       .space = (uint8_t)copy->from_space};
+  *out_status = check_copy(context, copy);
+  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  if (context->polls) weir__context_poll(context);
+  weir__enter_result result = weir__transfer_accesses(context, accesses, count, &write_backs, out_status);
+  if (result == WEIR__ENTERED) result = weir__enter_wait(context, &named, write_backs + 1, out_status);
+  if (result != WEIR__ENTERED) return result;
+  if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
+    return weir__no_memory(&named, "arguments", out_status);
+  weir__task *slot = weir__window_task(&context->window, context->window.next);
+  weir__access *kept = (weir__access *)(void *)slot->payload;
+  weir__move *move = (weir__move *)(void *)(kept + 2);
+  memcpy(kept, accesses, sizeof accesses);
+  *move = (weir__move){.destination = copy->to_memory,
+                       .source = copy->from_memory,
+                       .bytes = copy->bytes,
+                       .destination_space = (uint8_t)copy->to_space,
+                       .source_space = (uint8_t)copy->from_space};
+  weir__request request = {.task = &named,
+                           .device = copy->device,
+                           .accesses = kept,
+                           .access_count = count,
+                           .fresh = context->fresh,
+                           .needs_storage = UINT64_MAX,
+                           .ranged = true,
+                           .label = copy->label,
+                           .move = move};
+  result = weir__enter(context, &request, out_event, out_status);
+  for (uint32_t i = 0; result == WEIR__ENTERED && i < count; i++)
+    weir__write_back(context, &kept[i], out_event != NULL ? *out_event : NULL);
+  return result;
+}
+
+static weir_status submit_device_copy(weir_context *context, const device_copy *copy, weir_event **out_event) {
+  weir_status status;
+  weir__enter_result result;
+  weir__context_lock(context);
+  do {
+    result = enter_copy(context, copy, out_event, &status);
+  } while (result == WEIR__ENTER_AGAIN);
+  weir__context_unlock(context);
+  return status;
+}
+
+// The device whose memory the buffer's contents are in, or would be put; NULL: they are the host's, or for who only reads
+// them there too.
+static weir_device *device_of(weir_context *context, const weir_buffer *buffer, bool reads) {
+  if (context->space_count == 1 || buffer->object.released) return NULL;
+  weir__context_lock(context);
+  uint32_t devices = buffer->valid & ~(uint32_t)weir__space_bit(WEIR__HOST_SPACE);
+  weir_device *device = NULL;
+  if (reads && (buffer->valid & weir__space_bit(WEIR__HOST_SPACE)))
+    device = NULL;
+  else if (devices != 0)
+    device = context->space_devices[31 - (uint32_t)__builtin_clz(devices)];
+  else if (buffer->valid == 0 && context->devices[0]->space != WEIR__HOST_SPACE)
+    device = context->devices[0];
+  weir__context_unlock(context);
+  return device;
 }
 
 static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   return bytes == WEIR_WHOLE && offset <= buffer->bytes ? buffer->bytes - offset : bytes;
+}
+
+static weir_status copy_in_on_host(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
+                                   weir_event **out_event) {
+  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
+  return submit_copy(buffer, run_copy_in, (void *)(uintptr_t)source, args, 2, "copy in", out_event);
+}
+
+static weir_status copy_out_on_host(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
+                                    weir_event **out_event) {
+  weir_arg args[] = {weir_reads_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
+  return submit_copy(buffer, run_copy_out, destination, args, 2, "copy out", out_event);
 }
 
 weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
@@ -77,8 +203,24 @@ weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, c
   if (status != WEIR_OK) return status;
   if (source == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy in: the source is NULL");
   bytes = resolve(buffer, offset, bytes);
-  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(buffer, run_copy_in, (void *)(uintptr_t)source, args, 2, "copy in", out_event);
+  weir_context *context = buffer->object.context;
+  weir_device *device = device_of(context, buffer, false);
+  if (device == NULL) return copy_in_on_host(buffer, offset, bytes, source, out_event);
+  device_copy copy = {.label = "copy in",
+                      .to = buffer,
+                      .to_offset = offset,
+                      .bytes = bytes,
+                      .from_memory = source,
+                      .to_space = device->space,
+                      .device = device};
+  if (device->ops->reaches(device, source, bytes, false)) return submit_device_copy(context, &copy, out_event);
+  status = check_range(context, "copy in", buffer, offset, bytes);
+  if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.from);
+  if (status != WEIR_OK) return status;
+  status = copy_in_on_host(copy.from, 0, bytes, source, NULL);
+  if (status == WEIR_OK) status = submit_device_copy(context, &copy, out_event);
+  weir_buffer_release(copy.from);
+  return status;
 }
 
 weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
@@ -88,8 +230,24 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
   if (status != WEIR_OK) return status;
   if (destination == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy out: the destination is NULL");
   bytes = resolve(buffer, offset, bytes);
-  weir_arg args[] = {weir_reads_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(buffer, run_copy_out, destination, args, 2, "copy out", out_event);
+  weir_context *context = buffer->object.context;
+  weir_device *device = device_of(context, buffer, true);
+  if (device == NULL) return copy_out_on_host(buffer, offset, bytes, destination, out_event);
+  device_copy copy = {.label = "copy out",
+                      .from = buffer,
+                      .from_offset = offset,
+                      .bytes = bytes,
+                      .to_memory = destination,
+                      .from_space = device->space,
+                      .device = device};
+  if (device->ops->reaches(device, destination, bytes, true)) return submit_device_copy(context, &copy, out_event);
+  status = check_range(context, "copy out", buffer, offset, bytes);
+  if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.to);
+  if (status != WEIR_OK) return status;
+  status = submit_device_copy(context, &copy, NULL);
+  if (status == WEIR_OK) status = copy_out_on_host(copy.to, 0, bytes, destination, out_event);
+  weir_buffer_release(copy.to);
+  return status;
 }
 
 weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
@@ -97,7 +255,23 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(source, WEIR__KIND_BUFFER, NULL, "copy");
   if (status != WEIR_OK) return status;
+  weir_context *context = source->object.context;
+  status = weir__object_check(destination, WEIR__KIND_BUFFER, context, "copy");
+  if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
+  weir_device *device = device_of(context, source, false);
+  if (device != NULL) {
+    device_copy copy = {.label = "copy",
+                        .to = destination,
+                        .to_offset = destination_offset,
+                        .from = source,
+                        .from_offset = source_offset,
+                        .bytes = bytes,
+                        .to_space = device->space,
+                        .from_space = device->space,
+                        .device = device};
+    return submit_device_copy(context, &copy, out_event);
+  }
   weir_arg args[] = {weir_writes_range(destination, destination_offset, bytes),
                      weir_reads_range(source, source_offset, bytes), weir_value(&bytes, sizeof bytes)};
   return submit_copy(destination, run_copy, NULL, args, 3, "copy", out_event);

@@ -16,6 +16,7 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   atomic_store_explicit(&event->status, WEIR_PENDING, memory_order_relaxed);
   atomic_store_explicit(&event->sleepers, 0, memory_order_relaxed);
   event->references = 2;
+  event->tasks = 1;
   event->task = task;
   event->callbacks = NULL;
   event->next_called = NULL;
@@ -27,21 +28,32 @@ void weir__event_drop(weir_event *event) {
   if (--event->references == 0) weir__object_give(&event->object.context->events, &event->object);
 }
 
-void weir__event_finish(weir_event *event, weir_status status, const char *message) {
-  if (status != WEIR_OK && message != event->message) snprintf(event->message, sizeof event->message, "%s", message);
-  atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
-  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0) weir__wake(&event->status, INT32_MAX);
+// Lets the callbacks be called; one reference goes to the queue.
+static void queue_callbacks(weir_event *event) {
   if (event->callbacks == NULL) {
     weir__event_drop(event);
     return;
   }
-  weir_context *context = event->object.context; // the task's reference goes to the queue
+  weir_context *context = event->object.context;
   event->next_called = NULL;
   if (context->called_last == NULL)
     context->called_first = event;
   else
     context->called_last->next_called = event;
   context->called_last = event;
+}
+
+void weir__event_finish(weir_event *event, weir_status status, const char *message) {
+  bool decided = atomic_load_explicit(&event->status, memory_order_relaxed) != WEIR_PENDING;
+  event->tasks--;
+  if (decided || (status == WEIR_OK && event->tasks > 0)) {
+    weir__event_drop(event);
+    return;
+  }
+  if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
+  atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
+  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0) weir__wake(&event->status, INT32_MAX);
+  queue_callbacks(event);
 }
 
 void weir__context_unlock_and_call(weir_context *context) {
@@ -80,12 +92,10 @@ weir_status weir_event_poll(weir_event *event) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event poll");
   if (status != WEIR_OK) return status;
   weir_context *context = event->object.context;
-  if (context->polled) {
+  if (context->polls | context->flushes) {
     weir__context_lock(context);
-    for (uint32_t i = 0; i < context->device_count; i++) {
-      if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
-    }
-    weir__context_completed(context);
+    weir__context_flush(context);
+    weir__context_poll(context);
     weir__context_unlock(context);
   }
   return (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
@@ -130,7 +140,7 @@ weir_status weir_event_on_done(weir_event *event, weir_event_function function, 
   *end = callback;
   if (was_done && !being_called) {
     event->references++;
-    weir__event_finish(event, (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed), event->message);
+    queue_callbacks(event);
   }
   weir__context_unlock(context);
   return WEIR_OK;

@@ -8,6 +8,7 @@
 
 #include "api/graph_plan.h"
 #include "api/submit.h"
+#include "api/transfer.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -61,7 +62,7 @@ static weir_status add(weir_graph *graph, const weir_task *task, uint32_t *out_n
   uint64_t needs_storage;
   bool ranged;
   weir__access accesses[WEIR_MAX_ARGS];
-  status = weir__check_args(context, task, accesses, &access_count, &needs_storage, &ranged);
+  status = weir__check_args(context, task, device->space, accesses, &access_count, &needs_storage, &ranged);
   if (status != WEIR_OK) return status;
   weir__describe_task(task, what);
   if (graph->device != NULL && device != graph->device) {
@@ -119,7 +120,8 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
   uint64_t needs_storage;
   bool ranged;
   weir__access accesses[WEIR_MAX_ARGS];
-  weir_status status = weir__check_args(context, &recorded->task, accesses, &access_count, &needs_storage, &ranged);
+  weir_status status = weir__check_args(context, &recorded->task, graph->device->space, accesses, &access_count,
+                                        &needs_storage, &ranged);
   if (status != WEIR_OK)
     *old = kept;
   else
@@ -219,6 +221,18 @@ static weir_status check_names(weir_graph *graph) {
   return WEIR_OK;
 }
 
+// Brings the contents that a launch needs to its device, and waits for room in the window.
+static weir__enter_result make_room(weir_context *context, weir__graph_run *run, weir_status *out_status) {
+  uint32_t count = run->plan->external_count, write_backs = 0;
+  if (context->space_count > 1) {
+    weir__enter_result result = weir__transfer_accesses(context, run->accesses, count, &write_backs, out_status);
+    if (result != WEIR__ENTERED) return result;
+    if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
+      return weir__no_memory(NULL, "arguments", out_status);
+  }
+  return weir__enter_wait(context, NULL, write_backs + 1, out_status);
+}
+
 weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
@@ -235,13 +249,15 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
     status = prepare(graph);
     if (status == WEIR_OK) status = check_names(graph);
     if (status != WEIR_OK) break;
-    result = weir__enter_wait(context, NULL, &status);
-    if (result != WEIR__ENTERED) continue;
-    result = WEIR__ENTER_FAILED;
     weir__graph_run *run = weir__graph_run_take(graph);
     if (run == NULL) {
       status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
       break;
+    }
+    result = make_room(context, run, &status);
+    if (result != WEIR__ENTERED) {
+      weir__graph_run_give(run);
+      continue;
     }
     weir__request request = {.device = graph->device,
                              .accesses = run->accesses,
@@ -252,6 +268,8 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
                              .run = run};
     result = weir__enter(context, &request, out_event, &status);
     if (result == WEIR__ENTERED) {
+      for (uint32_t i = 0; i < run->plan->external_count; i++)
+        weir__write_back(context, &run->accesses[i], out_event != NULL ? *out_event : NULL);
       graph->launched = true;
       graph->object.last_use = run->task_id;
       for (uint32_t i = 0; i < graph->recorded_count; i++) {

@@ -51,6 +51,8 @@ typedef struct weir__graph_plan {
   weir__graph_external *externals;
   weir__graph_input *inputs;
   unsigned char *values; // of all nodes, to be copied by each run
+  weir_device *device;
+  void *device_data; // what the device made of it; NULL: nothing
 } weir__graph_plan;
 
 typedef enum weir__node_state {

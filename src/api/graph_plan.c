@@ -319,6 +319,7 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   weir__graph_plan *plan = weir__allocate_zeroed(sizeof *plan);
   if (plan == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
   plan->references = 1;
+  plan->device = graph->device;
   builder build = {.graph = graph, .plan = plan};
   weir__hits_initialize(&build.hits);
   weir__range_pool_initialize(&build.ranges);

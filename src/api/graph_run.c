@@ -72,8 +72,11 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
   const weir__graph_plan *plan = run->plan;
   for (uint32_t i = 0; i < plan->external_count; i++) {
     const weir__graph_external *external = &plan->externals[i];
-    run->accesses[i] = (weir__access){
-        .buffer = graph->buffers[external->buffer], .mode = external->mode, .lo = external->lo, .hi = external->hi};
+    run->accesses[i] = (weir__access){.buffer = graph->buffers[external->buffer],
+                                      .mode = (uint8_t)external->mode,
+                                      .space = (uint8_t)graph->device->space,
+                                      .lo = external->lo,
+                                      .hi = external->hi};
   }
   run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
   run->all_poisoned = false;
@@ -126,18 +129,19 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, wei
 void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
   weir__graph_run *run = task->run;
   const weir__graph_plan *plan = run->plan;
+  uint32_t space = run->graph->device->space;
   run->task = task;
   run->task_id = task->id;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     run->buffers[i] = run->graph->buffers[i];
     run->serials[i] = run->buffers[i]->serial;
-    run->storages[i] = run->buffers[i]->storage;
+    run->storages[i] = run->buffers[i]->places[space].storage;
   }
   memcpy(run->values, plan->values, plan->value_bytes);
   for (uint32_t i = 0; i < plan->arg_count; i++) {
     const weir__graph_arg *arg = &plan->args[i];
     run->args[i] = arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset
-                                           : (char *)run->buffers[arg->buffer]->memory + arg->offset;
+                                           : (char *)run->buffers[arg->buffer]->places[space].memory + arg->offset;
   }
   for (size_t i = 0; i < hits->count; i++) {
     if (hits->list[i].data) keep_data_hit(run, &hits->list[i]);

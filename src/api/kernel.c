@@ -8,6 +8,7 @@
 #include "api/context.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/cuda/kernel.h"
 
 static const double LONGEST_LAUNCH_US = 1e9;
 
@@ -31,7 +32,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
   return WEIR_OK;
 }
 
-static void choose_device(weir_kernel *kernel) {
+void weir__kernel_choose_device(weir_kernel *kernel) {
   weir_context *context = kernel->object.context;
   for (uint32_t i = 0; i < context->device_count; i++) {
     if (context->devices[i]->ops->has_code(context->devices[i], kernel)) {
@@ -49,7 +50,7 @@ weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function function) {
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': the function is NULL", kernel->name);
   weir__context_lock(kernel->object.context);
   kernel->cpu = function;
-  choose_device(kernel);
+  weir__kernel_choose_device(kernel);
   weir__context_unlock(kernel->object.context);
   return WEIR_OK;
 }
@@ -64,6 +65,8 @@ void weir__kernel_destroy(weir__object *object) {
   free_launches(kernel->sim, kernel->sim_count);
   kernel->sim = NULL;
   kernel->sim_count = 0;
+  weir__cuda_kernel_free(kernel->cuda);
+  kernel->cuda = NULL;
 }
 
 static weir_status check_launch(const weir_kernel *kernel, uint32_t index, const weir_sim_launch *launch) {
@@ -111,7 +114,7 @@ weir_status weir_kernel_set_sim(weir_kernel *kernel, const weir_sim_launch *laun
   uint32_t old_count = kernel->sim_count;
   kernel->sim = copy;
   kernel->sim_count = count;
-  choose_device(kernel);
+  weir__kernel_choose_device(kernel);
   weir__context_unlock(kernel->object.context);
   free_launches(old, old_count);
   return WEIR_OK;

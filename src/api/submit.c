@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "api/graph.h"
+#include "api/storage.h"
+#include "api/transfer.h"
 #include "base/allocate.h"
 #include "base/error.h"
 
@@ -12,7 +14,7 @@
 // the workers for each slot would cost both more than the slots are worth.
 enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
 
-static weir__enter_result would_wait(const weir_task *task, const char *what, weir_status *out_status) {
+weir__enter_result weir__would_wait(const weir_task *task, const char *what, weir_status *out_status) {
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(task, name);
   *out_status =
@@ -20,97 +22,38 @@ static weir__enter_result would_wait(const weir_task *task, const char *what, we
   return WEIR__ENTER_FAILED;
 }
 
-static weir__enter_result no_memory(const weir_task *task, const char *what, weir_status *out_status) {
+weir__enter_result weir__no_memory(const weir_task *task, const char *what, weir_status *out_status) {
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(task, name);
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
   return WEIR__ENTER_FAILED;
 }
 
-weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, weir_status *out_status) {
+weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, uint32_t slots,
+                                    weir_status *out_status) {
   const weir__liveness *live = &context->window.live;
   if (live->oldest < context->barrier) {
-    if (weir__in_task) return would_wait(task, "the memory", out_status);
+    if (weir__in_task) return weir__would_wait(task, "the memory", out_status);
+    weir__context_flush(context);
     weir__context_wait(context, context->barrier, WEIR_FOREVER);
     return WEIR__ENTER_AGAIN;
   }
-  if (!weir__window_full(&context->window)) return WEIR__ENTERED;
-  if (weir__in_task) return would_wait(task, "the window", out_status);
+  if (weir__window_room(&context->window) >= slots) return WEIR__ENTERED;
+  if (slots > context->window.size) {
+    char name[WEIR__WHAT_BYTES];
+    weir__describe_task(task, name);
+    *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                              "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
+                              name, slots - 1, context->window.size);
+    return WEIR__ENTER_FAILED;
+  }
+  if (weir__in_task) return weir__would_wait(task, "the window", out_status);
   context->statistics.window_waits++;
   weir__id oldest = live->oldest;
-  weir__context_wait(context, oldest + 1, WEIR_FOREVER);
+  weir__context_wait(context, oldest + slots, WEIR_FOREVER);
   if (!context->polled && context->window.size >= ROOM_WAIT_WINDOW)
     weir__context_wait(context, oldest + context->window.size / 4, ROOM_WAIT_NS);
   return WEIR__ENTER_AGAIN;
-}
-
-// Undoes find_storage for the first `count` accesses.
-static void give_back(weir_context *context, const weir__request *request, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    weir__block *block = request->needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
-    if (block != NULL && block->user_count > 0)
-      weir__pool_give_waiting(&context->pool, block);
-    else if (block != NULL)
-      weir__pool_give(&context->pool, block);
-  }
-}
-
-static bool named_before(const weir__request *request, uint32_t index) {
-  for (uint32_t i = 0; i < index; i++) {
-    if (request->accesses[i].buffer == request->accesses[index].buffer) return true;
-  }
-  return false;
-}
-
-// Whether the access should get fresh storage though its buffer has some: it overwrites everything, and tasks in flight
-// still use the old contents.
-static bool wants_rename(weir_context *context, const weir__request *request, uint32_t index) {
-  const weir__access *access = &request->accesses[index];
-  weir_buffer *buffer = access->buffer;
-  return access->mode == WEIR_WRITE && access->lo == 0 && access->hi == buffer->bytes && buffer->block != NULL &&
-         !(context->flags & WEIR_CONTEXT_NO_RENAME) && !weir__buffer_idle(buffer, &context->window.live) &&
-         !named_before(request, index);
-}
-
-static weir__enter_result no_storage(weir_context *context, const weir__request *request, const weir_buffer *buffer,
-                                     weir__pool_result result, weir_status *out_status) {
-  if (!weir__window_empty(&context->window)) {
-    if (weir__in_task) return would_wait(request->task, "the memory", out_status);
-    context->statistics.memory_waits++;
-    weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
-    return WEIR__ENTER_AGAIN;
-  }
-  char name[WEIR__WHAT_BYTES];
-  weir__describe_task(request->task, name);
-  *out_status = weir__error(
-      WEIR_ERROR_OUT_OF_MEMORY, "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held and %s",
-      name, (unsigned long long)buffer->bytes, (unsigned long long)buffer->id, buffer->label,
-      (unsigned long long)context->pool.bytes,
-      result == WEIR__POOL_LIMIT ? "the context's memory limit allows no more" : "the system has no more");
-  return WEIR__ENTER_FAILED;
-}
-
-// Finds storage for every access that needs some: request->fresh.
-static weir__enter_result find_storage(weir_context *context, const weir__request *request, weir_status *out_status) {
-  const weir__liveness *live = &context->window.live;
-  for (uint32_t i = 0; i < request->access_count; i++) {
-    if (!(request->needs_storage & weir__storage_bit(i))) continue;
-    weir_buffer *buffer = request->accesses[i].buffer;
-    request->fresh[i] = NULL;
-    bool first = buffer->memory == NULL && !named_before(request, i);
-    if (!first && !wants_rename(context, request, i)) continue;
-    weir__pool_result result = weir__pool_take(&context->pool, buffer->bytes, live, &request->fresh[i]);
-    if (result == WEIR__POOL_OK) continue;
-    if (!first) {
-      context->statistics.rename_denied++;
-      continue;
-    }
-    request->fresh[i] = weir__pool_take_waiting(&context->pool, buffer->bytes, live);
-    if (request->fresh[i] != NULL) continue;
-    give_back(context, request, i);
-    return no_storage(context, request, buffer, result, out_status);
-  }
-  return WEIR__ENTERED;
 }
 
 static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__hit *hit, uint64_t buffer) {
@@ -132,9 +75,9 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   if (record.accesses == NULL) record.access_count = 0;
   for (uint32_t i = 0; i < record.access_count; i++) {
     const weir__access *access = &request->accesses[i];
-    record.accesses[i] = (weir__trace_access){.mode = access->mode,
+    record.accesses[i] = (weir__trace_access){.mode = (weir_mode)access->mode,
                                               .buffer = access->buffer->id,
-                                              .storage = access->buffer->storage,
+                                              .storage = access->buffer->places[access->space].storage,
                                               .offset = access->lo,
                                               .bytes = access->hi - access->lo};
   }
@@ -175,6 +118,8 @@ static inline void connect(weir_context *context, weir__task *task, weir__hits *
     bool same_device = run_ahead && weir__window_task(window, hit->task)->device == task->device;
     bool blocks = !same_device || !weir__window_task(window, hit->task)->issued;
     bool first = weir__window_connect(window, hit->task, task, hit->data, blocks, &no_memory);
+    if (hit->data && weir__window_task(window, hit->task)->doomed)
+      weir__window_upstream_failed(window, task, hit->task);
     if (first && same_device && !add_predecessor(task, hit->task)) no_memory = true;
   }
   if (no_memory) hits->incomplete = true;
@@ -190,38 +135,27 @@ static void note_readers(weir_context *context, const weir__task *task, const we
   }
 }
 
-static void hit_task(weir_context *context, weir__hits *hits, weir__id id, weir__hazard hazard) {
-  if (weir__live(&context->window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
-}
-
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
   const weir__liveness *live = &context->window.live;
   weir__hits *hits = &context->hits;
+  bool several_spaces = context->space_count > 1;
   bool notes_buffers = context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
   for (uint32_t i = 0; i < request->access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    weir__block *fresh = request->needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
-    if (fresh != NULL) {
-      if (buffer->memory != NULL) {
-        context->statistics.renamed++;
-        weir__buffer_drop_storage(buffer, &context->pool, false);
-      }
-      weir__buffer_set_storage(buffer, fresh);
-      for (uint8_t user = 0; user < fresh->user_count; user++)
-        hit_task(context, hits, fresh->users[user], WEIR__HAZARD_STORAGE);
-    }
+    if (request->needs_storage & weir__storage_bit(i)) weir__storage_settle(context, request, i);
     size_t before = hits->count;
-    weir__buffer_access(buffer, &context->ranges, live, id, access->mode, access->lo, access->hi, hits);
+    weir__buffer_access(buffer, &context->ranges, live, id, (weir_mode)access->mode, access->lo, access->hi, hits);
+    if (several_spaces && weir__live(live, buffer->places[access->space].arrival))
+      weir__hits_add(hits, buffer->places[access->space].arrival, WEIR__HAZARD_RAW, true, access->lo, access->hi);
     access->serial = buffer->serial;
     if (notes_buffers) {
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
     }
   }
   for (uint32_t i = 0; i < request->after_count; i++)
-    hit_task(context, hits, request->after[i]->task, WEIR__HAZARD_AFTER);
-  if (context->flags & WEIR_CONTEXT_IN_ORDER) hit_task(context, hits, id - 1, WEIR__HAZARD_AFTER);
+    weir__hit_task(context, hits, request->after[i]->task, WEIR__HAZARD_AFTER);
 }
 
 // Fills in the pointers and values, once the storage of all buffers is known.
@@ -238,9 +172,21 @@ static inline void fill_args(const weir__request *request, weir__task *task) {
       *pointer++ = value;
       value += arg->bytes;
     } else {
-      *pointer++ = (char *)access->buffer->memory + access->lo;
+      *pointer++ = (char *)access->buffer->places[access->space].memory + access->lo;
       access++;
     }
+  }
+}
+
+// Where the bytes of a copy are, as far as they are in buffers.
+static void fill_move(const weir__request *request) {
+  for (uint32_t i = 0; i < request->access_count; i++) {
+    const weir__access *access = &request->accesses[i];
+    char *first = (char *)access->buffer->places[access->space].memory + access->lo;
+    if (access->mode == WEIR_READ)
+      request->move->source = first;
+    else
+      request->move->destination = first;
   }
 }
 
@@ -256,6 +202,7 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->device = (uint8_t)request->device->index;
   task->tag = request->tag;
   task->run = request->run;
+  task->move = request->move;
   if (request->kernel != NULL) request->kernel->object.last_use = task->id;
 }
 
@@ -269,58 +216,65 @@ static void hold(weir_context *context, weir__task *task, bool incomplete) {
   context->failed_before_held = context->statistics.failed;
 }
 
-// Inline, so that an ordinary task's request lives in registers.
-static inline __attribute__((always_inline)) weir__enter_result
-enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
-  weir__window *window = &context->window;
-  if (request->ranged && !weir__range_pool_reserve(&context->ranges, request->access_count))
-    return no_memory(request->task, "arguments", out_status);
-  if (request->needs_storage != 0) {
-    weir__enter_result result = find_storage(context, request, out_status);
-    if (result != WEIR__ENTERED) return result;
-  }
-  weir_event *event = NULL;
-  if (out_event != NULL) {
-    event = weir__event_take(context, window->next);
-    if (event == NULL) {
-      if (request->needs_storage != 0) give_back(context, request, request->access_count);
-      return no_memory(request->task, "event", out_status);
-    }
-    *out_event = event;
-  }
-  weir__task *task = weir__window_begin(window);
-  fill_task(request, task);
-  task->event = event;
+// The last part: see weir__enter_found.
+static inline __attribute__((always_inline)) void enter_found(weir_context *context, const weir__request *request,
+                                                              weir__task *task) {
   weir__hits *hits = &context->hits;
-  weir__hits_clear(hits);
-  find_hazards(context, request, task->id);
+  if (context->flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
+  if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
   if (hits->poisoned) task->reads_poison = true;
   connect(context, task, hits);
   if (context->graphs_in_flight > 0) note_readers(context, task, hits);
   if (request->run != NULL) {
     weir__graph_run_bind(task, hits);
     context->graphs_in_flight++;
-  } else {
+  } else if (request->move == NULL) {
     fill_args(request, task);
   }
   if (context->trace != NULL) trace_task(context, request, task, hits);
-  context->statistics.tasks++;
   if (hits->incomplete || hits->unrecorded) hold(context, task, hits->incomplete);
-  weir__window_commit(window, task);
+  weir__window_commit(&context->window, task);
   if (context->issue_first != NULL) weir__context_issue_ready(context);
+}
+
+void weir__enter_found(weir_context *context, const weir__request *request, weir__task *task) {
+  fill_task(request, task);
+  enter_found(context, request, task);
+}
+
+// Inline, so that an ordinary task's request lives in registers.
+static inline __attribute__((always_inline)) weir__enter_result
+enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
+  weir__window *window = &context->window;
+  if (request->ranged && !weir__range_pool_reserve(&context->ranges, request->access_count))
+    return weir__no_memory(request->task, "arguments", out_status);
+  if (request->needs_storage != 0) {
+    weir__enter_result result = weir__storage_find(context, request, out_status);
+    if (result != WEIR__ENTERED) return result;
+  }
+  weir_event *event = NULL;
+  if (out_event != NULL) {
+    event = weir__event_take(context, window->next);
+    if (event == NULL) {
+      if (request->needs_storage != 0) weir__storage_give_back(context, request, request->access_count);
+      return weir__no_memory(request->task, "event", out_status);
+    }
+    *out_event = event;
+  }
+  weir__task *task = weir__window_begin(window);
+  fill_task(request, task);
+  task->event = event;
+  weir__hits_clear(&context->hits);
+  find_hazards(context, request, task->id);
+  if (request->move != NULL) fill_move(request);
+  context->statistics.tasks++;
+  enter_found(context, request, task);
   return WEIR__ENTERED;
 }
 
 weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   return enter(context, request, out_event, out_status);
-}
-
-static void poll_devices(weir_context *context) {
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
-  }
-  weir__context_completed(context);
 }
 
 static int8_t clamp_priority(int32_t priority) {
@@ -330,12 +284,17 @@ static int8_t clamp_priority(int32_t priority) {
 
 static weir__enter_result submit(weir_context *context, const weir_task *task, weir_event **out_event,
                                  weir_status *out_status) {
-  if (context->polls) poll_devices(context);
+  if (context->polls) weir__context_poll(context);
   weir__request request;
   *out_status = weir__check_task(context, task, &request.device);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
-  if (weir__window_full(&context->window) || context->window.live.oldest < context->barrier) {
-    weir__enter_result result = weir__enter_wait(context, task, out_status);
+  uint32_t write_backs = 0;
+  if (context->space_count > 1) {
+    weir__enter_result result = weir__transfer_args(context, task, request.device->space, &write_backs, out_status);
+    if (result != WEIR__ENTERED) return result;
+  }
+  if (weir__window_room(&context->window) <= write_backs || context->window.live.oldest < context->barrier) {
+    weir__enter_result result = weir__enter_wait(context, task, write_backs + 1, out_status);
     if (result != WEIR__ENTERED) return result;
   }
   // The arguments go straight to where they stay: the slot of the next task is free.
@@ -346,10 +305,10 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
       bytes += task->args[i].bytes + 15;
   }
   request.accesses = weir__window_payload(slot, bytes);
-  if (request.accesses == NULL) return no_memory(task, "arguments", out_status);
+  if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
   request.pointers = (void **)(void *)(request.accesses + task->arg_count);
-  *out_status =
-      weir__check_args(context, task, request.accesses, &request.access_count, &request.needs_storage, &request.ranged);
+  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.access_count,
+                                 &request.needs_storage, &request.ranged);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
   request.task = task;
   request.function = task->kernel != NULL ? task->kernel->cpu : task->host;
@@ -365,7 +324,15 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   request.after = task->after;
   request.after_count = task->after_count;
   request.run = NULL;
-  return enter(context, &request, out_event, out_status);
+  request.move = NULL;
+  if (write_backs == 0) return enter(context, &request, out_event, out_status);
+  // Memory for what the copies back need is set aside first, so that they cannot fail.
+  if (!weir__range_pool_reserve(&context->ranges, request.access_count + write_backs))
+    return weir__no_memory(task, "arguments", out_status);
+  weir__enter_result result = enter(context, &request, out_event, out_status);
+  for (uint32_t i = 0; result == WEIR__ENTERED && i < request.access_count; i++)
+    weir__write_back(context, &request.accesses[i], out_event != NULL ? *out_event : NULL);
+  return result;
 }
 
 weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event) {

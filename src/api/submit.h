@@ -29,6 +29,7 @@ typedef struct weir__request {
   weir_event *const *after;
   uint32_t after_count;
   struct weir__graph_run *run; // of a graph launch; its pointers are filled in by weir__graph_run_bind
+  weir__move *move;            // of a task that moves bytes; its addresses are filled in for copies, not for transfers
 } weir__request;
 
 typedef enum weir__enter_result {
@@ -37,20 +38,29 @@ typedef enum weir__enter_result {
   WEIR__ENTER_FAILED,
 } weir__enter_result;
 
-// Waits until the window has room and lets tasks in. The lock is held before and after; AGAIN: it was released meanwhile.
-// `task` is for messages. Fails in a task or callback, which must not wait.
-weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, weir_status *out_status);
+// Waits until the window has room for `slots` tasks and lets tasks in. The lock is held before and after; AGAIN: it was
+// released meanwhile. `task` is for messages. Fails in a task or callback, which must not wait.
+weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, uint32_t slots,
+                                    weir_status *out_status);
 
 // Takes a request into the window, which has room. The lock is held before and after; AGAIN: it was released meanwhile,
 // to wait for memory. On failure nothing has changed and `*out_status` and weir_last_error() say why.
 weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status);
 
+// The last part of weir__enter, for a task that has its slot and its accesses recorded: edges from context->hits, timeline,
+// and off it goes.
+void weir__enter_found(weir_context *context, const weir__request *request, weir__task *task);
+
+// Report why a task cannot enter: it would have to wait for `what` in a task or callback; there is no memory for `what`.
+weir__enter_result weir__would_wait(const weir_task *task, const char *what, weir_status *out_status);
+weir__enter_result weir__no_memory(const weir_task *task, const char *what, weir_status *out_status);
+
 enum { WEIR__MAX_VALUE_BYTES = 4096 };
 
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
-// arguments). The lock is held.
-weir_status weir__check_args(weir_context *context, const weir_task *task, weir__access *accesses,
+// arguments) in `space`. The lock is held.
+weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              uint32_t *out_access_count, uint64_t *out_needs_storage, bool *out_ranged);
 
 // Bit of access `index` in weir__request.needs_storage.

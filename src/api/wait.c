@@ -36,12 +36,19 @@ static bool progress(weir_context *context) {
   return any;
 }
 
-// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed.
-static void sleep_until(weir__waiter *waiter, uint64_t deadline_ns) {
-  for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
-    if (atomic_load_explicit(&waiter->word, memory_order_acquire) == 1) return;
-    weir__pause();
-  }
+// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
+static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
+  uint64_t spin_end = 0;
+  do {
+    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+      if (atomic_load_explicit(&waiter->word, memory_order_acquire) == 1) return;
+      weir__pause();
+    }
+    if (spin_ns == 0) break;
+    uint64_t now = weir__clock_ns();
+    if (spin_end == 0) spin_end = now + spin_ns;
+    if (now >= spin_end || (deadline_ns != 0 && now >= deadline_ns)) break;
+  } while (true);
   uint32_t spinning = 0;
   if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
     return;
@@ -62,6 +69,12 @@ static uint64_t deadline_after(uint64_t timeout_ns) {
   return timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
 }
 
+void weir__context_flush(weir_context *context) {
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    if (context->devices[i]->ops->flush != NULL) context->devices[i]->ops->flush(context->devices[i]);
+  }
+}
+
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
   if (context->window.live.oldest >= target) return true;
   uint64_t deadline = deadline_after(timeout_ns);
@@ -72,7 +85,7 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     add_waiter(context, &waiter);
     bool polled = context->polled;
     weir__context_unlock(context);
-    sleep_until(&waiter, polled ? weir__clock_ns() + POLL_NS : deadline);
+    sleep_until(&waiter, context->spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
     weir__context_lock(context);
     remove_waiter(context, &waiter);
   }
@@ -90,6 +103,7 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
   weir__context_lock(context);
+  weir__context_flush(context);
   bool done = weir__context_wait(context, context->window.next, timeout_ns);
   weir_status status = done ? report_failure(context) : WEIR_TIMEOUT;
   weir__context_unlock(context);
@@ -109,6 +123,19 @@ static bool poll_devices(weir_event *event) {
   return any;
 }
 
+// The first part of a wait, where waking up takes long compared with what is waited for.
+static void spin_on_event(const weir_event *event, uint64_t deadline_ns) {
+  uint64_t now = weir__clock_ns(), end = now + event->object.context->spin_ns;
+  if (deadline_ns != 0 && deadline_ns < end) end = deadline_ns;
+  while (now < end) {
+    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+      if (atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING) return;
+      weir__pause();
+    }
+    now = weir__clock_ns();
+  }
+}
+
 weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
   if (status != WEIR_OK) return status;
@@ -117,6 +144,12 @@ weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
   uint64_t deadline = deadline_after(timeout_ns);
   weir_context *context = event->object.context;
+  if (context->flushes) {
+    weir__context_lock(context);
+    weir__context_flush(context);
+    weir__context_unlock(context);
+    spin_on_event(event, deadline);
+  }
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
     if (context->polled && poll_devices(event)) continue;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memory/pool.h"
 #include "weir/weir.h"
 #include "window/task.h"
 
@@ -38,6 +39,17 @@ typedef struct weir__device_ops {
   // Every task is done. No lock is held. Frees the device.
   void (*destroy)(weir_device *device);
 
+  // For devices with memory of their own (NULL otherwise): where storage on the device, and storage on the host that the
+  // device copies from and to, is taken from. Called once, before any storage is needed; both stay valid until `destroy`.
+  void (*memory)(weir_device *device, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory);
+
+  // Optional, for devices with memory of their own: whether the device itself can copy between its memory and `bytes` bytes at
+  // `memory` of the host, without making the caller wait.
+  bool (*reaches)(weir_device *device, const void *memory, uint64_t bytes, bool writes);
+
+  // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
+  weir_status (*check)(const weir_device *device, const weir_task *task);
+
   // Whether the kernel has code for this device; NULL stands for a host task.
   bool (*has_code)(const weir_device *device, const weir_kernel *kernel);
 
@@ -49,13 +61,18 @@ typedef struct weir__device_ops {
   bool (*progress)(weir_device *device);
   void (*poll)(weir_device *device);
 
+  // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.
+  void (*flush)(weir_device *device);
+
   // The host's clock for this device, in ns since the context was made.
   uint64_t (*time)(weir_device *device);
 
-  // Optional: graphs (api/graph.h). Prepares a recorded graph for launches (virtual or real time spent is returned in
+  // Optional: graphs (api/graph.h). `graph_forget`: a plan that was prepared is given up (`device_data` of it, not NULL).
+  // Prepares a recorded graph for launches (virtual or real time spent is returned in
   // `*out_build_ns`). Without it there is nothing to prepare. Either way a launch is one task, whose `run` is set, issued
   // like any other.
   weir_status (*graph_build)(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+  void (*graph_forget)(weir_device *device, void *device_data);
 } weir__device_ops;
 
 // The head of every device's own struct.
@@ -64,6 +81,7 @@ struct weir_device {
   weir_context *context;
   uint32_t index; // in the context
   uint32_t lanes; // workers or queues
+  uint32_t space; // of its memory; 0: the host's
   char name[64];  // set by `create`
   char description[160];
 };

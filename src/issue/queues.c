@@ -13,7 +13,7 @@ typedef struct queue_state {
 } queue_state;
 
 struct weir__queues {
-  uint32_t count;
+  uint32_t count, ordinary;
   uint32_t next; // where to look first, so that queues are used in turn
   queue_state *items;
   uint64_t *clocks;
@@ -22,10 +22,11 @@ struct weir__queues {
   uint32_t capacity; // of each of the two
 };
 
-weir__queues *weir__queues_create(uint32_t count) {
+weir__queues *weir__queues_create(uint32_t count, uint32_t special) {
   weir__queues *queues = weir__allocate_zeroed(sizeof *queues);
   if (queues == NULL) return NULL;
   queues->count = count;
+  queues->ordinary = count - special;
   queues->items = weir__allocate_zeroed(count * sizeof *queues->items);
   queues->clocks = weir__allocate_zeroed((size_t)count * count * sizeof *queues->clocks);
   if (queues->items == NULL || queues->clocks == NULL) {
@@ -89,18 +90,18 @@ static weir__queue_task *open_predecessor(const weir__queues *queues, weir__queu
                                           uint32_t count) {
   for (uint32_t i = count; i > 0; i--) {
     weir__queue_task *task = predecessors[i - 1];
-    if (queues->items[task->queue].last == task) return task;
+    if (task->queue < queues->ordinary && queues->items[task->queue].last == task) return task;
   }
   return NULL;
 }
 
 static uint32_t emptiest_queue(weir__queues *queues) {
   uint32_t best = queues->next;
-  for (uint32_t i = 0; i < queues->count; i++) {
-    uint32_t at = (queues->next + i) % queues->count;
+  for (uint32_t i = 0; i < queues->ordinary; i++) {
+    uint32_t at = (queues->next + i) % queues->ordinary;
     if (queues->items[at].in_flight < queues->items[best].in_flight) best = at;
   }
-  queues->next = (best + 1) % queues->count;
+  queues->next = (best + 1) % queues->ordinary;
   return best;
 }
 
@@ -123,14 +124,19 @@ static void merge(uint64_t *clock, const uint64_t *other, uint32_t count) {
   }
 }
 
-weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count) {
+static uint32_t choose(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count) {
+  const weir__queue_task *open = open_predecessor(queues, predecessors, count);
+  return open != NULL ? open->queue : emptiest_queue(queues);
+}
+
+weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count,
+                                      uint32_t wanted) {
   weir__queue_choice choice = {0};
   if (!reserve_lists(queues, count + 1)) return choice;
   weir__queue_task *task = new_task(queues);
   if (task == NULL) return choice;
-  const weir__queue_task *open = open_predecessor(queues, predecessors, count);
   choice = (weir__queue_choice){.task = task,
-                                .queue = open != NULL ? open->queue : emptiest_queue(queues),
+                                .queue = wanted == WEIR__ANY_QUEUE ? choose(queues, predecessors, count) : wanted,
                                 .waits = queues->waits,
                                 .records = queues->records};
   queue_state *queue = &queues->items[choice.queue];

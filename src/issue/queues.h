@@ -39,13 +39,16 @@ typedef struct weir__queue_choice {
   weir__queue_task **records;
 } weir__queue_choice;
 
-// Creates the state of `count` queues, at least 1. NULL: no memory.
-weir__queues *weir__queues_create(uint32_t count);
+// Creates the state of `count` queues, at least 1, of which the last `special` are only used by tasks that ask for them.
+// NULL: no memory.
+weir__queues *weir__queues_create(uint32_t count, uint32_t special);
 void weir__queues_destroy(weir__queues *queues); // NULL is allowed; frees its tasks
 
-// Places a task behind its predecessors, which are not done yet and may come several times.
-// When there is no memory nothing changes and `task` is NULL.
-weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count);
+// Places a task behind its predecessors, which are not done yet and may come several times: in queue `wanted`, or with
+// WEIR__ANY_QUEUE where it is best. When there is no memory nothing changes and `task` is NULL.
+#define WEIR__ANY_QUEUE UINT32_MAX
+weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count,
+                                      uint32_t wanted);
 
 // The task is done and everything that it came after; it is freed.
 void weir__queues_done(weir__queues *queues, weir__queue_task *task);

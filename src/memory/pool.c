@@ -23,8 +23,20 @@ static uint8_t class_of(uint64_t bytes, uint64_t *out_bytes) {
   return (uint8_t)((log2 - SMALLEST_LOG2) * 4 + steps);
 }
 
-void weir__pool_initialize(weir__pool *pool, uint64_t limit) {
-  *pool = (weir__pool){.limit = limit, .next_number = 1};
+static void *heap_allocate(void *user, uint64_t bytes) {
+  (void)user;
+  return weir__allocate(bytes);
+}
+
+static void heap_free(void *user, void *memory) {
+  (void)user;
+  weir__free(memory);
+}
+
+const weir__memory_source weir__heap = {.allocate = heap_allocate, .free = heap_free};
+
+void weir__pool_initialize(weir__pool *pool, const weir__memory_source *source, uint64_t limit, uint64_t first_number) {
+  *pool = (weir__pool){.source = *source, .limit = limit, .next_number = first_number};
 }
 
 static weir__block *take_descriptor(weir__pool *pool) {
@@ -45,7 +57,7 @@ static weir__block *take_descriptor(weir__pool *pool) {
 
 static void free_memory(weir__pool *pool, weir__block *block) {
   pool->bytes -= block->bytes;
-  weir__free(block->memory);
+  pool->source.free(pool->source.user, block->memory);
   block->memory = NULL;
   block->next = pool->spare;
   pool->spare = block;
@@ -55,7 +67,9 @@ void weir__pool_deinitialize(weir__pool *pool) {
   while (pool->slabs != NULL) {
     struct weir__block_slab *slab = pool->slabs;
     pool->slabs = slab->next;
-    for (int i = 0; i < SLAB_BLOCKS; i++) weir__free(slab->blocks[i].memory);
+    for (int i = 0; i < SLAB_BLOCKS; i++) {
+      if (slab->blocks[i].memory != NULL) pool->source.free(pool->source.user, slab->blocks[i].memory);
+    }
     weir__free(slab);
   }
   *pool = (weir__pool){0};
@@ -116,7 +130,7 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
     }
     block = take_descriptor(pool);
     if (block == NULL) return WEIR__POOL_NO_MEMORY;
-    block->memory = weir__allocate(block_bytes);
+    block->memory = pool->source.allocate(pool->source.user, block_bytes);
     if (block->memory == NULL) {
       block->next = pool->spare;
       pool->spare = block;

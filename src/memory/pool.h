@@ -7,10 +7,13 @@
 // whose users are done by now; new memory below the limit. The caller may then fall back to a waiting block at the
 // price of waiting for its users. Size classes have four steps per power of two, so at most a fifth of a block is waste.
 //
+// The memory itself comes from a source: the process's heap, or a device.
+//
 // Not thread-safe: the context's lock guards it.
 #ifndef WEIR_MEMORY_POOL_H
 #define WEIR_MEMORY_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/liveness.h"
@@ -29,7 +32,18 @@ typedef struct weir__block {
   uint8_t size_class;
 } weir__block;
 
+// Where a pool takes memory from: aligned to 64 bytes at least.
+typedef struct weir__memory_source {
+  void *(*allocate)(void *user, uint64_t bytes); // NULL: there is none
+  void (*free)(void *user, void *memory);
+  void *user;
+} weir__memory_source;
+
+// The process's heap.
+extern const weir__memory_source weir__heap;
+
 typedef struct weir__pool {
+  weir__memory_source source;
   weir__block *free[WEIR__POOL_CLASSES];
   weir__block *waiting[WEIR__POOL_CLASSES], *last_waiting[WEIR__POOL_CLASSES];
   weir__block *spare; // descriptors without memory
@@ -38,7 +52,8 @@ typedef struct weir__pool {
   uint64_t bytes, peak_bytes, next_number;
 } weir__pool;
 
-void weir__pool_initialize(weir__pool *pool, uint64_t limit);
+// `first_number`: of the first block.
+void weir__pool_initialize(weir__pool *pool, const weir__memory_source *source, uint64_t limit, uint64_t first_number);
 
 // Frees all memory. Blocks that are still handed out become invalid.
 void weir__pool_deinitialize(weir__pool *pool);

@@ -33,8 +33,7 @@ void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64
 }
 
 // Notes on the block which tasks may still use it, if they are few.
-static void note_users(const weir_buffer *buffer) {
-  weir__block *block = buffer->block;
+static void note_users(const weir_buffer *buffer, weir__block *block) {
   const weir__segment *whole = &buffer->whole;
   block->last_use = buffer->last_use;
   block->user_count = 0;
@@ -45,28 +44,40 @@ static void note_users(const weir_buffer *buffer) {
   block->users[block->user_count++] = whole->writer;
 }
 
-void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, bool idle) {
-  if (buffer->block != NULL) {
-    note_users(buffer);
-    if (idle)
-      weir__pool_give(pool, buffer->block);
-    else
-      weir__pool_give_waiting(pool, buffer->block);
-    buffer->block = NULL;
+void weir__buffer_poison_all(weir_buffer *buffer) {
+  if (buffer->ranged)
+    weir__range_map_poison_all(&buffer->map);
+  else
+    buffer->whole.poisoned = true;
+}
+
+void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
+  weir__block *block = buffer->places[space].block;
+  note_users(buffer, block);
+  if (idle)
+    weir__pool_give(pool, block);
+  else
+    weir__pool_give_waiting(pool, block);
+  buffer->places[space] = (weir__place){0};
+  buffer->held &= (uint16_t)~weir__space_bit(space);
+}
+
+void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle) {
+  while (buffer->held != 0) {
+    uint32_t space = (uint32_t)__builtin_ctz(buffer->held);
+    weir__buffer_drop_place(buffer, space, &pools[space], idle);
   }
   if (buffer->ranged) {
     weir__range_map_deinitialize(&buffer->map);
     buffer->ranged = false;
   }
   weir__segment_reset(&buffer->whole);
-  buffer->memory = NULL;
+  buffer->valid = 0;
   buffer->serial++;
   buffer->last_use = 0;
 }
 
-void weir__buffer_set_storage(weir_buffer *buffer, weir__block *block) {
-  buffer->block = block;
-  buffer->memory = block->memory;
-  buffer->storage = block->number;
-  buffer->serial++;
+void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block) {
+  buffer->places[space] = (weir__place){.block = block, .memory = block->memory, .storage = block->number};
+  buffer->held |= weir__space_bit(space);
 }

@@ -8,20 +8,36 @@
 #include "window/object.h"
 #include "window/range_map.h"
 
+// Memory comes in spaces: the host's (0), and one for each device with memory of its own.
+enum { WEIR__HOST_SPACE = 0, WEIR__MAX_SPACES = 9 };
+
+// A buffer's storage in one space.
+typedef struct weir__place {
+  weir__block *block; // NULL: none, or wrapped memory
+  void *memory;       // its first byte; NULL: none
+  uint64_t storage;   // number of the storage, for timelines
+  weir__id arrival;   // the transfer that brings the contents; 0 or done: they are there
+} weir__place;
+
 struct weir_buffer {
   weir__object object;
   uint64_t id, bytes;
-  weir__block *block; // NULL: no storage yet, or wrapped
-  void *memory;       // the storage's first byte; NULL: none yet
-  uint64_t storage;   // number of the storage, for timelines
-  uint32_t serial;    // changes with every new storage, and when the struct is used for another buffer
-  bool wrapped;
-  bool ranged;       // `map` is in use, else `whole`
   weir__id last_use; // newest task that names this buffer with this storage
+  uint32_t serial;   // changes when the contents start anew, and when the struct is used for another buffer
+  uint16_t valid;    // bit per space: the contents are there, or will be when `arrival` is done. 0: they are undefined
+  uint16_t held;     // bit per space with a block
+  uint8_t home;      // space of wrapped memory
+  bool wrapped;
+  bool ranged; // `map` is in use, else `whole`
   weir__segment whole;
+  weir__place places[WEIR__MAX_SPACES];
   weir__range_map map;
   char label[48];
 };
+
+static inline uint16_t weir__space_bit(uint32_t space) {
+  return (uint16_t)(1u << space);
+}
 
 // The general case of weir__buffer_access.
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
@@ -46,11 +62,17 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 // Poisons what `task` was the last to write in [lo, hi).
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
 
-// Gives up the storage and forgets its users: the block goes to the pool, at once if the buffer is `idle`, or else when its
-// users are done.
-void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pool, bool idle);
+// Poisons all of it, whoever wrote it.
+void weir__buffer_poison_all(weir_buffer *buffer);
 
-// Puts `block` behind a buffer without storage.
-void weir__buffer_set_storage(weir_buffer *buffer, weir__block *block);
+// Gives up the block in one space, which the buffer must have there: it goes to the space's pool, at once if the buffer is
+// `idle`, or else when its users are done.
+void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle);
+
+// Gives up the storage in all spaces (`pools`, by space) and forgets its users.
+void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle);
+
+// Puts `block` behind a buffer without storage in `space`.
+void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block);
 
 #endif // WEIR_WINDOW_BUFFER_H

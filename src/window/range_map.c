@@ -390,6 +390,13 @@ void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, ui
   } while (next_place(&at));
 }
 
+void weir__range_map_poison_all(weir__range_map *map) {
+  place at = find(map, 0);
+  do {
+    segment_at(at)->poisoned = true;
+  } while (next_place(&at));
+}
+
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness) {
   place at = find(map, 0);
   do {

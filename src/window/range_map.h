@@ -58,6 +58,9 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
 // Poisons what `task` was the last to write in [lo, hi).
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi);
 
+// Poisons everything, whoever wrote it.
+void weir__range_map_poison_all(weir__range_map *map);
+
 // Whether no task in flight uses any part.
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness);
 

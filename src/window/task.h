@@ -32,9 +32,22 @@ typedef struct weir__edge_chunk {
 typedef struct weir__access {
   weir_buffer *buffer;
   uint64_t lo, hi;
-  uint32_t serial; // of the buffer's storage when the task was submitted
-  weir_mode mode;
+  uint32_t serial; // of the buffer's contents when the task was submitted
+  uint8_t mode;    // weir_mode
+  uint8_t space;   // where the task finds the bytes
 } weir__access;
+
+// A task that moves bytes, by a device, and runs no code: a transfer between two storages of one buffer, or a copy between
+// buffers or with memory of the caller's that the device can reach.
+typedef struct weir__move {
+  void *destination;
+  const void *source;
+  uint64_t bytes;
+  uint8_t destination_space, source_space;
+  bool transfer; // accesses[0] is the buffer; its storage in `destination_space` gets the contents
+  bool back;     // of a transfer: to memory that the caller wrapped
+  void *fence;   // not NULL: no bytes; the task is done when this event of the device's is
+} weir__move;
 
 struct weir__graph_run;
 
@@ -58,9 +71,11 @@ typedef struct weir__task {
   uint8_t device;    // index in the context
   bool reads_poison; // guarded by the lock: a predecessor by data failed, or the bytes were poisoned before
   bool issued;       // guarded by the lock
+  bool doomed;       // guarded by the lock: it will not end well, though it is not done yet
   weir_event *event; // NULL: none; guarded by the lock
   uint64_t tag;
   struct weir__graph_run *run; // NULL: an ordinary task
+  const weir__move *move;      // not NULL: nothing runs, bytes are moved; in the payload
   struct weir__task *next;     // in the device's lists
   // Arguments: pointers, accesses, values. The larger one is kept by the slot for the tasks that follow.
   void *large_payload;
@@ -70,5 +85,15 @@ typedef struct weir__task {
   uint32_t predecessor_count, predecessor_capacity;
   alignas(16) unsigned char payload[WEIR__TASK_INLINE_PAYLOAD];
 } weir__task;
+
+// Whether an argument is a value: those are in the payload, behind the pointers.
+static inline bool weir__task_is_value(const weir__task *task, uint32_t index) {
+  uintptr_t first = (uintptr_t)(task->args + task->arg_count), value = (uintptr_t)task->args[index];
+  bool is_inline = (const void *)task->args >= (const void *)task->payload &&
+                   (const void *)task->args < (const void *)(task->payload + WEIR__TASK_INLINE_PAYLOAD);
+  uintptr_t end = is_inline ? (uintptr_t)task->payload + WEIR__TASK_INLINE_PAYLOAD
+                            : (uintptr_t)task->large_payload + task->large_payload_bytes;
+  return value >= first && value < end;
+}
 
 #endif // WEIR_WINDOW_TASK_H

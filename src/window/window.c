@@ -98,12 +98,14 @@ void weir__window_release(weir__window *window, weir__task *task) {
   unblock(window, task);
 }
 
+void weir__window_upstream_failed(weir__window *window, weir__task *task, weir__id predecessor) {
+  task->reads_poison = true;
+  if (window->upstream_failed != NULL) window->upstream_failed(window->user, task, predecessor);
+}
+
 static inline void resolve(weir__window *window, uint32_t edge, weir__id predecessor, bool failed) {
   weir__task *task = &window->tasks[edge >> WEIR__EDGE_BITS];
-  if (failed && (edge & WEIR__EDGE_DATA)) {
-    task->reads_poison = true;
-    if (window->upstream_failed != NULL) window->upstream_failed(window->user, task, predecessor);
-  }
+  if (failed && (edge & WEIR__EDGE_DATA)) weir__window_upstream_failed(window, task, predecessor);
   if (edge & WEIR__EDGE_BLOCKS) unblock(window, task);
 }
 
@@ -120,6 +122,20 @@ void weir__window_issued(weir__window *window, weir__task *task) {
   resolve_on_device(window, task->successors, task->successor_count, task->device);
   for (weir__edge_chunk *chunk = task->more_successors; chunk != NULL; chunk = chunk->next)
     resolve_on_device(window, chunk->edges, chunk->count, task->device);
+}
+
+static void doom(weir__window *window, const uint32_t *edges, uint32_t count, weir__id predecessor) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (edges[i] & WEIR__EDGE_DATA)
+      weir__window_upstream_failed(window, &window->tasks[edges[i] >> WEIR__EDGE_BITS], predecessor);
+  }
+}
+
+void weir__window_doom(weir__window *window, weir__task *task) {
+  task->doomed = true;
+  doom(window, task->successors, task->successor_count, task->id);
+  for (const weir__edge_chunk *chunk = task->more_successors; chunk != NULL; chunk = chunk->next)
+    doom(window, chunk->edges, chunk->count, task->id);
 }
 
 void weir__window_complete(weir__window *window, weir__task *task, bool failed) {

@@ -32,6 +32,11 @@ static inline bool weir__window_full(const weir__window *window) {
   return window->next - window->live.oldest >= window->size;
 }
 
+// Free slots.
+static inline uint64_t weir__window_room(const weir__window *window) {
+  return window->size - (window->next - window->live.oldest);
+}
+
 static inline bool weir__window_empty(const weir__window *window) {
   return window->next == window->live.oldest;
 }
@@ -50,7 +55,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->blockers = 1;
   task->successor_count = 0;
   task->more_successors = NULL;
-  task->issued = false;
+  task->issued = task->doomed = false;
   task->reads_poison = false;
   task->predecessor_count = 0;
   return task;
@@ -100,6 +105,12 @@ void weir__window_release(weir__window *window, weir__task *task);
 
 // Resolves edges of a task that was issued to a run-ahead device, for its successors on the same device.
 void weir__window_issued(weir__window *window, weir__task *task);
+
+// Marks a task, which is not done, as one that reads what `predecessor` should have written and did not.
+void weir__window_upstream_failed(weir__window *window, weir__task *task, weir__id predecessor);
+
+// The task will not end well, though it is not done yet: successors by data are skipped, also those that are still to come.
+void weir__window_doom(weir__window *window, weir__task *task);
 
 // The task is done: resolves its edges and retires what can be retired. `failed`: successors by data are skipped.
 void weir__window_complete(weir__window *window, weir__task *task, bool failed);

@@ -21,7 +21,7 @@ static weir__pool pool;
 static void start(uint64_t limit) {
   memset(done, 0, sizeof done);
   live = (weir__liveness){.oldest = 1, .mask = WINDOW - 1, .done = done};
-  weir__pool_initialize(&pool, limit);
+  weir__pool_initialize(&pool, &weir__heap, limit, 1);
 }
 
 static int set_up(void **state) {

@@ -120,7 +120,7 @@ static void run_seed(uint64_t seed) {
   self = (run){.random = {seed}, .next = 1};
   self.live = (weir__liveness){.oldest = 1, .mask = WINDOW - 1, .done = self.done};
   uint64_t limit = random_chance(&self.random, 30) ? UINT64_MAX : random_between(&self.random, 10000, 200000);
-  weir__pool_initialize(&self.pool, limit);
+  weir__pool_initialize(&self.pool, &weir__heap, limit, 1);
   for (int step = 0; step < STEPS; step++) {
     uint32_t dice = random_below(&self.random, 100);
     if (dice < 30)
@@ -157,7 +157,7 @@ static void taken_blocks_are_not_in_use(void **state) {
   static run self;
   self = (run){.random = {99}, .next = 1};
   self.live = (weir__liveness){.oldest = 1, .mask = WINDOW - 1, .done = self.done};
-  weir__pool_initialize(&self.pool, UINT64_MAX);
+  weir__pool_initialize(&self.pool, &weir__heap, UINT64_MAX, 1);
   for (int step = 0; step < 50000; step++) {
     begin_task(&self);
     weir__block *block;

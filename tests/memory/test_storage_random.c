@@ -59,7 +59,7 @@ static weir__block *find_block(bool first) {
 static void attach(uint32_t index, weir__block *block, weir__id task) {
   for (uint8_t i = 0; i < block->user_count; i++) order_behind(task, block->users[i]);
   assert_int_equal(self.users[block->number] & ~self.tasks.before[task % MODEL_WINDOW], 0);
-  weir__buffer_set_storage(&self.buffers[index], block);
+  weir__buffer_set_storage(&self.buffers[index], WEIR__HOST_SPACE, block);
 }
 
 static void detach(uint32_t index) {
@@ -72,7 +72,7 @@ static bool submit(void) {
   uint32_t index = random_below(&self.random, BUFFERS);
   weir_buffer *buffer = &self.buffers[index];
   weir_mode mode = (weir_mode)random_between(&self.random, WEIR_READ, WEIR_READ_WRITE);
-  bool whole = random_chance(&self.random, 75), fresh = buffer->block == NULL;
+  bool whole = random_chance(&self.random, 75), fresh = buffer->places[WEIR__HOST_SPACE].block == NULL;
   uint64_t lo = whole ? 0 : random_below(&self.random, BYTES);
   uint64_t hi = whole ? BYTES : random_between(&self.random, (uint32_t)lo + 1, BYTES);
   bool rename = !fresh && whole && mode == WEIR_WRITE && !weir__buffer_idle(buffer, &self.tasks.live);
@@ -87,7 +87,7 @@ static bool submit(void) {
   weir__hits_clear(&self.hits);
   weir__buffer_access(buffer, &self.ranges, &self.tasks.live, task, mode, lo, hi, &self.hits);
   model_access(&self.models[index], &self.tasks, task, mode, lo, hi, &self.hits);
-  self.users[buffer->block->number] |= bit_of(task);
+  self.users[buffer->places[WEIR__HOST_SPACE].block->number] |= bit_of(task);
   return true;
 }
 
@@ -114,7 +114,7 @@ static void run_seed(uint64_t seed, uint64_t blocks) {
   memset(&self, 0, sizeof self);
   self.random.value = seed;
   weir__range_pool_initialize(&self.ranges);
-  weir__pool_initialize(&self.pool, blocks * 112);
+  weir__pool_initialize(&self.pool, &weir__heap, blocks * 112, 1);
   weir__hits_initialize(&self.hits);
   model_tasks_initialize(&self.tasks);
   for (uint32_t i = 0; i < BUFFERS; i++) {

@@ -69,7 +69,7 @@ static void issue(test_scene *scene, uint32_t task, uint32_t queue_count) {
   bool follows = false;
   for (uint32_t i = 0; i < count; i++)
     follows |= scene->last[predecessors[i]->queue] == index_of(scene, predecessors[i]);
-  weir__queue_choice choice = weir__queues_issue(scene->queues, predecessors, count);
+  weir__queue_choice choice = weir__queues_issue(scene->queues, predecessors, count, WEIR__ANY_QUEUE);
   assert_non_null(choice.task);
   assert_true(choice.queue < queue_count);
   check_records(scene, &choice);
@@ -110,7 +110,7 @@ static void finish_some(test_scene *scene, uint32_t issued, uint32_t lag) {
 }
 
 static void run(uint32_t task_count, uint32_t edges, uint32_t queue_count, uint32_t lag) {
-  test_scene scene = {.queues = weir__queues_create(queue_count)};
+  test_scene scene = {.queues = weir__queues_create(queue_count, 0)};
   assert_non_null(scene.queues);
   for (uint32_t i = 0; i < MAX_QUEUES; i++) scene.last[i] = MAX_TASKS;
   for (uint32_t i = 1, bit = 0; i < task_count; i++) {
@@ -136,10 +136,10 @@ static void all_small_graphs(void **state) {
 
 static void a_chain_stays_in_its_queue(void **state) {
   (void)state;
-  weir__queues *queues = weir__queues_create(4);
-  weir__queue_task *last = weir__queues_issue(queues, NULL, 0).task;
+  weir__queues *queues = weir__queues_create(4, 0);
+  weir__queue_task *last = weir__queues_issue(queues, NULL, 0, WEIR__ANY_QUEUE).task;
   for (int i = 0; i < 100; i++) {
-    weir__queue_choice choice = weir__queues_issue(queues, &last, 1);
+    weir__queue_choice choice = weir__queues_issue(queues, &last, 1, WEIR__ANY_QUEUE);
     assert_int_equal(choice.queue, last->queue);
     assert_int_equal(choice.wait_count, 0);
     last = choice.task;
@@ -149,9 +149,9 @@ static void a_chain_stays_in_its_queue(void **state) {
 
 static void independent_tasks_use_all_queues(void **state) {
   (void)state;
-  weir__queues *queues = weir__queues_create(4);
+  weir__queues *queues = weir__queues_create(4, 0);
   uint32_t used[4] = {0};
-  for (int i = 0; i < 40; i++) used[weir__queues_issue(queues, NULL, 0).queue]++;
+  for (int i = 0; i < 40; i++) used[weir__queues_issue(queues, NULL, 0, WEIR__ANY_QUEUE).queue]++;
   for (int i = 0; i < 4; i++) assert_int_equal(used[i], 10);
   weir__queues_destroy(queues);
 }
@@ -160,12 +160,12 @@ static void memory_that_fails_changes_nothing(void **state) {
   (void)state;
   for (uint64_t n = 1; n <= 4; n++) {
     weir__allocate_fail_at(n);
-    weir__queues *queues = weir__queues_create(2);
+    weir__queues *queues = weir__queues_create(2, 0);
     weir__queue_choice choice = {0};
-    if (queues != NULL) choice = weir__queues_issue(queues, NULL, 0);
+    if (queues != NULL) choice = weir__queues_issue(queues, NULL, 0, WEIR__ANY_QUEUE);
     weir__allocate_fail_at(0);
     if (queues == NULL) continue;
-    if (choice.task == NULL) choice = weir__queues_issue(queues, NULL, 0);
+    if (choice.task == NULL) choice = weir__queues_issue(queues, NULL, 0, WEIR__ANY_QUEUE);
     assert_non_null(choice.task);
     assert_int_equal(choice.task->sequence, 1);
     weir__queues_destroy(queues);

@@ -65,7 +65,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->engine = weir__sim_engine_create(&profile, queues);
   device->tasks = weir__allocate_sparse(context->window.size * sizeof(weir__sim_task *));
   device->lane_ends = weir__allocate_zeroed(device->base.lanes * sizeof *device->lane_ends);
-  if (queues > 0) device->queues = weir__queues_create(queues);
+  if (queues > 0) device->queues = weir__queues_create(queues, 0);
   if (device->engine == NULL || device->tasks == NULL || device->lane_ends == NULL ||
       (queues > 0 && device->queues == NULL)) {
     destroy(&device->base);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/storage.h"
+
+#include "base/error.h"
+
+void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    weir__block *block = request->needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
+    if (block == NULL) continue;
+    weir__pool *pool = &context->pools[request->accesses[i].space];
+    if (block->user_count > 0)
+      weir__pool_give_waiting(pool, block);
+    else
+      weir__pool_give(pool, block);
+  }
+}
+
+static bool named_before(const weir__request *request, uint32_t index) {
+  for (uint32_t i = 0; i < index; i++) {
+    if (request->accesses[i].buffer == request->accesses[index].buffer) return true;
+  }
+  return false;
+}
+
+static bool covers_all(const weir__access *access) {
+  return access->mode == WEIR_WRITE && access->lo == 0 && access->hi == access->buffer->bytes;
+}
+
+static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
+  return !buffer->wrapped && !(context->flags & WEIR_CONTEXT_NO_RENAME);
+}
+
+// Whether the access should get fresh storage though its buffer has some: it overwrites everything, and tasks in flight
+// still use the old contents.
+static bool wants_rename(weir_context *context, const weir__request *request, uint32_t index) {
+  const weir__access *access = &request->accesses[index];
+  weir_buffer *buffer = access->buffer;
+  return covers_all(access) && buffer->places[access->space].block != NULL && may_rename(context, buffer) &&
+         !weir__buffer_idle(buffer, &context->window.live) && !named_before(request, index);
+}
+
+static weir__enter_result no_storage(weir_context *context, const weir_task *task, const weir_buffer *buffer,
+                                     uint32_t space, weir__pool_result result, weir_status *out_status) {
+  if (!weir__window_empty(&context->window)) {
+    if (weir__in_task) return weir__would_wait(task, "the memory", out_status);
+    context->statistics.memory_waits++;
+    weir__context_flush(context);
+    weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
+    return WEIR__ENTER_AGAIN;
+  }
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(task, name);
+  const char *where = space == WEIR__HOST_SPACE ? "the host" : context->space_devices[space]->name;
+  *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY,
+                            "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held on %s and %s",
+                            name, (unsigned long long)buffer->bytes, (unsigned long long)buffer->id, buffer->label,
+                            (unsigned long long)context->pools[space].bytes, where,
+                            result == WEIR__POOL_LIMIT  ? "the context's memory limit allows no more"
+                            : space == WEIR__HOST_SPACE ? "the system has no more"
+                                                        : "the device has no more");
+  return WEIR__ENTER_FAILED;
+}
+
+weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
+                                      uint32_t space, weir__block **out_block, weir_status *out_status) {
+  const weir__liveness *live = &context->window.live;
+  weir__pool_result result = weir__pool_take(&context->pools[space], buffer->bytes, live, out_block);
+  if (result == WEIR__POOL_OK) return WEIR__ENTERED;
+  *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
+  if (*out_block != NULL) return WEIR__ENTERED;
+  return no_storage(context, task, buffer, space, result, out_status);
+}
+
+weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
+  for (uint32_t i = 0; i < request->access_count; i++) {
+    if (!(request->needs_storage & weir__storage_bit(i))) continue;
+    const weir__access *access = &request->accesses[i];
+    weir_buffer *buffer = access->buffer;
+    request->fresh[i] = NULL;
+    bool first = buffer->places[access->space].memory == NULL && !named_before(request, i);
+    if (first) {
+      weir__enter_result result =
+          weir__storage_take(context, request->task, buffer, access->space, &request->fresh[i], out_status);
+      if (result == WEIR__ENTERED) continue;
+      weir__storage_give_back(context, request, i);
+      return result;
+    }
+    if (!wants_rename(context, request, i)) continue;
+    weir__pool *pool = &context->pools[access->space];
+    if (weir__pool_take(pool, buffer->bytes, &context->window.live, &request->fresh[i]) != WEIR__POOL_OK)
+      context->statistics.rename_denied++;
+  }
+  return WEIR__ENTERED;
+}
+
+// Only the task's own copy stays valid, and the caller's memory, which is brought up to date behind the task.
+static void keep_only(weir_context *context, weir_buffer *buffer, uint32_t space) {
+  uint16_t others = buffer->held & (uint16_t)~weir__space_bit(space);
+  bool idle = others != 0 && weir__buffer_idle(buffer, &context->window.live);
+  while (others != 0) {
+    uint32_t other = (uint32_t)__builtin_ctz(others);
+    others &= (uint16_t)(others - 1);
+    weir__buffer_drop_place(buffer, other, &context->pools[other], idle);
+  }
+  buffer->valid = weir__space_bit(space);
+  if (buffer->wrapped) buffer->valid |= weir__space_bit(buffer->home);
+}
+
+void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index) {
+  const weir__access *access = &request->accesses[index];
+  weir_buffer *buffer = access->buffer;
+  weir__block *fresh = request->fresh[index];
+  if (fresh != NULL) {
+    if (buffer->places[access->space].memory != NULL) context->statistics.renamed++;
+    bool new_contents = covers_all(access) && may_rename(context, buffer);
+    if (new_contents && (buffer->held | buffer->valid) != 0) weir__buffer_drop_storage(buffer, context->pools, false);
+    weir__buffer_set_storage(buffer, access->space, fresh);
+    for (uint8_t user = 0; user < fresh->user_count; user++)
+      weir__hit_task(context, &context->hits, fresh->users[user], WEIR__HAZARD_STORAGE);
+  }
+  if (access->mode != WEIR_READ) keep_only(context, buffer, access->space);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage for what a task accesses: found before the task is taken in, put behind its buffers when it is.
+#ifndef WEIR_API_STORAGE_H
+#define WEIR_API_STORAGE_H
+
+#include "api/submit.h"
+
+// Finds storage for every access that needs some: request->fresh. AGAIN: the lock was released, to wait for memory.
+weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
+
+// Takes a block for `buffer` in `space`: an idle one, or a waiting one whose users are known (then it has users). AGAIN: the
+// lock was released, to wait for memory. `task` is for messages.
+weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
+                                      uint32_t space, weir__block **out_block, weir_status *out_status);
+
+// Undoes weir__storage_find for the first `count` accesses.
+void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count);
+
+// Puts what was found behind access `index`'s buffer, before the access itself is recorded, and settles which of the
+// buffer's copies stay valid. Users of the storage that the task must wait for are added to the hits.
+void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index);
+
+// Adds a predecessor, if it is in flight.
+static inline void weir__hit_task(weir_context *context, weir__hits *hits, weir__id id, weir__hazard hazard) {
+  if (weir__live(&context->window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
+}
+
+#endif // WEIR_API_STORAGE_H

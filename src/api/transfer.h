@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contents that move between memories. A task finds what it reads in its device's memory: where it is not, a transfer is
+// submitted in front of the task, which reads the newest copy and fills storage in the other space. For other tasks it is a
+// reader, so that hazards with writers need nothing special; tasks that use the new copy also come after its arrival.
+#ifndef WEIR_API_TRANSFER_H
+#define WEIR_API_TRANSFER_H
+
+#include "api/submit.h"
+
+// Whether an access of [lo, hi) in `space` needs contents that are not there.
+static inline bool weir__lacks_contents(const weir_buffer *buffer, uint32_t space, weir_mode mode, uint64_t lo,
+                                        uint64_t hi) {
+  bool overwrites = mode == WEIR_WRITE && lo == 0 && hi == buffer->bytes;
+  return buffer->valid != 0 && !(buffer->valid & weir__space_bit(space)) && !overwrites;
+}
+
+// Submits a transfer of the buffer's contents to `space`, where they are not. AGAIN: the lock was released meanwhile.
+// `task` is for messages.
+weir__enter_result weir__transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,
+                                  weir_status *out_status);
+
+// Submits transfers of what the arguments of a task need in `space`. Arguments that are not valid are left to the checks
+// that follow. `*out_write_backs`: how many arguments write to memory that the caller wrapped elsewhere.
+weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
+                                       uint32_t *out_write_backs, weir_status *out_status);
+
+// The same for accesses.
+weir__enter_result weir__transfer_accesses(weir_context *context, const weir__access *accesses, uint32_t count,
+                                           uint32_t *out_write_backs, weir_status *out_status);
+
+// Submits, behind a task that wrote [lo, hi) of wrapped memory in another space, the copy back. The window has room.
+// `event` (may be NULL) is done only when this is done.
+void weir__write_back(weir_context *context, const weir__access *access, weir_event *event);
+
+// A transfer did not end well: what it should have brought is not there. The lock is held.
+void weir__transfer_failed(weir_context *context, const weir__task *task);
+
+#endif // WEIR_API_TRANSFER_H

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code of kernels for CUDA devices: functions that are loaded and ready to be launched.
+#ifndef WEIR_DEVICE_CUDA_KERNEL_H
+#define WEIR_DEVICE_CUDA_KERNEL_H
+
+#include "api/context.h"
+#include "device/cuda/api.h"
+
+typedef struct weir__cuda_launch {
+  CUfunction functions[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there
+  uint32_t grid[3];                        // all 0: the task's work-groups
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  void *value;                  // not NULL: the only parameter; owned
+  uint32_t parameter_count;     // of the function; UINT32_MAX: the driver cannot tell
+  uint32_t parameter_bytes[16]; // of the first parameters
+} weir__cuda_launch;
+
+typedef struct weir__cuda_kernel {
+  uint32_t count;
+  bool empty; // count is 0: the kernel has code everywhere and launches nothing
+  weir__cuda_launch launches[];
+} weir__cuda_kernel;
+
+// Frees kernel->cuda; NULL is allowed. Modules stay loaded until their device is destroyed.
+void weir__cuda_kernel_free(weir__cuda_kernel *cuda);
+
+// Whether all launches have a function on the device.
+bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device);
+
+// Checks a task against what the device can launch: the grid's size, number and sizes of parameters. The text names the task.
+weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task);
+
+#endif // WEIR_DEVICE_CUDA_KERNEL_H
