@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executable graphs that are kept for pieces that come again, by topology. Bounded: the one that was not used for longest
+// goes first.
+#ifndef WEIR_DEVICE_CUDA_CACHE_H
+#define WEIR_DEVICE_CUDA_CACHE_H
+
+#include "device/cuda/exec.h"
+
+typedef struct weir__cuda_cache weir__cuda_cache;
+
+typedef struct weir__cuda_cache_counts {
+  uint64_t same, parameters_set, shape_set, made; // pieces that needed nothing; only parameters; more; a new graph
+} weir__cuda_cache_counts;
+
+weir__cuda_cache *weir__cuda_cache_create(weir__cuda_device *device); // NULL: no memory
+void weir__cuda_cache_destroy(weir__cuda_cache *cache);
+
+// An executable graph for the steps, set as they say: one that is set so already, else one of the same shape, else a new
+// one. `hash` is that of the topology. `known`: the beginning of the sequence was met before, so graphs of other shapes,
+// which will be wanted again, are left alone; otherwise they are set anew if they are idle.
+CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
+                               bool known, weir__cuda_exec **out_exec);
+
+// A launch of the graph is done; `useless`: it must not be used again.
+void weir__cuda_cache_give(weir__cuda_cache *cache, weir__cuda_exec *exec, bool useless);
+
+weir__cuda_cache_counts weir__cuda_cache_read(const weir__cuda_cache *cache);
+
+#endif // WEIR_DEVICE_CUDA_CACHE_H

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From queues back to tasks: what is done is noticed by events, for as many tasks at once as possible, and reported.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/graph.h"
+#include "device/cuda/pieces.h"
+
+static uint64_t at_least(uint64_t ns, uint64_t least) {
+  return ns < least ? least : ns;
+}
+
+static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
+  weir_context *context = device->base.context;
+  weir__completion completion = {.status = op->status,
+                                 .message = op->message,
+                                 .lane = op->place->queue,
+                                 .start_ns = weir__cuda_event_ns(device, op->start),
+                                 .end_ns = weir__cuda_event_ns(device, op->end)};
+  for (uint32_t i = 0; op->task->run != NULL && op->status != WEIR_OK && i < op->task->run->plan->node_count; i++)
+    atomic_store_explicit(&op->task->run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+  if (op->task->run != NULL && op->status == WEIR_OK)
+    completion.status = weir__graph_run_status(op->task->run, &completion.message);
+  if (context->trace != NULL) {
+    const weir__trace_task *record = weir__trace_find(context->trace, op->task->id);
+    uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
+    completion.start_ns = at_least(completion.start_ns, submit_ns);
+    completion.end_ns = at_least(completion.end_ns, completion.start_ns);
+    if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, submit_ns);
+  }
+  device->slot_ops[op->task->id & context->window.live.mask] = NULL;
+  weir__context_complete(context, op->task, &completion);
+}
+
+// Takes an op out of the books, which its queue has done already. The lock is held.
+static void report(weir__cuda_device *device, weir__cuda_op *op) {
+  if (op->piece != NULL)
+    weir__cuda_report_piece(device, op);
+  else
+    report_task(device, op);
+  if (op->event != NULL) weir__cuda_give_event(device, op->event);
+  if (op->start != NULL) device->driver->cuEventDestroy(op->start);
+  if (op->end != NULL) device->driver->cuEventDestroy(op->end);
+  if (op->fence != NULL) device->driver->cuEventDestroy(op->fence);
+  weir__queues_done(device->queues, op->place);
+  weir__cuda_free_op(device, op);
+  device->ops_in_flight--;
+}
+
+// The last op of the queue that is known to be done; NULL: none.
+static weir__cuda_op *last_done(weir__cuda_device *device, const weir__cuda_queue *queue) {
+  weir__cuda_op *done = NULL;
+  for (weir__cuda_op *op = queue->first; op != NULL; op = op->next) {
+    if (op->event == NULL) continue;
+    CUresult result = device->driver->cuEventQuery(op->event);
+    if (result == CUDA_ERROR_NOT_READY) break;
+    if (result != CUDA_SUCCESS) {
+      weir__cuda_lose(device, result, "looking for what is done");
+      return NULL;
+    }
+    done = op;
+  }
+  return done;
+}
+
+static void report_up_to(weir__cuda_device *device, weir__cuda_queue *queue, const weir__cuda_op *last) {
+  weir_context *context = device->base.context;
+  weir__context_lock(context);
+  bool more = true;
+  while (more) {
+    weir__cuda_op *op = queue->first;
+    more = op != last;
+    queue->first = op->next;
+    if (queue->first == NULL) queue->last = NULL;
+    report(device, op);
+  }
+  weir__context_completed(context);
+  weir__context_unlock(context);
+}
+
+static bool poll_queue(weir__cuda_device *device, weir__cuda_queue *queue) {
+  if (queue->first == NULL) return false;
+  const weir__cuda_op *done = last_done(device, queue);
+  if (done == NULL) return false;
+  report_up_to(device, queue, done);
+  return true;
+}
+
+bool weir__cuda_poll(weir__cuda_device *device, bool all) {
+  bool any = false;
+  for (uint32_t i = 0; i < (all ? device->queue_count : 1); i++) {
+    any = poll_queue(device, &device->queues_in_flight[device->next_polled]) || any;
+    device->next_polled = (device->next_polled + 1) % device->queue_count;
+  }
+  return any;
+}
+
+void weir__cuda_mark_tails(weir__cuda_device *device) {
+  for (uint32_t i = 0; i < device->queue_count; i++) {
+    weir__cuda_op *last = device->queues_in_flight[i].last;
+    if (last == NULL || last->event != NULL) continue;
+    CUresult result = weir__cuda_record(device, last);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) { // without an event: wait
+      result = device->driver->cuStreamSynchronize(device->queues_in_flight[i].stream);
+      if (result == CUDA_SUCCESS) report_up_to(device, &device->queues_in_flight[i], last);
+    }
+    if (result != CUDA_SUCCESS) weir__cuda_lose(device, result, "recording an event");
+  }
+}
+
+// Everything that is in flight fails, in the order of the queues.
+static void fail_all(weir__cuda_device *device) {
+  for (uint32_t i = 0; i < device->queue_count; i++) {
+    weir__cuda_queue *queue = &device->queues_in_flight[i];
+    for (weir__cuda_op *op = queue->first; op != NULL; op = op->next) {
+      if (op->status != WEIR_OK) continue;
+      op->status = device->lost;
+      memcpy(op->message, device->lost_text, sizeof op->message);
+    }
+    if (queue->first != NULL) report_up_to(device, queue, queue->last);
+  }
+}
+
+void weir__cuda_lose(weir__cuda_device *device, CUresult result, const char *what) {
+  if (device->lost != WEIR_OK) return;
+  char text[160];
+  weir__cuda_result_text(device->driver, result, text, sizeof text);
+  device->lost = WEIR_ERROR_DEVICE_LOST;
+  snprintf(device->lost_text, sizeof device->lost_text,
+           "the device is lost: %s (noticed while %s, with %u tasks in flight)", text, what, device->ops_in_flight);
+}
+
+void weir__cuda_drain(weir__cuda_device *device) {
+  while (device->ops_in_flight > 0 && device->lost == WEIR_OK) {
+    weir__cuda_mark_tails(device);
+    weir__cuda_poll(device, true);
+  }
+  weir__cuda_report_lost(device);
+}
+
+void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task) {
+  weir__cuda_drain(device);
+  weir_context *context = device->base.context;
+  uint64_t now = device->base.ops->time(&device->base);
+  weir__context_lock(context);
+  weir__context_complete(context, task,
+                         &(weir__completion){.status = WEIR_ERROR_OUT_OF_MEMORY,
+                                             .message = "no memory to keep track of it on the device",
+                                             .start_ns = now,
+                                             .end_ns = now});
+  weir__context_completed(context);
+  weir__context_unlock(context);
+}
+
+bool weir__cuda_report_lost(weir__cuda_device *device) {
+  if (device->lost == WEIR_OK || device->ops_in_flight == 0) return false;
+  fail_all(device);
+  return true;
+}

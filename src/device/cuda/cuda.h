@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A CUDA device of a context. One thread of the device's own makes all launches and notices what is done; whoever submits
+// only hands it tasks. So nobody waits for the driver while the context's lock is held.
+#ifndef WEIR_DEVICE_CUDA_CUDA_H
+#define WEIR_DEVICE_CUDA_CUDA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/context.h"
+#include "device/cuda/api.h"
+#include "device/cuda/driver.h"
+#include "device/cuda/kernel.h"
+#include "device/device.h"
+#include "issue/queues.h"
+#include "memory/arena.h"
+
+typedef struct weir__cuda_module weir__cuda_module;
+
+enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs
+
+// Something that was put into a queue: a task, the launch of a graph, or a piece, a run of tasks launched as one graph.
+typedef struct weir__cuda_op {
+  struct weir__cuda_op *next; // in its queue, oldest first; or in the list of free ones
+  weir__queue_task *place;
+  CUevent event;      // stands for its end; NULL: none is recorded
+  CUevent start, end; // for timelines; else NULL
+  CUevent fence;      // of the caller's stream, destroyed when the op is done; else NULL
+  weir__task *task;   // NULL: a piece
+  struct weir__cuda_piece *piece;
+  weir_status status; // why nothing was launched
+  char message[WEIR__MESSAGE_BYTES];
+} weir__cuda_op;
+
+typedef struct weir__cuda_queue {
+  CUstream stream;
+  weir__cuda_op *first, *last; // in flight
+} weir__cuda_queue;
+
+// A caller who wants a stream of its own to wait for tasks.
+typedef struct weir__cuda_request {
+  struct weir__cuda_request *next;
+  CUstream stream;
+  weir__id task;   // this one; 0: all up to `pushed`
+  uint64_t pushed; // tasks that had been handed over
+  CUresult result;
+  _Atomic uint32_t done;
+} weir__cuda_request;
+
+typedef struct weir__cuda_device {
+  weir_device base;
+  const weir__cuda_driver *driver;
+  int ordinal;
+  CUdevice device;
+  CUcontext primary;
+  int capability;             // 90 for 9.0
+  weir__cuda_module *modules; // loaded code; see module.c
+  weir__arena memory, pinned; // guarded by the context's lock
+  // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
+  weir__task **ring; // as many as the window has slots
+  alignas(64) _Atomic uint64_t pushed;
+  _Atomic uint32_t sleeping; // 1: the thread sleeps on this word
+  _Atomic bool flush, stopping;
+  _Atomic(weir__cuda_request *) requests; // newest first
+  alignas(64) pthread_t thread;
+  bool has_thread;
+  // Of the thread alone.
+  uint64_t taken;
+  uint32_t queue_count; // the last two are for copies, where there is more than one
+  weir__cuda_queue *queues_in_flight;
+  weir__queues *queues;
+  weir__cuda_op *free_ops, *op_slabs;
+  CUevent *free_events; // without timing
+  uint32_t free_event_count, free_event_capacity, event_count;
+  weir__cuda_op **slot_ops;  // per slot of the window: what its task is part of; NULL: nothing in flight
+  weir__queue_task **places; // scratch
+  uint32_t place_capacity;
+  uint32_t ops_in_flight, next_polled;
+  struct weir__cuda_pieces *pieces; // NULL: tasks are launched one by one
+  weir_status lost;                 // not WEIR_OK: the device is dead, and why
+  char lost_text[WEIR__MESSAGE_BYTES];
+  CUevent base_event; // of timelines
+  uint64_t base_ns;
+  uint64_t lane_ends[WEIR__CUDA_GRAPH_LANES];
+  uint64_t spin_ns;
+} weir__cuda_device;
+
+static inline weir__cuda_device *weir__cuda_of(weir_device *device) {
+  return (weir__cuda_device *)(void *)device;
+}
+
+// Whether the device is a CUDA device.
+bool weir__is_cuda(const weir_device *device);
+
+// Makes the device's context current in a thread of the caller's, and puts back what was current before.
+CUresult weir__cuda_enter(const weir__cuda_device *device);
+void weir__cuda_leave(const weir__cuda_device *device);
+
+// The thread (thread.c): start and stop; hand over a task, a request (and wait for its answer).
+weir_status weir__cuda_thread_start(weir__cuda_device *device);
+void weir__cuda_thread_stop(weir__cuda_device *device);
+void weir__cuda_push(weir_device *device, weir__task *task);
+void weir__cuda_flush(weir_device *device);
+void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request);
+
+// What follows is called by the thread only.
+
+// Puts a task into a queue (issue.c). The task is reported later, whatever happens.
+void weir__cuda_issue(weir__cuda_device *device, weir__task *task);
+
+// Parts of it, for pieces. `new_op`: NULL: no memory.
+weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device);
+void weir__cuda_free_op(weir__cuda_device *device, weir__cuda_op *op);
+weir__cuda_op *weir__cuda_find(const weir__cuda_device *device, weir__id id); // of a task in flight; NULL: done
+// Chooses the op's queue (`wanted`, or the best one), and lets it wait for ops that its queue's order does not imply.
+bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_task *const *predecessors,
+                      uint32_t count, uint32_t wanted);
+bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count);
+// The op is in its queue's stream: it is in flight.
+void weir__cuda_issued(weir__cuda_device *device, weir__cuda_op *op);
+CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launch *launch, const uint32_t groups[3],
+                               void **parameters, CUstream stream);
+// Launches the graph of a run; its nodes one by one where some of them must be skipped.
+CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream);
+
+// Whether the task's op must be done before anything else is launched.
+bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *task);
+// Launches tasks that could not be launched as a graph one after another in the queue of their op.
+void weir__cuda_launch_apart(weir__cuda_device *device, weir__cuda_op *op, weir__task *const *tasks, uint32_t count);
+
+// Nothing can be launched for the op, whose tasks fail with what the result says; sticky results lose the device.
+void weir__cuda_refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result, const char *what);
+
+// Events (events.c): from a pool; NULL: the driver has none.
+CUevent weir__cuda_take_event(weir__cuda_device *device);
+void weir__cuda_give_event(weir__cuda_device *device, CUevent event);
+// Records an event behind the op, if it has none yet. It must be the last in its queue.
+CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);
+// For timelines: events with times around what is launched next; no-ops without a timeline.
+void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
+void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
+uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event);
+
+// Reports what is done (complete.c): of all queues, or of one of them in turn. Returns whether anything was.
+bool weir__cuda_poll(weir__cuda_device *device, bool all);
+// Makes sure that the end of everything in flight will be noticed.
+void weir__cuda_mark_tails(weir__cuda_device *device);
+// Waits for all that is in flight, and reports it.
+void weir__cuda_drain(weir__cuda_device *device);
+// There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
+void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task);
+// The driver failed for good: all that is in flight fails.
+void weir__cuda_lose(weir__cuda_device *device, CUresult result, const char *what);
+// Reports what was in flight on a device that is lost. Returns whether there was anything.
+bool weir__cuda_report_lost(weir__cuda_device *device);
+
+// weir__device_ops.graph_build and .graph_forget (graph.c).
+weir_status weir__cuda_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+void weir__cuda_graph_forget(weir_device *device, void *device_data);
+
+#endif // WEIR_DEVICE_CUDA_CUDA_H

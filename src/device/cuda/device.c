@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA devices: made, asked, destroyed.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/cpu/cpu.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/module.h"
+#include "device/cuda/pieces.h"
+
+enum {
+  DEFAULT_QUEUES = 16,
+  MAX_QUEUES = 128,
+  COPY_QUEUES = 2,
+  SMALL_COPY_BYTES = 65536, // up to here the driver takes pageable memory without making the caller wait
+  SMALLEST_CHUNK = 32 << 20,
+  LARGEST_CHUNK = 512 << 20,
+  SMALLEST_PINNED_CHUNK = 4 << 20,
+  LARGEST_PINNED_CHUNK = 64 << 20,
+  SPIN_NS = 2000000, // who waits spins so long, where there are cores for it
+  SPIN_NS_FEW_CORES = 20000,
+  FEW_CORES = 2,
+};
+
+extern const weir__device_ops weir__cuda_ops;
+
+bool weir__is_cuda(const weir_device *device) {
+  return device->ops == &weir__cuda_ops;
+}
+
+CUresult weir__cuda_enter(const weir__cuda_device *device) {
+  return device->driver->cuCtxPushCurrent(device->primary);
+}
+
+void weir__cuda_leave(const weir__cuda_device *device) {
+  CUcontext context;
+  device->driver->cuCtxPopCurrent(&context);
+}
+
+static void *allocate_memory(void *user, uint64_t bytes) {
+  weir__cuda_device *device = user;
+  CUdeviceptr pointer = 0;
+  if (!weir__allocate_permit() || weir__cuda_enter(device) != CUDA_SUCCESS) return NULL;
+  CUresult result = device->driver->cuMemAlloc(&pointer, bytes);
+  weir__cuda_leave(device);
+  return result == CUDA_SUCCESS ? (void *)(uintptr_t)pointer : NULL;
+}
+
+static void free_memory(void *user, void *memory) {
+  weir__cuda_device *device = user;
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return; // the context is dead, and its memory with it
+  device->driver->cuMemFree((CUdeviceptr)(uintptr_t)memory);
+  weir__cuda_leave(device);
+}
+
+static void *allocate_pinned(void *user, uint64_t bytes) {
+  weir__cuda_device *device = user;
+  void *memory = NULL;
+  if (!weir__allocate_permit() || weir__cuda_enter(device) != CUDA_SUCCESS) return NULL;
+  CUresult result = device->driver->cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+  weir__cuda_leave(device);
+  return result == CUDA_SUCCESS ? memory : NULL;
+}
+
+static void free_pinned(void *user, void *memory) {
+  weir__cuda_device *device = user;
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
+  device->driver->cuMemFreeHost(memory);
+  weir__cuda_leave(device);
+}
+
+static void memory(weir_device *base, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  *out_device_memory = weir__arena_source(&device->memory);
+  *out_host_memory = weir__arena_source(&device->pinned);
+}
+
+static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  if (!writes && bytes <= SMALL_COPY_BYTES) return true;
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return false;
+  unsigned int type = 0;
+  CUresult result =
+      device->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)memory);
+  weir__cuda_leave(device);
+  return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+}
+
+static void destroy_streams(weir__cuda_device *device) {
+  const weir__cuda_driver *driver = device->driver;
+  for (uint32_t i = 0; device->queues_in_flight != NULL && i < device->queue_count; i++) {
+    if (device->queues_in_flight[i].stream != NULL) driver->cuStreamDestroy(device->queues_in_flight[i].stream);
+  }
+  for (uint32_t i = 0; i < device->free_event_count; i++) driver->cuEventDestroy(device->free_events[i]);
+  if (device->base_event != NULL) driver->cuEventDestroy(device->base_event);
+}
+
+static void destroy(weir_device *base) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  weir__cuda_thread_stop(device);
+  if (device->primary != NULL) {
+    bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
+    weir__cuda_pieces_destroy(device->pieces);
+    if (entered) destroy_streams(device);
+    if (entered) weir__cuda_leave(device);
+    weir__cuda_modules_destroy(device);
+    weir__arena_deinitialize(&device->memory);
+    weir__arena_deinitialize(&device->pinned);
+    device->driver->cuDevicePrimaryCtxRelease(device->device);
+  }
+  weir__queues_destroy(device->queues);
+  while (device->op_slabs != NULL) {
+    weir__cuda_op *slab = device->op_slabs;
+    device->op_slabs = slab->next;
+    weir__free(slab);
+  }
+  weir__free(device->queues_in_flight);
+  weir__free(device->free_events);
+  weir__free(device->places);
+  weir__free_sparse(device->slot_ops, base->context->window.size * sizeof(weir__cuda_op *));
+  weir__free_sparse(device->ring, base->context->window.size * sizeof(weir__task *));
+  weir__free(device);
+}
+
+static weir_status create_streams(weir__cuda_device *device) {
+  for (uint32_t i = 0; i < device->queue_count; i++) {
+    CUresult result =
+        device->driver->cuStreamCreateWithPriority(&device->queues_in_flight[i].stream, CU_STREAM_NON_BLOCKING, 0);
+    if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "device cuda: stream %u", i);
+  }
+  if (device->base.context->trace == NULL) return WEIR_OK;
+  CUresult result = device->driver->cuEventCreate(&device->base_event, CU_EVENT_DEFAULT);
+  if (result == CUDA_SUCCESS)
+    result = device->driver->cuEventRecord(device->base_event, device->queues_in_flight[0].stream);
+  if (result == CUDA_SUCCESS) result = device->driver->cuEventSynchronize(device->base_event);
+  // The clock is read last: times of the device are never too early.
+  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
+  return weir__cuda_error(device->driver, result, "device cuda: the first event of the timeline");
+}
+
+static weir_status open_device(weir__cuda_device *device) {
+  const weir__cuda_driver *driver = device->driver;
+  CUresult result = driver->cuDeviceGet(&device->device, device->ordinal);
+  int major = 0, minor = 0;
+  if (result == CUDA_SUCCESS)
+    result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->device);
+  if (result == CUDA_SUCCESS)
+    result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->device);
+  device->capability = 10 * major + minor;
+  if (result == CUDA_SUCCESS) result = driver->cuDevicePrimaryCtxRetain(&device->primary, device->device);
+  if (result != CUDA_SUCCESS) {
+    weir__cuda_error(driver, result, "device cuda:%d", device->ordinal);
+    return WEIR_ERROR_UNAVAILABLE;
+  }
+  result = weir__cuda_enter(device);
+  if (result != CUDA_SUCCESS) return weir__cuda_error(driver, result, "device cuda:%d", device->ordinal);
+  weir_status status = create_streams(device);
+  weir__cuda_leave(device);
+  return status;
+}
+
+// Peers that can copy directly between each other do.
+static void enable_peers(weir__cuda_device *device) {
+  weir_context *context = device->base.context;
+  const weir__cuda_driver *driver = device->driver;
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    if (!weir__is_cuda(context->devices[i])) continue;
+    weir__cuda_device *other = weir__cuda_of(context->devices[i]);
+    int can = 0;
+    if (other->primary == device->primary) continue;
+    if (driver->cuDeviceCanAccessPeer(&can, device->device, other->device) != CUDA_SUCCESS || !can) continue;
+    if (weir__cuda_enter(device) == CUDA_SUCCESS) {
+      driver->cuCtxEnablePeerAccess(other->primary, 0); // without it copies go through the host
+      weir__cuda_leave(device);
+    }
+    if (weir__cuda_enter(other) == CUDA_SUCCESS) {
+      driver->cuCtxEnablePeerAccess(device->primary, 0);
+      weir__cuda_leave(other);
+    }
+  }
+}
+
+static weir_status find_ordinal(const weir__cuda_driver *driver, const char *argument, int *out_ordinal) {
+  char *end;
+  unsigned long ordinal = strtoul(argument, &end, 10);
+  if (*end != '\0' || argument[0] == '-')
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device cuda: '%.60s' is no number of a device", argument);
+  if (ordinal >= (unsigned long)driver->device_count)
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda:%lu: this machine has %d CUDA device%s", ordinal,
+                       driver->device_count, driver->device_count == 1 ? "" : "s");
+  *out_ordinal = (int)ordinal;
+  return WEIR_OK;
+}
+
+static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
+  uint32_t window = device->base.context->window.size;
+  device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
+  device->slot_ops = weir__allocate_sparse(window * sizeof(weir__cuda_op *));
+  device->queues_in_flight = weir__allocate_zeroed(device->queue_count * sizeof *device->queues_in_flight);
+  device->queues = weir__queues_create(device->queue_count, copy_queues);
+  return device->ring != NULL && device->slot_ops != NULL && device->queues_in_flight != NULL &&
+         device->queues != NULL && weir__cuda_reserve_places(device, 64);
+}
+
+static void describe(weir__cuda_device *device) {
+  char name[96] = "?";
+  size_t bytes = 0;
+  device->driver->cuDeviceGetName(name, sizeof name, device->device);
+  device->driver->cuDeviceTotalMem(&bytes, device->device);
+  snprintf(device->base.name, sizeof device->base.name, "cuda:%d", device->ordinal);
+  snprintf(device->base.description, sizeof device->base.description,
+           "%s, %.0f GB, compute capability %d.%d, %u queues", name, (double)bytes / 1e9, device->capability / 10,
+           device->capability % 10, device->queue_count);
+}
+
+static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+  char reason[256];
+  const weir__cuda_driver *driver = weir__cuda_driver_load(reason, sizeof reason);
+  if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda: %s", reason);
+  int ordinal = 0;
+  weir_status status = find_ordinal(driver, argument, &ordinal);
+  if (status != WEIR_OK) return status;
+  if (queues > MAX_QUEUES)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device cuda: %u queues; 1 to %d are possible", queues, MAX_QUEUES);
+  weir__cuda_device *device = weir__allocate_zeroed(sizeof *device);
+  if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
+  uint32_t ordinary = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
+  uint32_t copy_queues = ordinary == 1 ? 0 : COPY_QUEUES;
+  device->base = (weir_device){
+      .ops = &weir__cuda_ops, .context = context, .lanes = ordinary + copy_queues + WEIR__CUDA_GRAPH_LANES};
+  device->driver = driver;
+  device->ordinal = ordinal;
+  device->queue_count = ordinary + copy_queues;
+  bool few_cores = weir__usable_cores() <= FEW_CORES;
+  device->spin_ns = few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
+  weir__memory_source on_device = {.allocate = allocate_memory, .free = free_memory, .user = device};
+  weir__memory_source pinned = {.allocate = allocate_pinned, .free = free_pinned, .user = device};
+  weir__arena_initialize(&device->memory, &on_device, SMALLEST_CHUNK, LARGEST_CHUNK);
+  weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
+  status = allocate(device, copy_queues) ? open_device(device)
+                                         : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
+  if (status == WEIR_OK) status = weir__cuda_pieces_create(device);
+  if (status == WEIR_OK) status = weir__cuda_thread_start(device);
+  if (status != WEIR_OK) {
+    destroy(&device->base);
+    return status;
+  }
+  describe(device);
+  enable_peers(device);
+  if (context->spin_ns < device->spin_ns) context->spin_ns = device->spin_ns;
+  *out_device = &device->base;
+  return WEIR_OK;
+}
+
+static bool has_code(const weir_device *device, const weir_kernel *kernel) {
+  return kernel != NULL && weir__cuda_kernel_has_code(kernel->cuda, device->index);
+}
+
+static uint64_t time_now(weir_device *device) {
+  return weir__clock_ns() - device->context->start_ns;
+}
+
+const weir__device_ops weir__cuda_ops = {.kind = "cuda",
+                                         .run_ahead = true,
+                                         .probe = weir__cuda_probe,
+                                         .create = create,
+                                         .destroy = destroy,
+                                         .memory = memory,
+                                         .reaches = reaches,
+                                         .check = weir__cuda_kernel_check,
+                                         .has_code = has_code,
+                                         .issue = weir__cuda_push,
+                                         .flush = weir__cuda_flush,
+                                         .time = time_now,
+                                         .graph_build = weir__cuda_graph_build,
+                                         .graph_forget = weir__cuda_graph_forget};

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events: from a pool where they carry no times; made and destroyed one by one for timelines.
+#include "base/allocate.h"
+#include "device/cuda/cuda.h"
+
+CUevent weir__cuda_take_event(weir__cuda_device *device) {
+  if (device->free_event_count > 0) return device->free_events[--device->free_event_count];
+  // Room for giving it back is made now, so that giving back cannot fail.
+  if (device->event_count == device->free_event_capacity) {
+    uint32_t capacity = device->free_event_capacity == 0 ? 256 : 2 * device->free_event_capacity;
+    CUevent *larger = weir__allocate(capacity * sizeof(CUevent));
+    if (larger == NULL) return NULL;
+    weir__free(device->free_events); // empty now
+    device->free_events = larger;
+    device->free_event_capacity = capacity;
+  }
+  CUevent event;
+  if (device->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return NULL;
+  device->event_count++;
+  return event;
+}
+
+void weir__cuda_give_event(weir__cuda_device *device, CUevent event) {
+  device->free_events[device->free_event_count++] = event;
+}
+
+CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op) {
+  if (op->event != NULL) return CUDA_SUCCESS;
+  CUevent event = weir__cuda_take_event(device);
+  if (event == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = device->driver->cuEventRecord(event, device->queues_in_flight[op->place->queue].stream);
+  if (result != CUDA_SUCCESS) {
+    weir__cuda_give_event(device, event);
+    return result;
+  }
+  op->event = event;
+  op->place->recorded = true;
+  return CUDA_SUCCESS;
+}
+
+static CUevent mark(weir__cuda_device *device, CUstream stream) {
+  CUevent event;
+  if (device->driver->cuEventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return NULL;
+  if (device->driver->cuEventRecord(event, stream) == CUDA_SUCCESS) return event;
+  device->driver->cuEventDestroy(event);
+  return NULL;
+}
+
+void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
+  if (device->base_event != NULL) op->start = mark(device, stream);
+}
+
+void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
+  if (device->base_event != NULL) op->end = mark(device, stream);
+}
+
+uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event) {
+  float milliseconds = 0;
+  if (event == NULL || device->driver->cuEventElapsedTime(&milliseconds, device->base_event, event) != CUDA_SUCCESS)
+    return 0;
+  return device->base_ns + (uint64_t)((double)milliseconds * 1e6);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executable graphs of the driver's, made of steps: tasks of a piece, or nodes of a recorded graph. An executable graph is
+// made for a topology; functions, sizes and parameters can be set anew for each launch, which costs much less than making
+// one. Called with the device's context current; an executable graph is used by one thread at a time.
+#ifndef WEIR_DEVICE_CUDA_EXEC_H
+#define WEIR_DEVICE_CUDA_EXEC_H
+
+#include "device/cuda/cuda.h"
+
+// One task as it is to be launched: the launches of a kernel, one after another.
+typedef struct weir__cuda_step {
+  const weir__cuda_kernel *kernel; // no launches: the step only keeps the order
+  const uint32_t *groups;
+  void **parameters; // addresses of the parameters
+  uint32_t parameter_count;
+  const uint32_t *predecessors; // earlier steps
+  uint32_t predecessor_count;
+} weir__cuda_step;
+
+// What the steps look like, apart from topology: hashes that tell quickly whether anything must be set.
+typedef struct weir__cuda_exec {
+  struct weir__cuda_exec *next; // the owner's
+  CUgraph graph;
+  CUgraphExec exec;
+  uint32_t step_count, launch_count, edge_count;
+  struct weir__cuda_exec_step *steps;
+  struct weir__cuda_exec_launch *launches;
+  uint32_t *edges;
+  CUevent *marks;       // two per step: its start and its end, for timelines; else NULL
+  unsigned char *bytes; // parameters as they are set now
+  uint64_t hash;        // the owner's
+  uint64_t last_used;   // the owner's
+  uint32_t in_flight;   // the owner's: launches
+} weir__cuda_exec;
+
+// Makes an executable graph of steps and sets everything as the steps say. `marks`: with events for timelines.
+// CUDA_ERROR_OUT_OF_MEMORY also stands for the host's memory. On failure `*out_exec` is NULL.
+CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, bool marks,
+                                weir__cuda_exec **out_exec);
+void weir__cuda_exec_destroy(weir__cuda_device *device, weir__cuda_exec *exec);
+
+// Whether the steps have the topology that the graph was made for.
+bool weir__cuda_exec_fits(const weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_t count);
+
+typedef enum weir__cuda_likeness {
+  WEIR__CUDA_OTHER_SHAPE = 0, // functions, grids or blocks differ
+  WEIR__CUDA_SAME_SHAPE = 1,  // parameters differ
+  WEIR__CUDA_SAME = 2,
+} weir__cuda_likeness;
+
+// How much of what is set now the steps, which fit, have in common with the graph.
+weir__cuda_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, const weir__cuda_exec *exec,
+                                             const weir__cuda_step *steps);
+
+// Sets what differs from the steps, which fit. Launches in flight are not affected. `*out_set` counts launches that were
+// set. After a failure the executable graph is of no more use.
+CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, const weir__cuda_step *steps,
+                             uint32_t *out_set);
+
+#endif // WEIR_DEVICE_CUDA_EXEC_H

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "plan/reduction.h"
+
+// What the device makes of a plan.
+typedef struct cuda_plan {
+  weir__cuda_exec *exec;
+  weir__plan_graph order; // the fewest edges
+  weir__cuda_step *steps;
+  void **parameters; // per argument of the plan; set for each launch
+  void *nowhere;     // in place of a pointer that is not known yet
+} cuda_plan;
+
+static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
+  bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
+  if (entered) {
+    weir__cuda_exec_destroy(device, plan->exec);
+    weir__cuda_leave(device);
+  }
+  weir__plan_graph_free(&plan->order);
+  weir__free(plan->steps);
+  weir__free(plan->parameters);
+  weir__free(plan);
+}
+
+void weir__cuda_graph_forget(weir_device *base, void *device_data) {
+  destroy_plan(weir__cuda_of(base), device_data);
+}
+
+// The plan's edges without those that others imply; in a context that runs everything in order just the chain.
+static weir_status find_order(const weir__graph_plan *plan, bool in_order, weir__plan_graph *out_order) {
+  weir__plan_edge *edges = weir__allocate((plan->edge_count + plan->node_count) * sizeof *edges);
+  if (edges == NULL) return WEIR_ERROR_OUT_OF_MEMORY;
+  size_t count = 0;
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    const weir__graph_node *node = &plan->nodes[i];
+    for (uint32_t j = 0; j < node->predecessor_count && !in_order; j++)
+      edges[count++] = (weir__plan_edge){plan->predecessors[node->first_predecessor + j], i};
+    if (in_order && i > 0) edges[count++] = (weir__plan_edge){i - 1, i};
+  }
+  weir__plan_graph all;
+  weir_status status = weir__plan_graph_build(plan->node_count, edges, count, &all);
+  weir__free(edges);
+  if (status != WEIR_OK) return status;
+  status = weir__plan_reduce(&all, out_order);
+  weir__plan_graph_free(&all);
+  return status;
+}
+
+static bool make_steps(const weir__graph_plan *plan, cuda_plan *made) {
+  made->steps = weir__allocate_zeroed(plan->node_count * sizeof *made->steps);
+  made->parameters = weir__allocate((plan->arg_count + 1) * sizeof(void *));
+  if (made->steps == NULL || made->parameters == NULL) return false;
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    const weir__graph_node *node = &plan->nodes[i];
+    made->steps[i] = (weir__cuda_step){
+        .kernel = node->kernel->cuda,
+        .groups = node->groups,
+        .parameters = made->parameters + node->first_arg,
+        .parameter_count = node->arg_count,
+        .predecessors = made->order.predecessors + made->order.first[i],
+        .predecessor_count = (uint32_t)(made->order.first[i + 1] - made->order.first[i]),
+    };
+  }
+  for (uint32_t i = 0; i < plan->arg_count; i++) {
+    const weir__graph_arg *arg = &plan->args[i];
+    made->parameters[i] = arg->mode == WEIR_VALUE ? plan->values + arg->offset : (void *)&made->nowhere;
+  }
+  return true;
+}
+
+weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  uint64_t start = weir__clock_ns();
+  weir__graph_plan *plan = graph->plan;
+  cuda_plan *made = weir__allocate_zeroed(sizeof *made);
+  if (made == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
+  bool in_order = (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  weir_status status = find_order(plan, in_order, &made->order);
+  if (status == WEIR_OK && !make_steps(plan, made)) status = WEIR_ERROR_OUT_OF_MEMORY;
+  if (status != WEIR_OK) {
+    weir__error(status, "graph: no memory for a plan of %u tasks", plan->node_count);
+  } else {
+    CUresult result = weir__cuda_enter(device);
+    if (result == CUDA_SUCCESS) {
+      result = weir__cuda_exec_create(device, made->steps, plan->node_count, base->context->trace != NULL, &made->exec);
+      weir__cuda_leave(device);
+    }
+    status = weir__cuda_error(device->driver, result, "graph: %u tasks on %s", plan->node_count, base->name);
+  }
+  if (status != WEIR_OK) {
+    destroy_plan(device, made);
+    return status;
+  }
+  plan->device_data = made;
+  *out_build_ns += weir__clock_ns() - start;
+  return WEIR_OK;
+}
+
+static void bind_parameters(const weir__graph_run *run, cuda_plan *plan) {
+  for (uint32_t i = 0; i < run->plan->arg_count; i++)
+    plan->parameters[i] = run->plan->args[i].mode == WEIR_VALUE ? run->args[i] : (void *)&run->args[i];
+}
+
+static bool any_poisoned(const weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+// Nodes that read poison are skipped, and those that read what they should have written; the others are launched.
+static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, const cuda_plan *plan, CUstream stream) {
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < run->plan->node_count && result == CUDA_SUCCESS; i++) {
+    const weir__graph_node *node = &run->plan->nodes[i];
+    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
+      weir__graph_run_node(run, i); // notes that it is skipped
+      for (uint32_t j = 0; j < node->successor_count; j++)
+        weir__graph_run_edge(run, run->plan->successors[node->first_successor + j]);
+      continue;
+    }
+    const weir__cuda_kernel *kernel = node->kernel->cuda;
+    for (uint32_t j = 0; j < kernel->count && result == CUDA_SUCCESS; j++)
+      result =
+          weir__cuda_launch_one(device, &kernel->launches[j], node->groups, plan->parameters + node->first_arg, stream);
+  }
+  return result;
+}
+
+CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream) {
+  weir__graph_run *run = task->run;
+  cuda_plan *plan = run->plan->device_data;
+  weir__context_lock(device->base.context);
+  weir__graph_run_start(run);
+  weir__context_unlock(device->base.context);
+  bind_parameters(run, plan);
+  if (any_poisoned(run)) return launch_nodes(device, run, plan, stream);
+  uint32_t set;
+  CUresult result = weir__cuda_exec_set(device, plan->exec, plan->steps, &set);
+  return result == CUDA_SUCCESS ? device->driver->cuGraphLaunch(plan->exec->exec, stream) : result;
+}
+
+bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *task) {
+  if (task->run == NULL) return false;
+  // Events of a timeline belong to one launch at a time; and who reads what a skipped node should have written must know
+  // before it is launched.
+  return device->base.context->trace != NULL ||
+         atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
+}
+
+void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
+                           uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane) {
+  uint64_t start = weir__cuda_event_ns(device, exec->marks[2 * step]);
+  uint64_t end = weir__cuda_event_ns(device, exec->marks[2 * step + 1]);
+  if (start < least_ns) start = least_ns;
+  if (end < start) end = start;
+  uint32_t lane = 0;
+  for (uint32_t i = 0; i < WEIR__CUDA_GRAPH_LANES && device->lane_ends[lane] > start; i++) {
+    if (device->lane_ends[i] <= start || device->lane_ends[i] < device->lane_ends[lane]) lane = i;
+  }
+  device->lane_ends[lane] = end;
+  *out_start_ns = start;
+  *out_end_ns = end;
+  *out_lane = device->queue_count + lane;
+}
+
+void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, uint64_t submit_ns) {
+  const cuda_plan *plan = task->run->plan->device_data;
+  for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
+    if (atomic_load_explicit(&task->run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
+    weir__trace_span span = {.node = i + 1};
+    weir__cuda_step_times(device, plan->exec, i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
+    snprintf(span.name, sizeof span.name, "%s", task->run->plan->nodes[i].kernel->name);
+    weir__trace_add_span(device->base.context->trace, task->id, &span);
+  }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recorded graphs on a CUDA device: one executable graph for each plan, set anew where a launch differs from the one before.
+#ifndef WEIR_DEVICE_CUDA_GRAPH_H
+#define WEIR_DEVICE_CUDA_GRAPH_H
+
+#include "api/graph.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/exec.h"
+
+// Adds the times of a run's nodes to the timeline. The context's lock is held.
+void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, uint64_t submit_ns);
+
+// Start and end of a step, and a lane on which nothing else was then. Times are `least_ns` at least.
+void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
+                           uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane);
+
+#endif // WEIR_DEVICE_CUDA_GRAPH_H

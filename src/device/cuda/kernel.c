@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "api/submit.h"
+#include "base/allocate.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/module.h"
+
+enum { MAX_GRID_Y = 65535, POINTER_BYTES = 8, KNOWN_PARAMETERS = 16 };
+
+// Guards the raising of a function's limit of shared memory: kernels, even of different contexts, share functions.
+static weir__lock shared_limits;
+
+void weir__cuda_kernel_free(weir__cuda_kernel *cuda) {
+  for (uint32_t i = 0; cuda != NULL && i < cuda->count; i++) weir__free(cuda->launches[i].value);
+  weir__free(cuda);
+}
+
+bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device) {
+  if (cuda == NULL || device >= WEIR__MAX_DEVICES) return false;
+  for (uint32_t i = 0; i < cuda->count; i++)
+    if (cuda->launches[i].functions[device] == NULL) return false;
+  return cuda->empty || cuda->count > 0;
+}
+
+static weir_status no_memory(const weir_kernel *kernel) {
+  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its launches", kernel->name);
+}
+
+static weir_status check_code(const weir_kernel *kernel, const weir_cuda_code *code, const weir_cuda_launch *launches,
+                              uint32_t count) {
+  if (count == 0) {
+    if (code == NULL) return WEIR_OK;
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': code, but no launch", kernel->name);
+  }
+  if (code == NULL || launches == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': %s is NULL", kernel->name,
+                       code == NULL ? "the code" : "the list of launches");
+  if ((code->source == NULL) == (code->image == NULL))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': exactly one of source and image must be set",
+                       kernel->name);
+  for (uint32_t i = 0; i < count; i++)
+    if (launches[i].function == NULL)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', launch %u: the function's name is NULL",
+                         kernel->name, i);
+  return WEIR_OK;
+}
+
+static weir_status check_grid(const char *what, const uint32_t grid[3]) {
+  if (grid[0] <= INT32_MAX && grid[1] <= MAX_GRID_Y && grid[2] <= MAX_GRID_Y) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s: a grid of %u x %u x %u blocks; at most 2147483647 x 65535 x 65535 are possible", what,
+                     grid[0], grid[1], grid[2]);
+}
+
+// Copies what a launch says, apart from its function.
+static weir_status copy_launch(const weir_kernel *kernel, uint32_t index, const weir_cuda_launch *from,
+                               weir__cuda_launch *to) {
+  char what[WEIR__WHAT_BYTES];
+  snprintf(what, sizeof what, "kernel '%s', launch %u", kernel->name, index);
+  bool own_grid = from->grid[0] != 0 || from->grid[1] != 0 || from->grid[2] != 0;
+  for (int i = 0; i < 3; i++) {
+    to->grid[i] = own_grid && from->grid[i] == 0 ? 1 : from->grid[i];
+    to->block[i] = from->block[i] == 0 ? 1 : from->block[i];
+  }
+  to->shared_bytes = from->shared_bytes;
+  to->parameter_count = UINT32_MAX;
+  weir_status status = check_grid(what, to->grid);
+  if (status != WEIR_OK || from->value == NULL) return status;
+  if (from->value_bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a value of 0 bytes", what);
+  to->value = weir__allocate(from->value_bytes);
+  if (to->value == NULL) return no_memory(kernel);
+  memcpy(to->value, from->value, from->value_bytes);
+  return WEIR_OK;
+}
+
+static weir_status make_launches(const weir_kernel *kernel, const weir_cuda_launch *launches, uint32_t count,
+                                 weir__cuda_kernel **out_cuda) {
+  weir__cuda_kernel *cuda = weir__allocate_zeroed(sizeof *cuda + count * sizeof cuda->launches[0]);
+  if (cuda == NULL) return no_memory(kernel);
+  cuda->count = count;
+  cuda->empty = count == 0;
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
+    status = copy_launch(kernel, i, &launches[i], &cuda->launches[i]);
+  if (status != WEIR_OK) {
+    weir__cuda_kernel_free(cuda);
+    cuda = NULL;
+  }
+  *out_cuda = cuda;
+  return status;
+}
+
+// A function on a device, with what messages need.
+typedef struct cuda_function {
+  weir__cuda_device *device;
+  const char *kernel, *name;
+  CUfunction function;
+} cuda_function;
+
+static weir_status function_attribute(const cuda_function *target, CUfunction_attribute attribute, int *out_value) {
+  return weir__cuda_error(target->device->driver,
+                          target->device->driver->cuFuncGetAttribute(out_value, attribute, target->function),
+                          "kernel '%s', function '%s' on %s", target->kernel, target->name, target->device->base.name);
+}
+
+static weir_status device_attribute(const cuda_function *target, CUdevice_attribute attribute, int *out_value) {
+  return weir__cuda_error(target->device->driver,
+                          target->device->driver->cuDeviceGetAttribute(out_value, attribute, target->device->device),
+                          "kernel '%s' on %s", target->kernel, target->device->base.name);
+}
+
+static weir_status check_block(const cuda_function *target, const uint32_t block[3]) {
+  int limits[3] = {0}, threads = 0, registers = 0;
+  weir_status status = device_attribute(target, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &limits[0]);
+  if (status == WEIR_OK) status = device_attribute(target, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &limits[1]);
+  if (status == WEIR_OK) status = device_attribute(target, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &limits[2]);
+  if (status == WEIR_OK) status = function_attribute(target, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads);
+  if (status == WEIR_OK) status = function_attribute(target, CU_FUNC_ATTRIBUTE_NUM_REGS, &registers);
+  if (status != WEIR_OK) return status;
+  bool fits = true;
+  for (int i = 0; i < 3; i++)
+    if (block[i] > (uint32_t)limits[i]) fits = false;
+  if (fits && (uint64_t)block[0] * block[1] * block[2] <= (uint64_t)threads) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "kernel '%s', function '%s': blocks of %u x %u x %u threads; %s allows %d x %d x %d, and for "
+                     "this function with %d registers per thread %d threads together",
+                     target->kernel, target->name, block[0], block[1], block[2], target->device->base.name, limits[0],
+                     limits[1], limits[2], registers, threads);
+}
+
+// Raises the function's limit of dynamic shared memory. Such a function also gets a multiprocessor's largest share of
+// shared memory: to change the share between two launches, a multiprocessor must run empty. That is a hint, which the
+// driver may refuse.
+static weir_status raise_shared(const cuda_function *target, uint32_t dynamic) {
+  const weir__cuda_driver *driver = target->device->driver;
+  int allowed = 0;
+  weir__lock_acquire(&shared_limits);
+  weir_status status = function_attribute(target, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &allowed);
+  if (status == WEIR_OK && dynamic > (uint32_t)allowed) {
+    CUresult result =
+        driver->cuFuncSetAttribute(target->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic);
+    status = weir__cuda_error(driver, result, "kernel '%s', function '%s': %u bytes of shared memory on %s",
+                              target->kernel, target->name, dynamic, target->device->base.name);
+    driver->cuFuncSetAttribute(target->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100);
+  }
+  weir__lock_release(&shared_limits);
+  return status;
+}
+
+static weir_status check_shared(const cuda_function *target, uint32_t dynamic) {
+  int fixed = 0, limit = 0;
+  weir_status status = function_attribute(target, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &fixed);
+  if (status == WEIR_OK)
+    status = device_attribute(target, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &limit);
+  if (status != WEIR_OK) return status;
+  if ((uint64_t)dynamic + (uint64_t)fixed <= (uint64_t)limit) return raise_shared(target, dynamic);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "kernel '%s', function '%s': %u bytes of dynamic and %d of static shared memory; %s allows %d",
+                     target->kernel, target->name, dynamic, fixed, target->device->base.name, limit);
+}
+
+// Asks the driver for the function's parameters, if it can tell.
+static void find_parameters(const cuda_function *target, weir__cuda_launch *launch) {
+  const weir__cuda_driver *driver = target->device->driver;
+  launch->parameter_count = UINT32_MAX;
+  if (driver->cuFuncGetParamInfo == NULL) return;
+  for (uint32_t i = 0; i <= WEIR_MAX_ARGS; i++) {
+    size_t offset = 0, bytes = 0;
+    CUresult result = driver->cuFuncGetParamInfo(target->function, i, &offset, &bytes);
+    if (result == CUDA_ERROR_INVALID_VALUE) launch->parameter_count = i;
+    if (result != CUDA_SUCCESS) return;
+    if (i < KNOWN_PARAMETERS) launch->parameter_bytes[i] = (uint32_t)bytes;
+  }
+}
+
+static weir_status check_value(const cuda_function *target, const weir__cuda_launch *launch, uint32_t value_bytes) {
+  if (launch->value == NULL || launch->parameter_count == UINT32_MAX) return WEIR_OK;
+  if (launch->parameter_count == 1 && launch->parameter_bytes[0] == value_bytes) return WEIR_OK;
+  if (launch->parameter_count == 1)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s', function '%s': the parameter has %u bytes, the value %u", target->kernel,
+                       target->name, launch->parameter_bytes[0], value_bytes);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', function '%s': %u parameters; the launch has one value",
+                     target->kernel, target->name, launch->parameter_count);
+}
+
+// Makes a function ready to be launched.
+static weir_status prepare(const cuda_function *target, uint32_t value_bytes, weir__cuda_launch *launch) {
+  weir_status status = check_block(target, launch->block);
+  if (status == WEIR_OK) status = check_shared(target, launch->shared_bytes);
+  if (status != WEIR_OK) return status;
+  find_parameters(target, launch);
+  status = check_value(target, launch, value_bytes);
+  if (status == WEIR_OK) launch->functions[target->device->base.index] = target->function;
+  return status;
+}
+
+static weir_status enter(const weir__cuda_device *device, const char *kernel) {
+  return weir__cuda_error(device->driver, weir__cuda_enter(device), "kernel '%s' on %s", kernel, device->base.name);
+}
+
+// Loads all functions on one device.
+static weir_status load(weir__cuda_device *device, const weir_kernel *kernel, const weir_cuda_code *code,
+                        const weir_cuda_launch *launches, weir__cuda_kernel *cuda) {
+  weir_status status = enter(device, kernel->name);
+  if (status != WEIR_OK) return status;
+  CUmodule module = NULL;
+  status = weir__cuda_module_load(device, kernel->name, code, &module);
+  for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
+    cuda_function target = {.device = device, .kernel = kernel->name, .name = launches[i].function};
+    status = weir__cuda_module_function(device, kernel->name, module, target.name, &target.function);
+    if (status == WEIR_OK) status = prepare(&target, launches[i].value_bytes, &cuda->launches[i]);
+  }
+  weir__cuda_leave(device);
+  return status;
+}
+
+// Gives the kernel its new code, or frees it: tasks in flight may use what is there.
+static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
+                           void (*merge)(weir__cuda_kernel *to, const weir__cuda_kernel *from)) {
+  weir_context *context = kernel->object.context;
+  weir__context_lock(context);
+  if (kernel->object.last_use >= context->window.live.oldest) {
+    weir__context_unlock(context);
+    weir__cuda_kernel_free(cuda);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its CUDA code", kernel->name);
+  }
+  weir__cuda_kernel *old = kernel->cuda;
+  if (merge != NULL && old != NULL) merge(cuda, old);
+  kernel->cuda = cuda;
+  weir__kernel_choose_device(kernel);
+  weir__context_unlock(context);
+  weir__cuda_kernel_free(old);
+  return WEIR_OK;
+}
+
+weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code, const weir_cuda_launch *launches,
+                                 uint32_t count) {
+  weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for CUDA");
+  if (status == WEIR_OK) status = check_code(kernel, code, launches, count);
+  if (status != WEIR_OK) return status;
+  const weir_context *context = kernel->object.context;
+  weir__cuda_kernel *cuda = NULL;
+  status = make_launches(kernel, launches, count, &cuda);
+  if (status != WEIR_OK) return status;
+  uint32_t devices = 0;
+  for (uint32_t i = 0; i < context->device_count && status == WEIR_OK; i++) {
+    if (!weir__is_cuda(context->devices[i])) continue;
+    devices++;
+    if (count > 0) status = load(weir__cuda_of(context->devices[i]), kernel, code, launches, cuda);
+  }
+  if (devices == 0)
+    status =
+        weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no CUDA device for this code", kernel->name);
+  if (status != WEIR_OK) {
+    weir__cuda_kernel_free(cuda);
+    return status;
+  }
+  return replace(kernel, cuda, NULL);
+}
+
+// A launch that differs from another only by its functions keeps those of the other's devices.
+static void keep_other_devices(weir__cuda_kernel *to, const weir__cuda_kernel *from) {
+  const weir__cuda_launch *a = &from->launches[0];
+  weir__cuda_launch *b = &to->launches[0];
+  if (from->count != 1 || a->value != NULL || b->value != NULL || a->shared_bytes != b->shared_bytes ||
+      memcmp(a->grid, b->grid, sizeof a->grid) != 0 || memcmp(a->block, b->block, sizeof a->block) != 0 ||
+      a->parameter_count != b->parameter_count ||
+      memcmp(a->parameter_bytes, b->parameter_bytes, sizeof a->parameter_bytes) != 0)
+    return;
+  for (uint32_t i = 0; i < WEIR__MAX_DEVICES; i++)
+    if (b->functions[i] == NULL) b->functions[i] = a->functions[i];
+}
+
+weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *device, void *function,
+                                          const weir_cuda_launch *launch) {
+  weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for CUDA");
+  if (status != WEIR_OK) return status;
+  if (function == NULL || launch == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': the %s is NULL", kernel->name,
+                       function == NULL ? "CUDA function" : "launch");
+  if (device == NULL || device->context != kernel->object.context || !weir__is_cuda(device))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': %s is no CUDA device of the kernel's context",
+                       kernel->name, device == NULL ? "NULL" : device->name);
+  weir__cuda_kernel *cuda = NULL;
+  status = make_launches(kernel, launch, 1, &cuda);
+  if (status != WEIR_OK) return status;
+  cuda_function target = {.device = weir__cuda_of(device), .kernel = kernel->name, .name = "of the caller's"};
+  target.function = (CUfunction)function;
+  status = enter(target.device, kernel->name);
+  if (status == WEIR_OK) {
+    status = prepare(&target, launch->value_bytes, &cuda->launches[0]);
+    weir__cuda_leave(target.device);
+  }
+  if (status != WEIR_OK) {
+    weir__cuda_kernel_free(cuda);
+    return status;
+  }
+  return replace(kernel, cuda, keep_other_devices);
+}
+
+static weir_status check_arguments(const char *what, const weir_task *task, const weir__cuda_launch *launch) {
+  if (launch->value != NULL || launch->parameter_count == UINT32_MAX) return WEIR_OK;
+  if (task->arg_count != launch->parameter_count)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; the CUDA function has %u parameters", what,
+                       task->arg_count, launch->parameter_count);
+  for (uint32_t i = 0; i < task->arg_count && i < KNOWN_PARAMETERS; i++) {
+    bool value = task->args[i].mode == WEIR_VALUE;
+    uint64_t bytes = value ? task->args[i].bytes : POINTER_BYTES;
+    if (bytes != launch->parameter_bytes[i])
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                         "%s, argument %u: %s of %llu bytes; the CUDA function's parameter has %u", what, i,
+                         value ? "a value" : "a pointer", (unsigned long long)bytes, launch->parameter_bytes[i]);
+  }
+  return WEIR_OK;
+}
+
+weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task) {
+  const weir__cuda_kernel *cuda = task->kernel != NULL ? task->kernel->cuda : NULL;
+  (void)device;
+  if (cuda == NULL || cuda->count == 0) return WEIR_OK;
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  weir_status status = WEIR_OK;
+  uint32_t groups[3];
+  for (int i = 0; i < 3; i++) groups[i] = task->groups[i] == 0 ? 1 : task->groups[i];
+  for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
+    const weir__cuda_launch *launch = &cuda->launches[i];
+    status = check_grid(what, launch->grid[0] != 0 ? launch->grid : groups);
+    if (status == WEIR_OK) status = check_arguments(what, task, launch);
+  }
+  return status;
+}

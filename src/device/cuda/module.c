@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "device/cuda/hash.h"
+#include "device/cuda/nvrtc.h"
+
+struct weir__cuda_module {
+  struct weir__cuda_module *next;
+  weir__hash hash; // of what the caller gave: source and options, or an image
+  CUmodule module;
+};
+
+// Guards the lists of all devices; held only to search and to link.
+static weir__lock lists;
+
+typedef enum image_kind { PTX, CUBIN, FAT_BINARY } image_kind;
+
+static image_kind kind_of(const void *image) {
+  static const unsigned char ELF[4] = {0x7f, 'E', 'L', 'F'};
+  static const unsigned char FAT[4] = {0x50, 0xed, 0x55, 0xba};
+  if (strncmp(image, (const char *)ELF, 4) == 0) return CUBIN;
+  if (strncmp(image, (const char *)FAT, 4) == 0) return FAT_BINARY;
+  return PTX;
+}
+
+static weir__hash hash_of(const weir_cuda_code *code, size_t image_bytes) {
+  if (code->source == NULL) return weir__hash_of(code->image, image_bytes);
+  weir__hash parts[2] = {weir__hash_of(code->source, strlen(code->source)), {0, 0}};
+  if (code->options != NULL) parts[1] = weir__hash_of(code->options, strlen(code->options));
+  return weir__hash_of(parts, sizeof parts);
+}
+
+static CUmodule find(const weir__cuda_device *device, weir__hash hash) {
+  for (const weir__cuda_module *at = device->modules; at != NULL; at = at->next)
+    if (weir__hash_equal(at->hash, hash)) return at->module;
+  return NULL;
+}
+
+static weir_status load_image(weir__cuda_device *device, const char *kernel, const void *image, CUmodule *out_module) {
+  char log[4096] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+  CUresult result = device->driver->cuModuleLoadDataEx(out_module, image, 2, options, values);
+  if (result == CUDA_SUCCESS) return WEIR_OK;
+  char why[160];
+  return weir__error(weir__cuda_status(result), "kernel '%s': code for %s: %s%s%s", kernel, device->base.name,
+                     weir__cuda_result_text(device->driver, result, why, sizeof why), log[0] != 0 ? "\n" : "", log);
+}
+
+// PTX whose length was given need not end with a zero byte, but the driver reads up to one.
+static weir_status load_ptx(weir__cuda_device *device, const char *kernel, const char *ptx, size_t bytes,
+                            CUmodule *out_module) {
+  char *copy = weir__allocate(bytes + 1);
+  if (copy == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel);
+  memcpy(copy, ptx, bytes);
+  copy[bytes] = 0;
+  weir_status status = load_image(device, kernel, copy, out_module);
+  weir__free(copy);
+  return status;
+}
+
+static weir_status load(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code, size_t image_bytes,
+                        CUmodule *out_module) {
+  if (code->source == NULL)
+    return kind_of(code->image) == PTX ? load_ptx(device, kernel, code->image, image_bytes, out_module)
+                                       : load_image(device, kernel, code->image, out_module);
+  void *image = NULL;
+  size_t bytes = 0;
+  weir_status status = weir__nvrtc_compile(kernel, code->source, code->options, device->capability, &image, &bytes);
+  if (status == WEIR_OK) status = load_image(device, kernel, image, out_module);
+  weir__free(image);
+  return status;
+}
+
+// Links the module that was loaded, unless another thread loaded the same meanwhile: then it is unloaded, and theirs used.
+static CUmodule share(weir__cuda_device *device, weir__cuda_module *loaded) {
+  weir__lock_acquire(&lists);
+  CUmodule theirs = find(device, loaded->hash);
+  if (theirs == NULL) {
+    loaded->next = device->modules;
+    device->modules = loaded;
+  }
+  weir__lock_release(&lists);
+  if (theirs == NULL) return loaded->module;
+  device->driver->cuModuleUnload(loaded->module);
+  weir__free(loaded);
+  return theirs;
+}
+
+weir_status weir__cuda_module_load(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
+                                   CUmodule *out_module) {
+  *out_module = NULL;
+  size_t image_bytes = (size_t)code->image_bytes;
+  if (code->image != NULL && image_bytes == 0) {
+    if (kind_of(code->image) != PTX)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': a binary image needs image_bytes", kernel);
+    image_bytes = strlen(code->image);
+  }
+  weir__hash hash = hash_of(code, image_bytes);
+  weir__lock_acquire(&lists);
+  CUmodule found = find(device, hash);
+  weir__lock_release(&lists);
+  if (found == NULL) {
+    weir__cuda_module *loaded = weir__allocate_zeroed(sizeof *loaded);
+    if (loaded == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel);
+    loaded->hash = hash;
+    weir_status status = load(device, kernel, code, image_bytes, &loaded->module);
+    if (status != WEIR_OK) {
+      weir__free(loaded);
+      return status;
+    }
+    found = share(device, loaded);
+  }
+  *out_module = found;
+  return WEIR_OK;
+}
+
+weir_status weir__cuda_module_function(weir__cuda_device *device, const char *kernel, CUmodule module, const char *name,
+                                       CUfunction *out_function) {
+  CUresult result = device->driver->cuModuleGetFunction(out_function, module, name);
+  if (result == CUDA_ERROR_NOT_FOUND)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s': its code has no function '%s'; C++ functions that are not declared extern \"C\" "
+                       "have mangled names",
+                       kernel, name);
+  return weir__cuda_error(device->driver, result, "kernel '%s', function '%s' on %s", kernel, name, device->base.name);
+}
+
+void weir__cuda_modules_destroy(weir__cuda_device *device) {
+  bool current = device->modules != NULL && weir__cuda_enter(device) == CUDA_SUCCESS;
+  while (device->modules != NULL) {
+    weir__cuda_module *module = device->modules;
+    device->modules = module->next;
+    if (current) device->driver->cuModuleUnload(module->module);
+    weir__free(module);
+  }
+  if (current) weir__cuda_leave(device);
+}

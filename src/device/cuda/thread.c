@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device's thread: takes tasks from the ring, launches them, notices what is done.
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/pieces.h"
+
+enum { TASKS_BETWEEN_POLLS = 8, PAUSES = 8, PAUSES_PER_CLOCK = 64 };
+
+static void wake(weir__cuda_device *device) {
+  if (atomic_load_explicit(&device->sleeping, memory_order_seq_cst) == 0) return;
+  if (atomic_exchange_explicit(&device->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&device->sleeping, 1);
+}
+
+void weir__cuda_push(weir_device *base, weir__task *task) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
+  device->ring[at & base->context->window.live.mask] = task;
+  atomic_store_explicit(&device->pushed, at + 1, memory_order_seq_cst);
+  wake(device);
+}
+
+void weir__cuda_flush(weir_device *base) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  if (atomic_load_explicit(&device->flush, memory_order_relaxed)) return;
+  atomic_store_explicit(&device->flush, true, memory_order_release);
+}
+
+void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request) {
+  atomic_store_explicit(&request->done, 0, memory_order_relaxed);
+  request->next = atomic_load_explicit(&device->requests, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak_explicit(&device->requests, &request->next, request, memory_order_seq_cst,
+                                                memory_order_relaxed)) {
+  }
+  wake(device);
+  while (atomic_load_explicit(&request->done, memory_order_acquire) == 0) weir__sleep_on(&request->done, 0, UINT64_MAX);
+}
+
+static CUresult let_wait(weir__cuda_device *device, CUstream stream, weir__cuda_op *op) {
+  CUresult result = weir__cuda_record(device, op);
+  return result == CUDA_SUCCESS ? device->driver->cuStreamWaitEvent(stream, op->event, CU_EVENT_WAIT_DEFAULT) : result;
+}
+
+// The task's op, or, where no event can stand for it alone any more, the last of its queue.
+static CUresult answer_for_task(weir__cuda_device *device, const weir__cuda_request *request) {
+  weir__cuda_op *op = weir__cuda_find(device, request->task);
+  if (op == NULL) return CUDA_SUCCESS;
+  return let_wait(device, request->stream, op->event != NULL ? op : device->queues_in_flight[op->place->queue].last);
+}
+
+static void answer(weir__cuda_device *device, weir__cuda_request *request) {
+  CUresult result = CUDA_SUCCESS;
+  if (device->lost == WEIR_OK && request->task != 0) {
+    result = answer_for_task(device, request);
+  } else if (device->lost == WEIR_OK) {
+    for (uint32_t i = 0; i < device->queue_count && result == CUDA_SUCCESS; i++) {
+      weir__cuda_op *last = device->queues_in_flight[i].last;
+      if (last != NULL) result = let_wait(device, request->stream, last);
+    }
+  }
+  request->result = result;
+  atomic_store_explicit(&request->done, 1, memory_order_release);
+  weir__wake(&request->done, 1);
+}
+
+// Answers requests whose tasks have all been launched. Called when the ring is empty and nothing is held back.
+static bool answer_requests(weir__cuda_device *device) {
+  weir__cuda_request *request = atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire);
+  bool any = request != NULL;
+  while (request != NULL) {
+    weir__cuda_request *next = request->next;
+    answer(device, request);
+    request = next;
+  }
+  return any;
+}
+
+// Takes some tasks from the ring. Returns whether there were any.
+static bool take_tasks(weir__cuda_device *device) {
+  uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
+  if (device->taken == pushed) return false;
+  uint64_t end = pushed - device->taken > TASKS_BETWEEN_POLLS ? device->taken + TASKS_BETWEEN_POLLS : pushed;
+  for (; device->taken < end; device->taken++) {
+    weir__task *task = device->ring[device->taken & device->base.context->window.live.mask];
+    if (device->pieces != NULL)
+      weir__cuda_collect(device, task);
+    else
+      weir__cuda_issue(device, task);
+  }
+  return true;
+}
+
+static bool has_requests(const weir__cuda_device *device) {
+  return atomic_load_explicit(&device->requests, memory_order_acquire) != NULL;
+}
+
+// Whoever waits wants what is held back; what was pushed before the wait began is launched with it.
+static void launch_what_is_wanted(weir__cuda_device *device) {
+  bool wanted = atomic_exchange_explicit(&device->flush, false, memory_order_acquire) || has_requests(device);
+  while (wanted && take_tasks(device)) {
+  }
+  if (device->pieces != NULL) weir__cuda_launch_collected(device, wanted);
+}
+
+static bool must_sleep(weir__cuda_device *device) {
+  atomic_store_explicit(&device->sleeping, 1, memory_order_seq_cst);
+  bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken || has_requests(device) ||
+              atomic_load_explicit(&device->stopping, memory_order_seq_cst);
+  if (work) atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
+  return !work;
+}
+
+static bool holds_work(const weir__cuda_device *device) {
+  return device->ops_in_flight > 0 || (device->pieces != NULL && weir__cuda_collected(device) > 0);
+}
+
+static void *thread_main(void *argument) {
+  weir__cuda_device *device = argument;
+  weir__in_task = true; // callbacks are called here, and must not wait
+  device->driver->cuCtxSetCurrent(device->primary);
+  uint64_t idle_since = 0;
+  for (uint32_t rounds = 0;; rounds++) {
+    bool any = take_tasks(device);
+    if (!any) launch_what_is_wanted(device);
+    if (!any && device->lost == WEIR_OK) weir__cuda_mark_tails(device);
+    if (!any && has_requests(device)) any = answer_requests(device);
+    if (device->lost == WEIR_OK ? weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
+    if (any) {
+      idle_since = 0;
+      continue;
+    }
+    for (int i = 0; i < PAUSES; i++) weir__pause();
+    if (holds_work(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
+    if (atomic_load_explicit(&device->stopping, memory_order_acquire)) return NULL;
+    uint64_t now = weir__clock_ns();
+    if (idle_since == 0) idle_since = now;
+    if (now - idle_since < device->spin_ns || !must_sleep(device)) continue;
+    weir__sleep_on(&device->sleeping, 1, UINT64_MAX);
+    atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
+    idle_since = 0;
+  }
+}
+
+weir_status weir__cuda_thread_start(weir__cuda_device *device) {
+  if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no thread");
+  device->has_thread = true;
+  return WEIR_OK;
+}
+
+void weir__cuda_thread_stop(weir__cuda_device *device) {
+  if (!device->has_thread) return;
+  atomic_store_explicit(&device->stopping, true, memory_order_seq_cst);
+  wake(device);
+  pthread_join(device->thread, NULL);
+  device->has_thread = false;
+}
