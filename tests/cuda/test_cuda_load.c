@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine without the driver or NVRTC, or with a wrong library in their place: the reason is said, and nothing breaks.
+// A machine without the driver or NVRTC, or with a wrong library in their place: the reason is said.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

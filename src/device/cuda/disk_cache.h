@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled code on disk: files of one folder, found by a hash of what they were made of. Each holds what it was made of,
-// so that a collision is recognised, and a checksum, so that a damaged file is. The folder is $WEIR_CACHE, else
+// Compiled code on disk: files of one folder, found by a hash of what they were made of. Each holds what it was made
+// of, so that a collision is recognised, and a checksum, so that a damaged file is. The folder is $WEIR_CACHE, else
 // $XDG_CACHE_HOME/weir, else ~/.cache/weir; WEIR_CACHE set to "" switches the cache off. Files are written beside and
 // renamed, so that processes may share the folder. A cache that cannot be read or written is as good as an empty one:
 // nothing here fails.

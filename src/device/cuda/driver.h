@@ -37,7 +37,8 @@ bool weir__cuda_is_sticky(CUresult result);
 __attribute__((format(printf, 3, 4))) weir_status weir__cuda_error(const weir__cuda_driver *driver, CUresult result,
                                                                    const char *format, ...);
 
-// Whether the machine has a CUDA device, and one line for people: the devices, the driver and NVRTC, or what is missing.
+// Whether the machine has a CUDA device, and one line for people: the devices, the driver and NVRTC, or what is
+// missing.
 bool weir__cuda_probe(char *text, size_t size);
 
 #endif // WEIR_DEVICE_CUDA_DRIVER_H

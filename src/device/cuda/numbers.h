@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that Weir uses of the CUDA driver's and NVRTC's binary interfaces, as lists of X(name, value): the types in
-// api.h and their comparison with the vendor's header are made of them.
+// The numbers that Weir uses of the CUDA driver's and NVRTC's binary interfaces, as lists of X(name, value): the types
+// in api.h and their comparison with the vendor's header are made of them.
 #ifndef WEIR_DEVICE_CUDA_NUMBERS_H
 #define WEIR_DEVICE_CUDA_NUMBERS_H
 
