@@ -78,7 +78,7 @@ static weir_status load(weir__cuda_device *device, const char *kernel, const wei
   return status;
 }
 
-// Links the module that was loaded, unless another thread loaded the same meanwhile: then it is unloaded, and theirs used.
+// Links the module that was loaded, unless another thread loaded the same meanwhile: then theirs is used.
 static CUmodule share(weir__cuda_device *device, weir__cuda_module *loaded) {
   weir__lock_acquire(&lists);
   CUmodule theirs = find(device, loaded->hash);
