@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The four kernels of a tiled Cholesky factorisation, each on whole tiles by columns. Their first argument is a
-// tile_shape by value, the others are tiles.
+// The four kernels of a tiled Cholesky factorisation on the CPU, with OpenBLAS, each on whole tiles by columns. Their first
+// argument is a tile_shape by value, the others are tiles. own.c has kernels of our own.
 #ifndef CHOLESKY_KERNELS_H
 #define CHOLESKY_KERNELS_H
 
 #include <weir/weir.h>
 
-typedef struct tile_shape {
-  int rows;    // of the tile that is updated
-  int columns; // of the tile that is updated
-  int inner;   // columns of the tiles that are multiplied
-} tile_shape;
+#include "tile_shape.h"
 
 // Arguments: shape, A. A becomes its lower Cholesky factor; fails when it is not positive definite.
 void kernel_potrf(const weir_work *work);

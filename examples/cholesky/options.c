@@ -6,17 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "Factors a random symmetric positive definite matrix by tiles, out of order, and checks "
-                            "the result against LAPACK.\n"
-                            "\n"
-                            "usage: cholesky [--size N] [--tile N] [--workers N] [--timeline FILE]\n"
-                            "  --size N         rows of the matrix, 1 to 30000 (default 2048)\n"
-                            "  --tile N         rows of a tile, 1 to 30000 (default 192)\n"
-                            "  --workers N      threads, 1 to 1024 (default: one per core)\n"
-                            "  --timeline FILE  write what ran when: a page (.html), or JSON for Perfetto (.json)\n"
-                            "  --help           this text\n"
-                            "\n"
-                            "Exit codes: 0 the factor is right, 1 it is wrong or the run failed, 2 bad usage.\n";
+static const char usage[] =
+    "Factors a random symmetric positive definite matrix by tiles, out of order, and checks the result against "
+    "LAPACK.\n"
+    "\n"
+    "usage: cholesky [--size N] [--tile N] [--device LIST] [--kernels NAME] [--workers N] [--passes N]\n"
+    "                [--timeline FILE]\n"
+    "  --size N         rows of the matrix, 1 to 30000 (default 2048)\n"
+    "  --tile N         rows of a tile, 1 to 30000 (default 192)\n"
+    "  --device LIST    devices, such as cpu, cuda, cuda:1 (default cpu)\n"
+    "  --kernels NAME   openblas: on the CPU only; own: written once, for every device, of which those for CUDA are\n"
+    "                   tuned (default openblas on the CPU, own elsewhere)\n"
+    "  --workers N      threads of the CPU, 1 to 1024 (default: one per core)\n"
+    "  --passes N       how often it is factored, 1 to 1000; the shortest time counts (default 1)\n"
+    "  --timeline FILE  write what ran when: a page (.html), or JSON for Perfetto (.json)\n"
+    "  --help           this text\n"
+    "\n"
+    "Exit codes: 0 the factor is right, 1 it is wrong or the run failed, 2 bad usage, 3 a device is missing.\n";
 
 static bool read_number(const char *name, const char *text, long greatest, int *out_number) {
   char *end;
@@ -30,31 +36,64 @@ static bool read_number(const char *name, const char *text, long greatest, int *
   return true;
 }
 
-bool options_read(int argc, char **argv, cholesky_options *out_options, int *out_exit_code) {
-  *out_options = (cholesky_options){.size = 2048, .tile = 192};
-  *out_exit_code = 2;
-  for (int i = 1; i < argc; i++) {
-    const char *name = argv[i];
-    if (strcmp(name, "--help") == 0) {
-      fputs(usage, stdout);
-      *out_exit_code = 0;
-      return false;
-    }
-    const char *value = i + 1 < argc ? argv[++i] : NULL;
-    bool is_size = strcmp(name, "--size") == 0, is_tile = strcmp(name, "--tile") == 0;
-    bool is_workers = strcmp(name, "--workers") == 0, is_timeline = strcmp(name, "--timeline") == 0;
-    if (!is_size && !is_tile && !is_workers && !is_timeline) {
-      fprintf(stderr, "cholesky: unknown argument '%s'; see cholesky --help\n", name);
-      return false;
-    }
+// Reads an option that has a value.
+static bool read_option(const char *name, const char *value, cholesky_options *options, const char **kernels) {
+  const struct {
+    const char *name;
+    long greatest; // 0: not a number
+    int *number;
+    const char **text;
+  } known[] = {
+      {"--size", 30000, &options->size, NULL},      {"--tile", 30000, &options->tile, NULL},
+      {"--workers", 1024, &options->workers, NULL}, {"--passes", 1000, &options->passes, NULL},
+      {"--device", 0, NULL, &options->devices},     {"--kernels", 0, NULL, kernels},
+      {"--timeline", 0, NULL, &options->timeline},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(name, known[i].name) != 0) continue;
     if (!value) {
       fprintf(stderr, "cholesky: %s needs a value; see cholesky --help\n", name);
       return false;
     }
-    if (is_size && !read_number(name, value, 30000, &out_options->size)) return false;
-    if (is_tile && !read_number(name, value, 30000, &out_options->tile)) return false;
-    if (is_workers && !read_number(name, value, 1024, &out_options->workers)) return false;
-    if (is_timeline) out_options->timeline = value;
+    if (known[i].number) return read_number(name, value, known[i].greatest, known[i].number);
+    *known[i].text = value;
+    return true;
   }
+  fprintf(stderr, "cholesky: unknown argument '%s'; see cholesky --help\n", name);
+  return false;
+}
+
+// What goes with what.
+static bool options_agree(cholesky_options *options, const char *kernels) {
+  bool cpu = strncmp(options->devices, "cpu", 3) == 0;
+  if (kernels && strcmp(kernels, "own") != 0 && strcmp(kernels, "openblas") != 0) {
+    fprintf(stderr, "cholesky: --kernels must be openblas or own, not '%s'\n", kernels);
+    return false;
+  }
+  if (!cpu && kernels && strcmp(kernels, "openblas") == 0) {
+    fprintf(stderr, "cholesky: --kernels openblas is for the CPU, not for '%s'\n", options->devices);
+    return false;
+  }
+  if (options->workers > 0 && strcmp(options->devices, "cpu") != 0) {
+    fprintf(stderr, "cholesky: --workers goes with --device cpu, not with '%s'\n", options->devices);
+    return false;
+  }
+  options->own_kernels = kernels ? strcmp(kernels, "own") == 0 : !cpu;
   return true;
+}
+
+bool options_read(int argc, char **argv, cholesky_options *out_options, int *out_exit_code) {
+  const char *kernels = NULL;
+  *out_options = (cholesky_options){.size = 2048, .tile = 192, .devices = "cpu", .passes = 1};
+  *out_exit_code = 2;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0) {
+      fputs(usage, stdout);
+      *out_exit_code = 0;
+      return false;
+    }
+    const char *name = argv[i], *value = i + 1 < argc ? argv[++i] : NULL;
+    if (!read_option(name, value, out_options, &kernels)) return false;
+  }
+  return options_agree(out_options, kernels);
 }

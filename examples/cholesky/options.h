@@ -7,7 +7,10 @@
 typedef struct cholesky_options {
   int size;             // rows of the matrix
   int tile;             // rows of a tile
-  int workers;          // 0: one per core
+  const char *devices;  // for the context
+  int workers;          // of the CPU; 0: as `devices` says
+  bool own_kernels;     // those of own.c, else OpenBLAS
+  int passes;           // how often the matrix is factored
   const char *timeline; // file to write, or NULL
 } cholesky_options;
 
