@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/graph.h"
+#include "api/storage.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -142,6 +143,7 @@ static void destroy(weir_context *context) {
   weir__hits_deinitialize(&context->hits);
   if (context->window.tasks != NULL) weir__window_deinitialize(&context->window);
   if (context->trace != NULL) weir__trace_destroy(context->trace);
+  weir__predictor_destroy(context->predictor);
   weir__free(context->fresh);
   weir__free(context);
 }
@@ -196,6 +198,10 @@ static weir_status initialize(weir_context *context, const weir_context_options 
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   weir_status status = add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
   if (status == WEIR_OK) status = add_copier(context);
+  if (status == WEIR_OK && context->space_count > 1) {
+    context->predictor = weir__predictor_create();
+    if (context->predictor == NULL) status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+  }
   if (status == WEIR_OK) initialize_pools(context, options->memory_limit == 0 ? UINT64_MAX : options->memory_limit);
   return status;
 }

@@ -63,10 +63,11 @@ struct weir_context {
   uint32_t space_count; // 1: all devices work in the host's memory
   uint32_t flags;
   weir_issue issue;
-  weir__id fence;              // tasks that are submitted from now on come after this one; 0: none
-  weir__id barrier;            // tasks are not let in before every task below it is done
-  weir__task *held;            // waits for all earlier tasks; NULL: none
-  uint64_t failed_before_held; // statistics.failed when it was held
+  struct weir__predictor *predictor; // NULL: all devices work in the host\'s memory
+  weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
+  weir__id barrier;                  // tasks are not let in before every task below it is done
+  weir__task *held;                  // waits for all earlier tasks; NULL: none
+  uint64_t failed_before_held;       // statistics.failed when it was held
   uint32_t graphs_in_flight;
   bool forgot_readers; // memory was too short to note who reads which output of a graph
   bool calling;        // a thread calls callbacks

@@ -1,7 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/storage.h"
 
+#include "base/allocate.h"
 #include "base/error.h"
+
+enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
+
+struct weir__predictor {
+  uint64_t history; // of the last 64 / HISTORY_SHIFT tasks
+  struct {
+    weir__block *block; // NULL: none
+    uint64_t number;
+  } entries[PREDICTOR_SETS][PREDICTOR_WAYS];
+};
+
+weir__predictor *weir__predictor_create(void) {
+  return weir__allocate_zeroed(sizeof(weir__predictor));
+}
+
+void weir__predictor_destroy(weir__predictor *predictor) {
+  weir__free(predictor);
+}
+
+void weir__predictor_note(weir__predictor *predictor, const weir_task *task) {
+  uint64_t kind = (uintptr_t)task->kernel + 0x9e3779b97f4a7c15u * task->groups[0] + task->arg_count;
+  kind *= 0xff51afd7ed558ccdu;
+  predictor->history = predictor->history << HISTORY_SHIFT ^ (kind >> 32);
+}
+
+// Takes a block for the access: one that it had before, if it can be had.
+static weir__pool_result take_predicted(weir_context *context, const weir_buffer *buffer, uint32_t space,
+                                        uint32_t access, weir__block **out_block) {
+  weir__pool *pool = &context->pools[space];
+  weir__predictor *predictor = context->predictor;
+  if (predictor == NULL || space == WEIR__HOST_SPACE)
+    return weir__pool_take(pool, buffer->bytes, &context->window.live, out_block);
+  uint64_t set = (predictor->history + access) * 0x9e3779b97f4a7c15u >> 52;
+  uint32_t used = 0;
+  for (; used < PREDICTOR_WAYS && predictor->entries[set][used].block != NULL; used++) {
+    weir__block *block = predictor->entries[set][used].block;
+    if (!weir__pool_take_block(pool, block, predictor->entries[set][used].number, buffer->bytes, &context->window.live))
+      continue;
+    *out_block = block;
+    return WEIR__POOL_OK;
+  }
+  weir__pool_result result = weir__pool_take(pool, buffer->bytes, &context->window.live, out_block);
+  if (result != WEIR__POOL_OK) return result;
+  if (used == PREDICTOR_WAYS) used = (uint32_t)((*out_block)->number % PREDICTOR_WAYS);
+  predictor->entries[set][used].block = *out_block;
+  predictor->entries[set][used].number = (*out_block)->number;
+  return WEIR__POOL_OK;
+}
 
 void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
@@ -62,9 +111,10 @@ static weir__enter_result no_storage(weir_context *context, const weir_task *tas
 }
 
 weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
-                                      uint32_t space, weir__block **out_block, weir_status *out_status) {
+                                      uint32_t space, uint32_t access, weir__block **out_block,
+                                      weir_status *out_status) {
   const weir__liveness *live = &context->window.live;
-  weir__pool_result result = weir__pool_take(&context->pools[space], buffer->bytes, live, out_block);
+  weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
   if (result == WEIR__POOL_OK) return WEIR__ENTERED;
   *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
   if (*out_block != NULL) return WEIR__ENTERED;
@@ -80,14 +130,13 @@ weir__enter_result weir__storage_find(weir_context *context, const weir__request
     bool first = buffer->places[access->space].memory == NULL && !named_before(request, i);
     if (first) {
       weir__enter_result result =
-          weir__storage_take(context, request->task, buffer, access->space, &request->fresh[i], out_status);
+          weir__storage_take(context, request->task, buffer, access->space, i, &request->fresh[i], out_status);
       if (result == WEIR__ENTERED) continue;
       weir__storage_give_back(context, request, i);
       return result;
     }
     if (!wants_rename(context, request, i)) continue;
-    weir__pool *pool = &context->pools[access->space];
-    if (weir__pool_take(pool, buffer->bytes, &context->window.live, &request->fresh[i]) != WEIR__POOL_OK)
+    if (take_predicted(context, buffer, access->space, i, &request->fresh[i]) != WEIR__POOL_OK)
       context->statistics.rename_denied++;
   }
   return WEIR__ENTERED;

@@ -307,6 +307,7 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   request.accesses = weir__window_payload(slot, bytes);
   if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
   request.pointers = (void **)(void *)(request.accesses + task->arg_count);
+  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.access_count,
                                  &request.needs_storage, &request.ranged);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;

@@ -89,26 +89,46 @@ static bool in_use(weir__block *block, const weir__liveness *liveness) {
   return kept > 0;
 }
 
-// Removes the block after `before` (NULL: the first) from the queue of waiting blocks.
-static weir__block *remove_waiting(weir__pool *pool, uint8_t size_class, weir__block *before) {
-  weir__block *block = before == NULL ? pool->waiting[size_class] : before->next;
-  if (before == NULL)
+// Takes a block out of the list that it is in.
+static void unlink(weir__pool *pool, weir__block *block) {
+  uint8_t size_class = block->size_class;
+  bool waits = block->state == WEIR__BLOCK_WAITING;
+  if (block->previous != NULL)
+    block->previous->next = block->next;
+  else if (waits)
     pool->waiting[size_class] = block->next;
   else
-    before->next = block->next;
-  if (pool->last_waiting[size_class] == block) pool->last_waiting[size_class] = before;
-  return block;
+    pool->free[size_class] = block->next;
+  if (block->next != NULL)
+    block->next->previous = block->previous;
+  else if (waits)
+    pool->last_waiting[size_class] = block->previous;
+  block->next = block->previous = NULL;
+  block->state = WEIR__BLOCK_HANDED_OUT;
 }
 
 static weir__block *take_done(weir__pool *pool, uint8_t size_class, const weir__liveness *liveness) {
-  weir__block *before = NULL;
   weir__block *block = pool->waiting[size_class];
   for (int looked = 0; block != NULL && looked < WAITING_LOOKED_AT; looked++) {
-    if (!in_use(block, liveness)) return remove_waiting(pool, size_class, before);
-    before = block;
+    if (!in_use(block, liveness)) {
+      unlink(pool, block);
+      return block;
+    }
     block = block->next;
   }
   return NULL;
+}
+
+bool weir__pool_take_block(weir__pool *pool, weir__block *block, uint64_t number, uint64_t bytes,
+                           const weir__liveness *liveness) {
+  uint64_t block_bytes;
+  if (block->memory == NULL || block->number != number || block->state == WEIR__BLOCK_HANDED_OUT ||
+      block->size_class != class_of(bytes, &block_bytes) ||
+      (block->state == WEIR__BLOCK_WAITING && in_use(block, liveness)))
+    return false;
+  unlink(pool, block);
+  block->user_count = 0;
+  return true;
 }
 
 weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
@@ -118,11 +138,10 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
   uint64_t block_bytes;
   uint8_t size_class = class_of(bytes, &block_bytes);
   weir__block *block = pool->free[size_class];
-  if (block != NULL) {
-    pool->free[size_class] = block->next;
-  } else {
+  if (block != NULL)
+    unlink(pool, block);
+  else
     block = take_done(pool, size_class, liveness);
-  }
   if (block == NULL) {
     if (block_bytes > pool->limit || pool->bytes > pool->limit - block_bytes) {
       weir__pool_trim(pool, block_bytes > pool->limit ? 0 : pool->limit - block_bytes, liveness);
@@ -141,8 +160,9 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
     block->number = pool->next_number++;
     pool->bytes += block_bytes;
     if (pool->bytes > pool->peak_bytes) pool->peak_bytes = pool->bytes;
+    block->next = block->previous = NULL;
+    block->state = WEIR__BLOCK_HANDED_OUT;
   }
-  block->next = NULL;
   block->user_count = 0;
   *out_block = block;
   return WEIR__POOL_OK;
@@ -151,44 +171,48 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
 weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
   uint64_t block_bytes;
   uint8_t size_class = class_of(bytes, &block_bytes);
-  weir__block *before = NULL;
-  for (weir__block *block = pool->waiting[size_class]; block != NULL; before = block, block = block->next) {
+  for (weir__block *block = pool->waiting[size_class]; block != NULL; block = block->next) {
     if (!block->users_known) continue;
     (void)in_use(block, liveness);
-    remove_waiting(pool, size_class, before);
-    block->next = NULL;
+    unlink(pool, block);
     return block;
   }
   return NULL;
 }
 
 void weir__pool_give(weir__pool *pool, weir__block *block) {
-  block->next = pool->free[block->size_class];
+  weir__block *first = pool->free[block->size_class];
+  block->state = WEIR__BLOCK_FREE;
+  block->previous = NULL;
+  block->next = first;
+  if (first != NULL) first->previous = block;
   pool->free[block->size_class] = block;
 }
 
 void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
   uint8_t size_class = block->size_class;
+  weir__block *last = pool->last_waiting[size_class];
+  block->state = WEIR__BLOCK_WAITING;
   block->next = NULL;
-  if (pool->waiting[size_class] == NULL)
+  block->previous = last;
+  if (last == NULL)
     pool->waiting[size_class] = block;
   else
-    pool->last_waiting[size_class]->next = block;
+    last->next = block;
   pool->last_waiting[size_class] = block;
 }
 
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
   for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
-    for (weir__block *before = NULL, *block = pool->waiting[i], *next; block != NULL; block = next) {
+    for (weir__block *block = pool->waiting[i], *next; block != NULL; block = next) {
       next = block->next;
-      if (in_use(block, liveness))
-        before = block;
-      else
-        weir__pool_give(pool, remove_waiting(pool, (uint8_t)i, before));
+      if (in_use(block, liveness)) continue;
+      unlink(pool, block);
+      weir__pool_give(pool, block);
     }
     while (pool->free[i] != NULL && pool->bytes > bytes) {
       weir__block *block = pool->free[i];
-      pool->free[i] = block->next;
+      unlink(pool, block);
       free_memory(pool, block);
     }
   }

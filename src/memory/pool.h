@@ -23,8 +23,9 @@ enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6 };
 typedef struct weir__block {
   void *memory;
   uint64_t bytes;
-  uint64_t number; // grows; names the block in timelines
-  struct weir__block *next;
+  uint64_t number;                     // grows; names the block in timelines
+  struct weir__block *next, *previous; // in the list that it is in
+  enum { WEIR__BLOCK_HANDED_OUT, WEIR__BLOCK_FREE, WEIR__BLOCK_WAITING } state;
   weir__id last_use; // newest user
   weir__id users[WEIR__BLOCK_USERS];
   uint8_t user_count;
@@ -67,6 +68,11 @@ typedef enum weir__pool_result {
 // Takes a block of at least `bytes` bytes that nobody uses.
 weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
                                   weir__block **out_block);
+
+// Takes just this block, once a block of the pool with this number, if it is large enough for `bytes` but in the same class,
+// and nobody uses it. False: it cannot be had.
+bool weir__pool_take_block(weir__pool *pool, weir__block *block, uint64_t number, uint64_t bytes,
+                           const weir__liveness *liveness);
 
 // Takes a waiting block of at least `bytes` bytes whose users are all known, so that the caller can wait for them; NULL:
 // there is none. The users that are done are dropped from its list.
