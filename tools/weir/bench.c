@@ -13,7 +13,8 @@ typedef struct benchmark {
 
 static const benchmark benchmarks[] = {
     {"submit", weir__bench_submit}, {"ranges", weir__bench_ranges},           {"overhead", weir__bench_overhead},
-    {"metg", weir__bench_metg},     {"parallelism", weir__bench_parallelism},
+    {"metg", weir__bench_metg},     {"parallelism", weir__bench_parallelism}, {"tasks", weir__bench_tasks},
+    {"copies", weir__bench_copies},
 };
 
 enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS = 5, QUICK_RUNS = 1 };
@@ -24,14 +25,16 @@ static const char summary[] =
     "  ranges       the same on random byte ranges of one buffer, and far ahead of execution\n"
     "  overhead     empty tasks end to end on 2 CPU workers, and a recorded graph replayed\n"
     "  metg         smallest task that keeps 50 % efficiency, as Task Bench defines it, on 2 workers\n"
-    "  parallelism  parallelism of the sample streams against the size of the window";
+    "  parallelism  parallelism of the sample streams against the size of the window\n"
+    "  tasks        tasks that run nothing, in six patterns, on one device (ns per task)\n"
+    "  copies       copies between pinned memory and a CUDA device, beside those of the driver (GB/s)";
 
 static const char details[] =
     "Each line gives median, minimum and maximum of its runs; \"weir/this\" is Weir's median by the line's.\n"
     "Programs of the runtimes (weir-bench-NAME) are looked for next to weir; peers that are missing are named.\n"
     "JSON: [{bench, case, runtime, unit, median, min, max, runs}].\n"
     "Exit codes: 0 done, 1 a runtime failed or its result was not that of serial execution, 2 bad usage,\n"
-    "3 Weir's own benchmark program is missing.";
+    "3 Weir's own benchmark program, or the device, is missing.";
 
 static int find_benchmark(const char *name) {
   for (int i = 0; i < BENCHMARK_COUNT; i++) {
@@ -43,9 +46,11 @@ static int find_benchmark(const char *name) {
 
 int weir__bench_main(int argc, char **argv) {
   bool as_json = false, quick = false;
+  const char *device = NULL;
   uint64_t runs = 0;
   const weir__cli_option options[] = {
       {"json", WEIR__CLI_FLAG, &as_json, NULL, "print JSON", 0, 0},
+      {"device", WEIR__CLI_TEXT, &device, "NAME", "for tasks (default cpu) and copies (default cuda)", 0, 0},
       {"runs", WEIR__CLI_COUNT, &runs, "N", "measurements of each case (default 5; with --quick 1)", 1, 1000},
       {"quick", WEIR__CLI_FLAG, &quick, NULL, "small counts, to see that all works; times say little", 0, 0},
   };
@@ -75,9 +80,10 @@ int weir__bench_main(int argc, char **argv) {
     return WEIR__EXIT_FAILED;
   }
   if (runs == 0) runs = quick ? QUICK_RUNS : DEFAULT_RUNS;
-  const weir__bench_options bench_options = {.runs = (uint32_t)runs, .quick = quick};
   int result = WEIR__EXIT_OK;
   for (int i = 0; i < BENCHMARK_COUNT; i++) {
+    const weir__bench_options bench_options = {
+        .runs = (uint32_t)runs, .quick = quick, .named = chosen[i], .device = device};
     int ended = chosen[i] || count == 0 ? benchmarks[i].run(&bench_options, report) : WEIR__EXIT_OK;
     if (ended != WEIR__EXIT_OK && result != WEIR__EXIT_FAILED) result = ended;
   }

@@ -9,8 +9,10 @@
 #include <stdint.h>
 
 typedef struct weir__bench_options {
-  uint32_t runs; // measurements per result; at least 1
-  bool quick;    // a smoke test: small counts, so that the whole benchmark takes a few seconds at most
+  uint32_t runs;      // measurements per result; at least 1
+  bool quick;         // a smoke test: small counts, so that the whole benchmark takes a few seconds at most
+  bool named;         // the user asked for this benchmark, so that what it lacks is an error
+  const char *device; // for `tasks` and `copies`; NULL: the CPU, and the first CUDA device
 } weir__bench_options;
 
 typedef struct weir__bench_report weir__bench_report;
@@ -22,10 +24,12 @@ int weir__bench_ranges(const weir__bench_options *options, weir__bench_report *r
 int weir__bench_overhead(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_metg(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_parallelism(const weir__bench_options *options, weir__bench_report *report);
+int weir__bench_tasks(const weir__bench_options *options, weir__bench_report *report);
+int weir__bench_copies(const weir__bench_options *options, weir__bench_report *report);
 
 // Adds one result: `count` measurements (at least 1) of `case_name` for `runtime` ("weir", "oneTBB", "by address") in
-// `unit` ("ns/task", "us", "x"). All strings and numbers are copied. The report keeps median, minimum, maximum and
-// count. Rows of one benchmark and case whose runtime starts with "weir" are compared with the others in the table.
+// `unit` ("ns/task", "us", "x", "GB/s"). All strings and numbers are copied. The report keeps median, minimum, maximum
+// and count. Rows of one benchmark and case whose runtime starts with "weir" are compared with the others in the table.
 void weir__bench_add(weir__bench_report *report, const char *bench, const char *case_name, const char *runtime,
                      const char *unit, const double *samples, size_t count);
 
