@@ -7,9 +7,12 @@ import unittest
 
 from command import SMALL, CommandTest, all_streams, place, stream, write
 
-FIELDS = {"stream": str, "device": str, "hazards": str, "issue": str, "window": int, "repeat": int, "tasks": int, "kernels": int,
-          "edges": int, "serial_us": float, "makespan_us": float, "speedup": float, "critical_us": float, "bound_us": float,
-          "submit_ns_per_task": float, "renamed": int, "peak_bytes": int, "build_us": float, "checked": (bool, type(None))}
+FIELDS = {"stream": str, "device": str, "hazards": str, "issue": str, "met": str, "window": int, "repeat": int, "apart": bool,
+          "tasks": int, "kernels": int, "edges": int, "serial_us": float, "makespan_us": float, "speedup": float,
+          "first_us": (float, type(None)), "pass_us": float, "pass_least_us": (float, type(None)),
+          "pass_most_us": (float, type(None)), "critical_us": float, "bound_us": float, "submit_ns_per_task": float,
+          "first_submit_ns_per_task": float, "later_submit_ns_per_task": (float, type(None)), "window_waits": int, "renamed": int,
+          "peak_bytes": int, "build_us": float, "checked": (bool, type(None))}
 
 
 class Replay(CommandTest):
@@ -21,14 +24,15 @@ class Replay(CommandTest):
             for field, kind in FIELDS.items():
                 self.assertIsInstance(run[field], kind, field)
             self.assertIsNone(run["checked"])
-            self.assertEqual((run["device"], run["hazards"], run["issue"], run["repeat"]), ("sim:ideal", "buffer", "queues", 1))
+            self.assertEqual((run["device"], run["hazards"], run["issue"], run["repeat"]), ("sim:ideal", "buffer", "auto", 1))
+            self.assertEqual((run["met"], run["apart"], run["first_us"], run["pass_us"]), ("nothing", False, None, run["makespan_us"]))
             self.assertAlmostEqual(run["speedup"], run["serial_us"] / run["makespan_us"], places=2)
         self.assertEqual((runs[1]["tasks"], runs[1]["kernels"]), (520, 525))
 
     def test_all_are_proved(self):
         for device in ("cpu", "cpu:3", "sim:ideal", "sim:h200"):
             for hazards in ("serial", "address", "buffer"):
-                for issue in ("queues", "graph"):
+                for issue in ("queues", "graph", "auto")[hazards == "serial" and "cpu" in device:]:
                     with self.subTest(device=device, hazards=hazards, issue=issue):
                         runs = self.replay(*all_streams(), "--device", device, "--hazards", hazards, "--issue", issue, "--check",
                                            "--time-scale", "0.1" if "cpu" in device else "1")
@@ -56,6 +60,79 @@ class Replay(CommandTest):
                     if options[:1] == ["--window"]:
                         self.assertEqual(run["window"], int(options[1]))
 
+    def test_serial_ways(self):
+        """One after another, task by task or as a graph, whatever the hazards."""
+        for device in ("cpu:2", "sim:ideal", "sim:h200"):
+            for issue in ("serial", "serial-graph"):
+                with self.subTest(device=device, issue=issue):
+                    run, = self.replay(stream("randwire"), "--device", device, "--issue", issue, "--hazards", "address", "--check",
+                                       "--repeat", "2", "--time-scale", "0.1")
+                    self.assertEqual((run["hazards"], run["issue"], run["checked"]), ("serial", issue, True))
+                    self.assertEqual(run["build_us"] > 0, issue == "serial-graph" and device != "sim:ideal")
+                    self.assertGreaterEqual(run["makespan_us"], 0.999 * 2 * 0.1 * 1276.1)
+                    if issue == "serial":
+                        self.assertEqual(run["serial_us"], run["makespan_us"])
+
+    def test_auto_is_queues_without_a_choice(self):
+        def run(issue):
+            row, = self.replay(stream("nasnetalarge"), "--device", "sim:h200", "--issue", issue, "--repeat", "2")
+            return {key: value for key, value in row.items() if key != "issue" and not key.endswith("submit_ns_per_task")}
+        self.assertEqual(run("auto"), run("queues"))
+
+    def test_passes_apart(self):
+        """On an ideal device passes that wait for each other take as long as one, and overlap otherwise."""
+        for issue in ("serial", "serial-graph", "queues", "graph", "auto"):
+            options = ["--device", "sim:ideal", "--issue", issue]
+            one, = self.replay(stream("randwire"), *options)
+            for more in ([], ["--storage", "kept"], ["--met", "stream"], ["--hazards", "address"][:2 * ("serial" not in issue)]):
+                with self.subTest(issue=issue, more=more):
+                    run, = self.replay(stream("randwire"), *options, "--repeat", "4", "--apart", "--check", *more)
+                    self.assertIs(run["checked"], True)
+                    for field in ("first_us", "pass_least_us", "pass_most_us"):
+                        self.assertAlmostEqual(run[field], run["pass_us"], delta=0.01, msg=field)
+                    if "address" not in more:
+                        self.assertAlmostEqual(run["pass_us"], one["makespan_us"], delta=0.01)
+                        self.assertAlmostEqual(run["critical_us"], 4 * one["critical_us"], delta=0.01)
+                    self.assertAlmostEqual(run["makespan_us"], 4 * run["pass_us"], delta=0.01)
+        once, = self.replay(stream("randwire"), "--device", "sim:ideal", "--apart")
+        self.assertEqual((once["pass_us"], once["pass_least_us"], once["pass_most_us"], once["later_submit_ns_per_task"]), (None,) * 4)
+        self.assertEqual(once["first_us"], once["makespan_us"])
+        together, = self.replay(stream("randwire"), "--device", "sim:ideal", "--repeat", "4")
+        self.assertAlmostEqual(together["pass_us"], together["makespan_us"] / 4, delta=0.001)
+        self.assertLess(together["pass_us"], 0.7 * once["makespan_us"])
+        text = self.weir("replay", stream("squeezenet"), "--device", "sim", "--repeat", "3", "--apart").stdout.splitlines()
+        self.assertEqual(text[0], "device sim:ideal, hazards buffer, issue auto, window 1024, 3 passes, one at a time")
+        self.assertEqual(text[2].split()[7:11], ["first", "pass", "least", "most"])
+
+    def test_what_was_met_is_not_counted(self):
+        for device in ("cpu:2", "sim:ideal"):
+            for issue in ("queues", "graph"):
+                plain, = self.replay(stream("dynroute_a.0"), "--device", device, "--issue", issue, "--repeat", "2", "--time-scale", "0.1")
+                for met in ("device", "topology", "stream"):
+                    with self.subTest(device=device, issue=issue, met=met):
+                        path = place("met.json")
+                        run, = self.replay(stream("dynroute_a.0"), "--device", device, "--issue", issue, "--repeat", "2", "--met", met,
+                                           "--check", "--time-scale", "0.1", "--timeline", path)
+                        self.assertEqual((run["met"], run["checked"], run["tasks"]), (met, True, 2 * 252))
+                        if device == "sim:ideal":
+                            self.assertAlmostEqual(run["makespan_us"], plain["makespan_us"], delta=0.01)
+                            self.assertEqual((run["edges"], run["renamed"]), (plain["edges"], plain["renamed"]))
+                        with open(path) as file:
+                            tasks = [event for event in json.load(file)["traceEvents"] if event.get("cat") == "task"]
+                        self.assertEqual(len([task for task in tasks if "tag" in task["args"]]), 2 * 252)
+
+    def test_no_card(self):
+        """Without a CUDA device a replay on one says why it cannot run."""
+        info = json.loads(self.weir("info", "--json").stdout)
+        cuda = [device for device in info["devices"] if device["kind"] == "cuda"]
+        if not cuda or cuda[0]["available"]:
+            self.skipTest("this machine has a CUDA device" if cuda else "this build has no CUDA device")
+        for issue in ("serial", "auto"):
+            result = self.refused("cuda", "replay", stream("squeezenet"), "--device", "cuda:0", "--issue", issue, code=3)
+            self.assertIn("weir replay: squeezenet: ", result.stderr)
+        self.refused("cuda", "bench", "tasks", "--quick", "--device", "cuda", code=3)
+        self.refused("cuda", "bench", "copies", "--quick", code=3)
+
     def test_ideal_device_meets_the_limits(self):
         """Without host costs, a serial run takes the sum of all kernels, and no run beats its limits."""
         for run in self.replay(*all_streams(), "--device", "sim:ideal", "--hazards", "serial"):
@@ -77,8 +154,7 @@ class Replay(CommandTest):
     def test_virtual_time_repeats(self):
         def run():
             row, = self.replay(stream("nasnetalarge"), "--device", "sim:h200")
-            del row["submit_ns_per_task"]
-            return row
+            return {key: value for key, value in row.items() if not key.endswith("submit_ns_per_task")}
         self.assertEqual(run(), run())
 
     def test_time_scale(self):
@@ -95,7 +171,7 @@ class Replay(CommandTest):
     def test_table(self):
         text = self.weir("replay", stream("squeezenet"), stream("randwire"), "--device", "sim", "--check").stdout
         lines = text.splitlines()
-        self.assertEqual(lines[0], "device sim:ideal, hazards buffer, issue queues, window 1024, 1 pass")
+        self.assertEqual(lines[0], "device sim:ideal, hazards buffer, issue auto, window 1024, 1 pass")
         self.assertEqual(lines[2].split()[:4], ["stream", "tasks", "kernels", "edges"])
         self.assertEqual(lines[4].split()[:3], ["squeezenet", "64", "100"])
         self.assertTrue(lines[4].rstrip().endswith("yes"))
@@ -142,11 +218,23 @@ class Replay(CommandTest):
         run, = self.replay(path, "--device", "sim:ideal", "--repeat", "4", "--check")
         self.assertEqual((run["makespan_us"], run["critical_us"], run["checked"]), (60.0, 60.0, True))
 
+    def test_no_host_waits(self):
+        path = write("small.jsonl", SMALL)
+        for issue in ("queues", "graph"):
+            run, = self.replay(path, "--device", "sim:ideal", "--repeat", "4", "--no-host-waits", "--check", "--issue", issue)
+            self.assertEqual((run["makespan_us"], run["critical_us"], run["checked"]), (60.0, 60.0, True))
+        waits, = self.replay(stream("dynroute_a.0"), "--device", "sim:ideal", "--check")
+        goes_on, = self.replay(stream("dynroute_a.0"), "--device", "sim:ideal", "--check", "--no-host-waits")
+        self.assertLess(goes_on["makespan_us"], 0.9 * waits["makespan_us"])
+        self.assertLess(goes_on["critical_us"], 0.9 * waits["critical_us"])
+
     def test_no_tasks(self):
         path = write("empty.jsonl", ['{"weir_stream":1,"name":"empty","device":"d","sms":132,"tasks":0,"kernels":0}'])
         for issue in ("queues", "graph"):
             run, = self.replay(path, "--device", "sim", "--check", "--issue", issue)
             self.assertEqual((run["tasks"], run["critical_us"], run["speedup"]), (0, 0, 0))
+            run, = self.replay(path, "--device", "sim", "--apart", "--repeat", "2", "--met", "topology", "--issue", issue)
+            self.assertEqual((run["first_us"], run["pass_us"]), (0, 0))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class Usage(CommandTest):
             self.assertIn("--help", own)
             self.assertEqual(self.weir("help", command).stdout, own)
         self.assertEqual(self.weir("help").stdout, text)
-        for option in ("device", "hazards", "issue", "queues", "window", "rename", "memory", "repeat", "storage", "time-scale", "check",
+        for option in ("device", "hazards", "issue", "queues", "window", "rename", "memory", "repeat", "apart", "met", "storage", "time-scale", "check",
                        "timeline", "json"):
             self.assertIn(f"--{option}", self.weir("replay", "--help").stdout)
 
@@ -68,7 +68,9 @@ class Usage(CommandTest):
                 ('--time-scale: "nan" is not a number', "--time-scale", "nan"),
                 ("--time-scale: -1 is not between", "--time-scale=-1"),
                 ('--hazards: "buf" is none of serial|address|buffer', "--hazards", "buf"),
-                ('--issue: "" is none of queues|graph', "--issue="),
+                ('--issue: "" is none of serial|serial-graph|queues|graph|auto', "--issue="),
+                ('--met: "all" is none of nothing|device|topology|stream', "--met", "all"),
+                ("--apart takes no value", "--apart=1"),
                 ("--timeline: run.txt does not end in .html or .json", "--timeline", "run.txt"),
                 ('--device: "cpu,sim" names several devices', "--device", "cpu,sim"),
                 ("STREAM... is missing",)):

@@ -51,7 +51,7 @@ static int check_timeline(const weir__replay_options *options, const char *path,
   weir__check_options check_options = {
       .storage = options->storage == WEIR__REPLAY_KEPT ? WEIR__CHECK_STORAGE_KEPT : WEIR__CHECK_STORAGE_FRESH,
       .passes = (uint32_t)options->repeat,
-      .ignore_host_waits = options->issue == WEIR__REPLAY_GRAPH,
+      .ignore_host_waits = options->no_host_waits || weir__replay_by_graph(options),
   };
   weir__check_report *report = calloc(1, sizeof *report);
   if (!report) {
@@ -91,13 +91,14 @@ static int run_and_check(const weir__replay_options *options, const char *timeli
 
 // The same tasks one after another on the same device, for comparison.
 static int run_serially(const weir__replay_options *options, weir__replayed *result, progress *now) {
-  if (options->hazards == WEIR__PLAN_SERIAL && options->issue == WEIR__REPLAY_QUEUES) {
+  if (options->issue == WEIR__REPLAY_SERIAL) {
     result->serial_us = result->run.makespan_us;
     return WEIR__EXIT_OK;
   }
   weir__replay_options serial = *options;
   serial.hazards = WEIR__PLAN_SERIAL;
-  serial.issue = WEIR__REPLAY_QUEUES;
+  serial.issue = WEIR__REPLAY_SERIAL;
+  serial.met = WEIR__REPLAY_MET_NOTHING;
   weir__replay_run run;
   int exit_code = weir__replay_run_stream(result->stream, &serial, NULL, show_progress, now, &run);
   result->serial_us = run.makespan_us;
@@ -133,13 +134,16 @@ static int replay_stream(const weir__replay_options *options, bool several, weir
 static const char summary[] =
     "Submits the tasks of recorded streams, with what each reads and writes, and runs them as early as their hazards\n"
     "allow. On the CPU a task spins for its recorded time on one worker; on a simulated device its kernels are\n"
-    "launches of the recorded shape. Prints a table, or JSON.";
+    "launches of the recorded shape; on a CUDA device they are launches that occupy what the recorded ones did and\n"
+    "spin for their time. Prints a table, or JSON.";
 
 static const char details[] =
     "serial    the same tasks one after another on the same device, measured in a run of its own\n"
     "makespan  from the first submission to the end of the last task, without the time to build graphs\n"
     "critical  the longest chain of hazards; bound: the limit by buffer of the recorded device\n"
-    "submit    real time of the submitting thread per task, buffers included, host waits excluded\n"
+    "first     with --apart: the first pass; pass, least, most: median and extremes of the others\n"
+    "submit    real time of the submitting thread per task, buffers included, host waits excluded; of graphs: to\n"
+    "          launch them\n"
     "checked   whether the checker proved the timeline\n\n"
     "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device is missing.";
 
@@ -190,15 +194,19 @@ static int replay_all(const weir__replay_options *options, weir__stream **stream
 }
 
 int weir__replay_main(int argc, char **argv) {
-  weir__replay_options options = {.device = "cpu", .hazards = WEIR__PLAN_BUFFER, .repeat = 1, .time_scale = 1};
+  weir__replay_options options = {
+      .device = "cpu", .hazards = WEIR__PLAN_BUFFER, .issue = WEIR__REPLAY_AUTO, .repeat = 1, .time_scale = 1};
   bool as_json = false;
   const weir__cli_option list[] = {
       {"device", WEIR__CLI_TEXT, &options.device, "NAME",
-       "cpu, cpu:N (N workers), sim:ideal (no host costs), sim:h200, or sim:FILE with a profile; default cpu", 0, 0},
+       "cpu, cpu:N (N workers), cuda:N, sim:ideal (no host costs), sim:h200, or sim:FILE with a profile; default cpu",
+       0, 0},
       {"hazards", WEIR__CLI_CHOICE, &options.hazards, WEIR__PLAN_MODES,
        "one after another; between raw addresses; between logical buffers, which may be renamed (default)", 0, 0},
-      {"issue", WEIR__CLI_CHOICE, &options.issue, "queues|graph",
-       "submit task by task (default), or record each pass as a graph and launch it (host waits are ignored)", 0, 0},
+      {"issue", WEIR__CLI_CHOICE, &options.issue, WEIR__REPLAY_ISSUES,
+       "one after another (hazards serial) task by task, or with each pass recorded as a graph; task by task on\n"
+       "queues; each pass recorded as a graph (host waits are ignored); or as Weir chooses (default)",
+       0, 0},
       {"queues", WEIR__CLI_COUNT, &options.queues, "N", "in-order queues of the device; default: its own number", 1,
        4096},
       {"window", WEIR__CLI_COUNT, &options.window, "N", "tasks in flight at most; default 1024", 8, 1 << 24},
@@ -206,6 +214,13 @@ int weir__replay_main(int argc, char **argv) {
        0},
       {"memory", WEIR__CLI_BYTES, &options.memory, "BYTES", "limit of storage, such as 64M; default: none", 1, 1e19},
       {"repeat", WEIR__CLI_COUNT, &options.repeat, "N", "submit the stream N times; default 1", 1, 1e6},
+      {"apart", WEIR__CLI_FLAG, &options.apart, NULL, "wait for each pass before the next one starts", 0, 0},
+      {"no-host-waits", WEIR__CLI_FLAG, &options.no_host_waits, NULL,
+       "submit on where the program read results back, as graphs always do", 0, 0},
+      {"met", WEIR__CLI_CHOICE, &options.met, WEIR__REPLAY_MET,
+       "what runs once, untimed, before the first pass: nothing (default); the tasks as one chain; the tasks with\n"
+       "other kernels' times and sizes, and other buffers; the stream itself",
+       0, 0},
       {"storage", WEIR__CLI_CHOICE, &options.storage, "fresh|kept",
        "buffers are new in each pass, but for parameters (default), or made once and used by all", 0, 0},
       {"time-scale", WEIR__CLI_REAL, &options.time_scale, "X", "multiply the recorded times; default 1", 1e-6, 1e6},
@@ -231,6 +246,9 @@ int weir__replay_main(int argc, char **argv) {
   int exit_code;
   if (!weir__cli_parse(&command, argc, argv, &paths, &count, &exit_code)) return exit_code;
   if (!valid(&options)) return WEIR__EXIT_USAGE;
+  if (options.issue == WEIR__REPLAY_SERIAL || options.issue == WEIR__REPLAY_SERIAL_GRAPH) {
+    options.hazards = WEIR__PLAN_SERIAL;
+  }
   weir__stream **streams = calloc(count, sizeof(*streams));
   if (!streams) {
     weir__cli_error("replay", "no memory");

@@ -11,31 +11,59 @@
 #include "plan_stream.h"
 #include "stream/stream.h"
 
-// The choices of --issue, --rename and --storage, in the order of their words.
-typedef enum weir__replay_issue { WEIR__REPLAY_QUEUES = 0, WEIR__REPLAY_GRAPH = 1 } weir__replay_issue;
+// The choices of --issue, --met, --rename and --storage, in the order of their words.
+#define WEIR__REPLAY_ISSUES "serial|serial-graph|queues|graph|auto"
+typedef enum weir__replay_issue {
+  WEIR__REPLAY_SERIAL = 0,       // one stream, in order
+  WEIR__REPLAY_SERIAL_GRAPH = 1, // the same, each pass recorded as a graph
+  WEIR__REPLAY_QUEUES = 2,       // task by task
+  WEIR__REPLAY_GRAPH = 3,        // each pass recorded as a graph
+  WEIR__REPLAY_AUTO = 4,         // as Weir chooses
+} weir__replay_issue;
+#define WEIR__REPLAY_MET "nothing|device|topology|stream"
+typedef enum weir__replay_met {
+  WEIR__REPLAY_MET_NOTHING = 0,
+  WEIR__REPLAY_MET_DEVICE = 1,   // as many tasks and buffers, in another order: a chain
+  WEIR__REPLAY_MET_TOPOLOGY = 2, // the same hazards, with other kernels and buffers
+  WEIR__REPLAY_MET_STREAM = 3,   // the stream itself
+} weir__replay_met;
 typedef enum weir__replay_switch { WEIR__REPLAY_ON = 0, WEIR__REPLAY_OFF = 1 } weir__replay_switch;
 typedef enum weir__replay_storage { WEIR__REPLAY_FRESH = 0, WEIR__REPLAY_KEPT = 1 } weir__replay_storage;
 
 typedef struct weir__replay_options {
   const char *device;
-  int hazards; // weir__plan_mode
+  int hazards; // weir__plan_mode; SERIAL if `issue` is SERIAL or SERIAL_GRAPH
   int issue;   // weir__replay_issue
+  int met;     // weir__replay_met: what runs, untimed, before the first pass
   int rename;  // weir__replay_switch
   int storage; // weir__replay_storage
   uint64_t queues, window, memory, repeat;
   double time_scale;
+  bool apart;         // each pass waits until the one before it is done
+  bool no_host_waits; // submit on where the program read results back
   bool check;
   const char *timeline; // NULL: none
 } weir__replay_options;
 
-// What one run gave, over all its passes.
+static inline bool weir__replay_by_graph(const weir__replay_options *options) {
+  return options->issue == WEIR__REPLAY_SERIAL_GRAPH || options->issue == WEIR__REPLAY_GRAPH;
+}
+
+// What one run gave. Times are virtual on a simulated device, else real; times to submit are always real. What there is
+// not (passes that were not apart, no second pass) is not a number.
 typedef struct weir__replay_run {
-  char device[64];    // as the context names it
-  double makespan_us; // time of the device from the first submission to the end of the last task, without build_us
-  double build_us;    // of graphs
-  double submit_ns;   // real time that the submitting thread spent on buffers and submissions
-  uint64_t edges;     // predecessors that tasks had to wait for; of graphs: edges of the graphs
-  uint64_t renamed, peak_bytes;
+  char device[64];        // as the context names it
+  double makespan_us;     // from the first submission to the end of the last task, without build_us
+  double build_us;        // of graphs
+  double first_us;        // of the first pass, if passes were apart
+  double pass_us;         // per pass: apart, the median without the first pass; else makespan_us by their number
+  double least_us;        // the extremes of what pass_us is the median of, if passes were apart
+  double most_us;         //
+  double submit_ns;       // that the submitting thread spent on buffers and submissions, all passes together
+  double first_submit_ns; // the same, for the first pass
+  double later_submit_ns; // the same, the median of the others
+  uint64_t edges;         // predecessors that tasks had to wait for; of graphs: edges of the graphs
+  uint64_t renamed, window_waits, peak_bytes;
   uint32_t window;
 } weir__replay_run;
 

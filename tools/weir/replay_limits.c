@@ -3,7 +3,7 @@
 
 #include "replay.h"
 
-// The stream as it is played: all passes as one program.
+// The stream as it is played: all passes that may overlap as one program.
 typedef struct passes {
   weir__stream stream;
   weir__stream_access *accesses;
@@ -22,8 +22,9 @@ static void free_passes(passes *all) {
 }
 
 // Buffers of pass p follow those of pass p - 1; parameters, and with kept storage all buffers, are those of pass 0.
-static bool lay_out_passes(const weir__stream *stream, const weir__replay_options *options, passes *out_all) {
-  uint64_t repeat = options->repeat, tasks = repeat * stream->task_count, buffers = repeat * stream->buffer_count;
+static bool lay_out_passes(const weir__stream *stream, const weir__replay_options *options, uint64_t repeat,
+                           passes *out_all) {
+  uint64_t tasks = repeat * stream->task_count, buffers = repeat * stream->buffer_count;
   *out_all = (passes){.stream = *stream};
   out_all->stream.tasks = NULL;
   out_all->stream.buffers = NULL;
@@ -42,6 +43,7 @@ static bool lay_out_passes(const weir__stream *stream, const weir__replay_option
     for (uint32_t t = 0; t < stream->task_count; t++, task++) {
       *task = stream->tasks[t];
       task->accesses = access;
+      if (options->no_host_waits) task->host_wait = false;
       for (uint32_t a = 0; a < task->access_count; a++, access++) {
         *access = stream->tasks[t].accesses[a];
         bool lives_on = options->storage == WEIR__REPLAY_KEPT || stream->buffers[access->buffer].parameter;
@@ -55,12 +57,13 @@ static bool lay_out_passes(const weir__stream *stream, const weir__replay_option
 bool weir__replay_limits(const weir__stream *stream, const weir__replay_options *options, double *out_critical_us,
                          double *out_bound_us) {
   passes all;
+  uint64_t programs = options->apart ? options->repeat : 1;
   bool planned =
-      lay_out_passes(stream, options, &all) &&
+      lay_out_passes(stream, options, options->repeat / programs, &all) &&
       weir__stream_limits(&all.stream, (weir__plan_mode)options->hazards, out_critical_us, out_bound_us) == WEIR_OK;
   free_passes(&all);
   if (!planned) *out_critical_us = *out_bound_us = 0;
-  *out_critical_us *= options->time_scale;
-  *out_bound_us *= options->time_scale;
+  *out_critical_us *= options->time_scale * (double)programs;
+  *out_bound_us *= options->time_scale * (double)programs;
   return planned;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "replay.h"
 
@@ -17,21 +18,41 @@ static double submit_ns_per_task(const weir__replayed *result, const weir__repla
   return tasks ? result->run.submit_ns / (double)tasks : 0;
 }
 
+// Of one pass.
+static double per_task(const weir__replayed *result, double pass_ns) {
+  return result->stream->task_count ? pass_ns / result->stream->task_count : 0;
+}
+
+static const char *word(const char *words, int index, char out_word[32]) {
+  for (; index > 0; index--) words = strchr(words, '|') + 1;
+  snprintf(out_word, 32, "%.*s", (int)strcspn(words, "|"), words);
+  return out_word;
+}
+
 static json_t *stream_json(const weir__replayed *result, const weir__replay_options *options) {
   const weir__replay_run *run = &result->run;
+  char issue[32], met[32];
   json_t *object =
-      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "stream", result->stream->name, "device", run->device,
-                "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
-                options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", "window", (json_int_t)run->window, "repeat",
-                (json_int_t)options->repeat, "tasks", (json_int_t)task_count(result, options), "kernels",
+      json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I}", "stream", result->stream->name, "device",
+                run->device, "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
+                word(WEIR__REPLAY_ISSUES, options->issue, issue), "met", word(WEIR__REPLAY_MET, options->met, met),
+                "window", (json_int_t)run->window, "repeat", (json_int_t)options->repeat, "apart", (int)options->apart,
+                "tasks", (json_int_t)task_count(result, options), "kernels",
                 (json_int_t)(result->stream->kernel_count * options->repeat), "edges", (json_int_t)run->edges);
   if (!object) return NULL;
   json_object_set_new(object, "serial_us", weir__json_us(result->serial_us));
   json_object_set_new(object, "makespan_us", weir__json_us(run->makespan_us));
   json_object_set_new(object, "speedup", weir__json_us(speedup(result)));
+  json_object_set_new(object, "first_us", weir__json_us(run->first_us));
+  json_object_set_new(object, "pass_us", weir__json_us(run->pass_us));
+  json_object_set_new(object, "pass_least_us", weir__json_us(run->least_us));
+  json_object_set_new(object, "pass_most_us", weir__json_us(run->most_us));
   json_object_set_new(object, "critical_us", weir__json_us(result->critical_us));
   json_object_set_new(object, "bound_us", weir__json_us(result->bound_us));
   json_object_set_new(object, "submit_ns_per_task", weir__json_us(submit_ns_per_task(result, options)));
+  json_object_set_new(object, "first_submit_ns_per_task", weir__json_us(per_task(result, run->first_submit_ns)));
+  json_object_set_new(object, "later_submit_ns_per_task", weir__json_us(per_task(result, run->later_submit_ns)));
+  json_object_set_new(object, "window_waits", json_integer((json_int_t)run->window_waits));
   json_object_set_new(object, "renamed", json_integer((json_int_t)run->renamed));
   json_object_set_new(object, "peak_bytes", json_integer((json_int_t)run->peak_bytes));
   json_object_set_new(object, "build_us", weir__json_us(run->build_us));
@@ -50,7 +71,7 @@ int weir__replay_print_json(const weir__replayed *results, size_t count, const w
   return weir__cli_print_json("replay", array);
 }
 
-static void add_columns(weir__table *table) {
+static void add_columns(weir__table *table, const weir__replay_options *options) {
   weir__table_column(table, "stream", "", false);
   weir__table_column(table, "tasks", "", true);
   weir__table_column(table, "kernels", "", true);
@@ -58,6 +79,12 @@ static void add_columns(weir__table *table) {
   weir__table_column(table, "serial", "us", true);
   weir__table_column(table, "makespan", "us", true);
   weir__table_column(table, "speedup", "", true);
+  if (options->apart) {
+    weir__table_column(table, "first", "us", true);
+    weir__table_column(table, "pass", "us", true);
+    weir__table_column(table, "least", "us", true);
+    weir__table_column(table, "most", "us", true);
+  }
   weir__table_column(table, "critical", "us", true);
   weir__table_column(table, "bound", "us", true);
   weir__table_column(table, "submit", "ns/task", true);
@@ -65,6 +92,14 @@ static void add_columns(weir__table *table) {
   weir__table_column(table, "peak", "MiB", true);
   weir__table_column(table, "build", "us", true);
   weir__table_column(table, "checked", "", false);
+}
+
+static void add_time(weir__table *table, double us) {
+  if (isnan(us)) {
+    weir__table_cell(table, "-");
+  } else {
+    weir__table_cell(table, "%.0f", us);
+  }
 }
 
 static void add_row(weir__table *table, const weir__replayed *result, const weir__replay_options *options) {
@@ -75,6 +110,12 @@ static void add_row(weir__table *table, const weir__replayed *result, const weir
   weir__table_cell(table, "%.0f", result->serial_us);
   weir__table_cell(table, "%.0f", result->run.makespan_us);
   weir__table_cell(table, "%.2f", speedup(result));
+  if (options->apart) {
+    add_time(table, result->run.first_us);
+    add_time(table, result->run.pass_us);
+    add_time(table, result->run.least_us);
+    add_time(table, result->run.most_us);
+  }
   weir__table_cell(table, "%.0f", result->critical_us);
   weir__table_cell(table, "%.0f", result->bound_us);
   weir__table_cell(table, "%.0f", submit_ns_per_task(result, options));
@@ -96,6 +137,12 @@ static double serial_us(const weir__replayed *result) {
 static double makespan_us(const weir__replayed *result) {
   return result->run.makespan_us;
 }
+static double first_us(const weir__replayed *result) {
+  return result->run.first_us;
+}
+static double pass_us(const weir__replayed *result) {
+  return result->run.pass_us;
+}
 static double critical_us(const weir__replayed *result) {
   return result->critical_us;
 }
@@ -103,12 +150,18 @@ static double bound_us(const weir__replayed *result) {
   return result->bound_us;
 }
 
-static void add_means(weir__table *table, const weir__replayed *results, size_t count) {
+static void add_means(weir__table *table, const weir__replayed *results, size_t count,
+                      const weir__replay_options *options) {
   weir__table_cell(table, "geometric mean");
   for (int i = 0; i < 3; i++) weir__table_cell(table, " ");
   weir__table_cell(table, "%.0f", geometric_mean(results, count, serial_us));
   weir__table_cell(table, "%.0f", geometric_mean(results, count, makespan_us));
   weir__table_cell(table, "%.2f", geometric_mean(results, count, speedup));
+  if (options->apart) {
+    add_time(table, geometric_mean(results, count, first_us));
+    add_time(table, geometric_mean(results, count, pass_us));
+    for (int i = 0; i < 2; i++) weir__table_cell(table, " ");
+  }
   weir__table_cell(table, "%.0f", geometric_mean(results, count, critical_us));
   weir__table_cell(table, "%.0f", geometric_mean(results, count, bound_us));
   for (int i = 0; i < 4; i++) weir__table_cell(table, " ");
@@ -118,14 +171,15 @@ static void add_means(weir__table *table, const weir__replayed *results, size_t 
 int weir__replay_print_table(const weir__replayed *results, size_t count, const weir__replay_options *options) {
   weir__table *table = weir__table_create();
   if (table) {
-    add_columns(table);
+    add_columns(table, options);
     for (size_t i = 0; i < count; i++) add_row(table, &results[i], options);
-    if (count > 1) add_means(table, results, count);
+    if (count > 1) add_means(table, results, count, options);
   }
-  printf("device %s, hazards %s, issue %s, window %u, %" PRIu64 " pass%s\n\n", results[0].run.device,
-         weir__plan_mode_name((weir__plan_mode)options->hazards),
-         options->issue == WEIR__REPLAY_GRAPH ? "graph" : "queues", results[0].run.window, options->repeat,
-         options->repeat == 1 ? "" : "es");
+  char issue[32];
+  printf("device %s, hazards %s, issue %s, window %u, %" PRIu64 " pass%s%s\n\n", results[0].run.device,
+         weir__plan_mode_name((weir__plan_mode)options->hazards), word(WEIR__REPLAY_ISSUES, options->issue, issue),
+         results[0].run.window, options->repeat, options->repeat == 1 ? "" : "es",
+         options->apart ? ", one at a time" : "");
   bool printed = table && weir__table_print(table, stdout) && fflush(stdout) == 0;
   weir__table_destroy(table);
   if (printed) return WEIR__EXIT_OK;

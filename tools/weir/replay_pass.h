@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One pass of a replay: buffers come and go as recorded, and tasks are submitted, or recorded as a graph.
+#ifndef WEIR_TOOLS_WEIR_REPLAY_PASS_H
+#define WEIR_TOOLS_WEIR_REPLAY_PASS_H
+
+#include "replay.h"
+
+// What the tasks of a stream run, by task.
+typedef struct weir__replay_kernels {
+  weir_kernel **kernels;
+  uint64_t *spin_ns; // on the CPU
+} weir__replay_kernels;
+
+typedef struct weir__replay {
+  const weir__stream *stream;
+  const weir__replay_options *options;
+  weir_context *context; // with one device
+  weir_device *device;
+  weir__replay_kernels kernels;
+  weir_graph *graph;          // not NULL: tasks are recorded here
+  weir_buffer **buffers;      // by index in the stream; NULL: not there (now)
+  weir_buffer *address_space; // by address: one buffer that stands for all of it
+  uint64_t base;              // the lowest address
+  weir_buffer *chain;         // not NULL: every task also updates this one
+  weir_arg *args;             // WEIR_MAX_ARGS
+  bool trace;
+  uint64_t pass;
+  uint64_t edges, build_ns; // of graphs
+  uint64_t host_wait_ns;    // real time that the submitting thread waited for tasks
+} weir__replay;
+
+// A pass that is recorded and built, with the buffers that live until it was launched.
+typedef struct weir__replay_recorded {
+  weir_graph *graph;
+  weir_buffer **buffers; // by index in the stream; NULL: none to release
+} weir__replay_recorded;
+
+// All return exit codes; errors were said on stderr.
+
+// Creates the kernels for the context's device, with the recorded parameters or with others: a quarter longer, and with
+// a block more.
+#define WEIR__REPLAY_OTHER_TIMES 1.25
+int weir__replay_create_kernels(const weir__replay *run, bool others, weir__replay_kernels *out_kernels);
+void weir__replay_free_kernels(weir__replay_kernels *kernels); // their kernels too
+
+// Gives a kernel its launches for a CUDA device; replay_cuda.c.
+weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_task *task, bool other,
+                                  weir_kernel *kernel);
+
+int weir__replay_create_address_space(weir__replay *run);
+
+// Submits a pass, and releases what does not live on after it.
+int weir__replay_submit_pass(weir__replay *run);
+
+// Records and builds a pass, or launches one that was recorded.
+int weir__replay_record_pass(weir__replay *run, weir__replay_recorded *out_recorded);
+int weir__replay_launch_pass(const weir__replay *run, const weir__replay_recorded *recorded);
+
+// Releases all buffers of the stream; parameters too if asked.
+void weir__replay_release_buffers(weir__replay *run, bool parameters);
+
+// What an error of Weir's is reported with; `task` may be NULL.
+int weir__replay_failed(const weir__replay *run, weir_status status, const weir__stream_task *task);
+int weir__replay_no_memory(const weir__replay *run);
+
+#endif // WEIR_TOOLS_WEIR_REPLAY_PASS_H
