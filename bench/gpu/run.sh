@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs everything that a CUDA card can show, in under eight minutes: Weir and its peers on the recorded streams, in one
+# run; empty tasks; copies; what the simulated card predicts; and the checks that need a card. Prints a table, and writes
+# it to OUTPUT.md, all numbers to OUTPUT.json, and what the programs said to OUTPUT.log.
+#
+# Usage: bench/gpu/run.sh [--binaries DIR] [--output OUTPUT] [--commit ID] [--quick] [STREAM...]
+#   --binaries DIR   programs that are built already: a build folder, or one folder with all of them and lib/ for the
+#                    libraries that they need; default: a Release build in a folder of its own
+#   --output OUTPUT  default bench/results/DATE-CARD
+#   --commit ID      of the programs; default: that of the working tree
+#   --quick          few passes and programs, to see that all works
+#   STREAM...        default: all of examples/streams
+# It uses the first CUDA device; CUDA_VISIBLE_DEVICES chooses another.
+# Exit codes: 0 all steps went well, 1 one did not (the others ran, and the table names it), 2 bad usage, 3 no card.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+binaries='' output='' commit='' quick='' device=cuda:0 streams=()
+while [ $# -gt 0 ]; do
+  case $1 in
+  --binaries | --output | --commit)
+    [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
+    case $1 in
+    --binaries) binaries=$2 ;;
+    --output) output=$2 ;;
+    --commit) commit=$2 ;;
+    esac
+    shift 2
+    ;;
+  --quick) quick=1; shift ;;
+  --help) sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -*) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
+  *) streams+=("$1"); shift ;;
+  esac
+done
+[ ${#streams[@]} -gt 0 ] || streams=("$root"/examples/streams/*.jsonl)
+for stream in "${streams[@]}"; do
+  [ -r "$stream" ] || { echo "run.sh: $stream cannot be read" >&2; exit 2; }
+done
+
+passes=31 back_to_back=100 peer_runs=31 first_runs=5 programs=2000 bench_runs=5
+[ -z "$quick" ] || { passes=3 back_to_back=5 peer_runs=3 first_runs=1 programs=50 bench_runs=1; }
+
+MOST_SECONDS=470 # of all steps together
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+: >"$scratch/steps"
+
+# ---------------------------------------------------------------------------------------------------------------
+# Programs
+
+build() {
+  binaries=$scratch/build
+  echo "building in $binaries" >&2
+  { cmake -S "$root" -B "$binaries" -DCMAKE_BUILD_TYPE=Release -DWEIR_BUILD_TESTS=ON &&
+    cmake --build "$binaries" --parallel "$(nproc)"; } >"$scratch/build.log" 2>&1 && return
+  tail -20 "$scratch/build.log" >&2
+  echo "run.sh: the build failed" >&2
+  exit 1
+}
+
+# Path of a program; nothing if it is not there.
+program() {
+  local folder
+  for folder in "$binaries" "$binaries/bin" "$binaries/tests"; do
+    if [ -f "$folder/$1" ] && [ -x "$folder/$1" ]; then
+      echo "$folder/$1"
+      return
+    fi
+  done
+}
+
+# ---------------------------------------------------------------------------------------------------------------
+# Steps: each has a name and a time limit in seconds; what it prints goes to NAME.out and NAME.err
+
+# note NAME STATUS SECONDS TEXT: a line for the table. STATUS: ok, failed, missing.
+note() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" >>"$scratch/steps"; }
+
+# step NAME LIMIT PROGRAM ARGUMENT...
+step() {
+  local name=$1 limit=$2 command=$3 path status=0 start=$SECONDS left=$((measure_start + MOST_SECONDS - SECONDS)) text
+  shift 3
+  path=$(program "$command")
+  [ -n "$path" ] || path=$(command -v "$command" || true)
+  if [ -z "$path" ]; then
+    note "$name" missing 0 "there is no program $command"
+    return
+  fi
+  [ "$left" -ge "$limit" ] || limit=$left
+  if [ "$limit" -le 0 ]; then
+    note "$name" failed 0 "no time was left"
+    return
+  fi
+  echo "$name" >&2
+  (cd "$root" && timeout --kill-after=5 "$limit" "$path" "$@") >"$scratch/$name.out" 2>"$scratch/$name.err" || status=$?
+  text=$(tail -n 1 "$scratch/$name.err" | tr '\t' ' ' | cut -c 1-200)
+  [ -n "$text" ] || text=$(tail -n 1 "$scratch/$name.out" | tr '\t' ' ' | cut -c 1-200)
+  case $status in
+  0) note "$name" ok $((SECONDS - start)) "" ;;
+  3) note "$name" missing $((SECONDS - start)) "$text" ;;
+  77) note "$name" missing $((SECONDS - start)) "$text" ;;
+  124 | 137) note "$name" failed $((SECONDS - start)) "longer than $limit s" ;;
+  *) note "$name" failed $((SECONDS - start)) "exit code $status: $text" ;;
+  esac
+}
+
+replay() { # NAME LIMIT OPTION...
+  local name=$1 limit=$2
+  shift 2
+  step "$name" "$limit" weir replay --json --no-host-waits --window 8192 "$@" "${streams[@]}"
+}
+
+peers() {
+  step peers 60 weir-gpu-peers --json --runs "$peer_runs" "${streams[@]}"
+}
+
+# Passes of a repeated stream, one at a time.
+repeated() {
+  local apart=(--device "$device" --repeat "$passes" --apart)
+  replay serial 40 "${apart[@]}" --issue serial
+  replay serial-graph 40 "${apart[@]}" --issue serial-graph --storage kept
+  replay queues 40 "${apart[@]}" --issue queues
+  replay graph 40 "${apart[@]}" --issue graph --storage kept
+  replay auto 40 "${apart[@]}" --issue auto
+}
+
+back_to_back() {
+  replay together 60 --device "$device" --repeat "$back_to_back" --issue auto --met stream
+}
+
+# First passes, each in a process that never saw the stream: on a device that is awake and has memory, on one that is
+# not, and where the topology was met.
+first_passes() {
+  local run
+  for ((run = 1; run <= first_runs; run++)); do
+    replay "cold-$run" 30 --device "$device" --apart --issue auto --met device
+    replay "topology-$run" 30 --device "$device" --apart --issue auto --met topology
+  done
+  replay asleep-1 30 --device "$device" --apart --issue auto --met nothing
+}
+
+# With the waits of the recorded program.
+host_waits() {
+  step waits 40 weir replay --json --window 8192 --device "$device" --repeat "$passes" --apart --issue auto "${streams[@]}"
+}
+
+simulated() {
+  replay sim-queues 20 --device sim:h200 --repeat 3 --apart --issue queues
+  replay sim-graph 20 --device sim:h200 --repeat 3 --apart --issue graph --storage kept
+}
+
+benchmarks() {
+  step tasks 60 weir bench tasks --device "$device" --json --runs "$bench_runs"
+  step copies 60 weir bench copies --device "$device" --json --runs "$bench_runs"
+}
+
+timelines() {
+  local issue
+  for issue in queues graph auto; do
+    step "check-$issue" 60 weir replay --json --check --device "$device" --repeat 3 --issue "$issue" "${streams[@]}"
+  done
+}
+
+random_programs() {
+  step random 120 test_random --device "$device" --programs "$programs"
+}
+
+examples() {
+  step dynroute 60 dynroute --device "$device" --check
+  step cholesky 60 cholesky --device "$device"
+  step interop 60 interop
+}
+
+# compute-sanitizer memcheck on the examples, with small inputs.
+memcheck() {
+  local check=(--tool memcheck --error-exitcode 9) path
+  path=$(program dynroute)
+  [ -z "$path" ] || step memcheck-dynroute 60 compute-sanitizer "${check[@]}" "$path" --device "$device" --check --size 8 --cells 2 \
+    --passes 1
+  path=$(program cholesky)
+  [ -z "$path" ] || step memcheck-cholesky 60 compute-sanitizer "${check[@]}" "$path" --device "$device" --size 256 --tile 64
+  path=$(program interop)
+  [ -z "$path" ] || step memcheck-interop 60 compute-sanitizer "${check[@]}" "$path"
+}
+
+# ---------------------------------------------------------------------------------------------------------------
+# The run
+
+[ -n "$binaries" ] || build
+binaries=$(cd "$binaries" && pwd) || exit 2
+PATH=$PATH:/usr/local/cuda/bin # compute-sanitizer
+export LD_LIBRARY_PATH="$binaries/lib:$binaries:${LD_LIBRARY_PATH:-}"
+weir=$(program weir)
+[ -n "$weir" ] || { echo "run.sh: there is no program weir in $binaries" >&2; exit 2; }
+"$weir" info --json >"$scratch/info.out" || exit 1
+card=$("$weir" bench tasks --quick --runs 1 --device "$device" --json 2>&1 >/dev/null)
+card_status=$?
+if [ $card_status -eq 3 ]; then
+  echo "run.sh: no card to measure: ${card:-no reason was given}" >&2
+  exit 3
+elif [ $card_status -ne 0 ]; then
+  echo "run.sh: $device cannot be used: $card" >&2
+fi
+
+measure_start=$SECONDS
+[ -n "$commit" ] || commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+peers
+repeated
+back_to_back
+first_passes
+host_waits
+benchmarks
+simulated
+timelines
+random_programs
+examples
+memcheck
+nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader >"$scratch/card" 2>/dev/null || : >"$scratch/card"
+python3 "$here/table.py" "$scratch" "$output" "$commit" "${streams[@]}"
