@@ -147,6 +147,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   STUB_ENTER(cuFuncSetAttribute, STUB_CONTEXT);
   if (!stub_object_check(function, STUB_FUNCTION, "cuFuncSetAttribute")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) // a hint
+    return stub_leave(value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
   bool good =
       attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 && value <= STUB_SHARED_OPTIN_BYTES;
   if (!good) return stub_leave(CUDA_ERROR_INVALID_VALUE);
