@@ -6,6 +6,28 @@
 
 #include "random.h"
 
+// Any list of devices, as it is given.
+static void choose_listed(random_run *run, random_state *random, const char *devices, program_shape *shape) {
+  run->options.context.devices = devices;
+  shape->host_tasks = strstr(devices, "cpu") != NULL;
+  uint32_t count = 0;
+  for (const char *name = devices; name != NULL; name = strchr(name, ',')) {
+    if (*name == ',') name++;
+    if (strncmp(name, "cuda", 4) == 0) shape->cuda_devices |= 1u << count;
+    count++;
+  }
+  run->options.cuda = shape->cuda_devices != 0;
+  shape->device_count = run->options.cuda ? count : random_below(random, 2);
+  if (!run->options.cuda) return;
+  static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
+  run->options.context.issue = ways[random_below(random, 3)];
+  run->options.context.queues = random_below(random, 6);
+  run->stub.devices = 2;
+  run->stub.seed = random_next(random);
+  run->stub.manual = random_chance(random, 40);
+  run->stub.executors = random_between(random, 1, 3);
+}
+
 static void choose_devices(random_run *run, random_state *random, const char *device, program_shape *shape) {
   static const struct {
     const char *devices;
@@ -14,9 +36,7 @@ static void choose_devices(random_run *run, random_state *random, const char *de
   } choices[] = {{"sim:ideal", 1, false},      {"sim:h200", 1, false},      {"sim:ideal,sim:h200", 2, false},
                  {"sim:ideal,cpu:2", 2, true}, {"cpu:1,sim:h200", 2, true}, {"cpu:2,sim:h200,cpu:1", 3, true}};
   if (strcmp(device, "sim") != 0) {
-    run->options.context.devices = device;
-    shape->host_tasks = true;
-    shape->device_count = random_below(random, 2);
+    choose_listed(run, random, device, shape);
     return;
   }
   uint32_t choice = random_below(random, 6);
@@ -25,6 +45,18 @@ static void choose_devices(random_run *run, random_state *random, const char *de
   run->options.context.queues = random_below(random, 6);
   shape->host_tasks = choices[choice].cpu;
   shape->device_count = choices[choice].count;
+}
+
+// Memory for one copy on its way between a device and memory that it does not reach.
+static uint64_t staging_bytes(const random_run *run) {
+  uint64_t largest = 0;
+  for (uint32_t i = 0; i < run->program.count; i++) {
+    const program_operation *operation = &run->program.operations[i];
+    bool buffer = operation->kind == OPERATION_BUFFER || operation->kind == OPERATION_BLANK ||
+                  operation->kind == OPERATION_BUFFER_PAIR;
+    if (buffer && operation->bytes > largest) largest = operation->bytes;
+  }
+  return run->options.cuda ? largest + largest / 4 + 64 : 0;
 }
 
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
@@ -49,17 +81,42 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_chance(&random, 50)) context->seed = random_next(&random) | 1;
   if (random_chance(&random, shape.churn ? 90 : 30)) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
-    context->memory_limit = out_run->program.live_bytes + room;
+    context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + room;
   }
   out_run->options.abandon = random_chance(&random, 15);
 }
 
 void random_run_print(const random_run *run, FILE *file) {
   const weir_context_options *context = &run->options.context;
-  fprintf(file, "program of %u operations on %s, window %u, memory limit %" PRIu64 ", seed %" PRIu64 "%s%s%s%s\n",
-          run->program.count, context->devices, context->window, context->memory_limit, context->seed,
-          context->flags & WEIR_CONTEXT_NO_RENAME ? ", no renaming" : "",
+  fprintf(file,
+          "program of %u operations on %s, window %u, memory limit %" PRIu64 ", seed %" PRIu64
+          ", %u queues, issue mode %d%s%s%s%s\n",
+          run->program.count, context->devices, context->window, context->memory_limit, context->seed, context->queues,
+          (int)context->issue, context->flags & WEIR_CONTEXT_NO_RENAME ? ", no renaming" : "",
           context->flags & WEIR_CONTEXT_IN_ORDER ? ", in order" : "",
           context->flags & WEIR_CONTEXT_TRACE ? ", traced" : "", run->options.abandon ? ", abandoned" : "");
   program_print(&run->program, file);
+}
+
+bool random_run_once(random_run *run, char message[PROGRAM_MESSAGE_BYTES]) {
+  const program_stub *stub = run->options.cuda ? program_stub_load() : NULL;
+  if (stub != NULL && !stub->configure(&run->stub)) {
+    snprintf(message, PROGRAM_MESSAGE_BYTES, "the stub driver has a context left from before");
+    return false;
+  }
+  if (!program_run(&run->program, &run->options, message)) return false;
+  if (stub == NULL) return true;
+  if (stub->violations() > 0)
+    snprintf(message, PROGRAM_MESSAGE_BYTES, "wrong use of the driver: %s", stub->violation_text());
+  else if (stub->live_count() > 0)
+    snprintf(message, PROGRAM_MESSAGE_BYTES, "%" PRIu64 " of the driver's objects are left", stub->live_count());
+  return message[0] == '\0';
+}
+
+weir_context *random_keep_devices(const char *device) {
+  if (strstr(device, "cuda") == NULL || program_stub_load() != NULL) return NULL;
+  weir_context_options options = {.devices = device};
+  weir_context *keeper = NULL;
+  if (weir_context_create(&options, &keeper) != WEIR_OK) fprintf(stderr, "%s: %s\n", device, weir_last_error());
+  return keeper;
 }

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything about one random run, made from a seed and the kind of device.
+// What a seed stands for: a program, and how it is run.
 #ifndef WEIR_TESTS_RANDOM_OPTIONS_H
 #define WEIR_TESTS_RANDOM_OPTIONS_H
 
+#include "program_cuda.h"
 #include "program_run.h"
 
 typedef struct random_run {
   test_program program;
   program_options options;
+  stub_options stub; // where the CUDA driver is the stub
 } random_run;
 
-// `device`: "cpu:N" or "sim".
+// `device`: "sim" stands for several lists of devices; any other is a list as a context takes it. It must outlive the run.
 void random_run_make(random_run *out_run, uint64_t seed, const char *device);
 void random_run_print(const random_run *run, FILE *file);
+
+// Runs the program. True if everything was as expected, with the stub driver also nothing left and no wrong use of it;
+// otherwise `message` says what was not.
+bool random_run_once(random_run *run, char message[PROGRAM_MESSAGE_BYTES]);
+
+// A context that keeps a card's state from being built up again for each program; NULL where that takes no time.
+weir_context *random_keep_devices(const char *device);
 
 #endif // WEIR_TESTS_RANDOM_OPTIONS_H

@@ -17,7 +17,7 @@ static _Noreturn void attempt_in_child(random_run *run, uint32_t repeats, unsign
   for (uint32_t i = 0; i < repeats && good; i++) {
     char message[PROGRAM_MESSAGE_BYTES];
     alarm(seconds);
-    good = program_run(&run->program, &run->options, message);
+    good = random_run_once(run, message);
     if (!good) fprintf(stderr, "%s\n", message);
   }
   fflush(NULL);

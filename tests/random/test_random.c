@@ -2,7 +2,9 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|sim] [--programs N]       many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override
+//   test_random [--device cpu:N|cuda|cpu:2,cuda|sim] [--programs N]
+//                            many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
+//                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
 #include <inttypes.h>
 #include <setjmp.h>
@@ -27,19 +29,21 @@ static uint64_t program_count = 100;
 
 // Runs seeds one after another, keeping in `*current` which one it is at.
 static _Noreturn void run_in_child(const char *device, volatile uint64_t *current) {
+  weir_context *keeper = random_keep_devices(device);
   for (uint64_t i = 0; i < program_count; i++) {
     *current = first_seed + i;
     random_run run;
     random_run_make(&run, *current, device);
     char message[PROGRAM_MESSAGE_BYTES];
     alarm(HUNG_AFTER_SECONDS);
-    if (!program_run(&run.program, &run.options, message)) {
+    if (!random_run_once(&run, message)) {
       fprintf(stderr, "%s\n", message);
       fflush(NULL);
       _exit(1);
     }
     program_deinitialize(&run.program);
   }
+  weir_context_release(keeper);
   exit(0); // not _exit: the leak checker looks now
 }
 

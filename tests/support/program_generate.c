@@ -42,9 +42,10 @@ static uint64_t bytes_of(const generator *g, uint32_t buffer) {
   return g->program->operations[buffer].bytes;
 }
 
-// Storage that a buffer needs at most. Weir rounds sizes up by a quarter at most; PROGRAM_CHURN_BYTES it need not round.
+// Storage that a buffer needs at most in one memory. Weir rounds sizes up by a quarter at most; PROGRAM_CHURN_BYTES it
+// need not round. Memory of the caller's has a copy in the memory of a CUDA device.
 static uint64_t footprint(const generator *g, const program_operation *operation) {
-  if (operation->wrapped) return 0;
+  if (operation->wrapped && g->shape->cuda_devices == 0) return 0;
   return g->shape->churn ? PROGRAM_CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
 }
 
@@ -155,6 +156,7 @@ static program_task make_task(generator *g) {
     task.value_bytes = random_between(random, 1, random_chance(random, 10) ? 4096 : 40);
     task.value_index = random_below(random, task.access_count + 1);
   }
+  if (g->shape->cuda_devices != 0 && task.value_bytes > 0) task.value_bytes = 8;
   if (random_chance(random, 30)) {
     task.groups[0] = random_below(random, 6);
     if (random_chance(random, 30)) task.groups[1] = random_below(random, 4);
@@ -166,6 +168,13 @@ static program_task make_task(generator *g) {
   if (g->shape->device_count > 0 && random_chance(random, 20))
     task.device = random_between(random, 1, g->shape->device_count);
   return task;
+}
+
+// A task that names no device runs on the first.
+static bool may_fail(const generator *g, const program_task *task) {
+  if (!g->shape->failures) return false;
+  uint32_t device = task->device == 0 ? 0 : task->device - 1;
+  return task->kernel == PROGRAM_HOST || (g->shape->cuda_devices >> device & 1) == 0;
 }
 
 static void choose_event(generator *g, program_operation *operation) {
@@ -188,7 +197,7 @@ static void add_task(generator *g) {
     task.device = 0;
     task.groups[0] = task.groups[1] = task.groups[2] = 1;
   }
-  if (g->shape->failures && random_chance(&g->random, 6))
+  if (may_fail(g, &task) && random_chance(&g->random, 6))
     task.fail_group = random_below(&g->random, (task.groups[0] > 0 ? task.groups[0] : 1));
   program_operation *operation = append(g, OPERATION_TASK);
   operation->task = task;
@@ -264,7 +273,7 @@ static void add_graph(generator *g) {
   for (uint32_t i = 0; i < count; i++) {
     tasks[i] = make_task(g);
     tasks[i].device = 0; // all tasks of a graph run on one device
-    if (g->shape->failures && random_below(&g->random, count + 10) == 0) tasks[i].fail_group = 0;
+    if (may_fail(g, &tasks[i]) && random_below(&g->random, count + 10) == 0) tasks[i].fail_group = 0;
   }
   program_operation *operation = append(g, OPERATION_GRAPH);
   operation->tasks = tasks;

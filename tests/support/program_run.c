@@ -59,7 +59,8 @@ static void release_rest(runner *r) {
     weir_graph_release(r->graphs[i]);
     weir_buffer_release(r->buffers[i]);
   }
-  for (uint32_t i = 0; i < PROGRAM_KERNELS; i++) weir_kernel_release(r->kernels[i]);
+  for (uint32_t i = 0; i < PROGRAM_KERNELS; i++)
+    for (uint32_t j = 0; j <= BODY_MAX_ARGS; j++) weir_kernel_release(r->kernels[i][j]);
   if (r->options->shared == NULL)
     weir_context_release(r->context);
   else
@@ -83,7 +84,7 @@ bool program_run(test_program *program, const program_options *options, char mes
   message[0] = '\0';
   initialize(&r);
   if (create_context(&r)) {
-    for (uint32_t i = 0; i < PROGRAM_KERNELS; i++) r.kernels[i] = runner_create_kernel(&r, i);
+    runner_create_kernels(&r);
     for (uint32_t i = 0; i < program->count && !r.failed; i++) {
       if (program_operation_lacks(program, i)) program->dropped[i] = true;
       if (!program->dropped[i]) runner_perform(&r, i);

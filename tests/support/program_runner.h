@@ -6,12 +6,14 @@
 
 #include <stdatomic.h>
 
+#include "program_body.h"
 #include "program_reference.h"
 #include "program_run.h"
 
 typedef struct submission {
   _Atomic uint64_t groups_done;
   uint64_t groups_total;
+  bool uncounted;                                // runs on a device that cannot count in `groups_done`
   struct submission *after[PROGRAM_MAX_AFTER];   // tasks that must be done first
   _Atomic bool after_missing[PROGRAM_MAX_AFTER]; // and were not when this one ran
   _Atomic bool bad_call;                         // the function got something that cannot be
@@ -29,8 +31,8 @@ typedef struct runner {
   test_program *program;
   const program_options *options;
   weir_context *context;
-  weir_kernel *kernels[PROGRAM_KERNELS];
-  weir_buffer **buffers;        // per operation
+  weir_kernel *kernels[PROGRAM_KERNELS][BODY_MAX_ARGS + 1]; // by arguments where CUDA is; else only the first
+  weir_buffer **buffers;                                    // per operation
   unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
   weir_graph **graphs;          // per operation
   submission *submissions;      // per operation
@@ -49,7 +51,13 @@ bool runner_accept(runner *runner, uint32_t index, weir_status status, const cha
 uint64_t runner_hash(const unsigned char *memory, uint64_t bytes);
 
 // program_submit.c: performs one operation.
-weir_kernel *runner_create_kernel(runner *runner, uint32_t number);
+
+// Creates the kernels that programs always need.
+void runner_create_kernels(runner *runner);
+
+// Runs work-groups of a task on the host. args[0] is its description.
+void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end);
+
 void runner_perform(runner *runner, uint32_t index);
 
 // program_check.c: submits the last copies, waits for everything and compares it with the reference.

@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include "program_body.h"
+#include "program_cuda.h"
 #include "program_runner.h"
 
-static void run_function(const weir_work *work) {
-  submission *self = work->user;
+void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end) {
   body_description description;
-  memcpy(&description, work->args[0], sizeof description);
-  uint64_t count = body_group_count(work->groups);
-  bool good = work->arg_count == description.arg_count + 1 && work->first < work->end && work->end <= count;
+  memcpy(&description, args[0], sizeof description);
+  submission *self = (submission *)(uintptr_t)description.self;
+  uint64_t count = body_group_count(groups);
+  bool good = arg_count == description.arg_count + 1 && first < end && end <= count;
   if (self != NULL) {
     if (!good || self->groups_total != count) atomic_store(&self->bad_call, true);
     for (int i = 0; i < PROGRAM_MAX_AFTER && self->after[i] != NULL; i++) {
@@ -18,16 +19,24 @@ static void run_function(const weir_work *work) {
       if (atomic_load(&before->groups_done) != before->groups_total) atomic_store(&self->after_missing[i], true);
     }
   }
-  if (good) body_run(work->args, work->groups, work->first, work->end);
-  if (description.fail_group >= work->first && description.fail_group < work->end) weir_work_fail(work, "as told");
-  if (self != NULL) atomic_fetch_add(&self->groups_done, work->end - work->first);
+  if (good) body_run(args, groups, first, end);
+  if (self != NULL) atomic_fetch_add(&self->groups_done, end - first);
 }
 
-weir_kernel *runner_create_kernel(runner *r, uint32_t number) {
+static void run_function(const weir_work *work) {
+  body_description description;
+  memcpy(&description, work->args[0], sizeof description);
+  if (work->user != (void *)(uintptr_t)description.self) weir_work_fail(work, "another task's user");
+  runner_run_groups(work->args, work->arg_count, work->groups, work->first, work->end);
+  if (description.fail_group >= work->first && description.fail_group < work->end) weir_work_fail(work, "as told");
+}
+
+static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t arg_count) {
   static const char *const names[PROGRAM_KERNELS] = {"alpha", "beta", "gamma"};
   weir_kernel *kernel = NULL;
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
+  if (status == WEIR_OK && r->options->cuda) status = program_cuda_set(kernel, arg_count);
   if (status == WEIR_OK && r->options->simulated) {
     weir_sim_launch launches[PROGRAM_KERNELS];
     for (uint32_t i = 0; i <= number; i++) {
@@ -41,6 +50,18 @@ weir_kernel *runner_create_kernel(runner *r, uint32_t number) {
   if (!r->options->refusals || status != WEIR_ERROR_OUT_OF_MEMORY)
     runner_fail(r, "kernel %s: %s", names[number], weir_last_error());
   return NULL;
+}
+
+void runner_create_kernels(runner *r) {
+  for (uint32_t i = 0; i < PROGRAM_KERNELS && !r->options->cuda; i++) r->kernels[i][0] = create_kernel(r, i, 0);
+}
+
+// The kernel for a task. On CUDA a function has a fixed number of parameters, and kernels are made when needed.
+static weir_kernel *kernel_for(runner *r, uint32_t number, uint32_t arg_count) {
+  if (!r->options->cuda) return r->kernels[number][0];
+  weir_kernel **kernel = &r->kernels[number][arg_count];
+  if (*kernel == NULL) *kernel = create_kernel(r, number, arg_count);
+  return *kernel;
 }
 
 // The arguments of a task: its description, its accesses and perhaps a second value.
@@ -62,16 +83,23 @@ static uint32_t make_args(const runner *r, const program_task *task, const body_
   return description->arg_count + 1;
 }
 
-static weir_task make_task(const runner *r, const program_task *task, const weir_arg *args, uint32_t arg_count) {
+static weir_task make_task(runner *r, const program_task *task, const weir_arg *args, uint32_t arg_count) {
   weir_task made = {.args = args, .arg_count = arg_count, .priority = task->priority, .tag = task->seed};
   made.label = "random";
   for (int i = 0; i < 3; i++) made.groups[i] = task->groups[i];
   if (task->kernel == PROGRAM_HOST)
     made.host = run_function;
   else
-    made.kernel = r->kernels[task->kernel];
+    made.kernel = kernel_for(r, task->kernel, arg_count - 1);
   if (task->device > 0) made.device = weir_context_device(r->context, task->device - 1);
   return made;
+}
+
+// Whether a task runs where it cannot write to the host's memory.
+static bool is_uncounted(const runner *r, const program_task *task) {
+  if (!r->options->cuda || task->kernel == PROGRAM_HOST || program_stub_load() != NULL) return false;
+  weir_device *device = weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0);
+  return strcmp(weir_device_kind(device), "cuda") == 0;
 }
 
 static void on_done(void *user, weir_status status) {
@@ -103,15 +131,16 @@ static void submitted(runner *r, uint32_t index, weir_status status, weir_event 
 static void submit_task(runner *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
   submission *self = &r->submissions[index];
-  if (operation->task.kernel != PROGRAM_HOST && r->kernels[operation->task.kernel] == NULL) {
-    r->program->dropped[index] = true;
-    return;
-  }
   body_description description = body_describe(&operation->task);
+  description.self = (uintptr_t)self;
   unsigned char value[4096];
   weir_arg args[PROGRAM_MAX_ACCESSES + 2];
   uint32_t arg_count = make_args(r, &operation->task, &description, value, args);
   weir_task task = make_task(r, &operation->task, args, arg_count);
+  if (task.kernel == NULL && task.host == NULL) {
+    r->program->dropped[index] = true;
+    return;
+  }
   weir_event *after[PROGRAM_MAX_AFTER], *event = NULL;
   for (uint32_t i = 0; i < operation->after_count; i++) {
     submission *before = &r->submissions[operation->after[i]];
@@ -122,6 +151,7 @@ static void submit_task(runner *r, uint32_t index) {
   task.after = after;
   task.user = self;
   self->groups_total = body_group_count(operation->task.groups);
+  self->uncounted = is_uncounted(r, &operation->task);
   weir_status status = weir_submit(r->context, &task, operation->event ? &event : NULL);
   memset(args, 0xa5, sizeof args); // nothing of this is needed after submission
   memset(value, 0xa5, sizeof value);
@@ -248,10 +278,14 @@ static void await_event(runner *r, uint32_t index) {
 }
 
 static void renew_kernel(runner *r, uint32_t number) {
-  weir_kernel *kernel = runner_create_kernel(r, number);
-  if (kernel == NULL) return;
-  if (weir_kernel_release(r->kernels[number]) != WEIR_OK) runner_fail(r, "weir_kernel_release: %s", weir_last_error());
-  r->kernels[number] = kernel;
+  for (uint32_t i = 0; i <= BODY_MAX_ARGS; i++) {
+    if (r->kernels[number][i] == NULL && (r->options->cuda || i > 0)) continue;
+    weir_kernel *kernel = create_kernel(r, number, i);
+    if (kernel == NULL) continue;
+    if (weir_kernel_release(r->kernels[number][i]) != WEIR_OK)
+      runner_fail(r, "weir_kernel_release: %s", weir_last_error());
+    r->kernels[number][i] = kernel;
+  }
 }
 
 void runner_perform(runner *r, uint32_t index) {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one work-group of a random program's task computes, as C and as CUDA C++: a hash over all that the task reads, in
+// order, spread over all that it writes. Included by C code, and compiled as text by NVRTC: it includes nothing there.
+#ifndef WEIR_TESTS_PROGRAM_CODE_H
+#define WEIR_TESTS_PROGRAM_CODE_H
+
+#ifdef __CUDACC__
+#define BODY_FUNCTION static __device__
+#define BODY_YIELD()
+#else
+#include <sched.h>
+#include <string.h>
+#define BODY_FUNCTION static inline
+#define BODY_YIELD() sched_yield()
+#endif
+
+enum { BODY_MAX_ARGS = 7 };
+
+typedef unsigned int body_u32;
+typedef unsigned long long body_u64;
+
+// The first argument of each task, a value: what the others are.
+typedef struct body_description {
+  body_u64 seed;
+  body_u64 self;      // address of what counts the work-groups, where the task runs on the host; else of no use
+  body_u32 arg_count; // besides this one
+  body_u32 fail_group;
+  body_u32 pause;
+  struct {
+    body_u32 mode; // as weir_mode
+    body_u32 bytes;
+  } args[BODY_MAX_ARGS];
+} body_description;
+
+BODY_FUNCTION body_u64 body_mix(body_u64 x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+BODY_FUNCTION body_u64 body_hash(body_u64 hash, const unsigned char *memory, body_u64 bytes) {
+  body_u64 i = 0;
+  for (; i + 8 <= bytes; i += 8) {
+    body_u64 word;
+    memcpy(&word, memory + i, 8);
+    hash = body_mix(hash + word + i);
+  }
+  for (; i < bytes; i++) hash = body_mix(hash + memory[i] + 256);
+  return hash;
+}
+
+BODY_FUNCTION void body_fill_slice(unsigned char *memory, body_u64 low, body_u64 high, body_u64 seed) {
+  body_u64 i = low;
+  for (; i + 8 <= high; i += 8) {
+    body_u64 word = body_mix(seed + i);
+    memcpy(memory + i, &word, 8);
+  }
+  for (; i < high; i++) memory[i] = (unsigned char)body_mix(seed + i);
+}
+
+BODY_FUNCTION void body_take_time(body_u32 pause) {
+  if (pause == 1) BODY_YIELD();
+  for (body_u32 i = 1; i < pause; i++) __asm__ volatile("" ::: "memory");
+}
+
+// Hash over what all work-groups read: arguments that are only read, and values. args[a] belongs to description->args[a].
+BODY_FUNCTION body_u64 body_common(const body_description *description, unsigned char *const *args,
+                                   const body_u32 *groups) {
+  body_u64 count = (body_u64)groups[0] * groups[1] * groups[2];
+  body_u64 common = body_mix(description->seed) + count + 31 * groups[0] + 17 * groups[1];
+  for (body_u32 a = 0; a < description->arg_count; a++) {
+    if (description->args[a].mode <= 1) common = body_hash(common + a, args[a], description->args[a].bytes);
+  }
+  return common;
+}
+
+// One work-group: reads its slice of READ_WRITE arguments, then writes its slice of WRITE and READ_WRITE arguments.
+BODY_FUNCTION void body_group(const body_description *description, unsigned char *const *args, body_u64 common,
+                              body_u64 group, body_u64 count) {
+  body_take_time(description->pause);
+  body_u64 hash = body_mix(common + group);
+  for (body_u32 a = 0; a < description->arg_count; a++) {
+    if (description->args[a].mode != 3) continue;
+    body_u64 low = description->args[a].bytes * group / count, high = description->args[a].bytes * (group + 1) / count;
+    hash = body_hash(hash + a, args[a] + low, high - low);
+  }
+  for (body_u32 a = 0; a < description->arg_count; a++) {
+    if (description->args[a].mode < 2) continue;
+    body_u64 low = description->args[a].bytes * group / count, high = description->args[a].bytes * (group + 1) / count;
+    body_fill_slice(args[a], low, high, hash + (body_u64)a * 977);
+  }
+}
+
+#ifdef __CUDACC__
+// A block of one thread per work-group. Every parameter after the description has 8 bytes: an address, or a value.
+static __device__ void body_block(const body_description &description, body_u64 *params) {
+  unsigned char *args[BODY_MAX_ARGS];
+  for (body_u32 a = 0; a < description.arg_count; a++)
+    args[a] = description.args[a].mode == 0 ? (unsigned char *)&params[a] : (unsigned char *)params[a];
+  const body_u32 groups[3] = {gridDim.x, gridDim.y, gridDim.z};
+  body_u64 count = (body_u64)gridDim.x * gridDim.y * gridDim.z;
+  body_u64 group = blockIdx.x + (body_u64)gridDim.x * (blockIdx.y + (body_u64)gridDim.y * blockIdx.z);
+  body_group(&description, args, body_common(&description, args, groups), group, count);
+}
+
+#define BODY_KERNEL(number, parameters, ...)                                                                           \
+  extern "C" __global__ void body##number parameters {                                                                 \
+    body_u64 params[BODY_MAX_ARGS] = {__VA_ARGS__};                                                                    \
+    body_block(d, params);                                                                                             \
+  }
+
+BODY_KERNEL(0, (body_description d), 0)
+BODY_KERNEL(1, (body_description d, body_u64 a), a)
+BODY_KERNEL(2, (body_description d, body_u64 a, body_u64 b), a, b)
+BODY_KERNEL(3, (body_description d, body_u64 a, body_u64 b, body_u64 c), a, b, c)
+BODY_KERNEL(4, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e), a, b, c, e)
+BODY_KERNEL(5, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e, body_u64 f), a, b, c, e, f)
+BODY_KERNEL(6, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e, body_u64 f, body_u64 g), a, b, c, e,
+            f, g)
+BODY_KERNEL(7, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e, body_u64 f, body_u64 g, body_u64 h),
+            a, b, c, e, f, g, h)
+#endif
+
+#endif // WEIR_TESTS_PROGRAM_CODE_H
