@@ -4,6 +4,9 @@
 #ifndef WEIR_TESTS_PROGRAM_BODY_H
 #define WEIR_TESTS_PROGRAM_BODY_H
 
+#include <sched.h>
+#include <string.h>
+
 #include "program.h"
 #include "program_code.h"
 

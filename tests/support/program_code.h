@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What one work-group of a random program's task computes, as C and as CUDA C++: a hash over all that the task reads, in
-// order, spread over all that it writes. Included by C code, and compiled as text by NVRTC: it includes nothing there.
+// order, spread over all that it writes. C code comes by program_body.h, which brings the headers; NVRTC gets the text.
+// A text that names other files is not kept in the compiler's cache, so this one names none.
 #ifndef WEIR_TESTS_PROGRAM_CODE_H
 #define WEIR_TESTS_PROGRAM_CODE_H
 
 #ifdef __CUDACC__
 #define BODY_FUNCTION static __device__
 #define BODY_YIELD()
+#define BODY_BARRIER() asm volatile("")
 #else
-#include <sched.h>
-#include <string.h>
 #define BODY_FUNCTION static inline
 #define BODY_YIELD() sched_yield()
+#define BODY_BARRIER() __asm__ volatile("" ::: "memory")
 #endif
 
 enum { BODY_MAX_ARGS = 7 };
@@ -61,7 +62,7 @@ BODY_FUNCTION void body_fill_slice(unsigned char *memory, body_u64 low, body_u64
 
 BODY_FUNCTION void body_take_time(body_u32 pause) {
   if (pause == 1) BODY_YIELD();
-  for (body_u32 i = 1; i < pause; i++) __asm__ volatile("" ::: "memory");
+  for (body_u32 i = 1; i < pause; i++) BODY_BARRIER();
 }
 
 // Hash over what all work-groups read: arguments that are only read, and values. args[a] belongs to description->args[a].
@@ -94,7 +95,7 @@ BODY_FUNCTION void body_group(const body_description *description, unsigned char
 
 #ifdef __CUDACC__
 // A block of one thread per work-group. Every parameter after the description has 8 bytes: an address, or a value.
-static __device__ void body_block(const body_description &description, body_u64 *params) {
+static __device__ __noinline__ void body_block(const body_description &description, body_u64 *params) {
   unsigned char *args[BODY_MAX_ARGS];
   for (body_u32 a = 0; a < description.arg_count; a++)
     args[a] = description.args[a].mode == 0 ? (unsigned char *)&params[a] : (unsigned char *)params[a];
