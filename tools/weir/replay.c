@@ -170,6 +170,16 @@ static bool read_streams(char **paths, size_t count, weir__stream **streams) {
   return true;
 }
 
+// On a CUDA device, a context that does nothing while others come and go: the driver's own context, which takes long to
+// make, then stays. NULL elsewhere, and where there is no such device, as the first run will say.
+static weir_context *keep_device(const weir__replay_options *options) {
+  weir_context *keeper = NULL;
+  if (strncmp(options->device, "cuda", 4) == 0) {
+    weir_context_create(&(weir_context_options){.devices = options->device}, &keeper);
+  }
+  return keeper;
+}
+
 static int replay_all(const weir__replay_options *options, weir__stream **streams, size_t count, bool as_json) {
   weir__replayed *results = calloc(count, sizeof *results);
   if (!results) {
@@ -254,7 +264,10 @@ int weir__replay_main(int argc, char **argv) {
     weir__cli_error("replay", "no memory");
     return WEIR__EXIT_FAILED;
   }
-  exit_code = read_streams(paths, count, streams) ? replay_all(&options, streams, count, as_json) : WEIR__EXIT_USAGE;
+  bool read = read_streams(paths, count, streams);
+  weir_context *keeper = read ? keep_device(&options) : NULL;
+  exit_code = read ? replay_all(&options, streams, count, as_json) : WEIR__EXIT_USAGE;
+  weir_context_release(keeper);
   for (size_t i = 0; i < count; i++) weir__stream_destroy(streams[i]);
   free(streams);
   return exit_code;
