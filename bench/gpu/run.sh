@@ -78,6 +78,9 @@ program() {
 # note NAME STATUS SECONDS TEXT: a line for the table. STATUS: ok, failed, missing.
 note() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" >>"$scratch/steps"; }
 
+# The last line of a file that says something.
+last_line() { grep -v '^[[:space:]]*$' "$1" | tail -n 1 | tr '\t' ' ' | cut -c 1-200; }
+
 # step NAME LIMIT PROGRAM ARGUMENT...
 step() {
   local name=$1 limit=$2 command=$3 path status=0 start=$SECONDS left=$((measure_start + MOST_SECONDS - SECONDS)) text
@@ -95,8 +98,8 @@ step() {
   fi
   echo "$name" >&2
   (cd "$root" && timeout --kill-after=5 "$limit" "$path" "$@") >"$scratch/$name.out" 2>"$scratch/$name.err" || status=$?
-  text=$(tail -n 1 "$scratch/$name.err" | tr '\t' ' ' | cut -c 1-200)
-  [ -n "$text" ] || text=$(tail -n 1 "$scratch/$name.out" | tr '\t' ' ' | cut -c 1-200)
+  text=$(last_line "$scratch/$name.err")
+  [ -n "$text" ] || text=$(last_line "$scratch/$name.out")
   case $status in
   0) note "$name" ok $((SECONDS - start)) "" ;;
   3) note "$name" missing $((SECONDS - start)) "$text" ;;
@@ -164,7 +167,8 @@ timelines() {
 }
 
 random_programs() {
-  step random 120 test_random --device "$device" --programs "$programs"
+  step random 120 test_random --device cuda --programs "$programs"
+  step random-mixed 60 test_random --device cpu:2,cuda --programs $((programs / 4))
 }
 
 examples() {
