@@ -177,16 +177,26 @@ examples() {
   step interop 60 interop
 }
 
-# compute-sanitizer memcheck on the examples, with small inputs.
-memcheck() {
-  local check=(--tool memcheck --error-exitcode 9) path
-  path=$(program dynroute)
-  [ -z "$path" ] || step memcheck-dynroute 60 compute-sanitizer "${check[@]}" "$path" --device "$device" --check --size 8 --cells 2 \
-    --passes 1
-  path=$(program cholesky)
-  [ -z "$path" ] || step memcheck-cholesky 60 compute-sanitizer "${check[@]}" "$path" --device "$device" --size 256 --tile 64
-  path=$(program interop)
-  [ -z "$path" ] || step memcheck-interop 60 compute-sanitizer "${check[@]}" "$path"
+# sanitize TOOL EXAMPLE OPTION...: compute-sanitizer on an example.
+sanitize() {
+  local tool=$1 example=$2 path
+  shift 2
+  path=$(program "$example")
+  if [ -n "$path" ]; then
+    step "$tool-$example" 60 compute-sanitizer --tool "$tool" --error-exitcode 9 "$path" "$@"
+  else
+    note "$tool-$example" missing 0 "there is no program $example"
+  fi
+}
+
+# On small inputs; races are looked for where blocks share memory.
+sanitizers() {
+  local tool
+  for tool in memcheck racecheck; do
+    sanitize $tool dynroute --device "$device" --check --size 8 --cells 2 --passes 1
+    sanitize $tool cholesky --device "$device" --size 256 --tile 64
+  done
+  sanitize memcheck interop
 }
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -220,6 +230,6 @@ simulated
 timelines
 random_programs
 examples
-memcheck
+sanitizers
 nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader >"$scratch/card" 2>/dev/null || : >"$scratch/card"
 python3 "$here/table.py" "$scratch" "$output" "$commit" "${streams[@]}"
