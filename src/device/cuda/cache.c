@@ -88,17 +88,13 @@ static CUresult make(weir__cuda_cache *cache, const weir__cuda_step *steps, uint
                      weir__cuda_exec **out_exec) {
   bool marks = cache->device->base.context->trace != NULL;
   CUresult result = weir__cuda_exec_create(cache->device, steps, count, marks, out_exec);
-  if (result != CUDA_SUCCESS) return result;
-  weir__cuda_exec *exec = *out_exec;
-  exec->hash = hash;
-  exec->next = *bucket_of(cache, hash);
-  *bucket_of(cache, hash) = exec;
-  cache->launches += exec->launch_count + 1;
-  cache->counts.made++;
-  return CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) weir__cuda_cache_add(cache, *out_exec, hash);
+  return result;
 }
 
 static CUresult set(weir__cuda_cache *cache, weir__cuda_exec *exec, const weir__cuda_step *steps) {
+  // A launch that was placed must be in its stream, with what is set now, before anything else is set.
+  while (exec->queue != NULL && !weir__cuda_is_issued(exec->queue, exec->number)) weir__pause();
   uint32_t changed;
   CUresult result = weir__cuda_exec_set(cache->device, exec, steps, &changed);
   if (result != CUDA_SUCCESS && exec->in_flight == 0) drop(cache, exec);
@@ -106,33 +102,48 @@ static CUresult set(weir__cuda_cache *cache, weir__cuda_exec *exec, const weir__
 }
 
 CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
-                               bool known, weir__cuda_exec **out_exec) {
+                               bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted) {
   *out_exec = NULL;
+  *out_wanted = false;
   candidates found = look(cache, steps, count, hash);
   // Events of a timeline belong to one launch at a time.
   bool one_at_a_time = cache->device->base.context->trace != NULL;
+  bool enough = found.copies >= MOST_COPIES;
   weir__cuda_exec *exec = found.same;
   CUresult result = CUDA_SUCCESS;
   if (exec != NULL) {
     cache->counts.same++;
-  } else if (found.same_shape != NULL || (found.busy != NULL && found.copies >= MOST_COPIES && !one_at_a_time)) {
+  } else if (found.same_shape != NULL || (found.busy != NULL && !one_at_a_time && (enough || !make_now))) {
     exec = found.same_shape != NULL ? found.same_shape : found.busy;
+    *out_wanted = found.same_shape == NULL && !enough;
     result = set(cache, exec, steps);
     cache->counts.parameters_set++;
   } else if (found.other != NULL && (!known || found.shapes >= MOST_SHAPES)) {
     exec = found.other;
+    *out_wanted = found.shapes < MOST_SHAPES;
     result = set(cache, exec, steps);
     cache->counts.shape_set++;
-  } else {
-    while (cache->launches > MOST_LAUNCHES && drop_oldest(cache)) {
-    }
+  } else if (make_now) {
     result = make(cache, steps, count, hash, &exec);
+  } else {
+    *out_wanted = true;
   }
-  if (result != CUDA_SUCCESS) return result;
+  if (result != CUDA_SUCCESS || exec == NULL) return result;
   exec->in_flight++;
   exec->last_used = ++cache->clock;
   *out_exec = exec;
   return CUDA_SUCCESS;
+}
+
+void weir__cuda_cache_add(weir__cuda_cache *cache, weir__cuda_exec *exec, uint64_t hash) {
+  while (cache->launches > MOST_LAUNCHES && drop_oldest(cache)) {
+  }
+  exec->hash = hash;
+  exec->last_used = ++cache->clock;
+  exec->next = *bucket_of(cache, hash);
+  *bucket_of(cache, hash) = exec;
+  cache->launches += exec->launch_count + 1;
+  cache->counts.made++;
 }
 
 void weir__cuda_cache_give(weir__cuda_cache *cache, weir__cuda_exec *exec, bool useless) {

@@ -22,6 +22,10 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
                                  .end_ns = weir__cuda_event_ns(device, op->end)};
   for (uint32_t i = 0; op->task->run != NULL && op->status != WEIR_OK && i < op->task->run->plan->node_count; i++)
     atomic_store_explicit(&op->task->run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+  // It ran, but on what a task that could not be launched should have written.
+  if (op->task->run == NULL && op->status == WEIR_OK && op->task->reads_poison &&
+      weir__context_skips(context, op->task) != WEIR_OK)
+    completion.status = WEIR_ERROR_UPSTREAM_FAILED;
   if (op->task->run != NULL && op->status == WEIR_OK)
     completion.status = weir__graph_run_status(op->task->run, &completion.message);
   if (context->trace != NULL) {
@@ -53,12 +57,14 @@ static void report(weir__cuda_device *device, weir__cuda_op *op) {
 // The last op of the queue that is known to be done; NULL: none.
 static weir__cuda_op *last_done(weir__cuda_device *device, const weir__cuda_queue *queue) {
   weir__cuda_op *done = NULL;
-  for (weir__cuda_op *op = queue->first; op != NULL; op = op->next) {
-    if (op->event == NULL) continue;
+  uint64_t issued = atomic_load_explicit(&queue->issued, memory_order_acquire);
+  for (weir__cuda_op *op = queue->first; op != NULL && op->number <= issued; op = op->next) {
+    if (op->finished) done = op;
+    if (op->event == NULL || op->finished) continue;
     CUresult result = device->driver->cuEventQuery(op->event);
     if (result == CUDA_ERROR_NOT_READY) break;
     if (result != CUDA_SUCCESS) {
-      weir__cuda_lose(device, result, "looking for what is done");
+      weir__cuda_trouble(device, result);
       return NULL;
     }
     done = op;
@@ -107,12 +113,13 @@ void weir__cuda_mark_tails(weir__cuda_device *device) {
       result = device->driver->cuStreamSynchronize(device->queues_in_flight[i].stream);
       if (result == CUDA_SUCCESS) report_up_to(device, &device->queues_in_flight[i], last);
     }
-    if (result != CUDA_SUCCESS) weir__cuda_lose(device, result, "recording an event");
+    if (result != CUDA_SUCCESS) weir__cuda_trouble(device, result);
   }
 }
 
 // Everything that is in flight fails, in the order of the queues.
 static void fail_all(weir__cuda_device *device) {
+  for (uint32_t i = 0; i < device->queue_count; i++) weir__cuda_settle(&device->queues_in_flight[i]);
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__cuda_queue *queue = &device->queues_in_flight[i];
     for (weir__cuda_op *op = queue->first; op != NULL; op = op->next) {
@@ -124,17 +131,22 @@ static void fail_all(weir__cuda_device *device) {
   }
 }
 
-void weir__cuda_lose(weir__cuda_device *device, CUresult result, const char *what) {
-  if (device->lost != WEIR_OK) return;
+static void lose(weir__cuda_device *device, CUresult result) {
   char text[160];
   weir__cuda_result_text(device->driver, result, text, sizeof text);
   device->lost = WEIR_ERROR_DEVICE_LOST;
-  snprintf(device->lost_text, sizeof device->lost_text,
-           "the device is lost: %s (noticed while %s, with %u tasks in flight)", text, what, device->ops_in_flight);
+  snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u launches in flight)", text,
+           device->ops_in_flight);
+}
+
+bool weir__cuda_is_well(weir__cuda_device *device) {
+  uint32_t trouble = atomic_load_explicit(&device->trouble, memory_order_acquire);
+  if (trouble != 0 && device->lost == WEIR_OK) lose(device, (CUresult)trouble);
+  return device->lost == WEIR_OK;
 }
 
 void weir__cuda_drain(weir__cuda_device *device) {
-  while (device->ops_in_flight > 0 && device->lost == WEIR_OK) {
+  while (device->ops_in_flight > 0 && weir__cuda_is_well(device)) {
     weir__cuda_mark_tails(device);
     weir__cuda_poll(device, true);
   }

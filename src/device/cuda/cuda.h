@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA device of a context. One thread of the device's own makes all launches and notices what is done; whoever submits
-// only hands it tasks. So nobody waits for the driver while the context's lock is held.
+// A CUDA device of a context. A thread of the device's own decides where tasks go and notices what is done; whoever submits
+// only hands it tasks, so that nobody waits for the driver while the context's lock is held. Where there are cores for
+// them, further threads (launchers) make the calls that launch, each for its share of the queues.
 #ifndef WEIR_DEVICE_CUDA_CUDA_H
 #define WEIR_DEVICE_CUDA_CUDA_H
 
@@ -20,7 +21,17 @@ typedef struct weir__cuda_module weir__cuda_module;
 
 enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs
 
+enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
+
+// An op in another queue that must be done before an op starts.
+typedef struct weir__cuda_wait {
+  CUevent event;
+  uint32_t queue;
+  uint64_t number; // of the op there: the event stands for it once the queue has got so far
+} weir__cuda_wait;
+
 // Something that was put into a queue: a task, the launch of a graph, or a piece, a run of tasks launched as one graph.
+// Until it is issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
 typedef struct weir__cuda_op {
   struct weir__cuda_op *next; // in its queue, oldest first; or in the list of free ones
   weir__queue_task *place;
@@ -29,14 +40,24 @@ typedef struct weir__cuda_op {
   CUevent fence;      // of the caller's stream, destroyed when the op is done; else NULL
   weir__task *task;   // NULL: a piece
   struct weir__cuda_piece *piece;
+  uint64_t number;  // in its queue: 1, 2, ...
+  uint64_t done_ns; // a guess, on the device's own time-scale
+  bool finished;    // known without an event
+  weir__cuda_wait waits[WEIR__CUDA_WAITS];
+  uint32_t wait_count;
   weir_status status; // why nothing was launched
   char message[WEIR__MESSAGE_BYTES];
 } weir__cuda_op;
 
 typedef struct weir__cuda_queue {
   CUstream stream;
-  weir__cuda_op *first, *last; // in flight
+  weir__cuda_op *first, *last;         // in flight
+  uint64_t placed;                     // number of the last op
+  uint64_t free_ns;                    // a guess: when it has nothing left to do
+  alignas(64) _Atomic uint64_t issued; // ops up to this number are in the stream, with their events
 } weir__cuda_queue;
+
+typedef struct weir__cuda_launcher weir__cuda_launcher;
 
 // A caller who wants a stream of its own to wait for tasks.
 typedef struct weir__cuda_request {
@@ -77,8 +98,12 @@ typedef struct weir__cuda_device {
   weir__queue_task **places; // scratch
   uint32_t place_capacity;
   uint32_t ops_in_flight, next_polled;
-  struct weir__cuda_pieces *pieces; // NULL: tasks are launched one by one
-  weir_status lost;                 // not WEIR_OK: the device is dead, and why
+  weir__cuda_launcher *launchers[WEIR__CUDA_MOST_LAUNCHERS];
+  uint32_t launcher_count;                              // 0: the device's thread launches everything itself
+  uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
+  _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
+  struct weir__cuda_pieces *pieces;                     // NULL: tasks are launched one by one
+  weir_status lost;                                     // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];
   CUevent base_event; // of timelines
   uint64_t base_ns;
@@ -116,9 +141,17 @@ weir__cuda_op *weir__cuda_find(const weir__cuda_device *device, weir__id id); //
 // Chooses the op's queue (`wanted`, or the best one), and lets it wait for ops that its queue's order does not imply.
 bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_task *const *predecessors,
                       uint32_t count, uint32_t wanted);
+// Puts a placed op behind the others of its queue and launches it, or lets the queue's launcher do so.
+void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op);
+// The launch itself, in whatever thread: what the op waits for, its work, its event.
+void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op);
+// Waits until everything that was placed in a queue is in its stream.
+void weir__cuda_settle(const weir__cuda_queue *queue);
+static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t number) {
+  return atomic_load_explicit(&queue->issued, memory_order_acquire) >= number;
+}
 bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count);
-// The op is in its queue's stream: it is in flight.
-void weir__cuda_issued(weir__cuda_device *device, weir__cuda_op *op);
+CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *task, CUstream stream);
 CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launch *launch, const uint32_t groups[3],
                                void **parameters, CUstream stream);
 // Launches the graph of a run; its nodes one by one where some of them must be skipped.
@@ -126,11 +159,11 @@ CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUst
 
 // Whether the task's op must be done before anything else is launched.
 bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *task);
-// Launches tasks that could not be launched as a graph one after another in the queue of their op.
-void weir__cuda_launch_apart(weir__cuda_device *device, weir__cuda_op *op, weir__task *const *tasks, uint32_t count);
 
-// Nothing can be launched for the op, whose tasks fail with what the result says; sticky results lose the device.
-void weir__cuda_refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result, const char *what);
+// Launchers (launcher.c).
+weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count);
+void weir__cuda_launchers_stop(weir__cuda_device *device);
+void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
 
 // Events (events.c): from a pool; NULL: the driver has none.
 CUevent weir__cuda_take_event(weir__cuda_device *device);
@@ -150,8 +183,10 @@ void weir__cuda_mark_tails(weir__cuda_device *device);
 void weir__cuda_drain(weir__cuda_device *device);
 // There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
 void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task);
-// The driver failed for good: all that is in flight fails.
-void weir__cuda_lose(weir__cuda_device *device, CUresult result, const char *what);
+// The driver failed for good, as any thread may see: the device's thread will lose the device.
+void weir__cuda_trouble(weir__cuda_device *device, CUresult result);
+// Whether the device is not lost: it is after trouble.
+bool weir__cuda_is_well(weir__cuda_device *device);
 // Reports what was in flight on a device that is lost. Returns whether there was anything.
 bool weir__cuda_report_lost(weir__cuda_device *device);
 

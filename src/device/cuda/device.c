@@ -103,6 +103,7 @@ static void destroy_streams(weir__cuda_device *device) {
 static void destroy(weir_device *base) {
   weir__cuda_device *device = weir__cuda_of(base);
   weir__cuda_thread_stop(device);
+  weir__cuda_launchers_stop(device);
   if (device->primary != NULL) {
     bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
     weir__cuda_pieces_destroy(device->pieces);
@@ -134,12 +135,12 @@ static weir_status create_streams(weir__cuda_device *device) {
     if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "device cuda: stream %u", i);
   }
   if (device->base.context->trace == NULL) return WEIR_OK;
+  // The clock is read first: no end of a task is later than the time at which it is noticed.
+  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
   CUresult result = device->driver->cuEventCreate(&device->base_event, CU_EVENT_DEFAULT);
   if (result == CUDA_SUCCESS)
     result = device->driver->cuEventRecord(device->base_event, device->queues_in_flight[0].stream);
   if (result == CUDA_SUCCESS) result = device->driver->cuEventSynchronize(device->base_event);
-  // The clock is read last: times of the device are never too early.
-  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
   return weir__cuda_error(device->driver, result, "device cuda: the first event of the timeline");
 }
 
@@ -218,6 +219,16 @@ static void describe(weir__cuda_device *device) {
            device->capability % 10, device->queue_count);
 }
 
+// None where cores are few or there is only one queue. A seed, for tests, brings them everywhere.
+static uint32_t launchers_for(const weir__cuda_device *device, bool few_cores) {
+  uint32_t ordinary = device->queue_count > COPY_QUEUES ? device->queue_count - COPY_QUEUES : 1;
+  uint32_t count = device->base.context->seed != 0 ? (uint32_t)(device->base.context->seed % 4)
+                   : few_cores                     ? 0
+                                                   : WEIR__CUDA_MOST_LAUNCHERS;
+  if (ordinary == 1) return 0;
+  return count < ordinary ? count : ordinary;
+}
+
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
   const weir__cuda_driver *driver = weir__cuda_driver_load(reason, sizeof reason);
@@ -244,6 +255,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
   status = allocate(device, copy_queues) ? open_device(device)
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
+  if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
   if (status == WEIR_OK) status = weir__cuda_pieces_create(device);
   if (status == WEIR_OK) status = weir__cuda_thread_start(device);
   if (status != WEIR_OK) {

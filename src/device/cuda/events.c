@@ -26,7 +26,11 @@ void weir__cuda_give_event(weir__cuda_device *device, CUevent event) {
 }
 
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op) {
-  if (op->event != NULL) return CUDA_SUCCESS;
+  if (op->event != NULL) {
+    const weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+    while (!weir__cuda_is_issued(queue, op->number)) weir__pause();
+    return CUDA_SUCCESS;
+  }
   CUevent event = weir__cuda_take_event(device);
   if (event == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = device->driver->cuEventRecord(event, device->queues_in_flight[op->place->queue].stream);

@@ -27,11 +27,13 @@ typedef struct weir__cuda_exec {
   struct weir__cuda_exec_step *steps;
   struct weir__cuda_exec_launch *launches;
   uint32_t *edges;
-  CUevent *marks;       // two per step: its start and its end, for timelines; else NULL
-  unsigned char *bytes; // parameters as they are set now
-  uint64_t hash;        // the owner's
-  uint64_t last_used;   // the owner's
-  uint32_t in_flight;   // the owner's: launches
+  CUevent *marks;                       // two per step: its start and its end, for timelines; else NULL
+  unsigned char *bytes;                 // parameters as they are set now
+  uint64_t hash;                        // the owner's
+  uint64_t last_used;                   // the owner's
+  uint32_t in_flight;                   // the owner's: launches
+  const struct weir__cuda_queue *queue; // the owner's: of the last launch; NULL: none
+  uint64_t number;                      // the owner's: of the last launch, in its queue
 } weir__cuda_exec;
 
 // Makes an executable graph of steps and sets everything as the steps say. `marks`: with events for timelines.

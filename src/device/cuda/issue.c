@@ -7,8 +7,13 @@
 #include "api/graph.h"
 #include "base/allocate.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/pieces.h"
 
-enum { OPS_AT_ONCE = 128 };
+enum {
+  OPS_AT_ONCE = 128,
+  LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
+  KERNEL_NS = 4000,
+};
 
 weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
   if (device->free_ops == NULL) {
@@ -26,6 +31,9 @@ weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
   op->event = op->start = op->end = op->fence = NULL;
   op->task = NULL;
   op->piece = NULL;
+  op->finished = false;
+  op->done_ns = 0;
+  op->wait_count = 0;
   op->status = WEIR_OK;
   op->message[0] = '\0';
   return op;
@@ -57,44 +65,73 @@ bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count) {
   return true;
 }
 
-// Tasks that a queue lets pass unnoticed, until one of them is recorded.
-static CUresult order(weir__cuda_device *device, const weir__queue_choice *choice, CUstream stream) {
-  CUresult result = CUDA_SUCCESS;
+void weir__cuda_settle(const weir__cuda_queue *queue) {
+  while (!weir__cuda_is_issued(queue, queue->placed)) weir__pause();
+}
+
+void weir__cuda_trouble(weir__cuda_device *device, CUresult result) {
+  uint32_t none = 0;
+  atomic_compare_exchange_strong_explicit(&device->trouble, &none, (uint32_t)result, memory_order_acq_rel,
+                                          memory_order_relaxed);
+}
+
+// Records the events that the choice asks for. Only ops of queues without launchers come without one.
+static bool record(weir__cuda_device *device, const weir__queue_choice *choice) {
+  bool good = true;
   for (uint32_t i = 0; i < choice->record_count; i++) {
     weir__cuda_op *op = choice->records[i]->user;
-    CUresult recorded = weir__cuda_record(device, op);
-    if (recorded == CUDA_SUCCESS) continue;
+    CUresult result = weir__cuda_record(device, op);
+    if (result == CUDA_SUCCESS) continue;
     choice->records[i]->recorded = false;
-    result = recorded;
+    if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+    good = false;
   }
-  for (uint32_t i = 0; i < choice->wait_count && result == CUDA_SUCCESS; i++) {
-    const weir__cuda_op *op = choice->waits[i]->user;
-    result = device->driver->cuStreamWaitEvent(stream, op->event, CU_EVENT_WAIT_DEFAULT);
+  return good;
+}
+
+// An order that cannot be kept with events is kept by waiting: nothing is launched before it is done.
+static void wait_for(weir__cuda_device *device, const weir__queue_choice *choice) {
+  for (uint32_t i = 0; i < choice->wait_count; i++) {
+    const weir__cuda_queue *queue = &device->queues_in_flight[choice->waits[i]->queue];
+    weir__cuda_settle(queue);
+    CUresult result = device->driver->cuStreamSynchronize(queue->stream);
+    if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   }
-  return result;
 }
 
 bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_task *const *predecessors,
                       uint32_t count, uint32_t wanted) {
-  weir__queue_choice choice = weir__queues_issue(device->queues, predecessors, count, wanted);
-  if (choice.task == NULL) return false;
-  op->place = choice.task;
-  choice.task->user = op;
-  CUresult result = order(device, &choice, device->queues_in_flight[choice.queue].stream);
-  // An order that cannot be kept with events is kept by waiting: the op is not launched before its predecessors are done.
-  if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result)) {
-    for (uint32_t i = 0; i < choice.wait_count; i++) {
-      const weir__cuda_op *before = choice.waits[i]->user;
-      CUresult waited = device->driver->cuStreamSynchronize(device->queues_in_flight[before->place->queue].stream);
-      if (weir__cuda_is_sticky(waited)) result = waited;
-    }
+  CUevent event = NULL;
+  if (device->launcher_count > 0) {
+    event = weir__cuda_take_event(device);
+    if (event == NULL) return false;
   }
-  if (weir__cuda_is_sticky(result)) weir__cuda_lose(device, result, "ordering its queues");
+  weir__queue_choice choice = weir__queues_issue(device->queues, predecessors, count, wanted);
+  if (choice.task == NULL) {
+    if (event != NULL) weir__cuda_give_event(device, event);
+    return false;
+  }
+  op->place = choice.task;
+  op->event = event;
+  choice.task->user = op;
+  choice.task->recorded = event != NULL;
+  op->wait_count = 0;
+  bool recorded = record(device, &choice);
+  if (!recorded || choice.wait_count > WEIR__CUDA_WAITS) {
+    wait_for(device, &choice);
+    return true;
+  }
+  for (uint32_t i = 0; i < choice.wait_count; i++) {
+    const weir__cuda_op *before = choice.waits[i]->user;
+    op->waits[op->wait_count++] =
+        (weir__cuda_wait){.event = before->event, .queue = before->place->queue, .number = before->number};
+  }
   return true;
 }
 
-void weir__cuda_issued(weir__cuda_device *device, weir__cuda_op *op) {
+void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
   weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+  op->number = ++queue->placed;
   op->next = NULL;
   if (queue->last == NULL)
     queue->first = op;
@@ -103,15 +140,35 @@ void weir__cuda_issued(weir__cuda_device *device, weir__cuda_op *op) {
   queue->last = op;
   device->ops_in_flight++;
   if (op->task != NULL) device->slot_ops[slot_of(device, op->task->id)] = op;
+  bool here = device->launcher_count == 0 || (op->task != NULL && op->task->run != NULL);
+  if (!here) {
+    weir__cuda_launcher_push(device->launchers[op->place->queue % device->launcher_count], op);
+    return;
+  }
+  while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
+  weir__cuda_execute(device, op);
 }
 
-void weir__cuda_refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result, const char *what) {
+// A task that will not run: who reads what it should have written must know before they are launched.
+static void doom(weir__cuda_device *device, const weir__cuda_op *op) {
+  weir_context *context = device->base.context;
+  weir__context_lock(context);
+  if (op->task != NULL) weir__window_doom(&context->window, op->task);
+  if (op->piece != NULL) weir__cuda_doom_piece(device, op->piece);
+  weir__context_unlock(context);
+}
+
+// Nothing can be launched for the op, whose tasks fail with what the result says.
+static void refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result) {
   char text[160];
   weir__cuda_result_text(device->driver, result, text, sizeof text);
   op->status = weir__cuda_status(result);
   if (op->status == WEIR_OK || op->status == WEIR_PENDING) op->status = WEIR_ERROR_TASK_FAILED;
-  snprintf(op->message, sizeof op->message, "%s: %s", what, text);
-  if (weir__cuda_is_sticky(result)) weir__cuda_lose(device, result, what);
+  snprintf(op->message, sizeof op->message, "launch: %s", text);
+  if (weir__cuda_is_sticky(result))
+    weir__cuda_trouble(device, result);
+  else
+    doom(device, op);
 }
 
 // The addresses of a task's parameters: of the pointer to a buffer's range, or of a value.
@@ -129,7 +186,7 @@ CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launc
                                         stream, value != NULL ? &value : parameters, NULL);
 }
 
-static CUresult launch_kernel(weir__cuda_device *device, const weir__task *task, CUstream stream) {
+CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *task, CUstream stream) {
   const weir__cuda_kernel *kernel = task->kernel->cuda;
   void *parameters[WEIR_MAX_ARGS];
   fill_parameters(task, parameters);
@@ -154,27 +211,66 @@ static uint32_t wanted_queue(const weir__cuda_device *device, const weir__task *
   return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
 }
 
-// A task that will not run: who reads what it should have written must know before they are launched.
-static void skip(weir__cuda_device *device, weir__cuda_op *op) {
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  weir__window_doom(&context->window, op->task);
-  weir__context_unlock(context);
+static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
+  if (op->piece != NULL) return weir__cuda_launch_piece(device, op->piece, stream);
+  const weir__task *task = op->task;
+  if (task->run != NULL) return weir__cuda_launch_run(device, op->task, stream);
+  return task->move != NULL ? launch_move(device, task->move, stream) : weir__cuda_launch_task(device, task, stream);
 }
 
-static void launch(weir__cuda_device *device, weir__cuda_op *op) {
-  const weir__task *task = op->task;
-  CUstream stream = device->queues_in_flight[op->place->queue].stream;
-  CUresult result = CUDA_SUCCESS;
-  weir__cuda_mark_start(device, op, stream);
-  if (task->run != NULL)
-    result = weir__cuda_launch_run(device, op->task, stream);
-  else if (task->move != NULL)
-    result = launch_move(device, task->move, stream);
-  else
-    result = launch_kernel(device, task, stream);
-  weir__cuda_mark_end(device, op, stream);
-  if (result != CUDA_SUCCESS) weir__cuda_refuse(device, op, result, "launch");
+static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUstream stream) {
+  const weir__cuda_queue *queue = &device->queues_in_flight[wait->queue];
+  while (!weir__cuda_is_issued(queue, wait->number)) weir__pause();
+  CUresult result = device->driver->cuStreamWaitEvent(stream, wait->event, CU_EVENT_WAIT_DEFAULT);
+  if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result))
+    result = device->driver->cuStreamSynchronize(queue->stream);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+}
+
+void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
+  weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+  CUstream stream = queue->stream;
+  for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
+  if (op->status == WEIR_OK) {
+    weir__cuda_mark_start(device, op, stream);
+    CUresult result = launch(device, op, stream);
+    weir__cuda_mark_end(device, op, stream);
+    if (result != CUDA_SUCCESS) refuse(device, op, result);
+  }
+  if (op->event != NULL) {
+    CUresult result = device->driver->cuEventRecord(op->event, stream);
+    if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result)) {
+      result = device->driver->cuStreamSynchronize(stream);
+      op->finished = true;
+    }
+    if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+  }
+  atomic_store_explicit(&queue->issued, op->number, memory_order_release);
+}
+
+// Where a kernel starts first, as far as that can be told before anything is known of it: launching takes a launcher's time,
+// running the queue's, and the predecessors must be done.
+static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task,
+                               weir__queue_task *const *places, uint32_t count) {
+  uint64_t launch_ns = (uint64_t)LAUNCH_NS * task->kernel->cuda->count;
+  uint64_t ready = 0, best_start = UINT64_MAX;
+  uint32_t best = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__cuda_op *before = places[i]->user;
+    if (before->done_ns > ready) ready = before->done_ns;
+  }
+  for (uint32_t i = 0; i < device->launcher_count; i++) {
+    uint64_t start = device->launcher_free_ns[i] + launch_ns;
+    if (start < ready) start = ready;
+    if (start < device->queues_in_flight[i].free_ns) start = device->queues_in_flight[i].free_ns;
+    if (start >= best_start) continue;
+    best = i;
+    best_start = start;
+  }
+  device->launcher_free_ns[best] += launch_ns;
+  op->done_ns = best_start + (uint64_t)KERNEL_NS * task->kernel->cuda->count;
+  device->queues_in_flight[best].free_ns = op->done_ns;
+  return best;
 }
 
 void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
@@ -185,7 +281,12 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
     const weir__cuda_op *before = weir__cuda_find(device, task->predecessors[i]);
     if (before != NULL) device->places[count++] = before->place;
   }
-  placed = placed && weir__cuda_place(device, op, device->places, count, wanted_queue(device, task));
+  if (placed) {
+    uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
+                          ? earliest_queue(device, op, task, device->places, count)
+                          : wanted_queue(device, task);
+    placed = weir__cuda_place(device, op, device->places, count, wanted);
+  }
   if (!placed) {
     weir__cuda_fail_now(device, task);
     if (op != NULL) weir__cuda_free_op(device, op);
@@ -194,22 +295,7 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
   op->task = task;
   if (task->move != NULL) op->fence = (CUevent)task->move->fence;
   op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
-  if (op->status == WEIR_OK) launch(device, op);
-  if (op->status != WEIR_OK && device->lost == WEIR_OK) skip(device, op);
-  weir__cuda_issued(device, op);
+  if (op->status != WEIR_OK && device->lost == WEIR_OK) doom(device, op);
+  weir__cuda_start(device, op);
   if (weir__cuda_must_drain(device, task)) weir__cuda_drain(device);
-}
-
-void weir__cuda_launch_apart(weir__cuda_device *device, weir__cuda_op *op, weir__task *const *tasks, uint32_t count) {
-  CUstream stream = device->queues_in_flight[op->place->queue].stream;
-  CUresult result = CUDA_SUCCESS;
-  weir__cuda_mark_start(device, op, stream);
-  for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++) result = launch_kernel(device, tasks[i], stream);
-  weir__cuda_mark_end(device, op, stream);
-  if (result == CUDA_SUCCESS) return;
-  weir__cuda_refuse(device, op, result, "launch");
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  for (uint32_t i = 0; i < count; i++) weir__window_doom(&context->window, tasks[i]);
-  weir__context_unlock(context);
 }

@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/cuda/builder.h"
 #include "device/cuda/cache.h"
 #include "device/cuda/graph.h"
 
@@ -43,7 +44,8 @@ typedef struct beginning {
 struct weir__cuda_pieces {
   weir__cuda_device *device;
   weir__cuda_cache *cache;
-  bool always; // also for pieces that are hardly worth it
+  weir__cuda_builder *builder; // NULL: graphs are made when they are needed
+  bool always;                 // graphs also for pieces that are hardly worth it
   collected tasks[MOST_TASKS];
   uint64_t before[MOST_TASKS][WORDS]; // per task: a bit for each task of the piece that comes before it
   uint32_t count, open;
@@ -60,16 +62,17 @@ struct weir__cuda_pieces {
   bool known; // the beginning was met before
   beginning beginnings[BEGINNINGS];
   uint64_t last_collected_ns; // when the ring was first found empty; 0: not yet
-  struct weir__cuda_piece *free_pieces, *slabs;
+  weir__cuda_piece *free_pieces;
 };
 
 // Tasks that were launched as one graph.
-typedef struct weir__cuda_piece {
+struct weir__cuda_piece {
   struct weir__cuda_piece *next;
-  weir__cuda_exec *exec; // NULL: nothing had to be launched
+  weir__cuda_exec *exec; // NULL: nothing has to be launched
+  bool useless;          // it could not be launched
   uint32_t count;
   weir__task *tasks[LARGEST_PIECE];
-} weir__cuda_piece;
+};
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
   hash ^= word + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
@@ -89,13 +92,17 @@ weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
     pieces->slot_index = weir__allocate_sparse(context->window.size * sizeof *pieces->slot_index);
     pieces->target = FIRST_PIECE;
   }
-  if (pieces == NULL || pieces->cache == NULL || pieces->slot_index == NULL)
+  // Where launching goes on in other threads there is a core for this, too.
+  bool builds = device->launcher_count > 0 && context->issue == WEIR_ISSUE_AUTO && context->trace == NULL;
+  if (pieces != NULL && builds) pieces->builder = weir__cuda_builder_create(device);
+  if (pieces == NULL || pieces->cache == NULL || pieces->slot_index == NULL || (builds && pieces->builder == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for graphs");
   return WEIR_OK;
 }
 
 void weir__cuda_pieces_destroy(weir__cuda_pieces *pieces) {
   if (pieces == NULL) return;
+  weir__cuda_builder_destroy(pieces->builder);
   weir__cuda_cache_destroy(pieces->cache);
   while (pieces->free_pieces != NULL) {
     weir__cuda_piece *piece = pieces->free_pieces;
@@ -166,7 +173,7 @@ static uint64_t signature_of(const weir__task *task) {
 
 // Adds a task that can be part of a graph. False: no memory.
 static bool append(weir__cuda_pieces *pieces, weir__task *task) {
-  if (!reserve_predecessors(pieces, task->predecessor_count)) return false;
+  if (!reserve_predecessors(pieces, task->predecessor_count + 1)) return false;
   uint32_t index = pieces->count, found = 0;
   uint32_t *list = pieces->predecessors + pieces->predecessor_count;
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
@@ -260,21 +267,22 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
   return true;
 }
 
-static CUresult launch_graph(weir__cuda_pieces *pieces, weir__cuda_piece *piece, CUstream stream) {
+// Finds an executable graph for the first `count` tasks. False: they are better launched one by one.
+static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec **out_exec) {
   uint64_t hash;
-  if (!make_steps(pieces, piece->count, &hash)) return CUDA_ERROR_OUT_OF_MEMORY;
+  bool wanted;
+  *out_exec = NULL;
+  if (!make_steps(pieces, count, &hash)) return false;
+  bool make_now = pieces->builder == NULL;
   CUresult result =
-      weir__cuda_cache_take(pieces->cache, pieces->steps, piece->count, hash, pieces->known, &piece->exec);
-  if (result != CUDA_SUCCESS) return result;
-  result = pieces->device->driver->cuGraphLaunch(piece->exec->exec, stream);
-  if (result == CUDA_SUCCESS) return result;
-  weir__cuda_cache_give(pieces->cache, piece->exec, true);
-  piece->exec = NULL;
-  return result;
+      weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->known, make_now, out_exec, &wanted);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
+  if (wanted && pieces->builder != NULL) weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash);
+  return *out_exec != NULL;
 }
 
-// Launches the first `count` tasks as one graph. False: it cannot be done, and nothing was changed.
-static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, uint32_t launches) {
+// Launches the first `count` tasks together. False: it cannot be done, and nothing was changed.
+static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec *exec) {
   weir__cuda_device *device = pieces->device;
   uint32_t place_count;
   weir__cuda_op *op = weir__cuda_new_op(device);
@@ -286,25 +294,37 @@ static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, uint32_t 
     if (op != NULL) weir__cuda_free_op(device, op);
     return false;
   }
-  piece->exec = NULL;
+  piece->exec = exec;
+  piece->useless = false;
   piece->count = count;
-  for (uint32_t i = 0; i < count; i++) piece->tasks[i] = pieces->tasks[i].task;
-  op->piece = piece;
-  CUstream stream = device->queues_in_flight[op->place->queue].stream;
-  if (device->lost == WEIR_OK && launches == 0) {
-    weir__cuda_mark_start(device, op, stream);
-    weir__cuda_mark_end(device, op, stream);
-  } else if (device->lost == WEIR_OK) {
-    CUresult result = launch_graph(pieces, piece, stream);
-    if (weir__cuda_is_sticky(result))
-      weir__cuda_lose(device, result, "launching a graph");
-    else if (result != CUDA_SUCCESS)
-      weir__cuda_launch_apart(device, op, piece->tasks, count);
-  }
-  weir__cuda_issued(device, op);
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count; i++) {
+    piece->tasks[i] = pieces->tasks[i].task;
     device->slot_ops[piece->tasks[i]->id & device->base.context->window.live.mask] = op;
+  }
+  op->piece = piece;
+  op->status = device->lost;
+  if (exec != NULL) {
+    exec->queue = &device->queues_in_flight[op->place->queue];
+    exec->number = exec->queue->placed + 1;
+  }
+  weir__cuda_start(device, op);
   return true;
+}
+
+CUresult weir__cuda_launch_piece(weir__cuda_device *device, weir__cuda_piece *piece, CUstream stream) {
+  if (piece->exec == NULL) return CUDA_SUCCESS;
+  CUresult result = device->driver->cuGraphLaunch(piece->exec->exec, stream);
+  if (result == CUDA_SUCCESS || weir__cuda_is_sticky(result)) return result;
+  // One after another they may still go.
+  piece->useless = true;
+  result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < piece->count && result == CUDA_SUCCESS; i++)
+    result = weir__cuda_launch_task(device, piece->tasks[i], stream);
+  return result;
+}
+
+void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *piece) {
+  for (uint32_t i = 0; i < piece->count; i++) weir__window_doom(&device->base.context->window, piece->tasks[i]);
 }
 
 // Launches the first `count` tasks, and collects the others anew, for what they wait for is elsewhere now.
@@ -312,8 +332,13 @@ static void launch_first(weir__cuda_pieces *pieces, uint32_t count) {
   uint32_t rest = pieces->count - count, launches = 0;
   for (uint32_t i = 0; i < count; i++) launches += pieces->tasks[i].launches;
   for (uint32_t i = 0; i < rest; i++) pieces->again[i] = pieces->tasks[count + i].task;
-  bool worth_it = launches >= FEWEST_LAUNCHES || launches == 0 || pieces->always;
-  bool whole = worth_it && count > 1 && launch_as_piece(pieces, count, launches);
+  bool worth_it = count > 1 && (launches >= FEWEST_LAUNCHES || pieces->always);
+  bool whole = count > 1 && launches == 0 && launch_as_piece(pieces, count, NULL);
+  weir__cuda_exec *exec;
+  if (!whole && worth_it && find_graph(pieces, count, &exec)) {
+    whole = launch_as_piece(pieces, count, exec);
+    if (!whole) weir__cuda_cache_give(pieces->cache, exec, false);
+  }
   for (uint32_t i = 0; i < count && !whole; i++) {
     weir__task *task = pieces->tasks[i].task;
     weir__cuda_issue(pieces->device, task);
@@ -462,16 +487,26 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
   if (completion->end_ns < completion->start_ns) completion->end_ns = completion->start_ns;
 }
 
+void weir__cuda_note_work(weir__cuda_device *device, bool any) {
+  weir__cuda_pieces *pieces = device->pieces;
+  if (pieces->builder == NULL) return;
+  weir__cuda_builder_note_work(pieces->builder, any);
+  uint64_t hash;
+  weir__cuda_exec *exec = weir__cuda_builder_fetch(pieces->builder, &hash);
+  if (exec != NULL) weir__cuda_cache_add(pieces->cache, exec, hash);
+}
+
 void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op) {
   weir_context *context = device->base.context;
   weir__cuda_piece *piece = op->piece;
   for (uint32_t i = 0; i < piece->count; i++) {
     weir__task *task = piece->tasks[i];
     weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
+    if (op->status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
     if (context->trace != NULL) time_task(device, op, i, &completion);
     device->slot_ops[task->id & context->window.live.mask] = NULL;
     weir__context_complete(context, task, &completion);
   }
-  if (piece->exec != NULL) weir__cuda_cache_give(device->pieces->cache, piece->exec, false);
+  if (piece->exec != NULL) weir__cuda_cache_give(device->pieces->cache, piece->exec, piece->useless);
   free_piece(device->pieces, piece);
 }

@@ -123,10 +123,12 @@ static void *thread_main(void *argument) {
   uint64_t idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);
+    if (device->pieces != NULL) weir__cuda_note_work(device, any);
     if (!any) launch_what_is_wanted(device);
-    if (!any && device->lost == WEIR_OK) weir__cuda_mark_tails(device);
+    bool well = weir__cuda_is_well(device);
+    if (!any && well) weir__cuda_mark_tails(device);
     if (!any && has_requests(device)) any = answer_requests(device);
-    if (device->lost == WEIR_OK ? weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
+    if (well ? weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
     if (any) {
       idle_since = 0;
       continue;

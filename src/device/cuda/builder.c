@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/builder.h"
+
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+enum { MOST_JOBS = 64, POLITE_NS = 2000000, NAP_NS = 50000, KNOWN_PARAMETERS = 16 };
+
+typedef struct job {
+  struct job *next;
+  uint64_t hash, id; // id: of topology and shape
+  uint32_t count;
+  weir__cuda_step *steps; // what they point to follows in the same memory
+  weir__cuda_exec *exec;
+} job;
+
+struct weir__cuda_builder {
+  weir__cuda_device *device;
+  pthread_t thread;
+  pthread_mutex_t mutex;
+  pthread_cond_t asked;
+  job *first, *last; // to do; guarded by the mutex
+  job *made;         // guarded by the mutex
+  bool stopping;     // guarded by the mutex
+  _Atomic uint32_t made_count;
+  _Atomic bool working; // the device's thread
+  uint64_t pending[MOST_JOBS];
+  uint32_t pending_count;
+};
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+  return hash ^ (hash >> 32);
+}
+
+static uint64_t id_of(const weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, uint64_t hash) {
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t j = 0; j < steps[i].kernel->count; j++) {
+      const weir__cuda_launch *launch = &steps[i].kernel->launches[j];
+      const uint32_t *grid = launch->grid[0] == 0 ? steps[i].groups : launch->grid;
+      hash = mix(hash, (uintptr_t)launch->functions[device->base.index] ^ (uint64_t)launch->block[0] << 48);
+      hash = mix(hash, (uint64_t)grid[0] << 32 ^ (uint64_t)grid[1] << 16 ^ grid[2]);
+      hash = mix(hash, launch->shared_bytes);
+    }
+  }
+  return hash;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Copies of steps
+
+static size_t padded(size_t bytes) {
+  return (bytes + 15) & ~(size_t)15;
+}
+
+static size_t kernel_bytes(const weir__cuda_kernel *kernel) {
+  return padded(sizeof *kernel + kernel->count * sizeof kernel->launches[0]);
+}
+
+// The most bytes that a parameter of the step has; 0: that is not known.
+static size_t parameter_bytes(const weir__cuda_step *step, uint32_t index) {
+  size_t most = 0;
+  for (uint32_t i = 0; i < step->kernel->count; i++) {
+    const weir__cuda_launch *launch = &step->kernel->launches[i];
+    if (launch->parameter_count > KNOWN_PARAMETERS) return 0;
+    if (launch->value != NULL || index >= launch->parameter_count) continue;
+    if (launch->parameter_bytes[index] > most) most = launch->parameter_bytes[index];
+  }
+  return most == 0 ? sizeof(uint64_t) : most;
+}
+
+// Bytes of a copy of everything; 0: it cannot be copied, because sizes are not known.
+static size_t copy_bytes(const weir__cuda_step *steps, uint32_t count) {
+  size_t bytes = padded(count * sizeof *steps);
+  for (uint32_t i = 0; i < count; i++) {
+    bytes += kernel_bytes(steps[i].kernel) + padded(steps[i].parameter_count * sizeof(void *)) +
+             padded(steps[i].predecessor_count * sizeof(uint32_t)) + padded(3 * sizeof(uint32_t));
+    for (uint32_t j = 0; j < steps[i].kernel->count; j++) {
+      const weir__cuda_launch *launch = &steps[i].kernel->launches[j];
+      if (launch->parameter_count > KNOWN_PARAMETERS) return 0;
+      if (launch->value != NULL) bytes += padded(launch->parameter_bytes[0]);
+    }
+    for (uint32_t j = 0; j < steps[i].parameter_count; j++) bytes += padded(parameter_bytes(&steps[i], j));
+  }
+  return bytes;
+}
+
+static void *put(unsigned char **at, const void *from, size_t bytes) {
+  void *to = *at;
+  if (bytes > 0) memcpy(to, from, bytes);
+  *at += padded(bytes);
+  return to;
+}
+
+static void copy_step(const weir__cuda_step *from, weir__cuda_step *to, unsigned char **at) {
+  weir__cuda_kernel *kernel =
+      put(at, from->kernel, sizeof *kernel + from->kernel->count * sizeof from->kernel->launches[0]);
+  for (uint32_t i = 0; i < kernel->count; i++) {
+    weir__cuda_launch *launch = &kernel->launches[i];
+    if (launch->value != NULL) launch->value = put(at, launch->value, launch->parameter_bytes[0]);
+  }
+  void **parameters = put(at, from->parameters, from->parameter_count * sizeof(void *));
+  for (uint32_t i = 0; i < from->parameter_count; i++)
+    parameters[i] = put(at, from->parameters[i], parameter_bytes(from, i));
+  *to = (weir__cuda_step){
+      .kernel = kernel,
+      .groups = put(at, from->groups, 3 * sizeof(uint32_t)),
+      .parameters = parameters,
+      .parameter_count = from->parameter_count,
+      .predecessors = put(at, from->predecessors, from->predecessor_count * sizeof(uint32_t)),
+      .predecessor_count = from->predecessor_count,
+  };
+}
+
+static weir__cuda_step *copy_steps(const weir__cuda_step *steps, uint32_t count) {
+  size_t bytes = copy_bytes(steps, count);
+  unsigned char *memory = bytes == 0 ? NULL : weir__allocate(bytes);
+  if (memory == NULL) return NULL;
+  weir__cuda_step *copy = (weir__cuda_step *)(void *)memory;
+  unsigned char *at = memory + padded(count * sizeof *copy);
+  for (uint32_t i = 0; i < count; i++) copy_step(&steps[i], &copy[i], &at);
+  return copy;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The thread
+
+static void free_job(weir__cuda_builder *builder, job *done) {
+  if (done->exec != NULL) weir__cuda_exec_destroy(builder->device, done->exec);
+  weir__free(done->steps);
+  weir__free(done);
+}
+
+static void be_polite(const weir__cuda_builder *builder) {
+  uint64_t end = weir__clock_ns() + POLITE_NS;
+  while (atomic_load_explicit(&builder->working, memory_order_relaxed) && weir__clock_ns() < end) {
+    _Atomic uint32_t never = 0;
+    weir__sleep_on(&never, 0, NAP_NS);
+  }
+}
+
+static void *builder_main(void *argument) {
+  weir__cuda_builder *builder = argument;
+  weir__cuda_device *device = builder->device;
+  device->driver->cuCtxSetCurrent(device->primary);
+  CUstream stream = NULL;
+  if (device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) stream = NULL;
+  pthread_mutex_lock(&builder->mutex);
+  for (;;) {
+    while (builder->first == NULL && !builder->stopping) pthread_cond_wait(&builder->asked, &builder->mutex);
+    if (builder->stopping) break;
+    job *next = builder->first;
+    builder->first = next->next;
+    if (builder->first == NULL) builder->last = NULL;
+    pthread_mutex_unlock(&builder->mutex);
+    be_polite(builder);
+    CUresult result = weir__cuda_exec_create(device, next->steps, next->count, false, &next->exec);
+    if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+    // Otherwise the first launch would have to do it.
+    if (result == CUDA_SUCCESS && stream != NULL &&
+        device->driver->cuGraphUpload(next->exec->exec, stream) == CUDA_SUCCESS)
+      device->driver->cuStreamSynchronize(stream);
+    pthread_mutex_lock(&builder->mutex);
+    next->next = builder->made;
+    builder->made = next;
+    atomic_fetch_add_explicit(&builder->made_count, 1, memory_order_release);
+  }
+  pthread_mutex_unlock(&builder->mutex);
+  if (stream != NULL) device->driver->cuStreamDestroy(stream);
+  return NULL;
+}
+
+weir__cuda_builder *weir__cuda_builder_create(weir__cuda_device *device) {
+  weir__cuda_builder *builder = weir__allocate_zeroed(sizeof *builder);
+  if (builder == NULL) return NULL;
+  builder->device = device;
+  pthread_mutex_init(&builder->mutex, NULL);
+  pthread_cond_init(&builder->asked, NULL);
+  if (weir__allocate_permit() && pthread_create(&builder->thread, NULL, builder_main, builder) == 0) return builder;
+  pthread_cond_destroy(&builder->asked);
+  pthread_mutex_destroy(&builder->mutex);
+  weir__free(builder);
+  return NULL;
+}
+
+void weir__cuda_builder_destroy(weir__cuda_builder *builder) {
+  if (builder == NULL) return;
+  pthread_mutex_lock(&builder->mutex);
+  builder->stopping = true;
+  pthread_cond_signal(&builder->asked);
+  pthread_mutex_unlock(&builder->mutex);
+  pthread_join(builder->thread, NULL);
+  job *lists[] = {builder->first, builder->made};
+  for (int i = 0; i < 2; i++) {
+    while (lists[i] != NULL) {
+      job *next = lists[i]->next;
+      free_job(builder, lists[i]);
+      lists[i] = next;
+    }
+  }
+  pthread_cond_destroy(&builder->asked);
+  pthread_mutex_destroy(&builder->mutex);
+  weir__free(builder);
+}
+
+void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash) {
+  if (builder->pending_count == MOST_JOBS) return;
+  uint64_t id = id_of(builder->device, steps, count, hash);
+  for (uint32_t i = 0; i < builder->pending_count; i++) {
+    if (builder->pending[i] == id) return;
+  }
+  job *asked = weir__allocate(sizeof *asked);
+  if (asked == NULL) return;
+  *asked = (job){.hash = hash, .id = id, .count = count, .steps = copy_steps(steps, count)};
+  if (asked->steps == NULL) {
+    weir__free(asked);
+    return;
+  }
+  builder->pending[builder->pending_count++] = id;
+  pthread_mutex_lock(&builder->mutex);
+  if (builder->last == NULL)
+    builder->first = asked;
+  else
+    builder->last->next = asked;
+  builder->last = asked;
+  pthread_cond_signal(&builder->asked);
+  pthread_mutex_unlock(&builder->mutex);
+}
+
+weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t *out_hash) {
+  while (atomic_load_explicit(&builder->made_count, memory_order_acquire) > 0) {
+    pthread_mutex_lock(&builder->mutex);
+    job *made = builder->made;
+    builder->made = made->next;
+    atomic_fetch_sub_explicit(&builder->made_count, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&builder->mutex);
+    for (uint32_t i = 0; i < builder->pending_count; i++) {
+      if (builder->pending[i] != made->id) continue;
+      builder->pending[i] = builder->pending[--builder->pending_count];
+      break;
+    }
+    weir__cuda_exec *exec = made->exec;
+    *out_hash = made->hash;
+    made->exec = NULL;
+    free_job(builder, made);
+    if (exec != NULL) return exec;
+  }
+  return NULL;
+}
+
+void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any) {
+  if (atomic_load_explicit(&builder->working, memory_order_relaxed) != any)
+    atomic_store_explicit(&builder->working, any, memory_order_relaxed);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes executable graphs in a thread of its own, for pieces that may come again, while the device's thread launches other
+// things. Except for the thread itself all is called by the device's thread.
+#ifndef WEIR_DEVICE_CUDA_BUILDER_H
+#define WEIR_DEVICE_CUDA_BUILDER_H
+
+#include "device/cuda/exec.h"
+
+typedef struct weir__cuda_builder weir__cuda_builder;
+
+// NULL: no memory, or no thread.
+weir__cuda_builder *weir__cuda_builder_create(weir__cuda_device *device);
+
+// Stops the thread; what was not fetched is dropped. The device's context is current. NULL is allowed.
+void weir__cuda_builder_destroy(weir__cuda_builder *builder);
+
+// Asks for a graph of these steps, of which everything is copied. Quietly does nothing when such a graph is being made, when
+// much is waiting already, or when there is no memory: it only would have saved time.
+void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash);
+
+// Fetches a graph that was made, with the hash that it was asked for with. NULL: none.
+weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t *out_hash);
+
+// Whether the device's thread has work just now: the builder then leaves the driver to it, for a while.
+void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any);
+
+#endif // WEIR_DEVICE_CUDA_BUILDER_H
