@@ -52,8 +52,12 @@ static weir_status check_code(const weir_kernel *kernel, const weir_cuda_code *c
   return WEIR_OK;
 }
 
+static bool grid_fits(const uint32_t grid[3]) {
+  return grid[0] <= INT32_MAX && grid[1] <= MAX_GRID_Y && grid[2] <= MAX_GRID_Y;
+}
+
 static weir_status check_grid(const char *what, const uint32_t grid[3]) {
-  if (grid[0] <= INT32_MAX && grid[1] <= MAX_GRID_Y && grid[2] <= MAX_GRID_Y) return WEIR_OK;
+  if (grid_fits(grid)) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                      "%s: a grid of %u x %u x %u blocks; at most 2147483647 x 65535 x 65535 are possible", what,
                      grid[0], grid[1], grid[2]);
@@ -86,9 +90,12 @@ static weir_status make_launches(const weir_kernel *kernel, const weir_cuda_laun
   if (cuda == NULL) return no_memory(kernel);
   cuda->count = count;
   cuda->empty = count == 0;
+  cuda->same_for_all = true;
   weir_status status = WEIR_OK;
-  for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
+  for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
     status = copy_launch(kernel, i, &launches[i], &cuda->launches[i]);
+    if (cuda->launches[i].grid[0] == 0 || cuda->launches[i].value == NULL) cuda->same_for_all = false;
+  }
   if (status != WEIR_OK) {
     weir__cuda_kernel_free(cuda);
     cuda = NULL;
@@ -306,35 +313,44 @@ weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *devi
   return replace(kernel, cuda, keep_other_devices);
 }
 
-static weir_status check_arguments(const char *what, const weir_task *task, const weir__cuda_launch *launch) {
+static weir_status check_arguments(const weir_task *task, const weir__cuda_launch *launch) {
   if (launch->value != NULL || launch->parameter_count == UINT32_MAX) return WEIR_OK;
-  if (task->arg_count != launch->parameter_count)
+  char what[WEIR__WHAT_BYTES];
+  if (task->arg_count != launch->parameter_count) {
+    weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; the CUDA function has %u parameters", what,
                        task->arg_count, launch->parameter_count);
+  }
   for (uint32_t i = 0; i < task->arg_count && i < KNOWN_PARAMETERS; i++) {
     bool value = task->args[i].mode == WEIR_VALUE;
     uint64_t bytes = value ? task->args[i].bytes : POINTER_BYTES;
-    if (bytes != launch->parameter_bytes[i])
-      return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                         "%s, argument %u: %s of %llu bytes; the CUDA function's parameter has %u", what, i,
-                         value ? "a value" : "a pointer", (unsigned long long)bytes, launch->parameter_bytes[i]);
+    if (bytes == launch->parameter_bytes[i]) continue;
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "%s, argument %u: %s of %llu bytes; the CUDA function's parameter has %u", what, i,
+                       value ? "a value" : "a pointer", (unsigned long long)bytes, launch->parameter_bytes[i]);
   }
   return WEIR_OK;
+}
+
+static weir_status check_groups(const weir_task *task) {
+  uint32_t groups[3];
+  for (int i = 0; i < 3; i++) groups[i] = task->groups[i] == 0 ? 1 : task->groups[i];
+  if (grid_fits(groups)) return WEIR_OK;
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return check_grid(what, groups);
 }
 
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task) {
   const weir__cuda_kernel *cuda = task->kernel != NULL ? task->kernel->cuda : NULL;
   (void)device;
-  if (cuda == NULL || cuda->count == 0) return WEIR_OK;
-  char what[WEIR__WHAT_BYTES];
-  weir__describe_task(task, what);
+  if (cuda == NULL || cuda->same_for_all) return WEIR_OK;
   weir_status status = WEIR_OK;
-  uint32_t groups[3];
-  for (int i = 0; i < 3; i++) groups[i] = task->groups[i] == 0 ? 1 : task->groups[i];
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     const weir__cuda_launch *launch = &cuda->launches[i];
-    status = check_grid(what, launch->grid[0] != 0 ? launch->grid : groups);
-    if (status == WEIR_OK) status = check_arguments(what, task, launch);
+    if (launch->grid[0] == 0) status = check_groups(task);
+    if (status == WEIR_OK) status = check_arguments(task, launch);
   }
   return status;
 }
