@@ -65,9 +65,8 @@ static void answer(weir__cuda_device *device, weir__cuda_request *request) {
   weir__wake(&request->done, 1);
 }
 
-// Answers requests whose tasks have all been launched. Called when the ring is empty and nothing is held back.
-static bool answer_requests(weir__cuda_device *device) {
-  weir__cuda_request *request = atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire);
+// Answers requests whose tasks have all been launched. Returns whether there were any.
+static bool answer_all(weir__cuda_device *device, weir__cuda_request *request) {
   bool any = request != NULL;
   while (request != NULL) {
     weir__cuda_request *next = request->next;
@@ -96,12 +95,16 @@ static bool has_requests(const weir__cuda_device *device) {
   return atomic_load_explicit(&device->requests, memory_order_acquire) != NULL;
 }
 
-// Whoever waits wants what is held back; what was pushed before the wait began is launched with it.
-static void launch_what_is_wanted(weir__cuda_device *device) {
-  bool wanted = atomic_exchange_explicit(&device->flush, false, memory_order_acquire) || has_requests(device);
+// Whoever waits wants what is held back; what was pushed before the wait began is launched with it. Returns the requests
+// that can be answered now: those that were there before the ring was found empty.
+static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
+  weir__cuda_request *requests =
+      has_requests(device) ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire) : NULL;
+  bool wanted = atomic_exchange_explicit(&device->flush, false, memory_order_acquire) || requests != NULL;
   while (wanted && take_tasks(device)) {
   }
   if (device->pieces != NULL) weir__cuda_launch_collected(device, wanted);
+  return requests;
 }
 
 static bool must_sleep(weir__cuda_device *device) {
@@ -124,10 +127,10 @@ static void *thread_main(void *argument) {
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);
     if (device->pieces != NULL) weir__cuda_note_work(device, any);
-    if (!any) launch_what_is_wanted(device);
+    weir__cuda_request *requests = any ? NULL : launch_what_is_wanted(device);
     bool well = weir__cuda_is_well(device);
     if (!any && well) weir__cuda_mark_tails(device);
-    if (!any && has_requests(device)) any = answer_requests(device);
+    if (answer_all(device, requests)) any = true;
     if (well ? weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
     if (any) {
       idle_since = 0;
