@@ -40,7 +40,7 @@ struct weir_event {
   _Atomic uint32_t sleepers;
   uint32_t references; // the caller's, the task's, the callback queue's; guarded by the lock
   uint32_t tasks;      // that must still be done: the task, and copies of what it wrote to the caller's memory
-  weir__id task;
+  weir__id task, last; // the task; the last of these copies, which follow it at once, or the task
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
   char message[WEIR__MESSAGE_BYTES];

@@ -17,7 +17,7 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   atomic_store_explicit(&event->sleepers, 0, memory_order_relaxed);
   event->references = 2;
   event->tasks = 1;
-  event->task = task;
+  event->task = event->last = task;
   event->callbacks = NULL;
   event->next_called = NULL;
   event->message[0] = '\0';

@@ -154,8 +154,10 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
     }
   }
-  for (uint32_t i = 0; i < request->after_count; i++)
-    weir__hit_task(context, hits, request->after[i]->task, WEIR__HAZARD_AFTER);
+  for (uint32_t i = 0; i < request->after_count; i++) {
+    for (weir__id after = request->after[i]->task; after <= request->after[i]->last; after++)
+      weir__hit_task(context, hits, after, WEIR__HAZARD_AFTER);
+  }
 }
 
 // Fills in the pointers and values, once the storage of all buffers is known.

@@ -38,6 +38,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {.device = device, .accesses = access, .access_count = 1, .label = "transfer", .move = move};
   task->event = event;
+  if (event != NULL) event->last = task->id;
   context->statistics.transfers++;
   context->statistics.transfer_bytes += hi - lo;
   weir__enter_found(context, &request, task);

@@ -67,7 +67,7 @@ weir_status weir_buffer_wrap_cuda(weir_device *base, uint64_t pointer, uint64_t 
   weir_status status = check_device(base, "buffer wrap");
   if (status != WEIR_OK) return status;
   const weir__cuda_device *device = weir__cuda_of(base);
-  if (pointer == 0 || pointer % POINTER_ALIGNMENT != 0)
+  if (pointer % POINTER_ALIGNMENT != 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: 0x%llx is no multiple of %d",
                        (unsigned long long)pointer, POINTER_ALIGNMENT);
   CUresult result = weir__cuda_enter(device);
@@ -122,16 +122,26 @@ weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
   return status;
 }
 
-// Waits until all tasks up to `last` that are still in flight have been handed to the device.
-static void wait_for_others(weir_context *context, const weir_device *device, weir__id last) {
-  for (weir__id id = context->window.live.oldest; id <= last; id++) {
-    while (weir__live(&context->window.live, id)) {
-      const weir__task *task = weir__window_task(&context->window, id);
-      if (task->device == device->index && task->issued) break;
+static bool is_handed_over(const weir_device *device, weir__id id) {
+  const weir__task *task = weir__window_task(&device->context->window, id);
+  return task->device == device->index && task->issued;
+}
+
+// Waits until all tasks from `first` to `last` that are still in flight have been handed to the device.
+static void wait_for_others(weir_context *context, const weir_device *device, weir__id first, weir__id last) {
+  for (weir__id id = first; id <= last; id++) {
+    while (weir__live(&context->window.live, id) && !is_handed_over(device, id)) {
       weir__context_flush(context);
       weir__context_wait(context, id + 1, WEIR_FOREVER);
     }
   }
+}
+
+// Lets the stream wait for a task, or for all that were handed over.
+static weir_status let_wait(weir__cuda_device *device, void *stream, weir__id task) {
+  weir__cuda_request request = {.stream = (CUstream)stream, .task = task};
+  weir__cuda_ask(device, &request);
+  return weir__cuda_error(device->driver, request.result, "stream wait");
 }
 
 weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *event) {
@@ -143,15 +153,11 @@ weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *e
   weir__cuda_device *device = weir__cuda_of(base);
   weir_context *context = base->context;
   weir__context_lock(context);
-  weir__id last = event != NULL ? event->task : context->window.next - 1;
-  if (event == NULL) {
-    wait_for_others(context, base, last);
-  } else if (weir__live(&context->window.live, last)) {
-    const weir__task *task = weir__window_task(&context->window, last);
-    if (task->device != base->index || !task->issued) weir__context_wait(context, last + 1, WEIR_FOREVER);
-  }
+  weir__id first = event != NULL ? event->task : context->window.live.oldest;
+  weir__id last = event != NULL ? event->last : context->window.next - 1;
+  wait_for_others(context, base, first, last);
   weir__context_unlock(context);
-  weir__cuda_request request = {.stream = (CUstream)stream, .task = event != NULL ? last : 0};
-  weir__cuda_ask(device, &request);
-  return weir__cuda_error(device->driver, request.result, "stream wait");
+  if (event == NULL) return let_wait(device, stream, 0);
+  for (weir__id id = first; id <= last && status == WEIR_OK; id++) status = let_wait(device, stream, id);
+  return status;
 }
