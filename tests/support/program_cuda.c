@@ -48,9 +48,8 @@ const program_stub *program_stub_load(void) {
   program_stub found = {0};
   bool all = find(library, "stub_configure", &found.configure) && find(library, "stub_violations", &found.violations) &&
              find(library, "stub_violation_text", &found.violation_text) &&
-             find(library, "stub_live_count", &found.live_count) && find(library, "stub_fail_nth", &found.fail_nth) &&
-             find(library, "stub_failed", &found.failed) && find(library, "stub_register", &found.register_function) &&
-             find(library, "stub_memory", &found.memory);
+             find(library, "stub_live_count", &found.live_count) &&
+             find(library, "stub_register", &found.register_function) && find(library, "stub_memory", &found.memory);
   if (!all) return NULL;
   for (int i = 0; i <= BODY_MAX_ARGS; i++) {
     char name[16];

@@ -16,8 +16,6 @@ typedef struct program_stub {
   uint64_t (*violations)(void);
   const char *(*violation_text)(void);
   uint64_t (*live_count)(void);
-  void (*fail_nth)(const char *function, uint64_t nth, int result);
-  bool (*failed)(void);
   void (*register_function)(const char *name, stub_function function);
   void *(*memory)(const stub_launch *launch, uint64_t pointer, uint64_t bytes);
 } program_stub;

@@ -69,7 +69,7 @@ static const struct {
 };
 
 CUresult cuGetErrorName(CUresult result, const char **name) {
-  STUB_ENTER(cuGetErrorName, STUB_EARLY | STUB_NEVER_FAILS);
+  STUB_ENTER(cuGetErrorName, STUB_EARLY | STUB_BY_NAME);
   *name = NULL;
   for (size_t i = 0; i < sizeof results / sizeof *results; i++)
     if (results[i].result == result) *name = results[i].name;
@@ -196,7 +196,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 }
 
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  STUB_ENTER(cuCtxPushCurrent_v2, STUB_PLAIN);
+  STUB_ENTER(cuCtxPushCurrent_v2, STUB_BY_NAME);
   if (!stub_context_check(context, "cuCtxPushCurrent")) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
   if (depth == STACK) {
     stub_violation("cuCtxPushCurrent: %d contexts were pushed and not popped", STACK);
@@ -207,7 +207,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext context) {
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *context) {
-  STUB_ENTER(cuCtxPopCurrent_v2, STUB_RELEASE);
+  STUB_ENTER(cuCtxPopCurrent_v2, STUB_RELEASE | STUB_BY_NAME);
   if (depth == 0) {
     stub_violation("cuCtxPopCurrent: nothing was pushed");
     return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
@@ -218,7 +218,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
-  STUB_ENTER(cuCtxSetCurrent, STUB_PLAIN);
+  STUB_ENTER(cuCtxSetCurrent, STUB_BY_NAME);
   if (context == NULL) {
     if (depth > 0) depth--;
     return stub_leave(CUDA_SUCCESS);

@@ -15,7 +15,9 @@ static bool check_copy(uint64_t destination, uint64_t source, uint64_t bytes, co
                 (*out_source != NULL && (*out_source)->kind == STUB_DEVICE_MEMORY);
   if (!device) stub_violation("%s: neither end is memory of a device", function);
   bool apart = destination + bytes <= source || source + bytes <= destination;
-  if (!apart) stub_violation("%s: the ranges overlap", function);
+  if (!apart)
+    stub_violation("%s: %llu bytes from 0x%llx to 0x%llx overlap", function, (unsigned long long)bytes,
+                   (unsigned long long)source, (unsigned long long)destination);
   return device && apart;
 }
 

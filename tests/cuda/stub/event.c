@@ -66,7 +66,7 @@ CUresult cuEventQuery(CUevent event) {
 }
 
 CUresult cuEventSynchronize(CUevent event) {
-  STUB_ENTER(cuEventSynchronize, STUB_CONTEXT);
+  STUB_ENTER(cuEventSynchronize, STUB_CONTEXT | STUB_RELEASE);
   CUresult result = check_recorded(event, "cuEventSynchronize");
   if (result != CUDA_SUCCESS || event->ticket == NULL) return stub_leave(result);
   return stub_leave(stub_wait(event->ticket, event->context));

@@ -39,7 +39,7 @@ void stub_ledger_reset(void);
 void stub_ledger_call(stub_counter *counter);
 
 // Counts the call for stub_fail_nth(); the result that it must fail with, or CUDA_SUCCESS.
-CUresult stub_ledger_fails(const stub_counter *counter);
+CUresult stub_ledger_fails(const stub_counter *counter, bool only_by_name);
 
 // Reports a violation. The lock is held.
 __attribute__((format(printf, 1, 2))) void stub_violation(const char *format, ...);
@@ -49,10 +49,10 @@ __attribute__((format(printf, 1, 2))) void stub_violation(const char *format, ..
 
 enum {
   STUB_PLAIN = 0,
-  STUB_CONTEXT = 1,     // needs a current context
-  STUB_RELEASE = 2,     // is done even if it fails
-  STUB_EARLY = 4,       // may be called before cuInit
-  STUB_NEVER_FAILS = 8, // is not counted for failures
+  STUB_CONTEXT = 1, // needs a current context
+  STUB_RELEASE = 2, // is done even if it fails
+  STUB_EARLY = 4,   // may be called before cuInit
+  STUB_BY_NAME = 8, // fails only when stub_fail_nth() names it
 };
 
 typedef struct stub_state {

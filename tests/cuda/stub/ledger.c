@@ -16,7 +16,7 @@ static struct {
   char function[64]; // "": any
   uint64_t left;     // calls until then; 0: none is asked for
   CUresult result;
-  bool happened;
+  const char *happened; // the function that failed
 } failure;
 
 void stub_ledger_reset(void) {
@@ -40,11 +40,11 @@ static bool names(const char *name, const char *symbol) {
   return strncmp(name, symbol, length) == 0 && (symbol[length] == '\0' || strncmp(symbol + length, "_v", 2) == 0);
 }
 
-CUresult stub_ledger_fails(const stub_counter *counter) {
-  if (failure.left == 0) return CUDA_SUCCESS;
+CUresult stub_ledger_fails(const stub_counter *counter, bool only_by_name) {
+  if (failure.left == 0 || (only_by_name && failure.function[0] == '\0')) return CUDA_SUCCESS;
   if (failure.function[0] != '\0' && !names(failure.function, counter->name)) return CUDA_SUCCESS;
   if (--failure.left > 0) return CUDA_SUCCESS;
-  failure.happened = true;
+  failure.happened = counter->name;
   return failure.result;
 }
 
@@ -67,13 +67,13 @@ void stub_fail_nth(const char *function, uint64_t nth, int result) {
   snprintf(failure.function, sizeof failure.function, "%s", function == NULL ? "" : function);
   failure.left = nth;
   failure.result = (CUresult)result;
-  failure.happened = false;
+  failure.happened = NULL;
   pthread_mutex_unlock(&stub.lock);
 }
 
-bool stub_failed(void) {
+const char *stub_failed(void) {
   pthread_mutex_lock(&stub.lock);
-  bool happened = failure.happened;
+  const char *happened = failure.happened;
   pthread_mutex_unlock(&stub.lock);
   return happened;
 }

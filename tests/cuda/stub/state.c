@@ -85,12 +85,26 @@ bool stub_configure(const stub_options *options) {
   return true;
 }
 
+// Results after which a context is of no use any more.
+static bool is_sticky(CUresult result) {
+  return result == CUDA_ERROR_UNKNOWN ||
+         (result >= CUDA_ERROR_ILLEGAL_ADDRESS && result <= CUDA_ERROR_LAUNCH_FAILED &&
+          result != CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES && result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+}
+
+static void lose(CUcontext context, CUresult result) {
+  if (context->retained == 0 || context->fault != CUDA_SUCCESS) return;
+  context->fault = result;
+  stub_drain(context);
+}
+
 static CUresult refuse(const stub_counter *counter, unsigned needs) {
   if (stub_in_operation) {
     stub_violation("%s: called from a kernel", counter->name);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  CUresult failure = (needs & STUB_NEVER_FAILS) != 0 ? CUDA_SUCCESS : stub_ledger_fails(counter);
+  CUresult failure = stub_ledger_fails(counter, (needs & STUB_BY_NAME) != 0);
+  if (is_sticky(failure) && stub_current() != NULL) lose(stub_current(), failure);
   if (failure != CUDA_SUCCESS && (needs & STUB_RELEASE) == 0) return failure;
   late_result = failure;
   if (!stub.initialized && (needs & STUB_EARLY) == 0) {

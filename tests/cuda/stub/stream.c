@@ -61,7 +61,7 @@ CUresult cuStreamQuery(CUstream handle) {
 }
 
 CUresult cuStreamSynchronize(CUstream handle) {
-  STUB_ENTER(cuStreamSynchronize, STUB_CONTEXT);
+  STUB_ENTER(cuStreamSynchronize, STUB_CONTEXT | STUB_RELEASE);
   CUstream stream = stub_stream_of(handle, "cuStreamSynchronize");
   if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   CUcontext context = stream->context;

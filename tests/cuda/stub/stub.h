@@ -66,12 +66,14 @@ typedef struct stub_options {
 // Registered functions stay. False if contexts are alive.
 STUB_API bool stub_configure(const stub_options *options);
 
-// Makes the nth call from now (1: the next) of a function fail with `result`, once; `function` NULL: of any function.
-// Functions that free, destroy, unload, release or pop do so all the same. nth 0: takes the failure back.
+// Makes the nth call from now (1: the next) of a function fail with `result`, once; `function` NULL: of any function but
+// those that make a context current and those that tell about errors. Functions that free, destroy, unload, release, pop
+// or synchronize do so all the same. A result that stands for a lost context (700 to 719, 999) loses the current one.
+// nth 0: takes the failure back.
 STUB_API void stub_fail_nth(const char *function, uint64_t nth, int result);
 
-// Whether the failure has happened.
-STUB_API bool stub_failed(void);
+// The function that failed so; NULL: not yet.
+STUB_API const char *stub_failed(void);
 
 // Calls of a function, by its name with or without a suffix such as _v2; NULL: of all.
 STUB_API uint64_t stub_calls(const char *function);
