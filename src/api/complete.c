@@ -66,7 +66,9 @@ static void trace_completion(weir_context *context, const weir__task *task, cons
 }
 
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion) {
-  bool failed = completion->status != WEIR_OK;
+  // A copy back that is skipped has lost nothing: what it would have brought is poisoned already.
+  bool skipped_back = task->move != NULL && task->move->back && completion->status == WEIR_ERROR_UPSTREAM_FAILED;
+  bool failed = completion->status != WEIR_OK && !skipped_back;
   char text[WEIR__MESSAGE_BYTES];
   text[0] = '\0';
   if (failed) fail(context, task, completion, text);

@@ -168,7 +168,7 @@ static void initialize_pools(weir_context *context, uint64_t limit) {
   for (uint32_t space = context->space_count - 1; space > WEIR__HOST_SPACE; space--) {
     weir_device *device = context->space_devices[space];
     device->ops->memory(device, &on_device, &host);
-    weir__pool_initialize(&context->pools[space], &on_device, limit, ((uint64_t)space << 48) + 1);
+    weir__pool_initialize(&context->pools[space], &on_device, limit, ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
   }
   weir__pool_initialize(&context->pools[WEIR__HOST_SPACE], &host, limit, 1);
 }
@@ -182,6 +182,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   weir__range_pool_initialize(&context->ranges);
   context->hits.arrays = &context->ranges.arrays;
   context->issue = options->issue;
+  context->memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
   context->space_count = 1;
   weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), RELEASED_KEPT);
   weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);
@@ -202,7 +203,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
     context->predictor = weir__predictor_create();
     if (context->predictor == NULL) status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   }
-  if (status == WEIR_OK) initialize_pools(context, options->memory_limit == 0 ? UINT64_MAX : options->memory_limit);
+  if (status == WEIR_OK) initialize_pools(context, context->memory_limit);
   return status;
 }
 

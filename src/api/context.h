@@ -38,9 +38,9 @@ struct weir_event {
   weir__object object;
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
   _Atomic uint32_t sleepers;
-  uint32_t references; // the caller's, the task's, the callback queue's; guarded by the lock
-  uint32_t tasks;      // that must still be done: the task, and copies of what it wrote to the caller's memory
-  weir__id task, last; // the task; the last of these copies, which follow it at once, or the task
+  uint32_t references;       // the caller's, the task's, the callback queue's; guarded by the lock
+  uint32_t tasks;            // that must still be done: the task, and copies of what it wrote to the caller's memory
+  weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
   char message[WEIR__MESSAGE_BYTES];
@@ -63,6 +63,7 @@ struct weir_context {
   uint32_t space_count; // 1: all devices work in the host's memory
   uint32_t flags;
   weir_issue issue;
+  uint64_t memory_limit;             // of each space, in bytes
   struct weir__predictor *predictor; // NULL: all devices work in the host\'s memory
   weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
   weir__id barrier;                  // tasks are not let in before every task below it is done

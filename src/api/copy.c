@@ -147,8 +147,8 @@ static weir__enter_result enter_copy(weir_context *context, const device_copy *c
                            .label = copy->label,
                            .move = move};
   result = weir__enter(context, &request, out_event, out_status);
-  for (uint32_t i = 0; result == WEIR__ENTERED && i < count; i++)
-    weir__write_back(context, &kept[i], out_event != NULL ? *out_event : NULL);
+  if (result == WEIR__ENTERED && write_backs > 0)
+    weir__write_back(context, kept, count, write_backs, out_event != NULL ? *out_event : NULL);
   return result;
 }
 
@@ -164,17 +164,22 @@ static weir_status submit_device_copy(weir_context *context, const device_copy *
 }
 
 // The device whose memory the buffer's contents are in, or would be put; NULL: they are the host's, or for who only reads
-// them there too.
+// them there too. A device that is lost counts only where nothing else has what is read.
 static weir_device *device_of(weir_context *context, const weir_buffer *buffer, bool reads) {
   if (context->space_count == 1 || buffer->object.released) return NULL;
+  weir_device *device = NULL, *lost = NULL;
   weir__context_lock(context);
-  uint32_t devices = buffer->valid & ~(uint32_t)weir__space_bit(WEIR__HOST_SPACE);
-  weir_device *device = NULL;
-  if (reads && (buffer->valid & weir__space_bit(WEIR__HOST_SPACE)))
-    device = NULL;
-  else if (devices != 0)
-    device = context->space_devices[31 - (uint32_t)__builtin_clz(devices)];
-  else if (buffer->valid == 0 && context->devices[0]->space != WEIR__HOST_SPACE)
+  bool on_host = (buffer->valid & weir__space_bit(WEIR__HOST_SPACE)) != 0;
+  for (uint32_t space = 1; space < context->space_count && !(reads && on_host); space++) {
+    weir_device *holder = context->space_devices[space];
+    if (!(buffer->valid & weir__space_bit(space))) continue;
+    if (holder->lost)
+      lost = holder;
+    else
+      device = holder;
+  }
+  if (device == NULL && reads && !on_host) device = lost;
+  if (buffer->valid == 0 && context->devices[0]->space != WEIR__HOST_SPACE && !context->devices[0]->lost)
     device = context->devices[0];
   weir__context_unlock(context);
   return device;
@@ -259,7 +264,7 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   status = weir__object_check(destination, WEIR__KIND_BUFFER, context, "copy");
   if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
-  weir_device *device = device_of(context, source, false);
+  weir_device *device = device_of(context, source, true);
   if (device != NULL) {
     device_copy copy = {.label = "copy",
                         .to = destination,

@@ -222,15 +222,18 @@ static weir_status check_names(weir_graph *graph) {
 }
 
 // Brings the contents that a launch needs to its device, and waits for room in the window.
-static weir__enter_result make_room(weir_context *context, weir__graph_run *run, weir_status *out_status) {
-  uint32_t count = run->plan->external_count, write_backs = 0;
+static weir__enter_result make_room(weir_context *context, weir__graph_run *run, uint32_t *out_write_backs,
+                                    weir_status *out_status) {
+  uint32_t count = run->plan->external_count, slots = 0;
+  *out_write_backs = 0;
   if (context->space_count > 1) {
-    weir__enter_result result = weir__transfer_accesses(context, run->accesses, count, &write_backs, out_status);
+    weir__enter_result result = weir__transfer_accesses(context, run->accesses, count, out_write_backs, out_status);
     if (result != WEIR__ENTERED) return result;
-    if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
+    slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
+    if (!weir__range_pool_reserve(&context->ranges, count + *out_write_backs))
       return weir__no_memory(NULL, "arguments", out_status);
   }
-  return weir__enter_wait(context, NULL, write_backs + 1, out_status);
+  return weir__enter_wait(context, NULL, slots + 1, out_status);
 }
 
 weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
@@ -254,7 +257,8 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
       status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
       break;
     }
-    result = make_room(context, run, &status);
+    uint32_t write_backs;
+    result = make_room(context, run, &write_backs, &status);
     if (result != WEIR__ENTERED) {
       weir__graph_run_give(run);
       continue;
@@ -268,8 +272,9 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
                              .run = run};
     result = weir__enter(context, &request, out_event, &status);
     if (result == WEIR__ENTERED) {
-      for (uint32_t i = 0; i < run->plan->external_count; i++)
-        weir__write_back(context, &run->accesses[i], out_event != NULL ? *out_event : NULL);
+      if (write_backs > 0)
+        weir__write_back(context, run->accesses, run->plan->external_count, write_backs,
+                         out_event != NULL ? *out_event : NULL);
       graph->launched = true;
       graph->object.last_use = run->task_id;
       for (uint32_t i = 0; i < graph->recorded_count; i++) {

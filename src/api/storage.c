@@ -39,7 +39,8 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   uint32_t used = 0;
   for (; used < PREDICTOR_WAYS && predictor->entries[set][used].block != NULL; used++) {
     weir__block *block = predictor->entries[set][used].block;
-    if (!weir__pool_take_block(pool, block, predictor->entries[set][used].number, buffer->bytes, &context->window.live))
+    if (predictor->entries[set][used].number >> WEIR__NUMBER_SPACE_SHIFT != space ||
+        !weir__pool_take_block(pool, block, predictor->entries[set][used].number, buffer->bytes, &context->window.live))
       continue;
     *out_block = block;
     return WEIR__POOL_OK;

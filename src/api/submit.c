@@ -50,7 +50,7 @@ weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task
   if (weir__in_task) return weir__would_wait(task, "the window", out_status);
   context->statistics.window_waits++;
   weir__id oldest = live->oldest;
-  weir__context_wait(context, oldest + slots, WEIR_FOREVER);
+  weir__context_wait(context, context->window.next + slots - context->window.size, WEIR_FOREVER);
   if (!context->polled && context->window.size >= ROOM_WAIT_WINDOW)
     weir__context_wait(context, oldest + context->window.size / 4, ROOM_WAIT_NS);
   return WEIR__ENTER_AGAIN;
@@ -148,7 +148,8 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     size_t before = hits->count;
     weir__buffer_access(buffer, &context->ranges, live, id, (weir_mode)access->mode, access->lo, access->hi, hits);
     if (several_spaces && weir__live(live, buffer->places[access->space].arrival))
-      weir__hits_add(hits, buffer->places[access->space].arrival, WEIR__HAZARD_RAW, true, access->lo, access->hi);
+      weir__hits_add(hits, buffer->places[access->space].arrival, WEIR__HAZARD_RAW, access->mode != WEIR_WRITE,
+                     access->lo, access->hi);
     access->serial = buffer->serial;
     if (notes_buffers) {
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
@@ -333,8 +334,9 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   if (!weir__range_pool_reserve(&context->ranges, request.access_count + write_backs))
     return weir__no_memory(task, "arguments", out_status);
   weir__enter_result result = enter(context, &request, out_event, out_status);
-  for (uint32_t i = 0; result == WEIR__ENTERED && i < request.access_count; i++)
-    weir__write_back(context, &request.accesses[i], out_event != NULL ? *out_event : NULL);
+  if (result == WEIR__ENTERED)
+    weir__write_back(context, request.accesses, request.access_count, write_backs,
+                     out_event != NULL ? *out_event : NULL);
   return result;
 }
 

@@ -3,9 +3,14 @@
 
 #include "api/storage.h"
 
-// Which copy to take: that of another device, if there is one, since it is likely to be the newest.
-static uint32_t choose_source(const weir_buffer *buffer) {
-  return 31 - (uint32_t)__builtin_clz((uint32_t)buffer->valid);
+// Which copy to take: that of another device, if there is one and it is not lost, since it is likely to be the nearest.
+static uint32_t choose_source(const weir_context *context, const weir_buffer *buffer) {
+  uint32_t source = (uint32_t)__builtin_ctz((uint32_t)buffer->valid);
+  for (uint32_t space = source + 1; space < context->space_count; space++) {
+    if (!(buffer->valid & weir__space_bit(space)) || context->space_devices[space]->lost) continue;
+    source = space;
+  }
+  return source;
 }
 
 // Takes a transfer into the window, which has room. The destination has storage.
@@ -56,7 +61,7 @@ weir__enter_result weir__transfer(weir_context *context, const weir_task *task, 
     if (result != WEIR__ENTERED) return result;
     weir__buffer_set_storage(buffer, space, fresh);
   }
-  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(buffer), space, fresh, NULL);
+  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(context, buffer), space, fresh, NULL);
   return WEIR__ENTERED;
 }
 
@@ -101,14 +106,49 @@ weir__enter_result weir__transfer_accesses(weir_context *context, const weir__ac
   return WEIR__ENTERED;
 }
 
-void weir__write_back(weir_context *context, const weir__access *access, weir_event *event) {
-  weir_buffer *buffer = access->buffer;
-  if (!is_written_back(buffer, (weir_mode)access->mode, access->space)) return;
+static bool named_before(const weir__access *accesses, uint32_t index) {
+  const weir__access *access = &accesses[index];
+  for (uint32_t i = 0; i < index; i++) {
+    if (accesses[i].buffer == access->buffer && accesses[i].mode != WEIR_READ) return true;
+  }
+  return false;
+}
+
+static void write_back(weir_context *context, const weir__access *access, uint64_t lo, uint64_t hi, weir_event *event) {
   if (event != NULL) {
     event->references++;
     event->tasks++;
   }
-  enter_transfer(context, buffer, access->lo, access->hi, access->space, buffer->home, NULL, event);
+  enter_transfer(context, access->buffer, lo, hi, access->space, access->buffer->home, NULL, event);
+}
+
+uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
+                                uint32_t write_backs) {
+  if (write_backs < context->window.size) return write_backs;
+  uint32_t buffers = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (is_written_back(accesses[i].buffer, (weir_mode)accesses[i].mode, accesses[i].space) &&
+        !named_before(accesses, i))
+      buffers++;
+  }
+  return buffers;
+}
+
+void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
+                      weir_event *event) {
+  bool merge = write_backs >= context->window.size;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__access *access = &accesses[i];
+    if (!is_written_back(access->buffer, (weir_mode)access->mode, access->space)) continue;
+    if (merge && named_before(accesses, i)) continue;
+    uint64_t lo = access->lo, hi = access->hi;
+    for (uint32_t j = i + 1; merge && j < count; j++) {
+      if (accesses[j].buffer != access->buffer || accesses[j].mode == WEIR_READ) continue;
+      if (accesses[j].lo < lo) lo = accesses[j].lo;
+      if (accesses[j].hi > hi) hi = accesses[j].hi;
+    }
+    write_back(context, access, lo, hi, event);
+  }
 }
 
 void weir__transfer_failed(weir_context *context, const weir__task *task) {

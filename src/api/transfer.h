@@ -29,9 +29,13 @@ weir__enter_result weir__transfer_args(weir_context *context, const weir_task *t
 weir__enter_result weir__transfer_accesses(weir_context *context, const weir__access *accesses, uint32_t count,
                                            uint32_t *out_write_backs, weir_status *out_status);
 
-// Submits, behind a task that wrote [lo, hi) of wrapped memory in another space, the copy back. The window has room.
-// `event` (may be NULL) is done only when this is done.
-void weir__write_back(weir_context *context, const weir__access *access, weir_event *event);
+// Submits, behind a task with these accesses, copies of what it wrote to wrapped memory in another space, where the caller
+// looks for it. The window has room: for weir__write_back_slots tasks. Where the whole window has not enough for a copy per
+// access, there is one per buffer. `event` (may be NULL) is done only when the copies are.
+void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
+                      weir_event *event);
+uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
+                                uint32_t write_backs);
 
 // A transfer did not end well: what it should have brought is not there. The lock is held.
 void weir__transfer_failed(weir_context *context, const weir__task *task);

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,6 +18,15 @@ void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_
 
 void weir__wake(_Atomic uint32_t *word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+bool weir__barrier_heavy(void) {
+  static _Atomic bool registered;
+  if (!atomic_load_explicit(&registered, memory_order_acquire)) {
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) return false;
+    atomic_store_explicit(&registered, true, memory_order_release);
+  }
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 void weir__lock_acquire_slow(weir__lock *lock) {

@@ -52,4 +52,13 @@ void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_
 // Wakes at most `count` threads that sleep on `word`.
 void weir__wake(_Atomic uint32_t *word, int count);
 
+// A full memory barrier in every thread of the process, so that frequent counterparts need none of their own: who stores,
+// calls this and loads, and who stores, calls weir__barrier_light and loads, do not both miss the other's store. Returns false
+// where the system cannot do it; then weir__barrier_light is no barrier.
+bool weir__barrier_heavy(void);
+
+static inline void weir__barrier_light(void) {
+  atomic_signal_fence(memory_order_seq_cst);
+}
+
 #endif // WEIR_BASE_LOCK_H

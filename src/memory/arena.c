@@ -37,6 +37,10 @@ static struct weir__arena_chunk *add_chunk(weir__arena *arena, uint64_t bytes, b
   return chunk;
 }
 
+bool weir__arena_reserve(weir__arena *arena) {
+  return arena->chunks != NULL || add_chunk(arena, arena->chunk_bytes, false) != NULL;
+}
+
 // A chunk with room, or a new one; near the end of memory one that is just large enough.
 static struct weir__arena_chunk *find_chunk(weir__arena *arena, uint64_t bytes) {
   for (struct weir__arena_chunk *chunk = arena->chunks; chunk != NULL; chunk = chunk->next) {

@@ -19,6 +19,9 @@ typedef struct weir__arena {
 
 void weir__arena_initialize(weir__arena *arena, const weir__memory_source *source, uint64_t smallest, uint64_t largest);
 
+// Has the first chunk made now, where making one later would take time that is not there then. False: no memory.
+bool weir__arena_reserve(weir__arena *arena);
+
 // Returns all chunks.
 void weir__arena_deinitialize(weir__arena *arena);
 

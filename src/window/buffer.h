@@ -9,7 +9,8 @@
 #include "window/range_map.h"
 
 // Memory comes in spaces: the host's (0), and one for each device with memory of its own.
-enum { WEIR__HOST_SPACE = 0, WEIR__MAX_SPACES = 9 };
+// Numbers of storage tell in which space it is by the bits from NUMBER_SPACE_SHIFT on.
+enum { WEIR__HOST_SPACE = 0, WEIR__MAX_SPACES = 9, WEIR__NUMBER_SPACE_SHIFT = 48 };
 
 // A buffer's storage in one space.
 typedef struct weir__place {

@@ -54,6 +54,10 @@ void weir__window_deinitialize(weir__window *window) {
   *window = (weir__window){0};
 }
 
+void weir__window_touch(weir__window *window, uint32_t count) {
+  for (uint32_t i = 0; i < count && i < window->size; i++) window->tasks[i].payload[0] = 0;
+}
+
 void *weir__window_large_payload(weir__task *task, size_t bytes) {
   if (bytes > task->large_payload_bytes) {
     size_t capacity = bytes * 2;

@@ -28,6 +28,9 @@ bool weir__window_initialize(weir__window *window, uint32_t size, void (*ready)(
                              void *user);
 void weir__window_deinitialize(weir__window *window);
 
+// Touches the slots of the first `count` tasks, so that the system need not find memory for them later.
+void weir__window_touch(weir__window *window, uint32_t count);
+
 static inline bool weir__window_full(const weir__window *window) {
   return window->next - window->live.oldest >= window->size;
 }

@@ -7,11 +7,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { MOST_JOBS = 64, POLITE_NS = 2000000, NAP_NS = 50000, KNOWN_PARAMETERS = 16 };
+enum { MOST_JOBS = 64, NAP_NS = 50000, KNOWN_PARAMETERS = 16 };
 
 typedef struct job {
   struct job *next;
   uint64_t hash, id; // id: of topology and shape
+  uint64_t asked_ns;
   uint32_t count;
   weir__cuda_step *steps; // what they point to follows in the same memory
   weir__cuda_exec *exec;
@@ -27,6 +28,7 @@ struct weir__cuda_builder {
   bool stopping;     // guarded by the mutex
   _Atomic uint32_t made_count;
   _Atomic bool working; // the device's thread
+  _Atomic uint32_t state;
   uint64_t pending[MOST_JOBS];
   uint32_t pending_count;
 };
@@ -134,8 +136,8 @@ static void free_job(weir__cuda_builder *builder, job *done) {
   weir__free(done);
 }
 
-static void be_polite(const weir__cuda_builder *builder) {
-  uint64_t end = weir__clock_ns() + POLITE_NS;
+static void be_polite(const weir__cuda_builder *builder, const job *next) {
+  uint64_t end = next->asked_ns + WEIR__CUDA_PATIENCE_NS;
   while (atomic_load_explicit(&builder->working, memory_order_relaxed) && weir__clock_ns() < end) {
     _Atomic uint32_t never = 0;
     weir__sleep_on(&never, 0, NAP_NS);
@@ -145,7 +147,7 @@ static void be_polite(const weir__cuda_builder *builder) {
 static void *builder_main(void *argument) {
   weir__cuda_builder *builder = argument;
   weir__cuda_device *device = builder->device;
-  device->driver->cuCtxSetCurrent(device->primary);
+  if (!weir__cuda_begin_thread(device, &builder->state)) return NULL;
   CUstream stream = NULL;
   if (device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) stream = NULL;
   pthread_mutex_lock(&builder->mutex);
@@ -156,7 +158,7 @@ static void *builder_main(void *argument) {
     builder->first = next->next;
     if (builder->first == NULL) builder->last = NULL;
     pthread_mutex_unlock(&builder->mutex);
-    be_polite(builder);
+    be_polite(builder, next);
     CUresult result = weir__cuda_exec_create(device, next->steps, next->count, false, &next->exec);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
     // Otherwise the first launch would have to do it.
@@ -179,7 +181,9 @@ weir__cuda_builder *weir__cuda_builder_create(weir__cuda_device *device) {
   builder->device = device;
   pthread_mutex_init(&builder->mutex, NULL);
   pthread_cond_init(&builder->asked, NULL);
-  if (weir__allocate_permit() && pthread_create(&builder->thread, NULL, builder_main, builder) == 0) return builder;
+  if (weir__allocate_permit() && pthread_create(&builder->thread, NULL, builder_main, builder) == 0 &&
+      weir__cuda_await_thread(&builder->state, builder->thread) == WEIR_OK)
+    return builder;
   pthread_cond_destroy(&builder->asked);
   pthread_mutex_destroy(&builder->mutex);
   weir__free(builder);
@@ -214,7 +218,8 @@ void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *
   }
   job *asked = weir__allocate(sizeof *asked);
   if (asked == NULL) return;
-  *asked = (job){.hash = hash, .id = id, .count = count, .steps = copy_steps(steps, count)};
+  *asked =
+      (job){.hash = hash, .id = id, .asked_ns = weir__clock_ns(), .count = count, .steps = copy_steps(steps, count)};
   if (asked->steps == NULL) {
     weir__free(asked);
     return;

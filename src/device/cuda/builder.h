@@ -22,7 +22,9 @@ void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *
 // Fetches a graph that was made, with the hash that it was asked for with. NULL: none.
 weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t *out_hash);
 
-// Whether the device's thread has work just now: the builder then leaves the driver to it, for a while.
+// Whether the device has work just now: the builder then leaves the driver to who launches, until WEIR__CUDA_PATIENCE_NS
+// after it was first asked, since making a graph holds up launches.
+enum { WEIR__CUDA_PATIENCE_NS = 6000000 };
 void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any);
 
 #endif // WEIR_DEVICE_CUDA_BUILDER_H

@@ -33,7 +33,7 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
     uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
     completion.start_ns = at_least(completion.start_ns, submit_ns);
     completion.end_ns = at_least(completion.end_ns, completion.start_ns);
-    if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, submit_ns);
+    if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, &completion, submit_ns);
   }
   device->slot_ops[op->task->id & context->window.live.mask] = NULL;
   weir__context_complete(context, op->task, &completion);
@@ -135,6 +135,9 @@ static void lose(weir__cuda_device *device, CUresult result) {
   char text[160];
   weir__cuda_result_text(device->driver, result, text, sizeof text);
   device->lost = WEIR_ERROR_DEVICE_LOST;
+  weir__context_lock(device->base.context);
+  device->base.lost = true;
+  weir__context_unlock(device->base.context);
   snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u launches in flight)", text,
            device->ops_in_flight);
 }

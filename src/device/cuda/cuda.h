@@ -86,6 +86,7 @@ typedef struct weir__cuda_device {
   _Atomic(weir__cuda_request *) requests; // newest first
   alignas(64) pthread_t thread;
   bool has_thread;
+  _Atomic uint32_t thread_state;
   // Of the thread alone.
   uint64_t taken;
   uint32_t queue_count; // the last two are for copies, where there is more than one
@@ -121,6 +122,13 @@ bool weir__is_cuda(const weir_device *device);
 // Makes the device's context current in a thread of the caller's, and puts back what was current before.
 CUresult weir__cuda_enter(const weir__cuda_device *device);
 void weir__cuda_leave(const weir__cuda_device *device);
+
+// Threads of a device tell in a word how their start went; who started them waits for that.
+enum { WEIR__CUDA_STARTING = 0, WEIR__CUDA_STARTED = 1, WEIR__CUDA_NOT_STARTED = 2 };
+// Makes the device's context current in a thread that starts. False: it must end.
+bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state);
+// Waits for a thread that was made; one that did not start is joined.
+weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread);
 
 // The thread (thread.c): start and stop; hand over a task, a request (and wait for its answer).
 weir_status weir__cuda_thread_start(weir__cuda_device *device);

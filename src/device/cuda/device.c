@@ -17,14 +17,16 @@ enum {
   DEFAULT_QUEUES = 16,
   MAX_QUEUES = 128,
   COPY_QUEUES = 2,
-  SMALL_COPY_BYTES = 65536, // up to here the driver takes pageable memory without making the caller wait
-  SMALLEST_CHUNK = 32 << 20,
+  SMALL_COPY_BYTES = 65536,  // up to here the driver takes pageable memory without making the caller wait
+  SMALLEST_CHUNK = 32 << 20, // of device memory: a CHUNK_SHARE-th of what there is, within these
   LARGEST_CHUNK = 512 << 20,
+  CHUNK_SHARE = 256,
   SMALLEST_PINNED_CHUNK = 4 << 20,
   LARGEST_PINNED_CHUNK = 64 << 20,
   SPIN_NS = 2000000, // who waits spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
   FEW_CORES = 2,
+  TOUCHED_TASKS = 4096,
 };
 
 extern const weir__device_ops weir__cuda_ops;
@@ -208,6 +210,21 @@ static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
          device->queues != NULL && weir__cuda_reserve_places(device, 64);
 }
 
+// Memory that will be used soon is made, and touched, now: the driver and the system take long for it.
+static void make_memory(weir__cuda_device *device) {
+  size_t total = 0;
+  device->driver->cuDeviceTotalMem(&total, device->device);
+  uint64_t chunk = SMALLEST_CHUNK;
+  while (chunk < total / CHUNK_SHARE && chunk < LARGEST_CHUNK) chunk *= 2;
+  weir__memory_source on_device = {.allocate = allocate_memory, .free = free_memory, .user = device};
+  weir__memory_source pinned = {.allocate = allocate_pinned, .free = free_pinned, .user = device};
+  weir__arena_initialize(&device->memory, &on_device, chunk, LARGEST_CHUNK);
+  weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
+  if (device->base.context->memory_limit >= chunk)
+    (void)weir__arena_reserve(&device->memory); // if there is none, who needs some will say so
+  weir__window_touch(&device->base.context->window, TOUCHED_TASKS);
+}
+
 static void describe(weir__cuda_device *device) {
   char name[96] = "?";
   size_t bytes = 0;
@@ -249,10 +266,6 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->queue_count = ordinary + copy_queues;
   bool few_cores = weir__usable_cores() <= FEW_CORES;
   device->spin_ns = few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
-  weir__memory_source on_device = {.allocate = allocate_memory, .free = free_memory, .user = device};
-  weir__memory_source pinned = {.allocate = allocate_pinned, .free = free_pinned, .user = device};
-  weir__arena_initialize(&device->memory, &on_device, SMALLEST_CHUNK, LARGEST_CHUNK);
-  weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
   status = allocate(device, copy_queues) ? open_device(device)
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
@@ -262,6 +275,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
     destroy(&device->base);
     return status;
   }
+  make_memory(device);
   describe(device);
   enable_peers(device);
   if (context->spin_ns < device->spin_ns) context->spin_ns = device->spin_ns;

@@ -172,12 +172,20 @@ void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exe
   *out_lane = device->queue_count + lane;
 }
 
-void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, uint64_t submit_ns) {
+void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
+                          uint64_t submit_ns) {
   const cuda_plan *plan = task->run->plan->device_data;
+  bool one_by_one = atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
   for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
     if (atomic_load_explicit(&task->run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     weir__trace_span span = {.node = i + 1};
-    weir__cuda_step_times(device, plan->exec, i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
+    if (one_by_one)
+      span = (weir__trace_span){.node = i + 1, // no times of its own
+                                .lane = completion->lane,
+                                .start_ns = completion->start_ns,
+                                .end_ns = completion->end_ns};
+    else
+      weir__cuda_step_times(device, plan->exec, i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
     snprintf(span.name, sizeof span.name, "%s", task->run->plan->nodes[i].kernel->name);
     weir__trace_add_span(device->base.context->trace, task->id, &span);
   }

@@ -9,7 +9,8 @@
 #include "device/cuda/exec.h"
 
 // Adds the times of a run's nodes to the timeline. The context's lock is held.
-void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, uint64_t submit_ns);
+void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
+                          uint64_t submit_ns);
 
 // Start and end of a step, and a lane on which nothing else was then. Times are `least_ns` at least.
 void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,

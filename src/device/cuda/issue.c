@@ -295,7 +295,8 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
   op->task = task;
   if (task->move != NULL) op->fence = (CUevent)task->move->fence;
   op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
-  if (op->status != WEIR_OK && device->lost == WEIR_OK) doom(device, op);
+  bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing
+  if (op->status != WEIR_OK && device->lost == WEIR_OK && !back) doom(device, op);
   weir__cuda_start(device, op);
   if (weir__cuda_must_drain(device, task)) weir__cuda_drain(device);
 }

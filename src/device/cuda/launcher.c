@@ -19,6 +19,7 @@ struct weir__cuda_launcher {
   alignas(64) _Atomic uint64_t taken;  // by the launcher
   _Atomic uint32_t sleeping;           // 1: it sleeps on this word
   _Atomic bool stopping;
+  _Atomic uint32_t state;
 };
 
 static void wake(weir__cuda_launcher *launcher) {
@@ -46,7 +47,7 @@ static void *launcher_main(void *argument) {
   weir__cuda_launcher *launcher = argument;
   weir__cuda_device *device = launcher->device;
   weir__in_task = true;
-  device->driver->cuCtxSetCurrent(device->primary);
+  if (!weir__cuda_begin_thread(device, &launcher->state)) return NULL;
   uint64_t taken = 0, idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     if (atomic_load_explicit(&launcher->pushed, memory_order_acquire) != taken) {
@@ -75,6 +76,11 @@ weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count
         pthread_create(&launcher->thread, NULL, launcher_main, launcher) != 0) {
       weir__free(launcher);
       return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no thread to launch with");
+    }
+    weir_status status = weir__cuda_await_thread(&launcher->state, launcher->thread);
+    if (status != WEIR_OK) {
+      weir__free(launcher);
+      return status;
     }
     device->launchers[device->launcher_count++] = launcher;
   }

@@ -22,13 +22,13 @@ enum {
   BEGINNINGS = 1024,
   FEWEST_LAUNCHES = 4, // of a piece that is worth a graph
   IDLE_NS = 50000,
+  TASKS_AT_ONCE = 32, // are reported
   WORDS = MOST_TASKS / 64,
 };
 
 // A task that was collected.
 typedef struct collected {
   weir__task *task;
-  uint64_t signature;
   uint32_t first_predecessor, predecessor_count; // in the piece; the fewest that force the order
   uint32_t launches;
   uint32_t open_after; // tasks up to this one that no collected task waits for
@@ -56,6 +56,7 @@ struct weir__cuda_pieces {
   weir__cuda_step steps[MOST_TASKS];
   void **parameters;
   uint32_t parameter_capacity;
+  uint64_t history;        // of the kinds of the last BEGINNING tasks
   uint64_t sequence_count; // tasks of this sequence that were launched
   uint64_t beginning_hash; // of this sequence, as far as it is known
   uint32_t target;
@@ -188,7 +189,6 @@ static bool append(weir__cuda_pieces *pieces, weir__task *task) {
   }
   pieces->open++;
   pieces->tasks[index] = (collected){.task = task,
-                                     .signature = signature_of(task),
                                      .first_predecessor = pieces->predecessor_count,
                                      .predecessor_count = found,
                                      .launches = task->kernel->cuda->count,
@@ -370,15 +370,9 @@ static beginning *find_beginning(weir__cuda_pieces *pieces, uint64_t hash) {
   return &pieces->beginnings[hash % BEGINNINGS];
 }
 
-static uint64_t hash_of(const weir__cuda_pieces *pieces, uint32_t first, uint32_t count) {
-  uint64_t hash = 1;
-  for (uint32_t i = 0; i < count; i++) hash = mix(hash, pieces->tasks[first + i].signature);
-  return hash | 1;
-}
-
 // The first tasks of a sequence are there: was it met before?
-static void begin(weir__cuda_pieces *pieces, uint32_t count) {
-  uint64_t hash = hash_of(pieces, 0, count);
+static void begin(weir__cuda_pieces *pieces) {
+  uint64_t hash = pieces->history | 1; // of BEGINNING tasks, or of as many as there are
   beginning *entry = find_beginning(pieces, hash);
   if (entry->hash != hash) *entry = (beginning){.hash = hash};
   entry->times++;
@@ -389,7 +383,7 @@ static void begin(weir__cuda_pieces *pieces, uint32_t count) {
 
 static void end_sequence(weir__cuda_pieces *pieces) {
   pieces->sequence_count = 0;
-  pieces->beginning_hash = 0;
+  pieces->beginning_hash = pieces->history = 0;
   set_target(pieces, FIRST_PIECE);
 }
 
@@ -419,10 +413,12 @@ static void cut_full_piece(weir__cuda_pieces *pieces) {
 // The last tasks are those with which an earlier sequence began: this one ends before them.
 static void cut_at_repeat(weir__cuda_pieces *pieces) {
   if (pieces->sequence_count + pieces->count < 2 * BEGINNING || pieces->count < BEGINNING) return;
-  if (hash_of(pieces, pieces->count - BEGINNING, BEGINNING) != pieces->beginning_hash) return;
+  if ((pieces->history | 1) != pieces->beginning_hash) return;
   if (pieces->count > BEGINNING) launch_first(pieces, pieces->count - BEGINNING);
+  uint64_t history = pieces->history;
   end_sequence(pieces);
-  begin(pieces, BEGINNING);
+  pieces->history = history;
+  begin(pieces);
 }
 
 static void launch_all(weir__cuda_pieces *pieces) {
@@ -446,13 +442,14 @@ void weir__cuda_collect(weir__cuda_device *device, weir__task *task) {
     weir__cuda_issue(device, task);
     return;
   }
+  pieces->history = pieces->history << (64 / BEGINNING) ^ signature_of(task);
   if (!append(pieces, task)) {
     launch_all(pieces);
     weir__cuda_issue(device, task);
     return;
   }
   if (pieces->sequence_count == 0 && pieces->count == BEGINNING && pieces->beginning_hash == 0)
-    begin(pieces, BEGINNING);
+    begin(pieces);
   else
     cut_at_repeat(pieces);
   cut_full_piece(pieces);
@@ -467,7 +464,7 @@ void weir__cuda_launch_collected(weir__cuda_device *device, bool wanted) {
     if (pieces->last_collected_ns == 0) pieces->last_collected_ns = now;
     if (now - pieces->last_collected_ns < IDLE_NS) return;
   }
-  if (pieces->count > 0 && pieces->beginning_hash == 0) begin(pieces, pieces->count);
+  if (pieces->count > 0 && pieces->beginning_hash == 0) begin(pieces);
   launch_all(pieces);
   end_sequence(pieces);
 }
@@ -476,7 +473,7 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
                       weir__completion *completion) {
   const weir__trace_task *record = weir__trace_find(device->base.context->trace, op->piece->tasks[index]->id);
   uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
-  if (op->piece->exec != NULL) {
+  if (op->piece->exec != NULL && !op->piece->useless) {
     weir__cuda_step_times(device, op->piece->exec, index, submit_ns, &completion->start_ns, &completion->end_ns,
                           &completion->lane);
     return;
@@ -490,7 +487,7 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
 void weir__cuda_note_work(weir__cuda_device *device, bool any) {
   weir__cuda_pieces *pieces = device->pieces;
   if (pieces->builder == NULL) return;
-  weir__cuda_builder_note_work(pieces->builder, any);
+  weir__cuda_builder_note_work(pieces->builder, any || device->ops_in_flight > 0);
   uint64_t hash;
   weir__cuda_exec *exec = weir__cuda_builder_fetch(pieces->builder, &hash);
   if (exec != NULL) weir__cuda_cache_add(pieces->cache, exec, hash);
@@ -506,6 +503,10 @@ void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op) {
     if (context->trace != NULL) time_task(device, op, i, &completion);
     device->slot_ops[task->id & context->window.live.mask] = NULL;
     weir__context_complete(context, task, &completion);
+    if (i % TASKS_AT_ONCE != TASKS_AT_ONCE - 1) continue;
+    weir__context_completed(context); // and let others have the lock
+    weir__context_unlock(context);
+    weir__context_lock(context);
   }
   if (piece->exec != NULL) weir__cuda_cache_give(device->pieces->cache, piece->exec, piece->useless);
   free_piece(device->pieces, piece);

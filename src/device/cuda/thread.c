@@ -7,10 +7,15 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/pieces.h"
 
-enum { TASKS_BETWEEN_POLLS = 8, PAUSES = 8, PAUSES_PER_CLOCK = 64 };
+enum {
+  TASKS_BETWEEN_POLLS = 16,
+  PAUSES = 8,
+  PAUSES_PER_CLOCK = 64,
+  NAP_NS = 1000000, // where a task that is pushed just before the thread sleeps could be missed
+};
 
 static void wake(weir__cuda_device *device) {
-  if (atomic_load_explicit(&device->sleeping, memory_order_seq_cst) == 0) return;
+  if (atomic_load_explicit(&device->sleeping, memory_order_relaxed) == 0) return;
   if (atomic_exchange_explicit(&device->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&device->sleeping, 1);
 }
 
@@ -18,7 +23,8 @@ void weir__cuda_push(weir_device *base, weir__task *task) {
   weir__cuda_device *device = weir__cuda_of(base);
   uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
   device->ring[at & base->context->window.live.mask] = task;
-  atomic_store_explicit(&device->pushed, at + 1, memory_order_seq_cst);
+  atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
+  weir__barrier_light(); // see must_sleep
   wake(device);
 }
 
@@ -34,6 +40,7 @@ void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request) {
   while (!atomic_compare_exchange_weak_explicit(&device->requests, &request->next, request, memory_order_seq_cst,
                                                 memory_order_relaxed)) {
   }
+  atomic_thread_fence(memory_order_seq_cst);
   wake(device);
   while (atomic_load_explicit(&request->done, memory_order_acquire) == 0) weir__sleep_on(&request->done, 0, UINT64_MAX);
 }
@@ -107,8 +114,9 @@ static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
   return requests;
 }
 
-static bool must_sleep(weir__cuda_device *device) {
+static bool must_sleep(weir__cuda_device *device, uint64_t *out_ns) {
   atomic_store_explicit(&device->sleeping, 1, memory_order_seq_cst);
+  *out_ns = weir__barrier_heavy() ? UINT64_MAX : NAP_NS;
   bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken || has_requests(device) ||
               atomic_load_explicit(&device->stopping, memory_order_seq_cst);
   if (work) atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
@@ -122,7 +130,7 @@ static bool holds_work(const weir__cuda_device *device) {
 static void *thread_main(void *argument) {
   weir__cuda_device *device = argument;
   weir__in_task = true; // callbacks are called here, and must not wait
-  device->driver->cuCtxSetCurrent(device->primary);
+  if (!weir__cuda_begin_thread(device, &device->thread_state)) return NULL;
   uint64_t idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);
@@ -141,23 +149,42 @@ static void *thread_main(void *argument) {
     if (atomic_load_explicit(&device->stopping, memory_order_acquire)) return NULL;
     uint64_t now = weir__clock_ns();
     if (idle_since == 0) idle_since = now;
-    if (now - idle_since < device->spin_ns || !must_sleep(device)) continue;
-    weir__sleep_on(&device->sleeping, 1, UINT64_MAX);
+    uint64_t nap_ns;
+    if (now - idle_since < device->spin_ns || !must_sleep(device, &nap_ns)) continue;
+    weir__sleep_on(&device->sleeping, 1, nap_ns);
     atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
     idle_since = 0;
   }
 }
 
+bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state) {
+  bool good = device->driver->cuCtxSetCurrent(device->primary) == CUDA_SUCCESS;
+  atomic_store_explicit(state, good ? WEIR__CUDA_STARTED : WEIR__CUDA_NOT_STARTED, memory_order_release);
+  weir__wake(state, 1);
+  return good;
+}
+
+weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread) {
+  uint32_t seen;
+  while ((seen = atomic_load_explicit(state, memory_order_acquire)) == WEIR__CUDA_STARTING)
+    weir__sleep_on(state, WEIR__CUDA_STARTING, UINT64_MAX);
+  if (seen == WEIR__CUDA_STARTED) return WEIR_OK;
+  pthread_join(thread, NULL);
+  return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda: a thread cannot use the device's context");
+}
+
 weir_status weir__cuda_thread_start(weir__cuda_device *device) {
   if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no thread");
-  device->has_thread = true;
-  return WEIR_OK;
+  weir_status status = weir__cuda_await_thread(&device->thread_state, device->thread);
+  device->has_thread = status == WEIR_OK;
+  return status;
 }
 
 void weir__cuda_thread_stop(weir__cuda_device *device) {
   if (!device->has_thread) return;
   atomic_store_explicit(&device->stopping, true, memory_order_seq_cst);
+  atomic_thread_fence(memory_order_seq_cst);
   wake(device);
   pthread_join(device->thread, NULL);
   device->has_thread = false;
