@@ -206,7 +206,10 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->tag = request->tag;
   task->run = request->run;
   task->move = request->move;
-  if (request->kernel != NULL) request->kernel->object.last_use = task->id;
+  if (request->kernel != NULL) {
+    task->code = request->kernel->cuda;
+    request->kernel->object.last_use = task->id;
+  }
 }
 
 // Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all

@@ -63,6 +63,7 @@ typedef struct weir__task {
   alignas(64) weir_function function; // NULL: nothing to run on a CPU
   void *user;
   weir_kernel *kernel; // NULL: host task
+  const void *code;    // the kernel's, for a device that does not run functions
   void **args;         // in the payload
   weir__access *accesses;
   uint32_t arg_count, access_count;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "replay_pass.h"
@@ -99,9 +100,17 @@ static int play_others(weir__replay *run) {
   return exit_code;
 }
 
+enum { SETTLING_NS = 100000000 };
+
 static int meet(weir__replay *run) {
   if (run->stream->task_count == 0 || run->options->met == WEIR__REPLAY_MET_NOTHING) return WEIR__EXIT_OK;
-  return run->options->met == WEIR__REPLAY_MET_STREAM ? play_untimed(run) : play_others(run);
+  bool stream = run->options->met == WEIR__REPLAY_MET_STREAM;
+  int exit_code = stream ? play_untimed(run) : play_others(run);
+  // What a device does in the background with what it met (making graphs) has time to end. The second time the device is
+  // awake, as it is in a program that goes on.
+  nanosleep(&(struct timespec){.tv_nsec = SETTLING_NS}, NULL);
+  if (exit_code != WEIR__EXIT_OK) return exit_code;
+  return stream ? play_untimed(run) : play_others(run);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t 
 
 // Whether the device has work just now: the builder then leaves the driver to who launches, until WEIR__CUDA_PATIENCE_NS
 // after it was first asked, since making a graph holds up launches.
-enum { WEIR__CUDA_PATIENCE_NS = 6000000 };
+enum { WEIR__CUDA_PATIENCE_NS = 20000000 };
 void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any);
 
 #endif // WEIR_DEVICE_CUDA_BUILDER_H

@@ -171,6 +171,7 @@ bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *ta
 // Launchers (launcher.c).
 weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count);
 void weir__cuda_launchers_stop(weir__cuda_device *device);
+void weir__cuda_launchers_wake(weir__cuda_device *device);
 void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
 
 // Events (events.c): from a pool; NULL: the driver has none.

@@ -187,7 +187,7 @@ CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launc
 }
 
 CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *task, CUstream stream) {
-  const weir__cuda_kernel *kernel = task->kernel->cuda;
+  const weir__cuda_kernel *kernel = task->code;
   void *parameters[WEIR_MAX_ARGS];
   fill_parameters(task, parameters);
   CUresult result = CUDA_SUCCESS;
@@ -252,7 +252,7 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
 // running the queue's, and the predecessors must be done.
 static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task,
                                weir__queue_task *const *places, uint32_t count) {
-  uint64_t launch_ns = (uint64_t)LAUNCH_NS * task->kernel->cuda->count;
+  uint64_t launch_ns = (uint64_t)LAUNCH_NS * ((const weir__cuda_kernel *)task->code)->count;
   uint64_t ready = 0, best_start = UINT64_MAX;
   uint32_t best = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -268,7 +268,7 @@ static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, con
     best_start = start;
   }
   device->launcher_free_ns[best] += launch_ns;
-  op->done_ns = best_start + (uint64_t)KERNEL_NS * task->kernel->cuda->count;
+  op->done_ns = best_start + (uint64_t)KERNEL_NS * ((const weir__cuda_kernel *)task->code)->count;
   device->queues_in_flight[best].free_ns = op->done_ns;
   return best;
 }

@@ -27,6 +27,10 @@ static void wake(weir__cuda_launcher *launcher) {
   if (atomic_exchange_explicit(&launcher->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&launcher->sleeping, 1);
 }
 
+void weir__cuda_launchers_wake(weir__cuda_device *device) {
+  for (uint32_t i = 0; i < device->launcher_count; i++) wake(device->launchers[i]);
+}
+
 void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op) {
   uint64_t at = atomic_load_explicit(&launcher->pushed, memory_order_relaxed);
   while (at - atomic_load_explicit(&launcher->taken, memory_order_acquire) == RING) weir__pause();

@@ -13,9 +13,9 @@
 enum {
   MOST_TASKS = 1024, // of a piece, with what is collected behind it
   LARGEST_PIECE = 512,
-  FIRST_PIECE = 16,
+  FIRST_PIECE = 8,
   NEW_PIECE = 32, // of a beginning that is new
-  GROWTH = 4,
+  GROWTH = 2,
   WINDOW_SHARE = 4,   // a piece is at most this part of the window
   BEGINNING = 8,      // tasks by which a beginning is known
   LARGE_WINDOW = 256, // from here on tasks are held back, to see whether a beginning comes again
@@ -23,12 +23,16 @@ enum {
   FEWEST_LAUNCHES = 4, // of a piece that is worth a graph
   IDLE_NS = 50000,
   TASKS_AT_ONCE = 32, // are reported
+  AHEAD = 4,          // so far tasks that will be reported are fetched
   WORDS = MOST_TASKS / 64,
 };
 
 // A task that was collected.
 typedef struct collected {
   weir__task *task;
+  weir__id id;
+  const weir__cuda_kernel *code;
+  uint32_t first_outside, outside_count;         // ids of predecessors that are not among the collected ones
   uint32_t first_predecessor, predecessor_count; // in the piece; the fewest that force the order
   uint32_t launches;
   uint32_t open_after; // tasks up to this one that no collected task waits for
@@ -52,6 +56,8 @@ struct weir__cuda_pieces {
   uint32_t *predecessors;
   uint32_t predecessor_count, predecessor_capacity;
   uint32_t *slot_index; // per slot of the window: index of its task among the collected ones
+  weir__id *outside;
+  uint32_t outside_count; // as many have room as `predecessors` has
   weir__task *again[MOST_TASKS];
   weir__cuda_step steps[MOST_TASKS];
   void **parameters;
@@ -112,6 +118,7 @@ void weir__cuda_pieces_destroy(weir__cuda_pieces *pieces) {
   }
   weir__free_sparse(pieces->slot_index, pieces->device->base.context->window.size * sizeof *pieces->slot_index);
   weir__free(pieces->predecessors);
+  weir__free(pieces->outside);
   weir__free(pieces->parameters);
   weir__free(pieces);
 }
@@ -126,17 +133,26 @@ uint32_t weir__cuda_collected(const weir__cuda_device *device) {
 // The index of a task among the collected ones, or UINT32_MAX.
 static uint32_t index_of(const weir__cuda_pieces *pieces, weir__id id) {
   uint32_t index = pieces->slot_index[id & pieces->device->base.context->window.live.mask];
-  return index < pieces->count && pieces->tasks[index].task->id == id ? index : UINT32_MAX;
+  return index < pieces->count && pieces->tasks[index].id == id ? index : UINT32_MAX;
 }
 
 static bool reserve_predecessors(weir__cuda_pieces *pieces, uint32_t more) {
-  uint32_t wanted = pieces->predecessor_count + more;
+  uint32_t wanted = pieces->predecessor_count + pieces->outside_count + more;
   if (wanted <= pieces->predecessor_capacity) return true;
-  uint32_t *larger = weir__allocate(2 * (size_t)wanted * sizeof *larger);
-  if (larger == NULL) return false;
-  if (pieces->predecessor_count > 0) memcpy(larger, pieces->predecessors, pieces->predecessor_count * sizeof *larger);
+  uint32_t *predecessors = weir__allocate(2 * (size_t)wanted * sizeof *predecessors);
+  weir__id *outside = weir__allocate(2 * (size_t)wanted * sizeof *outside);
+  if (predecessors == NULL || outside == NULL) {
+    weir__free(predecessors);
+    weir__free(outside);
+    return false;
+  }
+  if (pieces->predecessor_count > 0)
+    memcpy(predecessors, pieces->predecessors, pieces->predecessor_count * sizeof *predecessors);
+  if (pieces->outside_count > 0) memcpy(outside, pieces->outside, pieces->outside_count * sizeof *outside);
   weir__free(pieces->predecessors);
-  pieces->predecessors = larger;
+  weir__free(pieces->outside);
+  pieces->predecessors = predecessors;
+  pieces->outside = outside;
   pieces->predecessor_capacity = 2 * wanted;
   return true;
 }
@@ -168,7 +184,7 @@ static uint32_t reduce(weir__cuda_pieces *pieces, uint32_t index, uint32_t *foun
 }
 
 static uint64_t signature_of(const weir__task *task) {
-  uint64_t hash = mix((uintptr_t)task->kernel->cuda, task->arg_count);
+  uint64_t hash = mix((uintptr_t)task->code, task->arg_count);
   return mix(hash, (uint64_t)task->groups[0] << 40 ^ (uint64_t)task->groups[1] << 20 ^ task->groups[2]);
 }
 
@@ -177,9 +193,13 @@ static bool append(weir__cuda_pieces *pieces, weir__task *task) {
   if (!reserve_predecessors(pieces, task->predecessor_count + 1)) return false;
   uint32_t index = pieces->count, found = 0;
   uint32_t *list = pieces->predecessors + pieces->predecessor_count;
+  uint32_t outside_end = pieces->outside_count;
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     uint32_t predecessor = index_of(pieces, task->predecessors[i]);
-    if (predecessor != UINT32_MAX) list[found++] = predecessor;
+    if (predecessor != UINT32_MAX)
+      list[found++] = predecessor;
+    else
+      pieces->outside[outside_end++] = task->predecessors[i];
   }
   found = reduce(pieces, index, list, found);
   for (uint32_t i = 0; i < found; i++) {
@@ -189,11 +209,16 @@ static bool append(weir__cuda_pieces *pieces, weir__task *task) {
   }
   pieces->open++;
   pieces->tasks[index] = (collected){.task = task,
+                                     .id = task->id,
+                                     .code = task->code,
+                                     .first_outside = pieces->outside_count,
+                                     .outside_count = outside_end - pieces->outside_count,
                                      .first_predecessor = pieces->predecessor_count,
                                      .predecessor_count = found,
-                                     .launches = task->kernel->cuda->count,
+                                     .launches = ((const weir__cuda_kernel *)task->code)->count,
                                      .open_after = pieces->open};
   pieces->predecessor_count += found;
+  pieces->outside_count = outside_end;
   pieces->slot_index[task->id & pieces->device->base.context->window.live.mask] = index;
   pieces->count++;
   return true;
@@ -219,10 +244,10 @@ static bool find_places(weir__cuda_pieces *pieces, uint32_t count, uint32_t *out
   weir__cuda_device *device = pieces->device;
   uint32_t found = 0;
   for (uint32_t i = 0; i < count; i++) {
-    const weir__task *task = pieces->tasks[i].task;
-    if (!weir__cuda_reserve_places(device, found + task->predecessor_count + 1)) return false;
-    for (uint32_t j = 0; j < task->predecessor_count; j++) {
-      const weir__cuda_op *op = weir__cuda_find(device, task->predecessors[j]);
+    const collected *task = &pieces->tasks[i];
+    if (!weir__cuda_reserve_places(device, found + task->outside_count + 1)) return false;
+    for (uint32_t j = 0; j < task->outside_count; j++) {
+      const weir__cuda_op *op = weir__cuda_find(device, pieces->outside[task->first_outside + j]);
       bool listed = op == NULL;
       for (uint32_t k = found; k > 0 && !listed; k--) listed = device->places[k - 1] == op->place;
       if (!listed) device->places[found++] = op->place;
@@ -252,7 +277,7 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
     const collected *from = &pieces->tasks[i];
     const weir__task *task = from->task;
     const uint32_t *predecessors = pieces->predecessors + from->first_predecessor;
-    pieces->steps[i] = (weir__cuda_step){.kernel = task->kernel->cuda,
+    pieces->steps[i] = (weir__cuda_step){.kernel = from->code,
                                          .groups = task->groups,
                                          .parameters = pieces->parameters + at,
                                          .parameter_count = task->arg_count,
@@ -344,7 +369,7 @@ static void launch_first(weir__cuda_pieces *pieces, uint32_t count) {
     weir__cuda_issue(pieces->device, task);
   }
   pieces->sequence_count += count;
-  pieces->count = pieces->predecessor_count = pieces->open = 0;
+  pieces->count = pieces->predecessor_count = pieces->outside_count = pieces->open = 0;
   // There is room, because there was before.
   for (uint32_t i = 0; i < rest; i++) (void)append(pieces, pieces->again[i]);
 }
@@ -498,6 +523,7 @@ void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op) {
   weir__cuda_piece *piece = op->piece;
   for (uint32_t i = 0; i < piece->count; i++) {
     weir__task *task = piece->tasks[i];
+    if (i + AHEAD < piece->count) __builtin_prefetch(piece->tasks[i + AHEAD], 1);
     weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
     if (op->status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
     if (context->trace != NULL) time_task(device, op, i, &completion);

@@ -9,6 +9,8 @@
 
 enum {
   TASKS_BETWEEN_POLLS = 16,
+  LINE = 64,           // bytes of a cache line
+  FEW_ARGUMENTS = 192, // bytes
   PAUSES = 8,
   PAUSES_PER_CLOCK = 64,
   NAP_NS = 1000000, // where a task that is pushed just before the thread sleeps could be missed
@@ -83,13 +85,21 @@ static bool answer_all(weir__cuda_device *device, weir__cuda_request *request) {
   return any;
 }
 
+// Another core has just written the task: all that will be read of it is asked for at once.
+static void prefetch(const weir__task *task) {
+  const char *first = (const char *)task, *end = (const char *)task->payload + FEW_ARGUMENTS;
+  for (const char *line = first; line < end; line += LINE) __builtin_prefetch(line);
+}
+
 // Takes some tasks from the ring. Returns whether there were any.
 static bool take_tasks(weir__cuda_device *device) {
   uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
   if (device->taken == pushed) return false;
   uint64_t end = pushed - device->taken > TASKS_BETWEEN_POLLS ? device->taken + TASKS_BETWEEN_POLLS : pushed;
+  uint32_t mask = device->base.context->window.live.mask;
+  for (uint64_t at = device->taken; at < end; at++) prefetch(device->ring[at & mask]);
   for (; device->taken < end; device->taken++) {
-    weir__task *task = device->ring[device->taken & device->base.context->window.live.mask];
+    weir__task *task = device->ring[device->taken & mask];
     if (device->pieces != NULL)
       weir__cuda_collect(device, task);
     else
@@ -153,6 +163,7 @@ static void *thread_main(void *argument) {
     if (now - idle_since < device->spin_ns || !must_sleep(device, &nap_ns)) continue;
     weir__sleep_on(&device->sleeping, 1, nap_ns);
     atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
+    weir__cuda_launchers_wake(device); // they will be needed soon
     idle_since = 0;
   }
 }
