@@ -30,7 +30,7 @@ void weir__cuda_pieces_destroy(weir__cuda_pieces *pieces);
 void weir__cuda_collect(weir__cuda_device *device, weir__task *task);
 
 // Tasks that were taken and not launched.
-uint32_t weir__cuda_collected(const weir__cuda_device *device);
+uint32_t weir__cuda_held_back(const weir__cuda_device *device);
 
 // Launches what was collected, if it is `wanted` or nothing else keeps the device busy.
 void weir__cuda_launch_collected(weir__cuda_device *device, bool wanted);

@@ -134,7 +134,7 @@ static bool must_sleep(weir__cuda_device *device, uint64_t *out_ns) {
 }
 
 static bool holds_work(const weir__cuda_device *device) {
-  return device->ops_in_flight > 0 || (device->pieces != NULL && weir__cuda_collected(device) > 0);
+  return device->ops_in_flight > 0 || (device->pieces != NULL && weir__cuda_held_back(device) > 0);
 }
 
 static void *thread_main(void *argument) {
