@@ -25,6 +25,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__hits *hits = &context->hits;
   weir__hits_clear(hits);
   weir__buffer_access(buffer, &context->ranges, &context->window.live, task->id, WEIR_READ, lo, hi, hits);
+  for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
   access->serial = buffer->serial;
   weir__hit_task(context, hits, from->arrival, WEIR__HAZARD_RAW);
   weir__hit_task(context, hits, to->arrival, WEIR__HAZARD_WAW);

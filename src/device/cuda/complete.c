@@ -63,6 +63,8 @@ static weir__cuda_op *last_done(weir__cuda_device *device, const weir__cuda_queu
     if (op->event == NULL || op->finished) continue;
     CUresult result = device->driver->cuEventQuery(op->event);
     if (result == CUDA_ERROR_NOT_READY) break;
+    if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result))
+      result = device->driver->cuStreamSynchronize(queue->stream); // the only other way to know
     if (result != CUDA_SUCCESS) {
       weir__cuda_trouble(device, result);
       return NULL;
@@ -109,7 +111,7 @@ void weir__cuda_mark_tails(weir__cuda_device *device) {
     weir__cuda_op *last = device->queues_in_flight[i].last;
     if (last == NULL || last->event != NULL) continue;
     CUresult result = weir__cuda_record(device, last);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) { // without an event: wait
+    if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result)) { // without an event: wait
       result = device->driver->cuStreamSynchronize(device->queues_in_flight[i].stream);
       if (result == CUDA_SUCCESS) report_up_to(device, &device->queues_in_flight[i], last);
     }
@@ -119,7 +121,11 @@ void weir__cuda_mark_tails(weir__cuda_device *device) {
 
 // Everything that is in flight fails, in the order of the queues.
 static void fail_all(weir__cuda_device *device) {
-  for (uint32_t i = 0; i < device->queue_count; i++) weir__cuda_settle(&device->queues_in_flight[i]);
+  // Nothing runs on a device that is dead; one that was given up for another reason must come to its end.
+  for (uint32_t i = 0; i < device->queue_count; i++) {
+    weir__cuda_settle(&device->queues_in_flight[i]);
+    device->driver->cuStreamSynchronize(device->queues_in_flight[i].stream);
+  }
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__cuda_queue *queue = &device->queues_in_flight[i];
     for (weir__cuda_op *op = queue->first; op != NULL; op = op->next) {

@@ -59,6 +59,12 @@ typedef struct weir__cuda_queue {
 
 typedef struct weir__cuda_launcher weir__cuda_launcher;
 
+// Ordinary memory that stands in for pinned memory.
+typedef struct weir__cuda_unpinned {
+  struct weir__cuda_unpinned *next;
+  void *memory;
+} weir__cuda_unpinned;
+
 // A caller who wants a stream of its own to wait for tasks.
 typedef struct weir__cuda_request {
   struct weir__cuda_request *next;
@@ -75,9 +81,10 @@ typedef struct weir__cuda_device {
   int ordinal;
   CUdevice device;
   CUcontext primary;
-  int capability;             // 90 for 9.0
-  weir__cuda_module *modules; // loaded code; see module.c
-  weir__arena memory, pinned; // guarded by the context's lock
+  int capability;                // 90 for 9.0
+  weir__cuda_module *modules;    // loaded code; see module.c
+  weir__arena memory, pinned;    // guarded by the context's lock
+  weir__cuda_unpinned *unpinned; // guarded by the context's lock
   // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
   weir__task **ring; // as many as the window has slots
   alignas(64) _Atomic uint64_t pushed;

@@ -60,9 +60,35 @@ static void free_memory(void *user, void *memory) {
   weir__cuda_leave(device);
 }
 
+// On a device that is lost nothing can be pinned: then the other devices get by with ordinary memory.
+static void *allocate_unpinned(weir__cuda_device *device, uint64_t bytes) {
+  weir__cuda_unpinned *entry = weir__allocate(sizeof *entry);
+  if (entry == NULL) return NULL;
+  *entry = (weir__cuda_unpinned){.next = device->unpinned, .memory = weir__allocate(bytes)};
+  if (entry->memory == NULL) {
+    weir__free(entry);
+    return NULL;
+  }
+  device->unpinned = entry;
+  return entry->memory;
+}
+
+static bool free_unpinned(weir__cuda_device *device, const void *memory) {
+  for (weir__cuda_unpinned **link = &device->unpinned; *link != NULL; link = &(*link)->next) {
+    weir__cuda_unpinned *entry = *link;
+    if (entry->memory != memory) continue;
+    *link = entry->next;
+    weir__free(entry->memory);
+    weir__free(entry);
+    return true;
+  }
+  return false;
+}
+
 static void *allocate_pinned(void *user, uint64_t bytes) {
   weir__cuda_device *device = user;
   void *memory = NULL;
+  if (device->base.lost) return allocate_unpinned(device, bytes);
   if (!weir__allocate_permit() || weir__cuda_enter(device) != CUDA_SUCCESS) return NULL;
   CUresult result = device->driver->cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
   weir__cuda_leave(device);
@@ -71,7 +97,7 @@ static void *allocate_pinned(void *user, uint64_t bytes) {
 
 static void free_pinned(void *user, void *memory) {
   weir__cuda_device *device = user;
-  if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
+  if (free_unpinned(device, memory) || weir__cuda_enter(device) != CUDA_SUCCESS) return;
   device->driver->cuMemFreeHost(memory);
   weir__cuda_leave(device);
 }
