@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers as the caller sees them.
-#include <stdio.h>
 #include <string.h>
 
 #include "api/context.h"
@@ -28,7 +27,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
       buffer->valid = weir__space_bit(space);
       buffer->places[space] = (weir__place){.memory = memory, .storage = context->pools[space].next_number++};
     }
-    buffer->label[0] = '\0';
+    if (buffer->label[0] != '\0') buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
     if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, bytes, "");
   }
@@ -68,7 +67,9 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
   weir__context_lock(context);
-  snprintf(buffer->label, sizeof buffer->label, "%s", label == NULL ? "" : label);
+  size_t length = label == NULL ? 0 : strnlen(label, sizeof buffer->label - 1);
+  memcpy(buffer->label, label == NULL ? "" : label, length);
+  buffer->label[length] = '\0';
   if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, buffer->bytes, buffer->label);
   weir__context_unlock(context);
   return WEIR_OK;
