@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/submit.h"
+#include "api/transfer.h"
 #include "base/error.h"
 
 enum { FEW_ACCESSES = 24 };
@@ -125,11 +126,23 @@ static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_ar
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: %d is no mode", what, index, (int)arg->mode);
 }
 
+// Which contents are elsewhere, and what must be brought back there.
+static void check_spaces(const weir__access *accesses, weir__checked *checked) {
+  for (uint32_t i = 0; i < checked->access_count; i++) {
+    const weir__access *access = &accesses[i];
+    weir_mode mode = (weir_mode)access->mode;
+    if (weir__lacks_contents(access->buffer, access->space, mode, access->lo, access->hi))
+      checked->lacks_contents = true;
+    checked->write_backs += weir__is_written_back(access->buffer, mode, access->space);
+  }
+}
+
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
-                             uint32_t *out_access_count, uint64_t *out_needs_storage, bool *out_ranged) {
-  uint32_t count = 0;
-  uint64_t needs_storage = 0;
-  bool ranged = false;
+                             weir__checked *out_checked) {
+  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
+  uint32_t found = 0;
+  uint64_t needs_storage = 0, check = ++context->checks;
+  weir__access *access = accesses;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) {
@@ -142,24 +155,30 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
     if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
         buffer->object.context != context)
       return bad_buffer(context, task, i, arg);
-    if (arg->bytes == 0 || arg->offset >= buffer->bytes ||
-        (arg->bytes != WEIR_WHOLE && arg->bytes > buffer->bytes - arg->offset))
-      return bad_range(task, i, arg);
-    weir__access *access = &accesses[count];
+    uint64_t rest = buffer->bytes - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
+    if (arg->offset >= buffer->bytes || bytes - 1 >= rest) return bad_range(task, i, arg);
     access->buffer = buffer;
     access->mode = (uint8_t)arg->mode;
     access->space = (uint8_t)space;
     access->lo = arg->offset;
-    access->hi = arg->bytes == WEIR_WHOLE ? buffer->bytes : arg->offset + arg->bytes;
-    if ((arg->mode == WEIR_WRITE) | (buffer->valid != weir__space_bit(space)))
-      needs_storage |= weir__storage_bit(count);
-    ranged |= buffer->ranged | (access->lo != 0) | (access->hi != buffer->bytes);
-    count++;
+    access->hi = arg->offset + bytes;
+    if ((arg->mode == WEIR_WRITE) | (buffer->valid != weir__space_bit(space))) {
+      if (arg->mode != WEIR_READ || buffer->places[space].memory == NULL)
+        needs_storage |= weir__storage_bit((uint32_t)(access - accesses));
+      bool here = buffer->valid & weir__space_bit(space);
+      if ((buffer->valid & ~weir__space_bit(space)) != 0 && (!here || arg->mode != WEIR_READ)) found |= ELSEWHERE;
+    }
+    if (buffer->ranged | (bytes != buffer->bytes)) found |= RANGED;
+    if (buffer->named == check) found |= REPEATS;
+    buffer->named = check;
+    access++;
   }
-  *out_access_count = count;
-  *out_needs_storage = needs_storage;
-  *out_ranged = ranged;
-  return check_agreement(task, accesses, count);
+  *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
+                                 .ranged = found & RANGED,
+                                 .repeats = found & REPEATS,
+                                 .needs_storage = needs_storage};
+  if (found & ELSEWHERE) check_spaces(accesses, out_checked);
+  return found & REPEATS ? check_agreement(task, accesses, out_checked->access_count) : WEIR_OK;
 }
 
 static weir_status check_kernel(weir_context *context, const weir_task *task, const char *what,

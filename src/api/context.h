@@ -17,15 +17,16 @@
 enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256 };
 
 struct weir_kernel {
-  weir__object object;
-  char name[WEIR__LABEL_BYTES];
+  weir__object object;            // what submission looks at is in one cache line
   weir_function cpu;              // NULL: no code for the CPU
-  weir_sim_launch *sim;           // NULL: no code for simulated devices; names are copies
   struct weir__cuda_kernel *cuda; // NULL: no code for CUDA devices; guarded by the lock
-  uint32_t sim_count;
-  uint32_t device; // index of the first device of the context that it has code for
+  uint32_t device;                // index of the first device of the context that it has code for
   bool has_device;
-  _Atomic uint32_t group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
+  uint32_t sim_count;
+  weir_sim_launch *sim; // NULL: no code for simulated devices; names are copies
+  alignas(64) _Atomic uint32_t
+      group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
+  char name[WEIR__LABEL_BYTES];
 };
 
 typedef struct weir__callback {
@@ -64,7 +65,8 @@ struct weir_context {
   uint32_t flags;
   weir_issue issue;
   uint64_t memory_limit;             // of each space, in bytes
-  struct weir__predictor *predictor; // NULL: all devices work in the host\'s memory
+  struct weir__predictor *predictor; // NULL: all devices work in the host's memory
+  uint64_t checks;                   // of arguments; numbers them
   weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
   weir__id barrier;                  // tasks are not let in before every task below it is done
   weir__task *held;                  // waits for all earlier tasks; NULL: none

@@ -140,10 +140,11 @@ static weir__enter_result enter_copy(weir_context *context, const device_copy *c
   weir__request request = {.task = &named,
                            .device = copy->device,
                            .accesses = kept,
-                           .access_count = count,
+                           .checked.access_count = count,
                            .fresh = context->fresh,
-                           .needs_storage = UINT64_MAX,
-                           .ranged = true,
+                           .checked.repeats = true,
+                           .checked.needs_storage = UINT64_MAX,
+                           .checked.ranged = true,
                            .label = copy->label,
                            .move = move};
   result = weir__enter(context, &request, out_event, out_status);

@@ -58,11 +58,9 @@ static weir_status add(weir_graph *graph, const weir_task *task, uint32_t *out_n
   weir_device *device;
   weir_status status = weir__check_task(context, task, &device);
   if (status != WEIR_OK) return status;
-  uint32_t access_count;
-  uint64_t needs_storage;
-  bool ranged;
+  weir__checked checked;
   weir__access accesses[WEIR_MAX_ARGS];
-  status = weir__check_args(context, task, device->space, accesses, &access_count, &needs_storage, &ranged);
+  status = weir__check_args(context, task, device->space, accesses, &checked);
   if (status != WEIR_OK) return status;
   weir__describe_task(task, what);
   if (graph->device != NULL && device != graph->device) {
@@ -116,12 +114,9 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
                        index, node, (unsigned long long)kept.bytes, (unsigned long long)kept.offset);
   *old = changed;
   weir_context *context = graph->object.context;
-  uint32_t access_count;
-  uint64_t needs_storage;
-  bool ranged;
+  weir__checked checked;
   weir__access accesses[WEIR_MAX_ARGS];
-  weir_status status = weir__check_args(context, &recorded->task, graph->device->space, accesses, &access_count,
-                                        &needs_storage, &ranged);
+  weir_status status = weir__check_args(context, &recorded->task, graph->device->space, accesses, &checked);
   if (status != WEIR_OK)
     *old = kept;
   else
@@ -265,10 +260,11 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
     }
     weir__request request = {.device = graph->device,
                              .accesses = run->accesses,
-                             .access_count = graph->plan->external_count,
+                             .checked.access_count = graph->plan->external_count,
                              .fresh = run->fresh,
-                             .needs_storage = UINT64_MAX,
-                             .ranged = true,
+                             .checked.repeats = true,
+                             .checked.needs_storage = UINT64_MAX,
+                             .checked.ranged = true,
                              .run = run};
     result = weir__enter(context, &request, out_event, &status);
     if (result == WEIR__ENTERED) {

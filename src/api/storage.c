@@ -55,7 +55,7 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
 
 void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    weir__block *block = request->needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
+    weir__block *block = request->checked.needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
     if (block == NULL) continue;
     weir__pool *pool = &context->pools[request->accesses[i].space];
     if (block->user_count > 0)
@@ -66,7 +66,7 @@ void weir__storage_give_back(weir_context *context, const weir__request *request
 }
 
 static bool named_before(const weir__request *request, uint32_t index) {
-  for (uint32_t i = 0; i < index; i++) {
+  for (uint32_t i = 0; i < index && request->checked.repeats; i++) {
     if (request->accesses[i].buffer == request->accesses[index].buffer) return true;
   }
   return false;
@@ -123,8 +123,9 @@ weir__enter_result weir__storage_take(weir_context *context, const weir_task *ta
 }
 
 weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
-  for (uint32_t i = 0; i < request->access_count; i++) {
-    if (!(request->needs_storage & weir__storage_bit(i))) continue;
+  uint64_t needs = request->checked.needs_storage;
+  for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
+       i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
     request->fresh[i] = NULL;

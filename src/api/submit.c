@@ -69,8 +69,8 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
   record.submit_ns = request->device->ops->time(request->device);
   record.ready_ns = record.submit_ns;
-  record.access_count = request->access_count;
-  record.accesses = weir__allocate((request->access_count + 1) * sizeof *record.accesses);
+  record.access_count = request->checked.access_count;
+  record.accesses = weir__allocate((request->checked.access_count + 1) * sizeof *record.accesses);
   record.waits = weir__allocate((hits->count + 1) * sizeof *record.waits);
   if (record.accesses == NULL) record.access_count = 0;
   for (uint32_t i = 0; i < record.access_count; i++) {
@@ -141,10 +141,10 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   weir__hits *hits = &context->hits;
   bool several_spaces = context->space_count > 1;
   bool notes_buffers = context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
-  for (uint32_t i = 0; i < request->access_count; i++) {
+  for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    if (request->needs_storage & weir__storage_bit(i)) weir__storage_settle(context, request, i);
+    if (request->checked.needs_storage & weir__storage_bit(i)) weir__storage_settle(context, request, i);
     size_t before = hits->count;
     weir__buffer_access(buffer, &context->ranges, live, id, (weir_mode)access->mode, access->lo, access->hi, hits);
     if (several_spaces && weir__live(live, buffer->places[access->space].arrival))
@@ -183,7 +183,7 @@ static inline void fill_args(const weir__request *request, weir__task *task) {
 
 // Where the bytes of a copy are, as far as they are in buffers.
 static void fill_move(const weir__request *request) {
-  for (uint32_t i = 0; i < request->access_count; i++) {
+  for (uint32_t i = 0; i < request->checked.access_count; i++) {
     const weir__access *access = &request->accesses[i];
     char *first = (char *)access->buffer->places[access->space].memory + access->lo;
     if (access->mode == WEIR_READ)
@@ -200,7 +200,7 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   for (int i = 0; i < 3; i++) task->groups[i] = request->groups[i] == 0 ? 1 : request->groups[i];
   task->arg_count = request->arg_count;
   task->accesses = request->accesses;
-  task->access_count = request->access_count;
+  task->access_count = request->checked.access_count;
   task->priority = request->priority;
   task->device = (uint8_t)request->device->index;
   task->tag = request->tag;
@@ -252,9 +252,9 @@ void weir__enter_found(weir_context *context, const weir__request *request, weir
 static inline __attribute__((always_inline)) weir__enter_result
 enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
   weir__window *window = &context->window;
-  if (request->ranged && !weir__range_pool_reserve(&context->ranges, request->access_count))
+  if (request->checked.ranged && !weir__range_pool_reserve(&context->ranges, request->checked.access_count))
     return weir__no_memory(request->task, "arguments", out_status);
-  if (request->needs_storage != 0) {
+  if (request->checked.needs_storage != 0) {
     weir__enter_result result = weir__storage_find(context, request, out_status);
     if (result != WEIR__ENTERED) return result;
   }
@@ -262,7 +262,7 @@ enter(weir_context *context, const weir__request *request, weir_event **out_even
   if (out_event != NULL) {
     event = weir__event_take(context, window->next);
     if (event == NULL) {
-      if (request->needs_storage != 0) weir__storage_give_back(context, request, request->access_count);
+      if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
       return weir__no_memory(request->task, "event", out_status);
     }
     *out_event = event;
@@ -288,19 +288,14 @@ static int8_t clamp_priority(int32_t priority) {
   return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
 }
 
-static weir__enter_result submit(weir_context *context, const weir_task *task, weir_event **out_event,
-                                 weir_status *out_status) {
+static inline __attribute__((always_inline)) weir__enter_result
+submit(weir_context *context, const weir_task *task, weir_event **out_event, weir_status *out_status) {
   if (context->polls) weir__context_poll(context);
   weir__request request;
   *out_status = weir__check_task(context, task, &request.device);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
-  uint32_t write_backs = 0;
-  if (context->space_count > 1) {
-    weir__enter_result result = weir__transfer_args(context, task, request.device->space, &write_backs, out_status);
-    if (result != WEIR__ENTERED) return result;
-  }
-  if (weir__window_room(&context->window) <= write_backs || context->window.live.oldest < context->barrier) {
-    weir__enter_result result = weir__enter_wait(context, task, write_backs + 1, out_status);
+  if (weir__window_full(&context->window) || context->window.live.oldest < context->barrier) {
+    weir__enter_result result = weir__enter_wait(context, task, 1, out_status);
     if (result != WEIR__ENTERED) return result;
   }
   // The arguments go straight to where they stay: the slot of the next task is free.
@@ -313,10 +308,17 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   request.accesses = weir__window_payload(slot, bytes);
   if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
   request.pointers = (void **)(void *)(request.accesses + task->arg_count);
-  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
-  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.access_count,
-                                 &request.needs_storage, &request.ranged);
+  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  if (request.checked.lacks_contents) {
+    weir__enter_result result = weir__transfer_args(context, task, request.device->space, out_status);
+    return result == WEIR__ENTERED ? WEIR__ENTER_AGAIN : result; // transfers have taken the slot
+  }
+  if (weir__window_room(&context->window) <= request.checked.write_backs) {
+    weir__enter_result result = weir__enter_wait(context, task, request.checked.write_backs + 1, out_status);
+    if (result != WEIR__ENTERED) return result;
+  }
+  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
   request.task = task;
   request.function = task->kernel != NULL ? task->kernel->cpu : task->host;
   request.user = task->user;
@@ -332,13 +334,13 @@ static weir__enter_result submit(weir_context *context, const weir_task *task, w
   request.after_count = task->after_count;
   request.run = NULL;
   request.move = NULL;
-  if (write_backs == 0) return enter(context, &request, out_event, out_status);
+  if (request.checked.write_backs == 0) return enter(context, &request, out_event, out_status);
   // Memory for what the copies back need is set aside first, so that they cannot fail.
-  if (!weir__range_pool_reserve(&context->ranges, request.access_count + write_backs))
+  if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))
     return weir__no_memory(task, "arguments", out_status);
   weir__enter_result result = enter(context, &request, out_event, out_status);
   if (result == WEIR__ENTERED)
-    weir__write_back(context, request.accesses, request.access_count, write_backs,
+    weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
                      out_event != NULL ? *out_event : NULL);
   return result;
 }

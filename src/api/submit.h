@@ -6,6 +6,17 @@
 
 #include "api/context.h"
 
+// What is known of a list of accesses.
+typedef struct weir__checked {
+  uint32_t access_count;
+  bool ranged;            // some access is not of a whole buffer, or its buffer is used by ranges
+  bool repeats;           // some buffer may be named twice
+  bool lacks_contents;    // some access needs contents that are not in its space
+  uint64_t needs_storage; // bit i: access i may need storage that its buffer does not have; the last bit stands for
+                          // all accesses from 63 on
+  uint32_t write_backs;   // accesses that write to memory that the caller wrapped elsewhere
+} weir__checked;
+
 // What is to be submitted, checked already. Everything it points to is needed during the call only.
 typedef struct weir__request {
   const weir_task *task;  // for messages; NULL: a graph launch
@@ -15,13 +26,10 @@ typedef struct weir__request {
   weir_device *device;
   uint32_t groups[3];
   int8_t priority;
-  bool ranged;            // some access is not of a whole buffer, or its buffer is used by ranges
-  uint64_t needs_storage; // bit i: access i may need storage that its buffer does not have; the last bit stands for
-                          // all accesses from 63 on
   uint64_t tag;
   const char *label;
   weir__access *accesses; // buffers with ranges; they stay there until the task is done. Serials are filled in
-  uint32_t access_count;
+  weir__checked checked;
   uint32_t arg_count;
   weir__block **fresh;  // scratch, access_count long
   const weir_arg *args; // of an ordinary task
@@ -61,11 +69,17 @@ enum { WEIR__MAX_VALUE_BYTES = 4096 };
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
 // arguments) in `space`. The lock is held.
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
-                             uint32_t *out_access_count, uint64_t *out_needs_storage, bool *out_ranged);
+                             weir__checked *out_checked);
 
-// Bit of access `index` in weir__request.needs_storage.
+// Bit of access `index` in weir__checked.needs_storage.
 static inline uint64_t weir__storage_bit(uint32_t index) {
   return (uint64_t)1 << (index < 63 ? index : 63);
+}
+
+// The first access from `index` on that may need storage; what is beyond the accesses if there is none.
+static inline uint32_t weir__storage_next(uint64_t needs_storage, uint32_t index) {
+  uint64_t rest = needs_storage >> (index < 63 ? index : 63);
+  return rest == 0 ? UINT32_MAX : index + (uint32_t)__builtin_ctzll(rest);
 }
 
 // Checks the rest of a task and chooses its device.

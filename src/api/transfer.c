@@ -42,7 +42,8 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   to->arrival = task->id;
   buffer->valid |= weir__space_bit(destination);
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
-  weir__request request = {.device = device, .accesses = access, .access_count = 1, .label = "transfer", .move = move};
+  weir__request request = {
+      .device = device, .accesses = access, .checked.access_count = 1, .label = "transfer", .move = move};
   task->event = event;
   if (event != NULL) event->last = task->id;
   context->statistics.transfers++;
@@ -66,25 +67,11 @@ weir__enter_result weir__transfer(weir_context *context, const weir_task *task, 
   return WEIR__ENTERED;
 }
 
-static bool is_usable(const weir_context *context, const weir_arg *arg) {
-  const weir_buffer *buffer = arg->buffer;
-  return buffer != NULL && buffer->object.kind == WEIR__KIND_BUFFER && !buffer->object.released &&
-         buffer->object.context == context && arg->bytes != 0 && arg->offset < buffer->bytes &&
-         (arg->bytes == WEIR_WHOLE || arg->bytes <= buffer->bytes - arg->offset);
-}
-
-static bool is_written_back(const weir_buffer *buffer, weir_mode mode, uint32_t space) {
-  return buffer->wrapped && mode != WEIR_READ && buffer->home != space;
-}
-
 weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
-                                       uint32_t *out_write_backs, weir_status *out_status) {
-  *out_write_backs = 0;
+                                       weir_status *out_status) {
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
-    if ((arg->mode != WEIR_READ && arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE) || !is_usable(context, arg))
-      continue;
-    if (is_written_back(arg->buffer, arg->mode, space)) ++*out_write_backs;
+    if (arg->mode == WEIR_VALUE) continue;
     uint64_t hi = arg->bytes == WEIR_WHOLE ? arg->buffer->bytes : arg->offset + arg->bytes;
     if (!weir__lacks_contents(arg->buffer, space, arg->mode, arg->offset, hi)) continue;
     weir__enter_result result = weir__transfer(context, task, arg->buffer, space, out_status);
@@ -99,7 +86,7 @@ weir__enter_result weir__transfer_accesses(weir_context *context, const weir__ac
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
     weir_mode mode = (weir_mode)access->mode;
-    if (is_written_back(access->buffer, mode, access->space)) ++*out_write_backs;
+    if (weir__is_written_back(access->buffer, mode, access->space)) ++*out_write_backs;
     if (!weir__lacks_contents(access->buffer, access->space, mode, access->lo, access->hi)) continue;
     weir__enter_result result = weir__transfer(context, NULL, access->buffer, access->space, out_status);
     if (result != WEIR__ENTERED) return result;
@@ -128,7 +115,7 @@ uint32_t weir__write_back_slots(const weir_context *context, const weir__access 
   if (write_backs < context->window.size) return write_backs;
   uint32_t buffers = 0;
   for (uint32_t i = 0; i < count; i++) {
-    if (is_written_back(accesses[i].buffer, (weir_mode)accesses[i].mode, accesses[i].space) &&
+    if (weir__is_written_back(accesses[i].buffer, (weir_mode)accesses[i].mode, accesses[i].space) &&
         !named_before(accesses, i))
       buffers++;
   }
@@ -140,7 +127,7 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
   bool merge = write_backs >= context->window.size;
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
-    if (!is_written_back(access->buffer, (weir_mode)access->mode, access->space)) continue;
+    if (!weir__is_written_back(access->buffer, (weir_mode)access->mode, access->space)) continue;
     if (merge && named_before(accesses, i)) continue;
     uint64_t lo = access->lo, hi = access->hi;
     for (uint32_t j = i + 1; merge && j < count; j++) {

@@ -20,12 +20,16 @@ static inline bool weir__lacks_contents(const weir_buffer *buffer, uint32_t spac
 weir__enter_result weir__transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,
                                   weir_status *out_status);
 
-// Submits transfers of what the arguments of a task need in `space`. Arguments that are not valid are left to the checks
-// that follow. `*out_write_backs`: how many arguments write to memory that the caller wrapped elsewhere.
-weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
-                                       uint32_t *out_write_backs, weir_status *out_status);
+// Whether an access in `space` writes to memory that the caller wrapped elsewhere.
+static inline bool weir__is_written_back(const weir_buffer *buffer, weir_mode mode, uint32_t space) {
+  return buffer->wrapped && mode != WEIR_READ && buffer->home != space;
+}
 
-// The same for accesses.
+// Submits transfers of what the arguments of a task, which were checked, need in `space`.
+weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
+                                       weir_status *out_status);
+
+// The same for accesses. `*out_write_backs`: how many of them write to memory that the caller wrapped elsewhere.
 weir__enter_result weir__transfer_accesses(weir_context *context, const weir__access *accesses, uint32_t count,
                                            uint32_t *out_write_backs, weir_status *out_status);
 

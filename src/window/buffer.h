@@ -4,6 +4,8 @@
 #ifndef WEIR_WINDOW_BUFFER_H
 #define WEIR_WINDOW_BUFFER_H
 
+#include <stdalign.h>
+
 #include "memory/pool.h"
 #include "window/object.h"
 #include "window/range_map.h"
@@ -20,20 +22,23 @@ typedef struct weir__place {
   weir__id arrival;   // the transfer that brings the contents; 0 or done: they are there
 } weir__place;
 
+// What every access looks at comes first: two cache lines, and that of its space's place.
 struct weir_buffer {
   weir__object object;
-  uint64_t id, bytes;
+  uint64_t bytes;
   weir__id last_use; // newest task that names this buffer with this storage
-  uint32_t serial;   // changes when the contents start anew, and when the struct is used for another buffer
+  uint64_t named;    // number of the check that met it last; see weir__check_args
   uint16_t valid;    // bit per space: the contents are there, or will be when `arrival` is done. 0: they are undefined
   uint16_t held;     // bit per space with a block
   uint8_t home;      // space of wrapped memory
   bool wrapped;
   bool ranged; // `map` is in use, else `whole`
-  weir__segment whole;
-  weir__place places[WEIR__MAX_SPACES];
-  weir__range_map map;
+  alignas(64) weir__segment whole;
+  uint64_t id;
+  uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
   char label[48];
+  alignas(64) weir__place places[WEIR__MAX_SPACES];
+  weir__range_map map;
 };
 
 static inline uint16_t weir__space_bit(uint32_t space) {
