@@ -104,9 +104,8 @@ static bool add_predecessor(weir__task *task, weir__id id) {
 }
 
 // Turns hits into edges.
-static inline void connect(weir_context *context, weir__task *task, weir__hits *hits) {
+static inline void connect(weir_context *context, bool run_ahead, weir__task *task, weir__hits *hits) {
   weir__window *window = &context->window;
-  bool run_ahead = context->devices[task->device]->ops->run_ahead;
   bool no_memory = false;
   for (size_t i = 0; i < hits->count && !run_ahead; i++) {
     const weir__hit *hit = &hits->list[i];
@@ -115,7 +114,7 @@ static inline void connect(weir_context *context, weir__task *task, weir__hits *
   for (size_t i = 0; i < hits->count && run_ahead; i++) {
     const weir__hit *hit = &hits->list[i];
     if (hit->task == 0) continue;
-    bool same_device = run_ahead && weir__window_task(window, hit->task)->device == task->device;
+    bool same_device = weir__window_task(window, hit->task)->device == task->device;
     bool blocks = !same_device || !weir__window_task(window, hit->task)->issued;
     bool first = weir__window_connect(window, hit->task, task, hit->data, blocks, &no_memory);
     if (hit->data && weir__window_task(window, hit->task)->doomed)
@@ -222,6 +221,19 @@ static void hold(weir_context *context, weir__task *task, bool incomplete) {
   context->failed_before_held = context->statistics.failed;
 }
 
+// A task that waits for nothing goes to its run-ahead device at once; nobody waits for its issue yet.
+static inline void commit_run_ahead(weir_context *context, weir_device *device, weir__task *task) {
+  if (task->blockers > 1 || context->trace != NULL || context->issue_first != NULL) {
+    weir__window_commit(&context->window, task);
+    weir__context_issue_ready(context);
+    return;
+  }
+  context->window.next++;
+  task->blockers = 0;
+  device->ops->issue(device, task);
+  task->issued = true;
+}
+
 // The last part: see weir__enter_found.
 static inline __attribute__((always_inline)) void enter_found(weir_context *context, const weir__request *request,
                                                               weir__task *task) {
@@ -229,7 +241,8 @@ static inline __attribute__((always_inline)) void enter_found(weir_context *cont
   if (context->flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
   if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
   if (hits->poisoned) task->reads_poison = true;
-  connect(context, task, hits);
+  bool run_ahead = request->device->ops->run_ahead;
+  connect(context, run_ahead, task, hits);
   if (context->graphs_in_flight > 0) note_readers(context, task, hits);
   if (request->run != NULL) {
     weir__graph_run_bind(task, hits);
@@ -239,8 +252,10 @@ static inline __attribute__((always_inline)) void enter_found(weir_context *cont
   }
   if (context->trace != NULL) trace_task(context, request, task, hits);
   if (hits->incomplete || hits->unrecorded) hold(context, task, hits->incomplete);
-  weir__window_commit(&context->window, task);
-  if (context->issue_first != NULL) weir__context_issue_ready(context);
+  if (run_ahead)
+    commit_run_ahead(context, request->device, task);
+  else
+    weir__window_commit(&context->window, task);
 }
 
 void weir__enter_found(weir_context *context, const weir__request *request, weir__task *task) {
