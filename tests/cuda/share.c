@@ -162,7 +162,7 @@ static void run_once(const weir_context_options *options, uint64_t seed, void (*
   assert_int_equal(stub_live_count(), 0);
 }
 
-void share_run(const char *devices, void (*test)(share *s)) {
+void share_run_with(const weir_context_options *options, void (*test)(share *s)) {
   static const weir_issue WAYS[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
   const char *text = getenv("WEIR_TEST_SEED");
   uint64_t first = text != NULL ? strtoull(text, NULL, 0) : 1;
@@ -176,10 +176,17 @@ void share_run(const char *devices, void (*test)(share *s)) {
   for (uint64_t seed = first; seed < first + 4; seed++) {
     for (size_t way = 0; way < sizeof WAYS / sizeof WAYS[0]; way++) {
       // Of a context's seed come its launching threads: none to three.
-      weir_context_options options = {.devices = devices, .window = 64, .issue = WAYS[way], .seed = seed};
-      run_once(&options, seed * 8 + way, test);
+      weir_context_options run = *options;
+      if (run.window == 0) run.window = 64;
+      run.issue = WAYS[way];
+      run.seed = seed;
+      run_once(&run, seed * 8 + way, test);
     }
   }
+}
+
+void share_run(const char *devices, void (*test)(share *s)) {
+  share_run_with(&(weir_context_options){.devices = devices}, test);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

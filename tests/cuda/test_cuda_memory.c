@@ -94,6 +94,37 @@ static void round_trip(share *s) {
 static void test_round_trip(void **state) {
   (void)state;
   share_run("cuda:0,cuda:1,cpu:2", round_trip);
+  share_run_with(&(weir_context_options){.devices = "cuda:0,cuda:1,cpu:2", .flags = WEIR_CONTEXT_TRACE}, round_trip);
+  share_run_with(&(weir_context_options){.devices = "cuda:0,cuda:1,cpu:2", .flags = WEIR_CONTEXT_IN_ORDER}, round_trip);
+}
+
+// More buffers than fit into any memory at once cannot be; as many as fit, over and over, can, with a window that is
+// always full and storage that is always scarce.
+static void little_memory(share *s) {
+  enum { BUFFERS = 6 };
+  weir_device *devices[] = {s->cuda, s->second, s->cpu};
+  weir_buffer *buffers[BUFFERS];
+  uint32_t wanted[BUFFERS] = {0}, numbers[COUNT];
+  for (uint32_t i = 0; i < BUFFERS; i++) buffers[i] = share_buffer(s, COUNT);
+  for (uint32_t i = 0; i < 400; i++) {
+    uint32_t at = i * 7 % BUFFERS;
+    bool overwrites = i < BUFFERS || i % 5 == 0;
+    share_submit(s, overwrites ? s->set : s->step, devices[i * i % 3], buffers[at], COUNT, i, NULL);
+    wanted[at] = overwrites ? i : stepped(wanted[at], i);
+  }
+  share_ok(weir_finish(s->context));
+  for (uint32_t i = 0; i < BUFFERS; i++) {
+    read_out(buffers[i], numbers, COUNT);
+    assert_int_equal(numbers[0], wanted[i]);
+  }
+  assert_int_equal(statistics_of(s).failed, 0);
+}
+
+static void test_little_memory(void **state) {
+  (void)state;
+  // Blocks are rounded up: room for the six buffers and two more in each memory.
+  weir_context_options options = {.devices = "cuda:0,cuda:1,cpu:2", .memory_limit = 8 * BYTES, .window = 16};
+  share_run_with(&options, little_memory);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -444,6 +475,9 @@ static void graphs_are_launched(share *s) {
 static void test_graphs(void **state) {
   (void)state;
   share_run("cuda,cpu:2", graphs_are_launched);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .flags = WEIR_CONTEXT_TRACE}, graphs_are_launched);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .flags = WEIR_CONTEXT_NO_RENAME},
+                 graphs_are_launched);
 }
 
 // A graph that updates what tasks elsewhere wrote, on memory of both kinds that is wrapped.
@@ -511,6 +545,7 @@ static void graph_behind_failure(share *s) {
 static void test_graph_behind_failure(void **state) {
   (void)state;
   share_run("cuda,cpu:2", graph_behind_failure);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .flags = WEIR_CONTEXT_TRACE}, graph_behind_failure);
 }
 
 int main(void) {
@@ -518,6 +553,7 @@ int main(void) {
       cmocka_unit_test(test_transfers),
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_little_memory),
       cmocka_unit_test(test_copies),
       cmocka_unit_test(test_copies_among_buffers),
       cmocka_unit_test(test_write_back),

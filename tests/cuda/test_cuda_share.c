@@ -348,6 +348,45 @@ static void test_turns(void **state) {
   (void)state;
   share_run("cuda", turns);
   share_run("cuda,cpu:2", turns);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .flags = WEIR_CONTEXT_TRACE}, turns);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .flags = WEIR_CONTEXT_IN_ORDER}, turns);
+}
+
+// The same program again and again, with enough tasks for graphs that are found and kept, between two uses of a stream.
+static void repeated_program(share *s) {
+  enum { ROUNDS = 12, CHAINS = 6 };
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  weir_buffer *buffer = wrap(s, memory, BYTES), *scratch = share_buffer(s, COUNT), *total = share_buffer(s, COUNT);
+  weir_buffer *nothing = share_buffer(s, COUNT);
+  uint32_t numbers[COUNT], wanted[COUNT], zero[COUNT] = {0};
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = wanted[i] = i;
+  share_write(s, memory, numbers, COUNT);
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    share_launch(s, s->own_step, memory, COUNT, round);
+    for (uint32_t i = 0; i < COUNT; i++) wanted[i] = stepped(wanted[i], round);
+    share_ok(weir_cuda_wait_stream(s->cuda, s->stream));
+    share_ok(weir_copy_in(nothing, 0, BYTES, zero, NULL));
+    for (uint32_t chain = 0; chain < CHAINS; chain++) {
+      share_submit(s, s->set, s->cuda, scratch, COUNT, chain, NULL); // renamed, so that chains overlap
+      share_submit(s, s->step, s->cuda, scratch, COUNT, 1, NULL);
+      share_submit(s, s->step, s->cuda, scratch, COUNT, 2, NULL);
+      share_sum(s, s->cuda, total, scratch, buffer, COUNT, NULL);
+      share_sum(s, s->cuda, buffer, total, nothing, COUNT, NULL);
+      for (uint32_t i = 0; i < COUNT; i++) wanted[i] += stepped(stepped(chain + i, 1), 2);
+    }
+    share_ok(weir_cuda_stream_wait(s->cuda, s->stream, NULL));
+    if (round % 5 == 4) share_ok(weir_finish(s->context));
+  }
+  share_read(s, numbers, memory, COUNT);
+  assert_memory_equal(numbers, wanted, BYTES);
+  share_ok(weir_finish(s->context));
+  share_free(s, memory);
+}
+
+static void test_repeated_program(void **state) {
+  (void)state;
+  share_run_with(&(weir_context_options){.devices = "cuda", .window = 512}, repeated_program);
+  share_run_with(&(weir_context_options){.devices = "cuda", .window = 32}, repeated_program);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -411,6 +450,7 @@ int main(void) {
       cmocka_unit_test(test_stream_wait_cpu),
       cmocka_unit_test(test_stream_wait_write_back),
       cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_repeated_program),
       cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
