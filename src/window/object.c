@@ -29,11 +29,33 @@ void weir__object_pool_deinitialize(weir__object_pool *pool, void (*destroy)(wei
     pool->unused_in_slab = 0;
     weir__free(slab);
   }
+  while (pool->spare != NULL) {
+    struct weir__object_slab *slab = pool->spare;
+    pool->spare = slab->next;
+    weir__free(slab);
+  }
+}
+
+static struct weir__object_slab *make_slab(const weir__object_pool *pool) {
+  return weir__allocate_zeroed(sizeof(struct weir__object_slab) + OBJECTS_PER_SLAB * pool->object_bytes);
+}
+
+void weir__object_pool_reserve(weir__object_pool *pool, uint32_t count) {
+  for (uint32_t made = 0; made < count; made += OBJECTS_PER_SLAB) {
+    struct weir__object_slab *slab = make_slab(pool);
+    if (slab == NULL) return;
+    slab->next = pool->spare;
+    pool->spare = slab;
+  }
 }
 
 static weir__object *take_new(weir__object_pool *pool) {
   if (pool->unused_in_slab == 0) {
-    struct weir__object_slab *slab = weir__allocate_zeroed(sizeof *slab + OBJECTS_PER_SLAB * pool->object_bytes);
+    struct weir__object_slab *slab = pool->spare;
+    if (slab != NULL)
+      pool->spare = slab->next;
+    else
+      slab = make_slab(pool);
     if (slab == NULL) return NULL;
     slab->next = pool->slabs;
     pool->slabs = slab;

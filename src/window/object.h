@@ -36,11 +36,14 @@ typedef struct weir__object_pool {
   uint32_t quarantine; // how many released objects are kept before the first is used again
   uint32_t released_count;
   weir__object *first, *last; // the released, oldest first
-  struct weir__object_slab *slabs;
+  struct weir__object_slab *slabs, *spare;
   uint32_t unused_in_slab;
 } weir__object_pool;
 
 void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine);
+
+// Has memory for `count` new objects made now, as far as there is some.
+void weir__object_pool_reserve(weir__object_pool *pool, uint32_t count);
 
 // Frees the memory of all objects, after calling `destroy` (may be NULL) on each that was ever taken.
 void weir__object_pool_deinitialize(weir__object_pool *pool, void (*destroy)(weir__object *object));

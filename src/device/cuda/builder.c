@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { MOST_JOBS = 64, NAP_NS = 50000, KNOWN_PARAMETERS = 16 };
+enum { MOST_JOBS = 64, NAP_NS = 100000, IDLE_NS = 1000000, KNOWN_PARAMETERS = 16 };
 
 typedef struct job {
   struct job *next;
@@ -137,10 +137,12 @@ static void free_job(weir__cuda_builder *builder, job *done) {
 }
 
 static void be_polite(const weir__cuda_builder *builder, const job *next) {
-  uint64_t end = next->asked_ns + WEIR__CUDA_PATIENCE_NS;
-  while (atomic_load_explicit(&builder->working, memory_order_relaxed) && weir__clock_ns() < end) {
+  uint64_t end = next->asked_ns + WEIR__CUDA_PATIENCE_NS, now = weir__clock_ns(), idle_since = now;
+  while (now < end && now - idle_since < IDLE_NS) {
     _Atomic uint32_t never = 0;
     weir__sleep_on(&never, 0, NAP_NS);
+    now = weir__clock_ns();
+    if (atomic_load_explicit(&builder->working, memory_order_relaxed)) idle_since = now;
   }
 }
 

@@ -183,6 +183,9 @@ void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
 
 // Events (events.c): from a pool; NULL: the driver has none.
 CUevent weir__cuda_take_event(weir__cuda_device *device);
+// Before anything is launched: events and ops that need not be made later, as far as there is memory for them.
+void weir__cuda_make_events(weir__cuda_device *device, uint32_t count);
+void weir__cuda_make_ops(weir__cuda_device *device, uint32_t count);
 void weir__cuda_give_event(weir__cuda_device *device, CUevent event);
 // Records an event behind the op, if it has none yet. It must be the last in its queue.
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);

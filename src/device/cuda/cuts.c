@@ -3,7 +3,8 @@
 
 enum {
   FIRST_PIECE = 8,
-  NEW_PIECE = 32, // of a beginning that is new
+  NEW_PIECE = 32,   // of a beginning that is new
+  AGAIN_PIECE = 64, // of a sequence that begins again while the one before it runs
   GROWTH = 2,
   WINDOW_SHARE = 4,   // a piece is at most this part of the window
   LARGE_WINDOW = 256, // from here on tasks are held back, to see whether a beginning comes again
@@ -74,6 +75,7 @@ uint32_t weir__cuda_cuts_find(weir__cuda_cuts *cuts, const weir__cuda_collection
     weir__cuda_cuts_end(cuts);
     cuts->history = history;
     begin(cuts);
+    set_target(cuts, AGAIN_PIECE);
     *out_ends = true;
     return count - WEIR__CUDA_BEGINNING;
   }

@@ -19,14 +19,15 @@ enum {
   COPY_QUEUES = 2,
   SMALL_COPY_BYTES = 65536,  // up to here the driver takes pageable memory without making the caller wait
   SMALLEST_CHUNK = 32 << 20, // of device memory: a CHUNK_SHARE-th of what there is, within these
-  LARGEST_CHUNK = 512 << 20,
-  CHUNK_SHARE = 256,
+  LARGEST_CHUNK = 1 << 30,
+  CHUNK_SHARE = 64,
   SMALLEST_PINNED_CHUNK = 4 << 20,
   LARGEST_PINNED_CHUNK = 64 << 20,
   SPIN_NS = 2000000, // who waits spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
   FEW_CORES = 2,
   TOUCHED_TASKS = 4096,
+  EVENTS_MADE = 256,
 };
 
 extern const weir__device_ops weir__cuda_ops;
@@ -249,6 +250,10 @@ static void make_memory(weir__cuda_device *device) {
   if (device->base.context->memory_limit >= chunk)
     (void)weir__arena_reserve(&device->memory); // if there is none, who needs some will say so
   weir__window_touch(&device->base.context->window, TOUCHED_TASKS);
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
+  weir__cuda_make_events(device, EVENTS_MADE);
+  weir__cuda_make_ops(device, EVENTS_MADE);
+  weir__cuda_leave(device);
 }
 
 static void describe(weir__cuda_device *device) {
@@ -294,6 +299,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->spin_ns = few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
   status = allocate(device, copy_queues) ? open_device(device)
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
+  if (status == WEIR_OK) make_memory(device);
   if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
   if (status == WEIR_OK) status = weir__cuda_pieces_create(device);
   if (status == WEIR_OK) status = weir__cuda_thread_start(device);
@@ -301,7 +307,6 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
     destroy(&device->base);
     return status;
   }
-  make_memory(device);
   describe(device);
   enable_peers(device);
   if (context->spin_ns < device->spin_ns) context->spin_ns = device->spin_ns;

@@ -4,8 +4,8 @@
 #include "base/allocate.h"
 #include "device/cuda/cuda.h"
 
-CUevent weir__cuda_take_event(weir__cuda_device *device) {
-  if (device->free_event_count > 0) return device->free_events[--device->free_event_count];
+// A new event; NULL: there is no memory, or the driver has none.
+static CUevent make_event(weir__cuda_device *device) {
   // Room for giving it back is made now, so that giving back cannot fail.
   if (device->event_count == device->free_event_capacity) {
     uint32_t capacity = device->free_event_capacity == 0 ? 256 : 2 * device->free_event_capacity;
@@ -21,8 +21,20 @@ CUevent weir__cuda_take_event(weir__cuda_device *device) {
   return event;
 }
 
+CUevent weir__cuda_take_event(weir__cuda_device *device) {
+  return device->free_event_count > 0 ? device->free_events[--device->free_event_count] : make_event(device);
+}
+
 void weir__cuda_give_event(weir__cuda_device *device, CUevent event) {
   device->free_events[device->free_event_count++] = event;
+}
+
+void weir__cuda_make_events(weir__cuda_device *device, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    CUevent event = make_event(device);
+    if (event == NULL) return;
+    weir__cuda_give_event(device, event);
+  }
 }
 
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op) {

@@ -15,15 +15,23 @@ enum {
   KERNEL_NS = 4000,
 };
 
-weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
-  if (device->free_ops == NULL) {
-    // The first of each slab links the slabs.
-    weir__cuda_op *slab = weir__allocate(OPS_AT_ONCE * sizeof *slab);
-    if (slab == NULL) return NULL;
-    slab->next = device->op_slabs;
-    device->op_slabs = slab;
-    for (int i = 1; i < OPS_AT_ONCE; i++) weir__cuda_free_op(device, &slab[i]);
+static bool add_ops(weir__cuda_device *device) {
+  // The first of each slab links the slabs.
+  weir__cuda_op *slab = weir__allocate_zeroed(OPS_AT_ONCE * sizeof *slab);
+  if (slab == NULL) return false;
+  slab->next = device->op_slabs;
+  device->op_slabs = slab;
+  for (int i = 1; i < OPS_AT_ONCE; i++) weir__cuda_free_op(device, &slab[i]);
+  return true;
+}
+
+void weir__cuda_make_ops(weir__cuda_device *device, uint32_t count) {
+  for (uint32_t made = 0; made < count && add_ops(device); made += OPS_AT_ONCE) {
   }
+}
+
+weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
+  if (device->free_ops == NULL && !add_ops(device)) return NULL;
   weir__cuda_op *op = device->free_ops;
   device->free_ops = op->next;
   op->next = NULL;
