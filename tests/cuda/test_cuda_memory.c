@@ -79,7 +79,7 @@ static void round_trip(share *s) {
   weir_device *devices[] = {s->cuda, s->second, s->cpu};
   weir_buffer *buffer = share_buffer(s, COUNT);
   uint32_t numbers[COUNT], steps[30];
-  for (uint32_t pass = 0; pass < 4; pass++) {
+  for (uint32_t pass = 0; pass < 2; pass++) {
     share_submit(s, s->set, devices[pass % 3], buffer, COUNT, pass, NULL);
     for (uint32_t i = 0; i < 30; i++) {
       steps[i] = pass + i;
@@ -88,7 +88,7 @@ static void round_trip(share *s) {
     read_out(buffer, numbers, COUNT);
     share_expect(numbers, COUNT, pass, steps, 30);
   }
-  assert_true(statistics_of(s).transfers > 60);
+  assert_true(statistics_of(s).transfers > 30);
 }
 
 static void test_round_trip(void **state) {
