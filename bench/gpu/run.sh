@@ -40,8 +40,8 @@ for stream in "${streams[@]}"; do
   [ -r "$stream" ] || { echo "run.sh: $stream cannot be read" >&2; exit 2; }
 done
 
-passes=31 back_to_back=100 peer_runs=31 first_runs=5 programs=2000 bench_runs=5
-[ -z "$quick" ] || { passes=3 back_to_back=5 peer_runs=3 first_runs=1 programs=50 bench_runs=1; }
+passes=31 auto_passes=201 back_to_back=100 peer_runs=31 first_runs=5 programs=2000 bench_runs=5
+[ -z "$quick" ] || { passes=3 auto_passes=5 back_to_back=5 peer_runs=3 first_runs=1 programs=50 bench_runs=1; }
 
 MOST_SECONDS=470 # of all steps together
 scratch=$(mktemp -d)
@@ -112,7 +112,7 @@ step() {
 replay() { # NAME LIMIT OPTION...
   local name=$1 limit=$2
   shift 2
-  step "$name" "$limit" weir replay --json --no-host-waits --window 8192 "$@" "${streams[@]}"
+  step "$name" "$limit" weir replay --json --no-host-waits "$@" "${streams[@]}"
 }
 
 peers() {
@@ -126,7 +126,7 @@ repeated() {
   replay serial-graph 40 "${apart[@]}" --issue serial-graph --storage kept
   replay queues 40 "${apart[@]}" --issue queues
   replay graph 40 "${apart[@]}" --issue graph --storage kept
-  replay auto 40 "${apart[@]}" --issue auto
+  replay auto 40 --device "$device" --repeat "$auto_passes" --apart --issue auto --met stream
 }
 
 back_to_back() {
@@ -146,7 +146,7 @@ first_passes() {
 
 # With the waits of the recorded program.
 host_waits() {
-  step waits 40 weir replay --json --window 8192 --device "$device" --repeat "$passes" --apart --issue auto "${streams[@]}"
+  step waits 40 weir replay --json --device "$device" --repeat "$auto_passes" --apart --issue auto --met stream "${streams[@]}"
 }
 
 simulated() {
