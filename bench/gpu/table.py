@@ -209,7 +209,7 @@ def report(record):
     lines = [f"# On a card: {record['card']}, {record['date']}", "",
              f"Driver {record['driver']}, {record['sms']} multiprocessors; host: {record['cpu']}, {record['cpus']} CPUs; commit "
              f"{record['commit']}; `bench/gpu/run.sh`. Times in microseconds, medians; host waits of the streams are left out "
-             "unless said otherwise; window 8192.", "", "## Targets", ""]
+             "unless said otherwise.", "", "## Targets", ""]
     lines += table(["what", "target", "measured", "met"], record["targets"], 4)
     lines += ["", "## Repeated streams, one pass at a time", ""]
     times = [("tasks", "tasks", 0), ("one stream", "peer_one_stream", 0), ("serial graph", "peer_serial_graph", 0),
