@@ -6,6 +6,15 @@
 #include "api/context.h"
 #include "base/error.h"
 
+// The buffer that will be taken next was used long ago.
+static inline void fetch_next(const weir__object_pool *buffers) {
+  const char *next = (const char *)buffers->first;
+  if (next == NULL) return;
+  __builtin_prefetch(next, 1);
+  __builtin_prefetch(next + offsetof(weir_buffer, whole), 1);
+  __builtin_prefetch(next + offsetof(weir_buffer, places), 1);
+}
+
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
                               bool wrapped, weir_buffer **out_buffer) {
   if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
@@ -17,6 +26,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
   weir__context_lock(context);
   weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->buffers, context, UINT64_MAX);
   if (buffer != NULL) {
+    fetch_next(&context->buffers);
     buffer->id = ++context->next_buffer;
     buffer->bytes = bytes;
     buffer->wrapped = wrapped;
