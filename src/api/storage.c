@@ -6,12 +6,18 @@
 
 enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
 
+typedef struct prediction {
+  weir__block *block; // NULL: none
+  uint64_t number;
+  // What was taken next, the last time, with its block: both are fetched early.
+  struct prediction *next;
+  const weir__block *next_block;
+} prediction;
+
 struct weir__predictor {
   uint64_t history; // of the last 64 / HISTORY_SHIFT tasks
-  struct {
-    weir__block *block; // NULL: none
-    uint64_t number;
-  } entries[PREDICTOR_SETS][PREDICTOR_WAYS];
+  prediction *last; // that was taken; NULL: none
+  prediction entries[PREDICTOR_SETS][PREDICTOR_WAYS];
 };
 
 weir__predictor *weir__predictor_create(void) {
@@ -28,6 +34,18 @@ void weir__predictor_note(weir__predictor *predictor, const weir_task *task) {
   predictor->history = predictor->history << HISTORY_SHIFT ^ (kind >> 32);
 }
 
+static void note_taken(weir__predictor *predictor, prediction *taken) {
+  if (predictor->last != NULL) {
+    predictor->last->next = taken;
+    predictor->last->next_block = taken->block;
+  }
+  predictor->last = taken;
+  __builtin_prefetch(taken->next);
+  if (taken->next_block == NULL) return;
+  __builtin_prefetch(taken->next_block, 1);
+  __builtin_prefetch(&taken->next_block->user_count, 1);
+}
+
 // Takes a block for the access: one that it had before, if it can be had.
 static weir__pool_result take_predicted(weir_context *context, const weir_buffer *buffer, uint32_t space,
                                         uint32_t access, weir__block **out_block) {
@@ -35,21 +53,23 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   weir__predictor *predictor = context->predictor;
   if (predictor == NULL || space == WEIR__HOST_SPACE)
     return weir__pool_take(pool, buffer->bytes, &context->window.live, out_block);
-  uint64_t set = (predictor->history + access) * 0x9e3779b97f4a7c15u >> 52;
+  prediction *set = predictor->entries[(predictor->history + access) * 0x9e3779b97f4a7c15u >> 52];
   uint32_t used = 0;
-  for (; used < PREDICTOR_WAYS && predictor->entries[set][used].block != NULL; used++) {
-    weir__block *block = predictor->entries[set][used].block;
-    if (predictor->entries[set][used].number >> WEIR__NUMBER_SPACE_SHIFT != space ||
-        !weir__pool_take_block(pool, block, predictor->entries[set][used].number, buffer->bytes, &context->window.live))
+  for (; used < PREDICTOR_WAYS && set[used].block != NULL; used++) {
+    weir__block *block = set[used].block;
+    if (set[used].number >> WEIR__NUMBER_SPACE_SHIFT != space ||
+        !weir__pool_take_block(pool, block, set[used].number, buffer->bytes, &context->window.live))
       continue;
     *out_block = block;
+    note_taken(predictor, &set[used]);
     return WEIR__POOL_OK;
   }
   weir__pool_result result = weir__pool_take(pool, buffer->bytes, &context->window.live, out_block);
   if (result != WEIR__POOL_OK) return result;
   if (used == PREDICTOR_WAYS) used = (uint32_t)((*out_block)->number % PREDICTOR_WAYS);
-  predictor->entries[set][used].block = *out_block;
-  predictor->entries[set][used].number = (*out_block)->number;
+  set[used].block = *out_block;
+  set[used].number = (*out_block)->number;
+  note_taken(predictor, &set[used]);
   return WEIR__POOL_OK;
 }
 
