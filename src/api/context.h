@@ -22,6 +22,7 @@ struct weir_kernel {
   struct weir__cuda_kernel *cuda; // NULL: no code for CUDA devices; guarded by the lock
   uint32_t device;                // index of the first device of the context that it has code for
   bool has_device;
+  bool cuda_checks; // the CUDA code takes something from the task, which is checked
   uint32_t sim_count;
   weir_sim_launch *sim; // NULL: no code for simulated devices; names are copies
   alignas(64) _Atomic uint32_t

@@ -67,6 +67,7 @@ void weir__kernel_destroy(weir__object *object) {
   kernel->sim_count = 0;
   weir__cuda_kernel_free(kernel->cuda);
   kernel->cuda = NULL;
+  kernel->cuda_checks = false;
 }
 
 static weir_status check_launch(const weir_kernel *kernel, uint32_t index, const weir_sim_launch *launch) {

@@ -90,12 +90,9 @@ static weir_status make_launches(const weir_kernel *kernel, const weir_cuda_laun
   if (cuda == NULL) return no_memory(kernel);
   cuda->count = count;
   cuda->empty = count == 0;
-  cuda->same_for_all = true;
   weir_status status = WEIR_OK;
-  for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
+  for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
     status = copy_launch(kernel, i, &launches[i], &cuda->launches[i]);
-    if (cuda->launches[i].grid[0] == 0 || cuda->launches[i].value == NULL) cuda->same_for_all = false;
-  }
   if (status != WEIR_OK) {
     weir__cuda_kernel_free(cuda);
     cuda = NULL;
@@ -229,6 +226,14 @@ static weir_status load(weir__cuda_device *device, const weir_kernel *kernel, co
   return status;
 }
 
+// Whether some launch takes its grid or its parameters from the task.
+static bool depends_on_task(const weir__cuda_kernel *cuda) {
+  for (uint32_t i = 0; i < cuda->count; i++) {
+    if (cuda->launches[i].grid[0] == 0 || cuda->launches[i].value == NULL) return true;
+  }
+  return false;
+}
+
 // Gives the kernel its new code, or frees it: tasks in flight may use what is there.
 static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
                            void (*merge)(weir__cuda_kernel *to, const weir__cuda_kernel *from)) {
@@ -242,6 +247,7 @@ static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
   weir__cuda_kernel *old = kernel->cuda;
   if (merge != NULL && old != NULL) merge(cuda, old);
   kernel->cuda = cuda;
+  kernel->cuda_checks = depends_on_task(cuda);
   weir__kernel_choose_device(kernel);
   weir__context_unlock(context);
   weir__cuda_kernel_free(old);
@@ -343,9 +349,9 @@ static weir_status check_groups(const weir_task *task) {
 }
 
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task) {
-  const weir__cuda_kernel *cuda = task->kernel != NULL ? task->kernel->cuda : NULL;
   (void)device;
-  if (cuda == NULL || cuda->same_for_all) return WEIR_OK;
+  if (task->kernel == NULL || !task->kernel->cuda_checks) return WEIR_OK;
+  const weir__cuda_kernel *cuda = task->kernel->cuda;
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     const weir__cuda_launch *launch = &cuda->launches[i];

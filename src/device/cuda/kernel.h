@@ -19,8 +19,7 @@ typedef struct weir__cuda_launch {
 
 typedef struct weir__cuda_kernel {
   uint32_t count;
-  bool empty;        // count is 0: the kernel has code everywhere and launches nothing
-  bool same_for_all; // the launches have their own grids and values: nothing to check of a task
+  bool empty; // count is 0: the kernel has code everywhere and launches nothing
   weir__cuda_launch launches[];
 } weir__cuda_kernel;
 
