@@ -432,6 +432,54 @@ static void wrong_calls_are_refused(share *s) {
   weir_event_release(event);
 }
 
+// Calls of the driver fail: the call of Weir's that made them says so, or weir_finish does, or the order was kept otherwise.
+static void driver_fails(share *s) {
+  static const char *const CALLS[] = {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuPointerGetAttribute",
+                                      "cuMemGetAddressRange"};
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  uint32_t numbers[COUNT] = {0};
+  for (size_t call = 0; call < sizeof CALLS / sizeof CALLS[0]; call++) {
+    for (uint64_t n = 1; n <= 4; n++) {
+      weir_buffer *buffer;
+      for (uint32_t i = 0; i < COUNT; i++) numbers[i] = i;
+      share_write(s, memory, numbers, COUNT);
+      share_launch(s, s->own_step, memory, COUNT, 1);
+      stub_fail_nth(CALLS[call], n, CUDA_ERROR_OPERATING_SYSTEM);
+      if (weir_buffer_wrap_cuda(s->cuda, memory, BYTES, &buffer) != WEIR_OK) {
+        assert_null(buffer);
+        assert_true(stub_failed());
+        share_ok(weir_buffer_wrap_cuda(s->cuda, memory, BYTES, &buffer));
+      }
+      if (weir_cuda_wait_stream(s->cuda, s->stream) != WEIR_OK) {
+        assert_true(stub_failed());
+        share_ok(weir_cuda_wait_stream(s->cuda, s->stream));
+      }
+      share_submit(s, s->step, s->cuda, buffer, COUNT, 2, NULL);
+      share_submit(s, s->step, s->cuda, buffer, COUNT, 3, NULL);
+      if (weir_cuda_stream_wait(s->cuda, s->stream, NULL) != WEIR_OK) {
+        assert_true(stub_failed());
+        share_ok(weir_cuda_stream_wait(s->cuda, s->stream, NULL));
+      }
+      share_launch(s, s->own_step, memory, COUNT, 4);
+      weir_status status = weir_finish(s->context);
+      bool failed = stub_failed();
+      stub_fail_nth(CALLS[call], 0, 0);
+      share_read(s, numbers, memory, COUNT);
+      if (status == WEIR_OK)
+        share_expect(numbers, COUNT, 0, (uint32_t[]){1, 2, 3, 4}, 4);
+      else
+        assert_true(failed);
+      share_ok(weir_buffer_release(buffer));
+    }
+  }
+  share_free(s, memory);
+}
+
+static void test_driver_fails(void **state) {
+  (void)state;
+  share_run("cuda", driver_fails);
+}
+
 static void test_refused(void **state) {
   (void)state;
   share_run("cuda,cpu:1", wrong_calls_are_refused);
@@ -452,6 +500,7 @@ int main(void) {
       cmocka_unit_test(test_turns),
       cmocka_unit_test(test_repeated_program),
       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_driver_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

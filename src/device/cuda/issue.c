@@ -206,8 +206,12 @@ CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *tas
 
 // Bytes, or nothing but the end of what was in a stream of the caller's.
 static CUresult launch_move(weir__cuda_device *device, const weir__move *move, CUstream stream) {
-  if (move->fence != NULL)
-    return device->driver->cuStreamWaitEvent(stream, (CUevent)move->fence, CU_EVENT_WAIT_DEFAULT);
+  if (move->fence != NULL) {
+    CUevent fence = (CUevent)move->fence;
+    CUresult result = device->driver->cuStreamWaitEvent(stream, fence, CU_EVENT_WAIT_DEFAULT);
+    bool must_wait = result != CUDA_SUCCESS && !weir__cuda_is_sticky(result);
+    return must_wait ? device->driver->cuEventSynchronize(fence) : result;
+  }
   return device->driver->cuMemcpyAsync((CUdeviceptr)(uintptr_t)move->destination, (CUdeviceptr)(uintptr_t)move->source,
                                        move->bytes, stream);
 }
