@@ -95,17 +95,19 @@ typedef enum weir_issue {
 
 // Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
 typedef struct weir_context_options {
-  const char *devices;   // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "sim:ideal", "sim:h200",
-                         // "sim:FILE";
-                         // default "cpu", which has a worker per core
-  uint32_t window;       // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
-  uint32_t queues;       // in-order queues on each device that has them; default: the device's own number
-  uint64_t memory_limit; // bytes of storage for buffers that Weir allocates (each rounded up by a quarter at most);
-                         // default: no limit. Near the limit
-                         // renaming gives way first, then submitting waits for tasks in flight
-  weir_issue issue;      // default: AUTO
-  uint64_t seed;         // not 0: disturb the order of scheduling decisions at random, from this seed (for tests)
-  uint32_t flags;        // WEIR_CONTEXT_*
+  const char *devices; // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "sim:ideal", "sim:h200",
+                       // "sim:FILE";
+                       // default "cpu", which has a worker per core
+  uint32_t window;     // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
+  uint32_t queues;     // in-order queues on each device that has them; default: the device's own number
+  uint64_t
+      memory_limit; // bytes of storage for buffers that Weir allocates (each rounded up by a quarter at most), on the
+                    // host and on each device with memory of its own, where copies of wrapped memory count too;
+                    // default: no limit. Near the limit renaming gives way first, then submitting waits for tasks
+                    // in flight
+  weir_issue issue; // default: AUTO
+  uint64_t seed;    // not 0: disturb the order of scheduling decisions at random, from this seed (for tests)
+  uint32_t flags;   // WEIR_CONTEXT_*
 } weir_context_options;
 
 // Creates a context with its devices. `options` may be NULL: all defaults.
@@ -127,7 +129,7 @@ WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
 
 typedef struct weir_statistics {
-  uint64_t tasks;          // submitted
+  uint64_t tasks;          // submitted; a copy that needs memory in between counts as two
   uint64_t done;           // finished, failed or skipped
   uint64_t failed;         // failed or skipped
   uint64_t edges;          // predecessors that tasks had to wait for

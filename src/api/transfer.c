@@ -15,8 +15,7 @@ static uint32_t choose_source(const weir_context *context, const weir_buffer *bu
 
 // Takes a transfer into the window, which has room. The destination has storage.
 static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi, uint32_t source,
-                           uint32_t destination, const weir__block *fresh, weir_event *event) {
-  bool back = buffer->wrapped && buffer->home == destination;
+                           uint32_t destination, const weir__block *fresh, bool skippable, weir_event *event) {
   weir__task *task = weir__window_begin(&context->window);
   weir__place *from = &buffer->places[source], *to = &buffer->places[destination];
   weir__access *access = (weir__access *)(void *)task->payload;
@@ -31,14 +30,14 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__hit_task(context, hits, to->arrival, WEIR__HAZARD_WAW);
   for (uint8_t user = 0; fresh != NULL && user < fresh->user_count; user++)
     weir__hit_task(context, hits, fresh->users[user], WEIR__HAZARD_STORAGE);
-  if (!back) hits->poisoned = false; // the bytes that are not poisoned are wanted
+  if (!skippable) hits->poisoned = false; // the bytes that are not poisoned are wanted
   *move = (weir__move){.destination = (char *)to->memory + lo,
                        .source = (const char *)from->memory + lo,
                        .bytes = hi - lo,
                        .destination_space = (uint8_t)destination,
                        .source_space = (uint8_t)source,
                        .transfer = true,
-                       .back = back};
+                       .back = skippable};
   to->arrival = task->id;
   buffer->valid |= weir__space_bit(destination);
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
@@ -63,7 +62,7 @@ weir__enter_result weir__transfer(weir_context *context, const weir_task *task, 
     if (result != WEIR__ENTERED) return result;
     weir__buffer_set_storage(buffer, space, fresh);
   }
-  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(context, buffer), space, fresh, NULL);
+  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(context, buffer), space, fresh, false, NULL);
   return WEIR__ENTERED;
 }
 
@@ -102,12 +101,13 @@ static bool named_before(const weir__access *accesses, uint32_t index) {
   return false;
 }
 
-static void write_back(weir_context *context, const weir__access *access, uint64_t lo, uint64_t hi, weir_event *event) {
+static void write_back(weir_context *context, const weir__access *access, uint64_t lo, uint64_t hi, bool skippable,
+                       weir_event *event) {
   if (event != NULL) {
     event->references++;
     event->tasks++;
   }
-  enter_transfer(context, access->buffer, lo, hi, access->space, access->buffer->home, NULL, event);
+  enter_transfer(context, access->buffer, lo, hi, access->space, access->buffer->home, NULL, skippable, event);
 }
 
 uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
@@ -135,7 +135,7 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
       if (accesses[j].lo < lo) lo = accesses[j].lo;
       if (accesses[j].hi > hi) hi = accesses[j].hi;
     }
-    write_back(context, access, lo, hi, event);
+    write_back(context, access, lo, hi, !merge, event); // of a merged range a part may be good
   }
 }
 

@@ -18,7 +18,7 @@ typedef struct weir__cuda_step {
   uint32_t predecessor_count;
 } weir__cuda_step;
 
-// What the steps look like, apart from topology: hashes that tell quickly whether anything must be set.
+// An executable graph, and what is set in it now.
 typedef struct weir__cuda_exec {
   struct weir__cuda_exec *next; // the owner's
   CUgraph graph;
