@@ -7,12 +7,20 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { MOST_JOBS = 64, NAP_NS = 100000, IDLE_NS = 1000000, KNOWN_PARAMETERS = 16 };
+enum {
+  MOST_JOBS = 64,
+  NAP_NS = 100000,
+  IDLE_NS = 1000000,
+  PATIENCE_NEW_NS = 20000000,
+  PATIENCE_KNOWN_NS = 2000000,
+  KNOWN_PARAMETERS = 16
+};
 
 typedef struct job {
   struct job *next;
   uint64_t hash, id; // id: of topology and shape
   uint64_t asked_ns;
+  bool known;
   uint32_t count;
   weir__cuda_step *steps; // what they point to follows in the same memory
   weir__cuda_exec *exec;
@@ -137,7 +145,8 @@ static void free_job(weir__cuda_builder *builder, job *done) {
 }
 
 static void be_polite(const weir__cuda_builder *builder, const job *next) {
-  uint64_t end = next->asked_ns + WEIR__CUDA_PATIENCE_NS, now = weir__clock_ns(), idle_since = now;
+  uint64_t end = next->asked_ns + (next->known ? PATIENCE_KNOWN_NS : PATIENCE_NEW_NS), now = weir__clock_ns(),
+           idle_since = now;
   while (now < end && now - idle_since < IDLE_NS) {
     _Atomic uint32_t never = 0;
     weir__sleep_on(&never, 0, NAP_NS);
@@ -212,7 +221,8 @@ void weir__cuda_builder_destroy(weir__cuda_builder *builder) {
   weir__free(builder);
 }
 
-void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash) {
+void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
+                            bool known) {
   if (builder->pending_count == MOST_JOBS) return;
   uint64_t id = id_of(builder->device, steps, count, hash);
   for (uint32_t i = 0; i < builder->pending_count; i++) {
@@ -220,8 +230,12 @@ void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *
   }
   job *asked = weir__allocate(sizeof *asked);
   if (asked == NULL) return;
-  *asked =
-      (job){.hash = hash, .id = id, .asked_ns = weir__clock_ns(), .count = count, .steps = copy_steps(steps, count)};
+  *asked = (job){.hash = hash,
+                 .id = id,
+                 .asked_ns = weir__clock_ns(),
+                 .known = known,
+                 .count = count,
+                 .steps = copy_steps(steps, count)};
   if (asked->steps == NULL) {
     weir__free(asked);
     return;

@@ -15,16 +15,16 @@ weir__cuda_builder *weir__cuda_builder_create(weir__cuda_device *device);
 // Stops the thread; what was not fetched is dropped. The device's context is current. NULL is allowed.
 void weir__cuda_builder_destroy(weir__cuda_builder *builder);
 
-// Asks for a graph of these steps, of which everything is copied. Quietly does nothing when such a graph is being made, when
+// Asks for a graph of these steps, of which everything is copied. `known`: they are likely to come again soon. Quietly does nothing when such a graph is being made, when
 // much is waiting already, or when there is no memory: it only would have saved time.
-void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash);
+void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
+                            bool known);
 
 // Fetches a graph that was made, with the hash that it was asked for with. NULL: none.
 weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t *out_hash);
 
-// Whether the device has work just now: the builder then leaves the driver to who launches, until WEIR__CUDA_PATIENCE_NS
-// after it was first asked, since making a graph holds up launches.
-enum { WEIR__CUDA_PATIENCE_NS = 20000000 };
+// Whether the device has work just now: the builder then leaves the driver to who launches for a while, since making a graph
+// holds up launches.
 void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any);
 
 #endif // WEIR_DEVICE_CUDA_BUILDER_H

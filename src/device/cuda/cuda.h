@@ -95,7 +95,7 @@ typedef struct weir__cuda_device {
   bool has_thread;
   _Atomic uint32_t thread_state;
   // Of the thread alone.
-  uint64_t taken;
+  uint64_t taken, last_poll;
   uint32_t queue_count; // the last two are for copies, where there is more than one
   weir__cuda_queue *queues_in_flight;
   weir__queues *queues;

@@ -5,7 +5,7 @@ enum {
   FIRST_PIECE = 8,
   NEW_PIECE = 32,   // of a beginning that is new
   AGAIN_PIECE = 64, // of a sequence that begins again while the one before it runs
-  GROWTH = 2,
+  GROWTH = 3,
   WINDOW_SHARE = 4,   // a piece is at most this part of the window
   LARGE_WINDOW = 256, // from here on tasks are held back, to see whether a beginning comes again
   LOOKED_AT = 8,
@@ -79,7 +79,7 @@ uint32_t weir__cuda_cuts_find(weir__cuda_cuts *cuts, const weir__cuda_collection
     *out_ends = true;
     return count - WEIR__CUDA_BEGINNING;
   }
-  uint32_t first = cuts->target - cuts->target / 4, last = cuts->target + cuts->target / 4;
+  uint32_t first = cuts->target - cuts->target / 4, last = cuts->target;
   if (first == 0) first = 1;
   if (last > cuts->largest) last = cuts->largest > first ? cuts->largest : first;
   if (count < last + cuts->held) return 0;

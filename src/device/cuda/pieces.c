@@ -163,7 +163,8 @@ static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exe
   CUresult result =
       weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->cuts.known, make_now, out_exec, &wanted);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
-  if (wanted && pieces->builder != NULL) weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash);
+  if (wanted && pieces->builder != NULL)
+    weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
   return *out_exec != NULL;
 }
 

@@ -8,7 +8,8 @@
 #include "device/cuda/pieces.h"
 
 enum {
-  TASKS_BETWEEN_POLLS = 16,
+  TASKS_AT_ONCE = 16,
+  TASKS_BETWEEN_REPORTS = 96,
   LINE = 64,           // bytes of a cache line
   FEW_ARGUMENTS = 192, // bytes
   PAUSES = 8,
@@ -95,7 +96,7 @@ static void prefetch(const weir__task *task) {
 static bool take_tasks(weir__cuda_device *device) {
   uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
   if (device->taken == pushed) return false;
-  uint64_t end = pushed - device->taken > TASKS_BETWEEN_POLLS ? device->taken + TASKS_BETWEEN_POLLS : pushed;
+  uint64_t end = pushed - device->taken > TASKS_AT_ONCE ? device->taken + TASKS_AT_ONCE : pushed;
   uint32_t mask = device->base.context->window.live.mask;
   for (uint64_t at = device->taken; at < end; at++) prefetch(device->ring[at & mask]);
   for (; device->taken < end; device->taken++) {
@@ -117,7 +118,10 @@ static bool has_requests(const weir__cuda_device *device) {
 static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
   weir__cuda_request *requests =
       has_requests(device) ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire) : NULL;
-  bool wanted = atomic_exchange_explicit(&device->flush, false, memory_order_acquire) || requests != NULL;
+  // Looked at first, for what is written here is taken away from who submits.
+  bool wanted = (atomic_load_explicit(&device->flush, memory_order_relaxed) &&
+                 atomic_exchange_explicit(&device->flush, false, memory_order_acquire)) ||
+                requests != NULL;
   while (wanted && take_tasks(device)) {
   }
   if (device->pieces != NULL) weir__cuda_launch_collected(device, wanted);
@@ -149,7 +153,10 @@ static void *thread_main(void *argument) {
     bool well = weir__cuda_is_well(device);
     if (!any && well) weir__cuda_mark_tails(device);
     if (answer_all(device, requests)) any = true;
-    if (well ? weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
+    // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
+    bool polls = !any || device->taken - device->last_poll >= TASKS_BETWEEN_REPORTS;
+    if (polls) device->last_poll = device->taken;
+    if (well ? polls && weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
     if (any) {
       idle_since = 0;
       continue;
