@@ -37,8 +37,8 @@ static struct weir__arena_chunk *add_chunk(weir__arena *arena, uint64_t bytes, b
   return chunk;
 }
 
-bool weir__arena_reserve(weir__arena *arena) {
-  return arena->chunks != NULL || add_chunk(arena, arena->chunk_bytes, false) != NULL;
+bool weir__arena_reserve(weir__arena *arena, uint64_t bytes) {
+  return add_chunk(arena, bytes, false) != NULL;
 }
 
 // A chunk with room, or a new one; near the end of memory one that is just large enough.

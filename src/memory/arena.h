@@ -19,8 +19,8 @@ typedef struct weir__arena {
 
 void weir__arena_initialize(weir__arena *arena, const weir__memory_source *source, uint64_t smallest, uint64_t largest);
 
-// Has the first chunk made now, where making one later would take time that is not there then. False: no memory.
-bool weir__arena_reserve(weir__arena *arena);
+// Has a chunk of this size made now, where making one later would take time that is not there then. False: no memory.
+bool weir__arena_reserve(weir__arena *arena, uint64_t bytes);
 
 // Returns all chunks.
 void weir__arena_deinitialize(weir__arena *arena);

@@ -102,7 +102,8 @@ static CUresult set(weir__cuda_cache *cache, weir__cuda_exec *exec, const weir__
 }
 
 CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
-                               bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted) {
+                               bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted,
+                               bool *out_same) {
   *out_exec = NULL;
   *out_wanted = false;
   candidates found = look(cache, steps, count, hash);
@@ -110,6 +111,7 @@ CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *s
   bool one_at_a_time = cache->device->base.context->trace != NULL;
   bool enough = found.copies >= MOST_COPIES;
   weir__cuda_exec *exec = found.same;
+  *out_same = exec != NULL;
   CUresult result = CUDA_SUCCESS;
   if (exec != NULL) {
     cache->counts.same++;

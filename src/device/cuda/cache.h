@@ -19,9 +19,9 @@ void weir__cuda_cache_destroy(weir__cuda_cache *cache);
 // An executable graph for the steps, set as they say: one that is set so already, else one of the same shape, else, if it is
 // to `make_now`, a new one; NULL: there is none. `hash` is that of the topology. `known`: the beginning of the sequence was
 // met before, so graphs of other shapes, which will be wanted again, are left alone; otherwise they are set anew if they are
-// idle. `*out_wanted`: another graph for these steps would be of use.
+// idle. `*out_wanted`: another graph for these steps would be of use. `*out_same`: nothing had to be set.
 CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
-                               bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted);
+                               bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted, bool *out_same);
 
 // Adds a graph that was made elsewhere.
 void weir__cuda_cache_add(weir__cuda_cache *cache, weir__cuda_exec *exec, uint64_t hash);

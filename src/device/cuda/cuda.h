@@ -43,6 +43,7 @@ typedef struct weir__cuda_op {
   uint64_t number;  // in its queue: 1, 2, ...
   uint64_t done_ns; // a guess, on the device's own time-scale
   bool finished;    // known without an event
+  bool here;        // launched by the device's thread, though its queue has a launcher
   weir__cuda_wait waits[WEIR__CUDA_WAITS];
   uint32_t wait_count;
   weir_status status; // why nothing was launched

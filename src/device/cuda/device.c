@@ -18,9 +18,9 @@ enum {
   MAX_QUEUES = 128,
   COPY_QUEUES = 2,
   SMALL_COPY_BYTES = 65536,  // up to here the driver takes pageable memory without making the caller wait
-  SMALLEST_CHUNK = 32 << 20, // of device memory: a CHUNK_SHARE-th of what there is, within these
-  LARGEST_CHUNK = 1 << 30,
-  CHUNK_SHARE = 64,
+  SMALLEST_CHUNK = 32 << 20, // of device memory
+  LARGEST_CHUNK = 128 << 20,
+  FIRST_SHARE = 64, // the first chunk is this part of the device's memory
   SMALLEST_PINNED_CHUNK = 4 << 20,
   LARGEST_PINNED_CHUNK = 64 << 20,
   SPIN_NS = 2000000, // who waits spins so long, where there are cores for it
@@ -29,6 +29,8 @@ enum {
   TOUCHED_TASKS = 4096,
   EVENTS_MADE = 256,
 };
+
+static const uint64_t LARGEST_FIRST = (uint64_t)2 << 30;
 
 extern const weir__device_ops weir__cuda_ops;
 
@@ -241,14 +243,14 @@ static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
 static void make_memory(weir__cuda_device *device) {
   size_t total = 0;
   device->driver->cuDeviceTotalMem(&total, device->device);
-  uint64_t chunk = SMALLEST_CHUNK;
-  while (chunk < total / CHUNK_SHARE && chunk < LARGEST_CHUNK) chunk *= 2;
   weir__memory_source on_device = {.allocate = allocate_memory, .free = free_memory, .user = device};
   weir__memory_source pinned = {.allocate = allocate_pinned, .free = free_pinned, .user = device};
-  weir__arena_initialize(&device->memory, &on_device, chunk, LARGEST_CHUNK);
+  weir__arena_initialize(&device->memory, &on_device, SMALLEST_CHUNK, LARGEST_CHUNK);
   weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
-  if (device->base.context->memory_limit >= chunk)
-    (void)weir__arena_reserve(&device->memory); // if there is none, who needs some will say so
+  uint64_t first = total / FIRST_SHARE & ~(uint64_t)(SMALLEST_CHUNK - 1);
+  if (first > LARGEST_FIRST) first = LARGEST_FIRST;
+  if (first > 0 && device->base.context->memory_limit >= first)
+    (void)weir__arena_reserve(&device->memory, first); // if there is none, who needs some will say so
   weir__window_touch(&device->base.context->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
   weir__cuda_make_events(device, EVENTS_MADE);

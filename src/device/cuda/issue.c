@@ -39,7 +39,7 @@ weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
   op->event = op->start = op->end = op->fence = NULL;
   op->task = NULL;
   op->piece = NULL;
-  op->finished = false;
+  op->finished = op->here = false;
   op->done_ns = 0;
   op->wait_count = 0;
   op->status = WEIR_OK;
@@ -148,8 +148,7 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
   queue->last = op;
   device->ops_in_flight++;
   if (op->task != NULL) device->slot_ops[slot_of(device, op->task->id)] = op;
-  bool here = device->launcher_count == 0 || (op->task != NULL && op->task->run != NULL);
-  if (!here) {
+  if (!op->here && device->launcher_count > 0) {
     weir__cuda_launcher_push(device->launchers[op->place->queue % device->launcher_count], op);
     return;
   }
@@ -305,6 +304,7 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
     return;
   }
   op->task = task;
+  op->here = task->run != NULL;
   if (task->move != NULL) op->fence = (CUevent)task->move->fence;
   op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
   bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing

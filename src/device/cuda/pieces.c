@@ -154,22 +154,23 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
 }
 
 // Finds an executable graph for the first `count` tasks. False: they are better launched one by one.
-static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec **out_exec) {
+static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec **out_exec, bool *out_same) {
   uint64_t hash;
   bool wanted;
   *out_exec = NULL;
   if (!make_steps(pieces, count, &hash)) return false;
   bool make_now = pieces->builder == NULL;
-  CUresult result =
-      weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->cuts.known, make_now, out_exec, &wanted);
+  CUresult result = weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->cuts.known, make_now,
+                                          out_exec, &wanted, out_same);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
   if (wanted && pieces->builder != NULL)
     weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
   return *out_exec != NULL;
 }
 
-// Launches the first `count` tasks together. False: it cannot be done, and nothing was changed.
-static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec *exec) {
+// Launches the first `count` tasks together; a graph in which something was set takes long to launch, and is not launched
+// `here`, where the next one can be set meanwhile. False: it cannot be done, and nothing was changed.
+static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec *exec, bool here) {
   weir__cuda_device *device = pieces->device;
   uint32_t place_count;
   weir__cuda_op *op = weir__cuda_new_op(device);
@@ -189,6 +190,7 @@ static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, weir__cud
     device->slot_ops[piece->tasks[i]->id & device->base.context->window.live.mask] = op;
   }
   op->piece = piece;
+  op->here = here;
   op->status = device->lost;
   if (exec != NULL) {
     exec->queue = &device->queues_in_flight[op->place->queue];
@@ -221,10 +223,11 @@ static void launch_first(weir__cuda_pieces *pieces, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) launches += collection->tasks[i].launches;
   for (uint32_t i = 0; i < rest; i++) pieces->again[i] = collection->tasks[count + i].task;
   bool worth_it = count > 1 && (launches >= FEWEST_LAUNCHES || pieces->always);
-  bool whole = count > 1 && launches == 0 && launch_as_piece(pieces, count, NULL);
+  bool whole = count > 1 && launches == 0 && launch_as_piece(pieces, count, NULL, true);
   weir__cuda_exec *exec;
-  if (!whole && worth_it && find_graph(pieces, count, &exec)) {
-    whole = launch_as_piece(pieces, count, exec);
+  bool same;
+  if (!whole && worth_it && find_graph(pieces, count, &exec, &same)) {
+    whole = launch_as_piece(pieces, count, exec, same);
     if (!whole) weir__cuda_cache_give(pieces->cache, exec, false);
   }
   for (uint32_t i = 0; i < count && !whole; i++) {
