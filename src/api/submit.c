@@ -91,7 +91,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
 
 static bool add_predecessor(weir__task *task, weir__id id) {
   if (task->predecessor_count == task->predecessor_capacity) {
-    uint32_t capacity = task->predecessor_capacity == 0 ? 8 : task->predecessor_capacity * 2;
+    uint32_t capacity = task->predecessor_capacity == 0 ? WEIR__TASK_FEW_PREDECESSORS : task->predecessor_capacity * 2;
     weir__id *larger = weir__allocate(capacity * sizeof *larger);
     if (larger == NULL) return false;
     if (task->predecessor_count > 0) memcpy(larger, task->predecessors, task->predecessor_count * sizeof *larger);

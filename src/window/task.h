@@ -13,6 +13,7 @@ enum {
   WEIR__TASK_INLINE_SUCCESSORS = 8,
   WEIR__TASK_INLINE_PAYLOAD = 256,
   WEIR__CHUNK_EDGES = 13,
+  WEIR__TASK_FEW_PREDECESSORS = 8, // that the first array has room for
 };
 
 // An edge to a successor: its slot, and two bits.

@@ -55,7 +55,13 @@ void weir__window_deinitialize(weir__window *window) {
 }
 
 void weir__window_touch(weir__window *window, uint32_t count) {
-  for (uint32_t i = 0; i < count && i < window->size; i++) window->tasks[i].payload[0] = 0;
+  for (uint32_t i = 0; i < count && i < window->size; i++) {
+    weir__task *task = &window->tasks[i];
+    task->payload[0] = 0;
+    if (task->predecessors == NULL)
+      task->predecessors = weir__allocate(WEIR__TASK_FEW_PREDECESSORS * sizeof task->predecessors[0]);
+    if (task->predecessors != NULL) task->predecessor_capacity = WEIR__TASK_FEW_PREDECESSORS;
+  }
 }
 
 void *weir__window_large_payload(weir__task *task, size_t bytes) {

@@ -28,7 +28,8 @@ bool weir__window_initialize(weir__window *window, uint32_t size, void (*ready)(
                              void *user);
 void weir__window_deinitialize(weir__window *window);
 
-// Touches the slots of the first `count` tasks, so that the system need not find memory for them later.
+// Makes the slots of the first `count` tasks of a device that runs ahead ready, so that the system need not find memory for
+// them later. Before any task.
 void weir__window_touch(weir__window *window, uint32_t count);
 
 static inline bool weir__window_full(const weir__window *window) {

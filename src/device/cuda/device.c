@@ -239,6 +239,17 @@ static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
          device->queues != NULL && weir__cuda_reserve_places(device, 64);
 }
 
+// The driver makes what a stream needs when it is used first.
+static void use_stream(weir__cuda_device *device, uint32_t index) {
+  weir__memory_source memory = weir__arena_source(&device->memory);
+  void *bytes = memory.allocate(memory.user, 1);
+  if (bytes == NULL) return;
+  CUstream stream = device->queues_in_flight[index].stream;
+  if (device->driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)bytes, 0, 1, stream) == CUDA_SUCCESS)
+    device->driver->cuStreamSynchronize(stream);
+  memory.free(memory.user, bytes);
+}
+
 // Memory that will be used soon is made, and touched, now: the driver and the system take long for it.
 static void make_memory(weir__cuda_device *device) {
   size_t total = 0;
@@ -253,6 +264,7 @@ static void make_memory(weir__cuda_device *device) {
     (void)weir__arena_reserve(&device->memory, first); // if there is none, who needs some will say so
   weir__window_touch(&device->base.context->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
+  for (uint32_t i = 0; i < device->queue_count && device->memory.chunks != NULL; i++) use_stream(device, i);
   weir__cuda_make_events(device, EVENTS_MADE);
   weir__cuda_make_ops(device, EVENTS_MADE);
   weir__cuda_leave(device);
