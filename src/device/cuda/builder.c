@@ -35,7 +35,7 @@ struct weir__cuda_builder {
   job *made;         // guarded by the mutex
   bool stopping;     // guarded by the mutex
   _Atomic uint32_t made_count;
-  _Atomic bool working; // the device's thread
+  _Atomic uint32_t work; // weir__cuda_work
   _Atomic uint32_t state;
   uint64_t pending[MOST_JOBS];
   uint32_t pending_count;
@@ -145,13 +145,15 @@ static void free_job(weir__cuda_builder *builder, job *done) {
 }
 
 static void be_polite(const weir__cuda_builder *builder, const job *next) {
-  uint64_t end = next->asked_ns + (next->known ? PATIENCE_KNOWN_NS : PATIENCE_NEW_NS), now = weir__clock_ns(),
-           idle_since = now;
-  while (now < end && now - idle_since < IDLE_NS) {
+  uint64_t latest = next->asked_ns + PATIENCE_NEW_NS, end = next->known ? next->asked_ns + PATIENCE_KNOWN_NS : latest;
+  uint64_t now = weir__clock_ns(), idle_since = now;
+  uint32_t work = WEIR__CUDA_BUSY;
+  while ((now < end || (work == WEIR__CUDA_BUSY_WITH_NEW && now < latest)) && now - idle_since < IDLE_NS) {
     _Atomic uint32_t never = 0;
     weir__sleep_on(&never, 0, NAP_NS);
     now = weir__clock_ns();
-    if (atomic_load_explicit(&builder->working, memory_order_relaxed)) idle_since = now;
+    work = atomic_load_explicit(&builder->work, memory_order_relaxed);
+    if (work != WEIR__CUDA_IDLE) idle_since = now;
   }
 }
 
@@ -272,7 +274,7 @@ weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t 
   return NULL;
 }
 
-void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any) {
-  if (atomic_load_explicit(&builder->working, memory_order_relaxed) != any)
-    atomic_store_explicit(&builder->working, any, memory_order_relaxed);
+void weir__cuda_builder_note_work(weir__cuda_builder *builder, weir__cuda_work work) {
+  if (atomic_load_explicit(&builder->work, memory_order_relaxed) != work)
+    atomic_store_explicit(&builder->work, work, memory_order_relaxed);
 }

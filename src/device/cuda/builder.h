@@ -23,8 +23,9 @@ void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *
 // Fetches a graph that was made, with the hash that it was asked for with. NULL: none.
 weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t *out_hash);
 
-// Whether the device has work just now: the builder then leaves the driver to who launches for a while, since making a graph
-// holds up launches.
-void weir__cuda_builder_note_work(weir__cuda_builder *builder, bool any);
+// What the device does just now. The builder leaves the driver to who launches for a while, since making a graph holds up
+// launches; most of all those of new tasks, which are launched one by one.
+typedef enum weir__cuda_work { WEIR__CUDA_IDLE = 0, WEIR__CUDA_BUSY = 1, WEIR__CUDA_BUSY_WITH_NEW = 2 } weir__cuda_work;
+void weir__cuda_builder_note_work(weir__cuda_builder *builder, weir__cuda_work work);
 
 #endif // WEIR_DEVICE_CUDA_BUILDER_H

@@ -308,7 +308,10 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
 void weir__cuda_note_work(weir__cuda_device *device, bool any) {
   weir__cuda_pieces *pieces = device->pieces;
   if (pieces->builder == NULL) return;
-  weir__cuda_builder_note_work(pieces->builder, any || device->ops_in_flight > 0);
+  bool busy = any || device->ops_in_flight > 0;
+  weir__cuda_builder_note_work(pieces->builder, !busy                ? WEIR__CUDA_IDLE
+                                                : pieces->cuts.known ? WEIR__CUDA_BUSY
+                                                                     : WEIR__CUDA_BUSY_WITH_NEW);
   uint64_t hash;
   weir__cuda_exec *exec = weir__cuda_builder_fetch(pieces->builder, &hash);
   if (exec != NULL) weir__cuda_cache_add(pieces->cache, exec, hash);
