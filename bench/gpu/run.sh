@@ -115,6 +115,13 @@ replay() { # NAME LIMIT OPTION...
   step "$name" "$limit" weir replay --json --no-host-waits "$@" "${streams[@]}"
 }
 
+each() { # NAME LIMIT OPTION...: first passes, every stream in a process of its own
+  local name=$1 limit=$2
+  shift 2
+  step "$name" "$limit" python3 "$here/each.py" "$weir" --no-host-waits --device "$device" --apart --issue auto "$@" -- \
+    "${streams[@]}"
+}
+
 peers() {
   step peers 60 weir-gpu-peers --json --runs "$peer_runs" "${streams[@]}"
 }
@@ -138,10 +145,10 @@ back_to_back() {
 first_passes() {
   local run
   for ((run = 1; run <= first_runs; run++)); do
-    replay "cold-$run" 30 --device "$device" --apart --issue auto --met device
-    replay "topology-$run" 30 --device "$device" --apart --issue auto --met topology
+    each "cold-$run" 30 --met device
+    each "topology-$run" 30 --met topology
   done
-  replay asleep-1 30 --device "$device" --apart --issue auto --met nothing
+  each asleep-1 30 --met nothing
 }
 
 # With the waits of the recorded program.
