@@ -10,7 +10,6 @@ struct weir__cuda_cache {
   weir__cuda_exec *buckets[BUCKETS];
   uint64_t launches; // of all graphs
   uint64_t clock;    // of uses
-  weir__cuda_cache_counts counts;
 };
 
 weir__cuda_cache *weir__cuda_cache_create(weir__cuda_device *device) {
@@ -101,35 +100,38 @@ static CUresult set(weir__cuda_cache *cache, weir__cuda_exec *exec, const weir__
   return result;
 }
 
+// What is to be used where no graph is set as the steps say; NULL: nothing.
+static CUresult set_or_make(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
+                            const candidates *found, bool known, bool make_now, weir__cuda_exec **out_exec,
+                            bool *out_wanted) {
+  // Events of a timeline belong to one launch at a time.
+  bool one_at_a_time = cache->device->base.context->trace != NULL;
+  bool enough = found->copies >= MOST_COPIES;
+  *out_exec = found->same_shape;
+  *out_wanted = false;
+  if (*out_exec == NULL && !one_at_a_time && (enough || !make_now)) {
+    *out_exec = found->busy;
+    *out_wanted = !enough;
+  }
+  if (*out_exec == NULL && (!known || found->shapes >= MOST_SHAPES)) {
+    *out_exec = found->other;
+    *out_wanted = found->shapes < MOST_SHAPES;
+  }
+  if (*out_exec != NULL) return set(cache, *out_exec, steps);
+  *out_wanted = !make_now;
+  return make_now ? make(cache, steps, count, hash, out_exec) : CUDA_SUCCESS;
+}
+
 CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                                bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted,
                                bool *out_same) {
+  candidates found = look(cache, steps, count, hash);
+  weir__cuda_exec *exec = found.same;
+  CUresult result = CUDA_SUCCESS;
   *out_exec = NULL;
   *out_wanted = false;
-  candidates found = look(cache, steps, count, hash);
-  // Events of a timeline belong to one launch at a time.
-  bool one_at_a_time = cache->device->base.context->trace != NULL;
-  bool enough = found.copies >= MOST_COPIES;
-  weir__cuda_exec *exec = found.same;
   *out_same = exec != NULL;
-  CUresult result = CUDA_SUCCESS;
-  if (exec != NULL) {
-    cache->counts.same++;
-  } else if (found.same_shape != NULL || (found.busy != NULL && !one_at_a_time && (enough || !make_now))) {
-    exec = found.same_shape != NULL ? found.same_shape : found.busy;
-    *out_wanted = found.same_shape == NULL && !enough;
-    result = set(cache, exec, steps);
-    cache->counts.parameters_set++;
-  } else if (found.other != NULL && (!known || found.shapes >= MOST_SHAPES)) {
-    exec = found.other;
-    *out_wanted = found.shapes < MOST_SHAPES;
-    result = set(cache, exec, steps);
-    cache->counts.shape_set++;
-  } else if (make_now) {
-    result = make(cache, steps, count, hash, &exec);
-  } else {
-    *out_wanted = true;
-  }
+  if (exec == NULL) result = set_or_make(cache, steps, count, hash, &found, known, make_now, &exec, out_wanted);
   if (result != CUDA_SUCCESS || exec == NULL) return result;
   exec->in_flight++;
   exec->last_used = ++cache->clock;
@@ -145,14 +147,9 @@ void weir__cuda_cache_add(weir__cuda_cache *cache, weir__cuda_exec *exec, uint64
   exec->next = *bucket_of(cache, hash);
   *bucket_of(cache, hash) = exec;
   cache->launches += exec->launch_count + 1;
-  cache->counts.made++;
 }
 
 void weir__cuda_cache_give(weir__cuda_cache *cache, weir__cuda_exec *exec, bool useless) {
   exec->in_flight--;
   if (useless && exec->in_flight == 0) drop(cache, exec);
-}
-
-weir__cuda_cache_counts weir__cuda_cache_read(const weir__cuda_cache *cache) {
-  return cache->counts;
 }

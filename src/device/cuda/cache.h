@@ -9,10 +9,6 @@
 
 typedef struct weir__cuda_cache weir__cuda_cache;
 
-typedef struct weir__cuda_cache_counts {
-  uint64_t same, parameters_set, shape_set, made; // pieces that needed nothing; only parameters; more; a new graph
-} weir__cuda_cache_counts;
-
 weir__cuda_cache *weir__cuda_cache_create(weir__cuda_device *device); // NULL: no memory
 void weir__cuda_cache_destroy(weir__cuda_cache *cache);
 
@@ -28,7 +24,5 @@ void weir__cuda_cache_add(weir__cuda_cache *cache, weir__cuda_exec *exec, uint64
 
 // A launch of the graph is done; `useless`: it must not be used again.
 void weir__cuda_cache_give(weir__cuda_cache *cache, weir__cuda_exec *exec, bool useless);
-
-weir__cuda_cache_counts weir__cuda_cache_read(const weir__cuda_cache *cache);
 
 #endif // WEIR_DEVICE_CUDA_CACHE_H
