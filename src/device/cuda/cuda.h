@@ -70,8 +70,7 @@ typedef struct weir__cuda_unpinned {
 typedef struct weir__cuda_request {
   struct weir__cuda_request *next;
   CUstream stream;
-  weir__id task;   // this one; 0: all up to `pushed`
-  uint64_t pushed; // tasks that had been handed over
+  weir__id task; // this one; 0: all that were handed over before
   CUresult result;
   _Atomic uint32_t done;
 } weir__cuda_request;
