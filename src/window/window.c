@@ -39,6 +39,7 @@ void weir__window_deinitialize(weir__window *window) {
   if (window->tasks != NULL) {
     // The slot of the next task may hold a payload of a submission that was refused.
     weir__id used = window->next < window->size ? window->next + 1 : window->size;
+    if (used < window->touched) used = window->touched;
     for (weir__id i = 0; i < used; i++) {
       weir__free(window->tasks[i].large_payload);
       weir__free(window->tasks[i].predecessors);
@@ -55,7 +56,8 @@ void weir__window_deinitialize(weir__window *window) {
 }
 
 void weir__window_touch(weir__window *window, uint32_t count) {
-  for (uint32_t i = 0; i < count && i < window->size; i++) {
+  window->touched = count < window->size ? count : window->size;
+  for (uint32_t i = 0; i < window->touched; i++) {
     weir__task *task = &window->tasks[i];
     task->payload[0] = 0;
     if (task->predecessors == NULL)

@@ -12,8 +12,9 @@ typedef struct weir__window {
   weir__task *tasks; // `size` slots
   uint32_t size;     // a power of two
   weir__liveness live;
-  weir__id next;  // id of the next task
-  uint64_t edges; // added so far
+  weir__id next;    // id of the next task
+  uint64_t edges;   // added so far
+  uint32_t touched; // slots that were made ready before any task
   weir__edge_chunk *free_chunks;
   struct weir__edge_slab *slabs;
   // Called when a task has no blocking edge left. Must not call back into the window.
