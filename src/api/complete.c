@@ -53,6 +53,14 @@ static void fail(weir_context *context, weir__task *task, const weir__completion
     weir__graph_run_poison(task);
 }
 
+// A task failed that has perhaps no edge to the one that is held.
+static void poison_held(weir_context *context, weir__id failed) {
+  for (size_t i = 0; i < context->hits.count; i++) {
+    const weir__hit *hit = &context->hits.list[i];
+    if (hit->task == failed && hit->data) weir__window_upstream_failed(&context->window, context->held, failed);
+  }
+}
+
 static void trace_completion(weir_context *context, const weir__task *task, const weir__completion *completion) {
   weir__trace_task *record = weir__trace_find(context->trace, task->id);
   if (record == NULL) return;
@@ -83,6 +91,7 @@ void weir__context_complete(weir_context *context, weir__task *task, const weir_
     weir__graph_run_done(task);
     context->graphs_in_flight--;
   }
+  if (failed && all_readers && context->held != NULL && context->held_listed) poison_held(context, task->id);
   context->statistics.done += task->move == NULL || !task->move->transfer;
   weir__window_complete(&context->window, task, failed && all_readers);
 }
@@ -92,8 +101,8 @@ void weir__context_completed(weir_context *context) {
   if (context->held != NULL && oldest >= context->held->id) {
     weir__task *held = context->held;
     context->held = NULL;
-    // Which predecessors bring data was not noted, so a failure of any may be one of theirs.
-    if (context->statistics.failed != context->failed_before_held) {
+    // If it was not noted which predecessors bring data, a failure of any may be one of theirs.
+    if (!context->held_listed && context->statistics.failed != context->failed_before_held) {
       held->reads_poison = true;
       if (held->run != NULL) held->run->all_poisoned = true;
     }

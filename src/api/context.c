@@ -195,7 +195,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->statistics.window = size;
   bool window = weir__window_initialize(&context->window, size, task_ready, context);
   context->window.upstream_failed = upstream_failed;
-  if (context->fresh == NULL || !window || (traces && context->trace == NULL))
+  if (context->fresh == NULL || !weir__hits_grow(&context->hits) || !window || (traces && context->trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   weir_status status = add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
   if (status == WEIR_OK) status = add_copier(context);

@@ -23,6 +23,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = WEIR_READ, .space = (uint8_t)source};
   weir__hits *hits = &context->hits;
   weir__hits_clear(hits);
+  context->held_listed = false;
   weir__buffer_access(buffer, &context->ranges, &context->window.live, task->id, WEIR_READ, lo, hi, hits);
   for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
   access->serial = buffer->serial;
