@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a SPIR-V module declares, read from its words: nothing is trusted, and nothing beyond the module is read.
+// Source: the SPIR-V specification 1.6, sections 2.3 (physical layout) and 3.
+#ifndef WEIR_DEVICE_VULKAN_SPIRV_H
+#define WEIR_DEVICE_VULKAN_SPIRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weir/vulkan.h"
+
+enum { WEIR__SPIRV_MOST_BINDINGS = 1024, WEIR__SPIRV_MOST_CAPABILITIES = 64, WEIR__SPIRV_MOST_CONSTANTS = 256 };
+
+typedef enum weir__spirv_kind {
+  WEIR__SPIRV_STORAGE_BUFFER,
+  WEIR__SPIRV_STORAGE_IMAGE,
+  WEIR__SPIRV_SAMPLED_IMAGE, // with its sampler: sampler1D to sampler3D
+  WEIR__SPIRV_OTHER,         // uniform buffers, samplers by themselves, texel buffers: not supported
+} weir__spirv_kind;
+
+typedef struct weir__spirv_binding {
+  uint32_t set, binding;
+  weir__spirv_kind kind;
+  bool reads, writes;  // false where NonReadable, NonWritable say so
+  uint32_t dimensions; // of an image: 1, 2, 3
+  uint32_t format;     // of a storage image: the SPIR-V image format
+} weir__spirv_binding;
+
+typedef struct weir__spirv_constant {
+  uint32_t id;    // SpecId
+  uint32_t bytes; // 4, also for bool; 8; 2 and 1 for small types
+} weir__spirv_constant;
+
+// What one entry point declares.
+typedef struct weir__spirv {
+  uint32_t local_size[3]; // with the given specialization constants
+  uint32_t push_bytes;    // of the push-constant block, from byte 0; 0: none
+  uint64_t shared_bytes;  // of variables in work-group memory, as far as their types tell, with the given constants
+  uint32_t binding_count; // of set 0, in ascending order, and without gaps; other sets are refused
+  weir__spirv_binding bindings[WEIR__SPIRV_MOST_BINDINGS];
+  uint32_t constant_count;
+  weir__spirv_constant constants[WEIR__SPIRV_MOST_CONSTANTS];
+  uint32_t capability_count;
+  uint32_t capabilities[WEIR__SPIRV_MOST_CAPABILITIES]; // SpvCapability
+} weir__spirv;
+
+// Reads what the entry point (NULL: "main") declares, with these specialization constants. False: `reason` says what is wrong,
+// with the word at which it was seen. Any thread.
+bool weir__spirv_read(const void *words, uint64_t bytes, const char *entry, const weir_vulkan_constant *constants,
+                      uint32_t constant_count, weir__spirv *out_module, char *reason, size_t size);
+
+#endif // WEIR_DEVICE_VULKAN_SPIRV_H
