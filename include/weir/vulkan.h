@@ -21,6 +21,42 @@
 extern "C" {
 #endif
 
+// ---------------------------------------------------------------------------------------------------------------
+// The machine's devices and their queues
+
+enum { WEIR_VULKAN_MOST_FAMILIES = 16 };
+
+// A family of queues. Queues for graphics or compute can always copy.
+typedef struct weir_vulkan_family {
+  bool graphics, compute, transfer, sparse;
+  uint32_t queues;         // how many there are
+  uint32_t timestamp_bits; // that count in a timestamp; 0: its queues have no timestamps
+} weir_vulkan_family;
+
+// A device of the machine, whether or not Weir can use it.
+typedef struct weir_vulkan_description {
+  char name[256];
+  char driver[512];      // its name and version; "" before Vulkan 1.2
+  const char *type;      // "discrete", "integrated", "virtual", "cpu" or "other"; static
+  uint32_t version[3];   // of Vulkan: 1, 3, 230
+  uint64_t device_bytes; // of its own memory, all heaps together
+  uint64_t host_bytes;   // of the host's memory that it can use
+  bool usable;
+  char reason[320]; // why it is not usable
+  uint32_t family_count;
+  weir_vulkan_family families[WEIR_VULKAN_MOST_FAMILIES]; // by index of the family
+} weir_vulkan_description;
+
+// How many devices the Vulkan loader lists: "vulkan:0" to "vulkan:N-1". UNAVAILABLE: there is no loader, or no device that
+// Weir can use, and the text says why. Loads the drivers on the first call, which may take a second. Any thread.
+WEIR_API weir_status weir_vulkan_device_count(uint32_t *out_count);
+
+// Describes one of them. Errors: INVALID_ARGUMENT (there is none of this index), UNAVAILABLE, OUT_OF_MEMORY. Any thread.
+WEIR_API weir_status weir_vulkan_device_describe(uint32_t index, weir_vulkan_description *out_description);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Kernels
+
 // SPIR-V, as glslangValidator -V or glslc writes it.
 typedef struct weir_vulkan_code {
   const void *words; // copied

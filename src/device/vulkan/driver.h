@@ -23,8 +23,9 @@ typedef struct weir__vulkan_driver {
   WEIR__VULKAN_INSTANCE_SYMBOLS(WEIR__VULKAN_MEMBER)
 #undef WEIR__VULKAN_MEMBER
   VkInstance instance;
+  uint32_t version; // of Vulkan that the instance was made for; a caller's instance counts as 1.2
   uint32_t device_count;
-  VkPhysicalDevice *devices; // all of the loader's, in its order
+  VkPhysicalDevice *devices; // all of the loader's, in its order; none of a caller's instance
 } weir__vulkan_driver;
 
 // Functions of a logical device.
@@ -36,22 +37,25 @@ typedef struct weir__vulkan_calls {
 
 // What a physical device offers, as far as Weir cares.
 typedef struct weir__vulkan_facts {
+  uint32_t version; // of Vulkan that may be used: the device's, at most the instance's
   VkPhysicalDeviceProperties properties;
+  VkPhysicalDeviceDriverProperties driver; // empty before Vulkan 1.2
   VkPhysicalDeviceMemoryProperties memory;
   VkPhysicalDeviceFeatures features;
-  VkPhysicalDeviceVulkan11Features features11; // pNext is NULL in all of them
+  VkPhysicalDeviceVulkan11Features features11; // sType is set, and pNext NULL, in all of them
   VkPhysicalDeviceVulkan12Features features12;
   VkPhysicalDeviceVulkan13Features features13; // all false before Vulkan 1.3
   VkPhysicalDeviceSubgroupProperties subgroup;
   VkQueueFamilyProperties families[WEIR__VULKAN_MOST_FAMILIES];
   uint32_t family_count;
   bool shader_clock, shader_device_clock; // VK_KHR_shader_clock
-  bool float_atomics;                     // VK_EXT_shader_atomic_float
+  bool float_atomics;                     // VK_EXT_shader_atomic_float: adding 32-bit floats in storage buffers
 } weir__vulkan_facts;
 
 // The loader: libvulkan.so.1, or the file that the environment variable WEIR_VULKAN_LOADER names. It is loaded, and an
 // instance made, by the first call that succeeds; both stay. NULL: there is none or it has no device that Weir can use (Vulkan
-// 1.2 with timeline semaphores, or later), and `reason` says so; a later call tries again. Any thread.
+// 1.2 with timeline semaphores, or later), and `reason` says so; a later call tries again. Any thread. With the environment
+// variable WEIR_VULKAN_VALIDATION the instance is made with the validation layer (validation.h).
 const weir__vulkan_driver *weir__vulkan_driver_load(char *reason, size_t size);
 
 // Resolves an instance's functions for a caller's VkInstance. False: `reason` names the missing one.
