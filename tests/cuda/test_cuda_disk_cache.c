@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/allocate.h"
-#include "device/cuda/disk_cache.h"
-#include "device/cuda/hash.h"
+#include "base/disk_cache.h"
+#include "base/hash.h"
 #include "scratch.h"
 
 static int create(void **state) {

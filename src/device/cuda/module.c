@@ -6,8 +6,8 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/lock.h"
-#include "device/cuda/hash.h"
 #include "device/cuda/nvrtc.h"
 
 struct weir__cuda_module {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/lock.h"
-#include "device/cuda/disk_cache.h"
 
 enum { MAX_OPTIONS = 64 };
 

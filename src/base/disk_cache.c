@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/disk_cache.h"
+#include "base/disk_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/allocate.h"
-#include "device/cuda/hash.h"
+#include "base/hash.h"
 
 static const char SUFFIX[] = ".weircode", TEMPORARY[] = ".weirtmp";
 enum { ABANDONED_SECONDS = 3600 }; // a temporary file of this age has no writer any more

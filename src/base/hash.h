@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A 128-bit hash of bytes (FNV-1a), by which code is found again, in memory and on disk.
-#ifndef WEIR_DEVICE_CUDA_HASH_H
-#define WEIR_DEVICE_CUDA_HASH_H
+#ifndef WEIR_BASE_HASH_H
+#define WEIR_BASE_HASH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,4 +25,4 @@ static inline bool weir__hash_equal(weir__hash a, weir__hash b) {
   return a.high == b.high && a.low == b.low;
 }
 
-#endif // WEIR_DEVICE_CUDA_HASH_H
+#endif // WEIR_BASE_HASH_H

@@ -5,8 +5,8 @@
 // $XDG_CACHE_HOME/weir, else ~/.cache/weir; WEIR_CACHE set to "" switches the cache off. Files are written beside and
 // renamed, so that processes may share the folder. A cache that cannot be read or written is as good as an empty one:
 // nothing here fails.
-#ifndef WEIR_DEVICE_CUDA_DISK_CACHE_H
-#define WEIR_DEVICE_CUDA_DISK_CACHE_H
+#ifndef WEIR_BASE_DISK_CACHE_H
+#define WEIR_BASE_DISK_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,4 +24,4 @@ void weir__disk_cache_put(const void *key, size_t key_bytes, const void *value, 
 // Deletes what was used longest ago until the cache's files have at most `limit` bytes together.
 void weir__disk_cache_trim(uint64_t limit);
 
-#endif // WEIR_DEVICE_CUDA_DISK_CACHE_H
+#endif // WEIR_BASE_DISK_CACHE_H
