@@ -5,19 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "plan/hazards.h"
 #include "plan/paths.h"
 #include "plan/reduction.h"
 
 #define EMPTY_KERNEL_US 1.3 // what an empty kernel records
-
-void *gpu_memory(size_t count, size_t size) {
-  void *memory = calloc(count + 1, size);
-  if (memory) return memory;
-  fprintf(stderr, "weir-gpu-peers: no memory\n");
-  exit(1);
-}
 
 static void check(weir_status status, const char *name) {
   if (status == WEIR_OK) return;
@@ -152,20 +144,6 @@ void gpu_program_free(gpu_program *program) {
   free(program->last);
   free(program->chains);
   *program = (gpu_program){0};
-}
-
-double gpu_now_us(void) {
-  return weir__bench_seconds() * 1e6;
-}
-
-static int ascending(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
-gpu_stat gpu_statistics(double *samples, uint32_t count) {
-  qsort(samples, count, sizeof *samples, ascending);
-  return (gpu_stat){samples[count / 2], samples[count / 10], samples[count - 1 - count / 10]};
 }
 
 gpu_stat gpu_time(uint32_t runs, void (*pass)(void *argument), void *argument) {

@@ -9,6 +9,7 @@
 #include "plan/graph.h"
 #include "spin.h"
 #include "stream/stream.h"
+#include "timing.h"
 
 // Kernels of a task follow each other in a chain; the first one waits for the last ones of the tasks before. A task
 // without kernels is one block that does nothing. Where the host waited is left out: a graph cannot do that.
@@ -27,21 +28,6 @@ typedef struct gpu_program {
 // Reads a stream for a card of `sms` multiprocessors. Ends the program with a message when it cannot.
 void gpu_program_read(const char *path, uint32_t sms, gpu_program *out_program);
 void gpu_program_free(gpu_program *program);
-
-// Memory of `count` zeroed items; ends the program when there is none.
-void *gpu_memory(size_t count, size_t size);
-
-// ---------------------------------------------------------------------------------------------------------------
-// Timing
-
-typedef struct gpu_stat {
-  double median, low, high; // microseconds; low and high: the tenth and the ninetieth percentile
-} gpu_stat;
-
-double gpu_now_us(void);
-
-// Sorts `samples`.
-gpu_stat gpu_statistics(double *samples, uint32_t count);
 
 // Times `runs` calls of `pass(argument)`, each from an idle card until the card is idle again, after three that do not
 // count.

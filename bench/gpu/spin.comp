@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands for a recorded kernel: every thread polls a clock until `ticks` of it have passed. With REALTIME the device's
+// clock, else that of the subgroup.
+#version 450
+#extension GL_EXT_buffer_reference : require
+#ifdef REALTIME
+#extension GL_EXT_shader_realtime_clock : require
+#define NOW clockRealtime2x32EXT().x
+#else
+#extension GL_ARB_shader_clock : require
+#define NOW clock2x32ARB().x
+#endif
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint SHARED_WORDS = 1;
+
+layout(buffer_reference) writeonly buffer Sink {
+  uint value;
+};
+
+// With `keep` 0 nothing is written. That it might be keeps the compiler from dropping the loop and the shared memory.
+layout(push_constant) uniform Parameters {
+  uint ticks;
+  uint keep;
+  Sink sink;
+};
+
+shared uint scratch[SHARED_WORDS];
+
+void main() {
+  uint start = NOW, limit = ticks;
+  if (keep != 0) {
+    scratch[gl_LocalInvocationIndex % SHARED_WORDS] = start;
+    barrier();
+    limit += scratch[(gl_LocalInvocationIndex + 1) % SHARED_WORDS];
+  }
+  uint passed = 0;
+  while (passed < limit) passed = NOW - start;
+  if (keep != 0) sink.value = passed;
+}
