@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/vulkan/kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/submit.h"
+#include "base/allocate.h"
+#include "base/error.h"
+
+#if __has_include("device/vulkan/vulkan.h") // with the device
+#include "device/vulkan/vulkan.h"
+
+void weir__vulkan_kernel_free(weir__vulkan_kernel *vulkan) {
+  for (uint32_t i = 0; vulkan != NULL && i < vulkan->count; i++) weir__free(vulkan->launches[i].value);
+  weir__free(vulkan);
+}
+
+bool weir__vulkan_kernel_has_code(const weir__vulkan_kernel *vulkan, uint32_t device) {
+  if (vulkan == NULL || device >= WEIR__MAX_DEVICES) return false;
+  for (uint32_t i = 0; i < vulkan->count; i++)
+    if (vulkan->launches[i].pipelines[device] == NULL) return false;
+  return true;
+}
+
+static weir_status no_memory(const weir_kernel *kernel) {
+  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its launches", kernel->name);
+}
+
+static weir_status check_launch(const weir_kernel *kernel, uint32_t index, const weir_vulkan_launch *launch) {
+  if (launch->constants == NULL && launch->constant_count > 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', launch %u: the list of constants is NULL",
+                       kernel->name, index);
+  if (launch->value != NULL && launch->value_bytes == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', launch %u: a value of 0 bytes", kernel->name, index);
+  return WEIR_OK;
+}
+
+static weir_status check_code(const weir_kernel *kernel, const weir_vulkan_code *code,
+                              const weir_vulkan_launch *launches, uint32_t count) {
+  if (count == 0) {
+    if (code == NULL) return WEIR_OK;
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': code, but no launch", kernel->name);
+  }
+  if (code == NULL || code->words == NULL || launches == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': %s is NULL", kernel->name,
+                       code == NULL || code->words == NULL ? "the code" : "the list of launches");
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < count && status == WEIR_OK; i++) status = check_launch(kernel, i, &launches[i]);
+  return status;
+}
+
+// Copies what a launch says, apart from its shader.
+static weir_status copy_launch(const weir_kernel *kernel, const weir_vulkan_launch *from, weir__vulkan_launch *to) {
+  bool own_groups = from->groups[0] != 0 || from->groups[1] != 0 || from->groups[2] != 0;
+  for (int i = 0; i < 3; i++) to->groups[i] = own_groups && from->groups[i] == 0 ? 1 : from->groups[i];
+  if (from->value == NULL) return WEIR_OK;
+  to->value = weir__allocate(from->value_bytes);
+  if (to->value == NULL) return no_memory(kernel);
+  memcpy(to->value, from->value, from->value_bytes);
+  to->value_bytes = from->value_bytes;
+  return WEIR_OK;
+}
+
+static weir_status make_launches(const weir_kernel *kernel, const weir_vulkan_launch *launches, uint32_t count,
+                                 weir__vulkan_kernel **out_vulkan) {
+  *out_vulkan = NULL;
+  weir__vulkan_kernel *vulkan = weir__allocate_zeroed(sizeof *vulkan + count * sizeof vulkan->launches[0]);
+  if (vulkan == NULL) return no_memory(kernel);
+  vulkan->count = count;
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
+    status = copy_launch(kernel, &launches[i], &vulkan->launches[i]);
+  if (status == WEIR_OK)
+    *out_vulkan = vulkan;
+  else
+    weir__vulkan_kernel_free(vulkan);
+  return status;
+}
+
+static bool groups_fit(const weir_device *device, const uint32_t groups[3]) {
+  const uint32_t *most = weir__vulkan_device_facts(device)->properties.limits.maxComputeWorkGroupCount;
+  return groups[0] <= most[0] && groups[1] <= most[1] && groups[2] <= most[2];
+}
+
+static weir_status too_many_groups(const weir_device *device, const char *what, const uint32_t groups[3]) {
+  const uint32_t *most = weir__vulkan_device_facts(device)->properties.limits.maxComputeWorkGroupCount;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u x %u x %u work-groups; %s allows %u x %u x %u", what,
+                     groups[0], groups[1], groups[2], device->name, most[0], most[1], most[2]);
+}
+
+// Makes a launch's pipeline on one device, and checks what does not depend on the task.
+static weir_status prepare(weir_device *device, const weir_kernel *kernel, uint32_t index, const weir_vulkan_code *code,
+                           const weir_vulkan_launch *given, weir__vulkan_launch *launch) {
+  char what[WEIR__WHAT_BYTES];
+  snprintf(what, sizeof what, "kernel '%.47s', launch %u", kernel->name, index);
+  if (!groups_fit(device, launch->groups)) return too_many_groups(device, what, launch->groups);
+  const weir__vulkan_pipeline *pipeline = NULL;
+  weir_status status = weir__vulkan_pipeline_get(weir__vulkan_device_pipelines(device), what, code, given, &pipeline);
+  if (status != WEIR_OK) return status;
+  if (launch->value != NULL && launch->value_bytes != pipeline->layout->push_bytes)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the shader's push constants have %u bytes, the value %u", what,
+                       pipeline->layout->push_bytes, launch->value_bytes);
+  launch->pipelines[device->index] = pipeline;
+  return WEIR_OK;
+}
+
+// Gives the kernel its new code, or frees it: tasks in flight may use what is there.
+static weir_status replace(weir_kernel *kernel, weir__vulkan_kernel *vulkan) {
+  weir_context *context = kernel->object.context;
+  weir__context_lock(context);
+  if (kernel->object.last_use >= context->window.live.oldest) {
+    weir__context_unlock(context);
+    weir__vulkan_kernel_free(vulkan);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its Vulkan code", kernel->name);
+  }
+  weir__vulkan_kernel *old = kernel->vulkan;
+  kernel->vulkan = vulkan;
+  weir__kernel_choose_device(kernel);
+  weir__context_unlock(context);
+  weir__vulkan_kernel_free(old);
+  return WEIR_OK;
+}
+
+weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *code,
+                                   const weir_vulkan_launch *launches, uint32_t count) {
+  weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for Vulkan");
+  if (status == WEIR_OK) status = check_code(kernel, code, launches, count);
+  if (status != WEIR_OK) return status;
+  const weir_context *context = kernel->object.context;
+  weir__vulkan_kernel *vulkan = NULL;
+  status = make_launches(kernel, launches, count, &vulkan);
+  if (status != WEIR_OK) return status;
+  uint32_t devices = 0;
+  for (uint32_t i = 0; i < context->device_count && status == WEIR_OK; i++) {
+    if (!weir__is_vulkan(context->devices[i])) continue;
+    devices++;
+    for (uint32_t j = 0; j < count && status == WEIR_OK; j++)
+      status = prepare(context->devices[i], kernel, j, code, &launches[j], &vulkan->launches[j]);
+  }
+  if (devices == 0)
+    status = weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no Vulkan device for this code",
+                         kernel->name);
+  if (status != WEIR_OK) {
+    weir__vulkan_kernel_free(vulkan);
+    return status;
+  }
+  return replace(kernel, vulkan);
+}
+
+// What a task's arguments come to.
+typedef struct arguments {
+  uint32_t buffers;
+  uint64_t value_bytes;
+} arguments;
+
+static arguments count_arguments(const weir_task *task) {
+  arguments found = {0};
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (task->args[i].mode == WEIR_VALUE)
+      found.value_bytes += task->args[i].bytes;
+    else
+      found.buffers++;
+  }
+  return found;
+}
+
+static weir_status wrong_counts(const weir_task *task, uint32_t index, const weir__vulkan_layout *layout,
+                                const arguments *given) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  if (given->buffers != layout->binding_count)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u buffers; the shader of launch %u has %u bindings", what,
+                       given->buffers, index, layout->binding_count);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s: values of %llu bytes together; the push constants of launch %u have %u", what,
+                     (unsigned long long)given->value_bytes, index, layout->push_bytes);
+}
+
+// A launch with push constants of its own takes none of the task's values, and, where its shader declares no bindings, none of
+// its buffers.
+static weir_status check_counts(const weir_task *task, uint32_t index, const weir__vulkan_launch *launch,
+                                const weir__vulkan_layout *layout, const arguments *given) {
+  bool own = launch->value != NULL;
+  bool buffers_fit = given->buffers == layout->binding_count || (own && layout->binding_count == 0);
+  bool values_fit = own || given->value_bytes == layout->push_bytes;
+  return buffers_fit && values_fit ? WEIR_OK : wrong_counts(task, index, layout, given);
+}
+
+// "task 'blur' (tag 3), argument 1, buffer 7 'image' (binding 0)".
+enum { PLACE_BYTES = 224 };
+static void describe_place(const weir_task *task, uint32_t index, uint32_t binding, char place[PLACE_BYTES]) {
+  char what[WEIR__WHAT_BYTES];
+  const weir_buffer *buffer = task->args[index].buffer;
+  weir__describe_task(task, what);
+  snprintf(place, PLACE_BYTES, "%s, argument %u, buffer %llu '%s' (binding %u)", what, index,
+           (unsigned long long)buffer->id, buffer->label, binding);
+}
+
+// Whether the range of one buffer can be bound, and the task says what the shader does with it. What is wrong with the argument
+// by itself is found later, by the check of all tasks' arguments.
+static weir_status check_buffer(const weir_device *device, const weir_task *task, uint32_t index, uint32_t binding,
+                                const weir__vulkan_binding *declared) {
+  const VkPhysicalDeviceLimits *limits = &weir__vulkan_device_facts(device)->properties.limits;
+  const weir_arg *arg = &task->args[index];
+  const weir_buffer *buffer = arg->buffer;
+  if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || arg->offset >= buffer->bytes) return WEIR_OK;
+  uint64_t bytes = arg->bytes == WEIR_WHOLE ? buffer->bytes - arg->offset : arg->bytes;
+  bool aligned = arg->offset % limits->minStorageBufferOffsetAlignment == 0;
+  bool agrees = !declared->writes || arg->mode != WEIR_READ;
+  if (aligned && agrees && bytes <= limits->maxStorageBufferRange) return WEIR_OK;
+  char place[PLACE_BYTES];
+  describe_place(task, index, binding, place);
+  if (!aligned)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a range from byte %llu on; %s binds multiples of %llu bytes",
+                       place, (unsigned long long)arg->offset, device->name,
+                       (unsigned long long)limits->minStorageBufferOffsetAlignment);
+  if (!agrees)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the task only reads it, and the shader writes it", place);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a range of %llu bytes; %s binds at most %u", place,
+                     (unsigned long long)bytes, device->name, limits->maxStorageBufferRange);
+}
+
+static weir_status check_buffers(const weir_device *device, const weir_task *task,
+                                 const weir__vulkan_pipeline *pipeline) {
+  weir_status status = WEIR_OK;
+  uint32_t binding = 0;
+  for (uint32_t i = 0; i < task->arg_count && binding < pipeline->layout->binding_count && status == WEIR_OK; i++) {
+    if (task->args[i].mode == WEIR_VALUE) continue;
+    status = check_buffer(device, task, i, binding, &pipeline->bindings[binding]);
+    binding++;
+  }
+  return status;
+}
+
+static weir_status check_task_groups(const weir_device *device, const weir_task *task) {
+  if (groups_fit(device, task->groups)) return WEIR_OK;
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return too_many_groups(device, what, task->groups);
+}
+
+weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task *task) {
+  if (task->kernel == NULL || task->kernel->vulkan == NULL) return WEIR_OK;
+  const weir__vulkan_kernel *vulkan = task->kernel->vulkan;
+  const arguments given = count_arguments(task);
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < vulkan->count && status == WEIR_OK; i++) {
+    const weir__vulkan_launch *launch = &vulkan->launches[i];
+    const weir__vulkan_pipeline *pipeline = launch->pipelines[device->index];
+    if (launch->groups[0] == 0) status = check_task_groups(device, task);
+    if (status == WEIR_OK) status = check_counts(task, i, launch, pipeline->layout, &given);
+    if (status == WEIR_OK) status = check_buffers(device, task, pipeline);
+  }
+  return status;
+}
+#endif
