@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "launches.h"
+
 void gpu_graph_build(const gpu_program *program, const weir__plan_graph *order, uint32_t begin, uint32_t end,
                      gpu_graph *out_graph) {
   gpu_graph built = {.nodes = gpu_memory(end - begin, sizeof(void *)), .count = end - begin};

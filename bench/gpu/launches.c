@@ -3,6 +3,49 @@
 
 #include <stdlib.h>
 
+#define EMPTY_KERNEL_US 1.3 // what an empty kernel records
+
+gpu_stat gpu_time(uint32_t runs, void (*pass)(void *argument), void *argument) {
+  double *samples = gpu_memory(runs, sizeof *samples);
+  for (uint32_t run = 0; run < runs + 3; run++) {
+    GPU_CHECK(gpu.synchronize());
+    double start = gpu_now_us();
+    pass(argument);
+    GPU_CHECK(gpu.synchronize());
+    if (run >= 3) samples[run - 3] = gpu_now_us() - start;
+  }
+  gpu_stat stat = gpu_statistics(samples, runs);
+  free(samples);
+  return stat;
+}
+
+// Shared memory with which as many blocks fit a multiprocessor as of the recorded kernel.
+static unsigned shared_bytes(unsigned blocks_per_sm, unsigned threads) {
+  unsigned by_threads = 2048 / ((threads + 31) / 32 * 32);
+  if (by_threads > 32) by_threads = 32;
+  if (blocks_per_sm >= by_threads) return 0;
+  return (227 * 1024 / blocks_per_sm - 1024) / 128 * 128;
+}
+
+static gpu_spin_launch replayed(const weir__stream_kernel *kernel, uint32_t sms) {
+  weir__stream_cost cost;
+  weir__stream_kernel_cost(kernel, sms, &cost);
+  double us = kernel->us > EMPTY_KERNEL_US ? kernel->us - EMPTY_KERNEL_US : 0;
+  if (kernel->copy_bytes > 0) return (gpu_spin_launch){.blocks = 8, .threads = 256, .ticks = gpu_spin_ticks(us)};
+  unsigned threads = kernel->block[0] * kernel->block[1] * kernel->block[2];
+  return (gpu_spin_launch){.blocks = (unsigned)cost.blocks,
+                           .threads = threads,
+                           .shared_bytes = shared_bytes(cost.blocks_per_sm, threads),
+                           .ticks = gpu_spin_ticks(us / (double)cost.waves)};
+}
+
+void gpu_program_shape(gpu_program *program, uint32_t sms) {
+  program->launches = gpu_memory(program->count, sizeof *program->launches);
+  for (uint32_t i = 0; i < program->count; i++)
+    program->launches[i] =
+        program->kernels[i] ? replayed(program->kernels[i], sms) : (gpu_spin_launch){.blocks = 1, .threads = 32};
+}
+
 void **gpu_streams(void) {
   static void *streams[GPU_MAX_STREAMS];
   for (uint32_t s = 0; s < GPU_MAX_STREAMS && !streams[s]; s++)

@@ -4,9 +4,17 @@
 #ifndef WEIR_BENCH_GPU_LAUNCHES_H
 #define WEIR_BENCH_GPU_LAUNCHES_H
 
+#include "spin.h"
 #include "streams.h"
 
 #define GPU_MAX_STREAMS 64u
+
+// Fills in the launches of a program that was read, for a card of `sms` multiprocessors. Needs gpu_spin_open().
+void gpu_program_shape(gpu_program *program, uint32_t sms);
+
+// Times `runs` calls of `pass(argument)`, each from an idle card until the card is idle again, after three that do not
+// count. Microseconds.
+gpu_stat gpu_time(uint32_t runs, void (*pass)(void *argument), void *argument);
 
 // Streams, and an event per launch, shared by all programs. Needs gpu_open().
 void **gpu_streams(void);

@@ -127,7 +127,10 @@ int main(int argc, char **argv) {
            "of %u passes\n",
            card.name, card.version, card.sms, spin.clock, spin.ticks_per_us, spin.globaltimer_step, options.runs);
   gpu_program *programs = gpu_memory(options.count, sizeof *programs);
-  for (uint32_t p = 0; p < options.count; p++) gpu_program_read(options.paths[p], (uint32_t)card.sms, &programs[p]);
+  for (uint32_t p = 0; p < options.count; p++) {
+    gpu_program_read(options.paths[p], (uint32_t)card.sms, &programs[p]);
+    gpu_program_shape(&programs[p], (uint32_t)card.sms);
+  }
   print_table(&card, programs, &options);
   if (options.ways) {
     gpu_ways_open(card.context);

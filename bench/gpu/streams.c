@@ -9,33 +9,10 @@
 #include "plan/paths.h"
 #include "plan/reduction.h"
 
-#define EMPTY_KERNEL_US 1.3 // what an empty kernel records
-
 static void check(weir_status status, const char *name) {
   if (status == WEIR_OK) return;
-  fprintf(stderr, "weir-gpu-peers: cannot plan %s: status %d\n", name, (int)status);
+  fprintf(stderr, "cannot plan %s: status %d\n", name, (int)status);
   exit(1);
-}
-
-// Shared memory with which as many blocks fit a multiprocessor as of the recorded kernel.
-static unsigned shared_bytes(unsigned blocks_per_sm, unsigned threads) {
-  unsigned by_threads = 2048 / ((threads + 31) / 32 * 32);
-  if (by_threads > 32) by_threads = 32;
-  if (blocks_per_sm >= by_threads) return 0;
-  return (227 * 1024 / blocks_per_sm - 1024) / 128 * 128;
-}
-
-static gpu_spin_launch replayed(const weir__stream_kernel *kernel, uint32_t sms, double *out_work_us) {
-  weir__stream_cost cost;
-  weir__stream_kernel_cost(kernel, sms, &cost);
-  *out_work_us = cost.work_us;
-  double us = kernel->us > EMPTY_KERNEL_US ? kernel->us - EMPTY_KERNEL_US : 0;
-  if (kernel->copy_bytes > 0) return (gpu_spin_launch){.blocks = 8, .threads = 256, .ticks = gpu_spin_ticks(us)};
-  unsigned threads = kernel->block[0] * kernel->block[1] * kernel->block[2];
-  return (gpu_spin_launch){.blocks = (unsigned)cost.blocks,
-                           .threads = threads,
-                           .shared_bytes = shared_bytes(cost.blocks_per_sm, threads),
-                           .ticks = gpu_spin_ticks(us / (double)cost.waves)};
 }
 
 static void task_graph(const weir__stream *stream, weir__plan_mode mode, weir__plan_graph *out_graph) {
@@ -90,12 +67,13 @@ static void fill(const weir__stream *stream, uint32_t sms, gpu_program *program)
     const weir__stream_task *task = &stream->tasks[t];
     uint32_t begin = next;
     for (uint32_t k = 0; k < task->kernel_count; k++) {
-      double work = 0;
+      weir__stream_cost cost;
+      weir__stream_kernel_cost(&task->kernels[k], sms, &cost);
+      work_us += cost.work_us;
       times[next] = task->kernels[k].us;
-      program->launches[next++] = replayed(&task->kernels[k], sms, &work);
-      work_us += work;
+      program->kernels[next++] = &task->kernels[k];
     }
-    if (task->kernel_count == 0) program->launches[next++] = (gpu_spin_launch){.blocks = 1, .threads = 32};
+    if (task->kernel_count == 0) next++;
     program->last[next - 1] = true;
     ends[t] = next;
     for (uint32_t i = begin; i < next; i++) program->chains[i] = begin;
@@ -120,42 +98,29 @@ void gpu_program_read(const char *path, uint32_t sms, gpu_program *out_program) 
   char message[512];
   weir__stream *stream = NULL;
   if (weir__stream_read(path, message, sizeof message, &stream) != WEIR_OK) {
-    fprintf(stderr, "weir-gpu-peers: %s\n", message);
+    fprintf(stderr, "%s\n", message);
     exit(1);
   }
-  gpu_program program = {.task_count = stream->task_count};
+  gpu_program program = {.task_count = stream->task_count, .stream = stream};
   for (uint32_t t = 0; t < stream->task_count; t++)
     program.count += stream->tasks[t].kernel_count > 0 ? stream->tasks[t].kernel_count : 1;
   program.name = gpu_memory(strlen(stream->name), 1);
   strcpy(program.name, stream->name);
-  program.launches = gpu_memory(program.count, sizeof *program.launches);
+  program.kernels = gpu_memory(program.count, sizeof *program.kernels);
   program.last = gpu_memory(program.count, sizeof *program.last);
   program.chains = gpu_memory(program.count, sizeof *program.chains);
   fill(stream, sms, &program);
-  weir__stream_destroy(stream);
   *out_program = program;
 }
 
 void gpu_program_free(gpu_program *program) {
   weir__plan_graph_free(&program->address);
   weir__plan_graph_free(&program->buffer);
+  weir__stream_destroy(program->stream);
   free(program->name);
+  free(program->kernels);
   free(program->launches);
   free(program->last);
   free(program->chains);
   *program = (gpu_program){0};
-}
-
-gpu_stat gpu_time(uint32_t runs, void (*pass)(void *argument), void *argument) {
-  double *samples = gpu_memory(runs, sizeof *samples);
-  for (uint32_t run = 0; run < runs + 3; run++) {
-    GPU_CHECK(gpu.synchronize());
-    double start = gpu_now_us();
-    pass(argument);
-    GPU_CHECK(gpu.synchronize());
-    if (run >= 3) samples[run - 3] = gpu_now_us() - start;
-  }
-  gpu_stat stat = gpu_statistics(samples, runs);
-  free(samples);
-  return stat;
 }

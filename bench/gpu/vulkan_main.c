@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// weir-gpu-vulkan: what Vulkan's building blocks cost on a device, without Weir.
+// weir-gpu-vulkan: recorded streams replayed on a Vulkan device without Weir, and what Vulkan's building blocks cost there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "vulkan_columns.h"
 #include "vulkan_spin.h"
 #include "vulkan_ways.h"
 
 static const char usage[] =
-    "usage: weir-gpu-vulkan --ways[=LETTERS] [--device N] [--runs N] [--quick] [--json]\n"
+    "usage: weir-gpu-vulkan [STREAM...] [--ways[=LETTERS]] [--device N] [--runs N] [--quick] [--json]\n"
+    "  STREAM      replayed as kernels that spin: with a barrier after each, with fewer, on several queues\n"
     "  --ways      what calls, dispatches, barriers, events, queues, clocks and copies cost; of a to i:\n"
     "              a record, submit; b execute; c events; d queues, semaphores; e a long kernel beside chains;\n"
     "              f clocks; g occupancy; h copies; i first use\n"
@@ -20,8 +22,10 @@ static const char usage[] =
     "Exit codes: 0, 1 a call failed, 2 bad usage, 3 no device.\n";
 
 typedef struct arguments {
-  const char *ways;
+  const char *ways; // NULL: none
   int device;
+  const char **paths;
+  uint32_t count;
 } arguments;
 
 static bool whole(const char *text, unsigned long least, unsigned long most, unsigned long *out_value) {
@@ -31,7 +35,7 @@ static bool whole(const char *text, unsigned long least, unsigned long most, uns
 }
 
 static bool parse(int argc, char **argv, arguments *out_arguments) {
-  *out_arguments = (arguments){.device = -1};
+  *out_arguments = (arguments){.device = -1, .paths = gpu_memory((size_t)argc, sizeof(char *))};
   options = (vulkan_options){.runs = 21};
   bool runs_given = false;
   unsigned long value = 0;
@@ -52,12 +56,14 @@ static bool parse(int argc, char **argv, arguments *out_arguments) {
       options.runs = (uint32_t)value;
       runs_given = true;
       i++;
+    } else if (argv[i][0] != '-') {
+      out_arguments->paths[out_arguments->count++] = argv[i];
     } else {
       return false;
     }
   }
   if (options.quick && !runs_given) options.runs = 2;
-  return out_arguments->ways != NULL;
+  return out_arguments->ways || out_arguments->count > 0;
 }
 
 static void print_device(void) {
@@ -76,16 +82,8 @@ static void print_device(void) {
   if (options.json) printf("],\n");
 }
 
-int main(int argc, char **argv) {
-  arguments given;
-  if (!parse(argc, argv, &given)) {
-    fputs(usage, stderr);
-    return 2;
-  }
-  vulkan_open(given.device);
-  print_device();
+static void measure_ways(const char *ways) {
   vulkan_rows_begin();
-  const char *ways = given.ways;
   if (strchr(ways, 'i')) vulkan_ways_first();
   vulkan_spin_open();
   if (strchr(ways, 'f')) vulkan_ways_clocks();
@@ -98,7 +96,24 @@ int main(int argc, char **argv) {
   if (strchr(ways, 'g')) vulkan_ways_occupancy();
   if (strchr(ways, 'h')) vulkan_ways_copies();
   vulkan_rows_end();
+}
+
+int main(int argc, char **argv) {
+  arguments given;
+  if (!parse(argc, argv, &given)) {
+    fputs(usage, stderr);
+    return 2;
+  }
+  vulkan_open(given.device);
+  print_device();
+  if (given.ways)
+    measure_ways(given.ways);
+  else
+    vulkan_spin_open();
+  if (options.json && given.ways && given.count > 0) printf(",\n");
+  if (given.count > 0) vulkan_columns(given.paths, given.count);
   if (options.json) printf("}\n");
+  free(given.paths);
   vulkan_close();
   return 0;
 }

@@ -144,9 +144,13 @@ VkPipeline vulkan_spin_pipeline(vulkan_clock clock, uint32_t threads, uint32_t s
   return pipeline;
 }
 
-void vulkan_spin_put(VkCommandBuffer commands, vulkan_clock clock, uint32_t groups, double us) {
+void vulkan_spin_put_grid(VkCommandBuffer commands, vulkan_clock clock, const uint32_t groups[3], double us) {
   uint32_t constants[4] = {us > 0 ? (uint32_t)(us * vulkan_spin.ticks_per_us[clock]) : 0}; // keeps nothing
   vk.CmdPushConstants(commands, vulkan_layout_of(0, false)->pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof constants,
                       constants);
-  vk.CmdDispatch(commands, groups, 1, 1);
+  vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
+}
+
+void vulkan_spin_put(VkCommandBuffer commands, vulkan_clock clock, uint32_t groups, double us) {
+  vulkan_spin_put_grid(commands, clock, (const uint32_t[3]){groups, 1, 1}, us);
 }

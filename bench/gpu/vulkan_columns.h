@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The columns of a recorded stream: how long a pass takes in each way to keep its order.
+#ifndef WEIR_BENCH_GPU_VULKAN_COLUMNS_H
+#define WEIR_BENCH_GPU_VULKAN_COLUMNS_H
+
+#include <stdint.h>
+
+// Measures every stream and prints a table, or in JSON "streams": [...].
+void vulkan_columns(const char *const *paths, uint32_t count);
+
+#endif // WEIR_BENCH_GPU_VULKAN_COLUMNS_H

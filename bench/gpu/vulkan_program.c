@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan_program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "plan/barriers.h"
+#include "plan/barriers_check.h"
+#include "plan/barriers_queues.h"
+#include "plan/paths.h"
+#include "vulkan_spin.h"
+#include "weir/spin_vulkan.h"
+
+// What the queue planner takes a barrier and a semaphore to cost, microseconds.
+#define BARRIER_US 1.7
+#define SEMAPHORE_US 10.0
+
+enum { RECORDED_SMS = 132 }; // for the limit, where neither the device nor the stream says
+
+void vulkan_program_read(const char *path, bool quick, vulkan_program *out_program) {
+  *out_program = (vulkan_program){0};
+  gpu_program *recorded = &out_program->recorded;
+  gpu_program_read(path, card.sms > 0 ? card.sms : RECORDED_SMS, recorded);
+  out_program->dispatches = gpu_memory(recorded->count, sizeof *out_program->dispatches);
+  out_program->times = gpu_memory(recorded->count, sizeof *out_program->times);
+  const weir__spin_vulkan_limits limits = {card.properties.limits.maxComputeSharedMemorySize,
+                                           card.properties.limits.maxComputeWorkGroupInvocations,
+                                           card.properties.limits.maxComputeWorkGroupCount[0]};
+  for (uint32_t i = 0; i < recorded->count; i++) {
+    weir__spin_vulkan_dispatch shape = {.groups = {1, 1, 1}, .threads = 32};
+    const weir__stream_kernel *kernel = recorded->kernels[i];
+    if (kernel) weir__spin_vulkan_shape(kernel, recorded->stream->sms, &limits, &shape);
+    vulkan_dispatch *dispatch = &out_program->dispatches[i];
+    *dispatch = (vulkan_dispatch){.groups = {1, 1, 1}};
+    dispatch->pipeline = vulkan_spin_pipeline(vulkan_spin.clock, shape.threads, shape.shared_bytes);
+    for (int axis = 0; axis < 3 && !quick; axis++) dispatch->groups[axis] = shape.groups[axis];
+    dispatch->us = quick ? 0 : shape.us;
+    out_program->times[i] = kernel ? kernel->us : 0;
+  }
+}
+
+void vulkan_program_free(vulkan_program *program) {
+  gpu_program_free(&program->recorded);
+  free(program->dispatches);
+  free(program->times);
+  *program = (vulkan_program){0};
+}
+
+static void check(weir_status status, const vulkan_program *program) {
+  if (status == WEIR_OK) return;
+  fprintf(stderr, "weir-gpu-vulkan: %s: no plan, or a wrong one: %s\n", program->recorded.name, weir_last_error());
+  exit(1);
+}
+
+void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, vulkan_order order, uint32_t queues,
+                 weir__barrier_plan *out_plan) {
+  uint32_t count = program->recorded.count, *epochs = gpu_memory(count, sizeof *epochs);
+  uint32_t *levels = NULL, *sorted = NULL;
+  if (order == VULKAN_LEVELS) {
+    levels = gpu_memory(count, sizeof *levels);
+    sorted = gpu_memory(count, sizeof *sorted);
+    check(weir__barriers_level_order(count, levels, weir__plan_levels(graph, levels), sorted), program);
+  }
+  if (queues > 1) {
+    weir__barrier_queues wanted = {.queue_count = queues,
+                                   .order = sorted,
+                                   .times = program->times,
+                                   .barrier_time = BARRIER_US,
+                                   .semaphore_time = SEMAPHORE_US};
+    check(weir__barrier_plan_queues(graph, &wanted, out_plan, NULL), program);
+  } else {
+    if (order == VULKAN_EACH) {
+      for (uint32_t i = 0; i < count; i++) epochs[i] = i;
+    } else if (order != VULKAN_UNORDERED) {
+      weir__barriers_in_order(graph, sorted, epochs, NULL);
+    }
+    check(weir__barrier_plan_create(count, sorted, epochs, out_plan), program);
+  }
+  if (order != VULKAN_UNORDERED) check(weir__barrier_check_plan(graph, out_plan), program);
+  free(epochs);
+  free(levels);
+  free(sorted);
+}
