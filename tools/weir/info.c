@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `weir info`: what this machine has, and why a device is missing.
+#include "info.h"
+
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -16,8 +19,9 @@ static void add_device(void *user, const char *kind, bool available, const char 
   weir__table_cell(found->table, "%s", kind);
   weir__table_cell(found->table, "%s", available ? "yes" : "no");
   weir__table_cell(found->table, "%s", text);
-  json_array_append_new(found->devices,
-                        json_pack("{s:s, s:b, s:s}", "kind", kind, "available", (int)available, "text", text));
+  json_t *device = json_pack("{s:s, s:b, s:s}", "kind", kind, "available", (int)available, "text", text);
+  if (strcmp(kind, "vulkan") == 0) json_object_set_new(device, "devices", weir__info_vulkan_json());
+  json_array_append_new(found->devices, device);
 }
 
 // CPUs that this process may run on.
@@ -34,7 +38,10 @@ int weir__info_main(int argc, char **argv) {
       .name = "info",
       .arguments = "",
       .summary = "Shows the devices that Weir can use on this machine, and why others are missing.",
-      .details = "JSON: {version, cpus, cpus_online, devices: [{kind, available, text}]}.",
+      .details =
+          "JSON: {version, cpus, cpus_online, devices: [{kind, available, text}]}. That of Vulkan also has devices:\n"
+          "[{name, type, driver, api, device_bytes, host_bytes, usable, families: [{index, flags, queues,\n"
+          "timestamp_bits}]}], in the order of their names: vulkan:0, vulkan:1.",
       .options = options,
       .option_count = 1,
   };
@@ -60,7 +67,8 @@ int weir__info_main(int argc, char **argv) {
                                                        "cpus_online", online, "devices", found.devices));
   } else {
     printf("weir %s, %d of %d CPUs usable\n\n", weir_version(), cpus, online);
-    exit_code = weir__table_print(found.table, stdout) ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
+    bool printed = weir__table_print(found.table, stdout) && weir__info_vulkan_print(stdout);
+    exit_code = printed ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
   }
   json_decref(found.devices);
   weir__table_destroy(found.table);
