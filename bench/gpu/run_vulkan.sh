@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs everything that a card can show on Vulkan, in under six minutes: what Vulkan's building blocks cost; the recorded
+# streams on raw Vulkan, on Weir, and, where the card has CUDA, as one CUDA stream and as CUDA graphs, all in one run; and the
+# checks that need a card. Prints a table, and writes it to OUTPUT.md, all numbers to OUTPUT.json, and what the programs said to
+# OUTPUT.log.
+#
+# Usage: bench/gpu/run_vulkan.sh [--binaries DIR] [--output OUTPUT] [--commit ID] [--device N] [--quick] [STREAM...]
+#   --binaries DIR   programs that are built already: a build folder, or one folder with all of them and lib/ for the
+#                    libraries that they need; default: a Release build in a folder of its own
+#   --output OUTPUT  default bench/results/DATE-CARD-vulkan
+#   --commit ID      of the programs; default: that of the working tree
+#   --device N       Weir's device vulkan:N, default 0; raw Vulkan takes the first device that is not the CPU
+#   --quick          few passes and programs, and kernels that do nothing on raw Vulkan, to see that all works
+#   STREAM...        default: all of examples/streams
+# Exit codes: 0 all steps went well, 1 one did not (the others ran, and the table names it), 2 bad usage, 3 no device.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+binaries='' output='' commit='' quick='' device=vulkan:0 streams=()
+while [ $# -gt 0 ]; do
+  case $1 in
+  --binaries | --output | --commit | --device)
+    [ $# -ge 2 ] || { echo "run_vulkan.sh: $1 needs a value" >&2; exit 2; }
+    case $1 in
+    --binaries) binaries=$2 ;;
+    --output) output=$2 ;;
+    --commit) commit=$2 ;;
+    --device) device=vulkan:$2 ;;
+    esac
+    shift 2
+    ;;
+  --quick) quick=--quick; shift ;;
+  --help) sed -n '3,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -*) echo "run_vulkan.sh: unknown option $1; see --help" >&2; exit 2 ;;
+  *) streams+=("$1"); shift ;;
+  esac
+done
+[ ${#streams[@]} -gt 0 ] || streams=("$root"/examples/streams/*.jsonl)
+for stream in "${streams[@]}"; do
+  [ -r "$stream" ] || { echo "run_vulkan.sh: $stream cannot be read" >&2; exit 2; }
+done
+
+passes=31 auto_passes=101 back_to_back=300 raw_runs=31 first_runs=5 programs=2000 evaluations=10000
+[ -z "$quick" ] || { passes=3 auto_passes=5 back_to_back=5 raw_runs=2 first_runs=1 programs=20 evaluations=50; }
+
+MOST_SECONDS=340 # of all steps together
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+: >"$scratch/steps"
+
+. "$here/steps.sh"
+
+replay() { # NAME LIMIT OPTION...
+  local name=$1 limit=$2
+  shift 2
+  step "$name" "$limit" weir replay --json --no-host-waits --device "$device" "$@" "${streams[@]}"
+}
+
+each() { # NAME LIMIT OPTION...: first passes, every stream in a process of its own
+  local name=$1 limit=$2
+  shift 2
+  step "$name" "$limit" python3 "$here/each.py" "$weir" --no-host-waits --device "$device" --apart --issue auto "$@" -- \
+    "${streams[@]}"
+}
+
+raw_vulkan() {
+  step ways 60 weir-gpu-vulkan --json --runs "$raw_runs" $quick --ways
+  step raw 60 weir-gpu-vulkan --json --runs "$raw_runs" $quick "${streams[@]}"
+}
+
+cuda_peers() {
+  step peers 60 weir-gpu-peers --json --runs "$raw_runs" "${streams[@]}"
+}
+
+# Passes of a repeated stream, one at a time, and back to back.
+repeated() {
+  local apart=(--repeat "$passes" --apart)
+  replay serial 30 "${apart[@]}" --issue serial
+  replay queues 30 "${apart[@]}" --issue queues
+  replay graph 30 "${apart[@]}" --issue graph --storage kept
+  replay auto 30 --repeat "$auto_passes" --apart --issue auto --met stream
+  replay together 30 --repeat "$back_to_back" --issue auto --met stream
+}
+
+# First passes, each in a process that never saw the stream: on a device that is awake and has memory, and where the topology
+# was met.
+first_passes() {
+  local run
+  for ((run = 1; run <= first_runs; run++)); do
+    each "cold-$run" 20 --met device
+    each "topology-$run" 20 --met topology
+  done
+}
+
+timelines() {
+  local issue
+  for issue in queues graph auto; do
+    replay "check-$issue" 30 --check --repeat 3 --issue "$issue"
+  done
+}
+
+random_programs() {
+  step random 60 test_random --device vulkan --programs "$programs"
+  step random-mixed 30 test_random --device cpu:2,vulkan --programs $((programs / 4))
+}
+
+# Every test of the Vulkan device that is there, and sequences over all queues.
+test_programs() {
+  local path
+  for path in $(for folder in "$binaries" "$binaries/bin" "$binaries/tests"; do ls -d "$folder"/test_vulkan_* 2>/dev/null; done); do
+    [ ! -x "$path" ] || [ -d "$path" ] || step "$(basename "$path")" 20 "$(basename "$path")"
+  done
+  WEIR_STRESS_EVALUATIONS=$evaluations step stress 60 test_vulkan_stress
+}
+
+examples() {
+  step dynroute 30 dynroute --device "$device" --check
+  step cholesky 30 cholesky --device "$device"
+}
+
+# ---------------------------------------------------------------------------------------------------------------
+# The run
+
+[ -n "$binaries" ] || build
+binaries=$(cd "$binaries" && pwd) || exit 2
+export LD_LIBRARY_PATH="$binaries/lib:$binaries:${LD_LIBRARY_PATH:-}"
+weir=$(program weir) raw=$(program weir-gpu-vulkan)
+[ -n "$weir" ] || { echo "run_vulkan.sh: there is no program weir in $binaries" >&2; exit 2; }
+[ -n "$raw" ] || { echo "run_vulkan.sh: there is no program weir-gpu-vulkan in $binaries" >&2; exit 2; }
+"$weir" info --json >"$scratch/info.out" || exit 1
+lacking=$("$raw" --ways=i --quick --json 2>&1 >/dev/null)
+status=$?
+if [ $status -eq 3 ]; then
+  echo "run_vulkan.sh: no device to measure: ${lacking:-no reason was given}" >&2
+  exit 3
+elif [ $status -ne 0 ]; then
+  echo "run_vulkan.sh: Vulkan cannot be used: $lacking" >&2
+fi
+
+measure_start=$SECONDS
+[ -n "$commit" ] || commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+raw_vulkan
+cuda_peers
+repeated
+first_passes
+timelines
+random_programs
+test_programs
+examples
+nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader >"$scratch/card" 2>/dev/null || : >"$scratch/card"
+python3 "$here/table_vulkan.py" "$scratch" "$output" "$commit" "${streams[@]}"
