@@ -16,7 +16,7 @@ from table import (MEAN, Steps, Target, column, cpu_name, get, greatest, mean, m
 ONE_QUEUE = [("no barrier (wrong)", "unordered"), ("after each", "each"), ("order, by address", "order_address"),
              ("order, by buffer", "order_buffer"), ("levels, by address", "levels_address"), ("levels, by buffer", "levels_buffer")]
 QUEUES = [("2 queues", "queues2_buffer"), ("4 queues", "queues4_buffer"), ("all queues", "queues_buffer"),
-          ("a call a batch", "queues_calls_buffer"), ("all, levels", "queues_levels_buffer"), ("all, by address", "queues_address")]
+          ("a call a batch", "queues_calls_buffer"), ("all, chains", "chains_buffer"), ("all, levels", "queues_levels_buffer"), ("all, by address", "queues_address")]
 FIRST = [("after each", "first_each"), ("order", "first_order_buffer"), ("levels", "first_levels_buffer"),
          ("recorded whole", "first_whole_buffer"), ("all queues", "first_queues_buffer")]
 RAW = [name for _, name in ONE_QUEUE + QUEUES + FIRST]

@@ -15,6 +15,7 @@ typedef struct column {
   vulkan_order order;
   bool by_buffer;
   uint32_t queues; // 0: all of the compute family
+  bool chains;     // queues are chosen by chains
   uint32_t chunk;
   vulkan_pass pass;
 } column;
@@ -35,6 +36,7 @@ static const column columns[] = {
      .order = VULKAN_PROGRAM,
      .by_buffer = true,
      .pass = VULKAN_BATCH_A_CALL},
+    {.name = "chains_buffer", .title = "all, chains", .order = VULKAN_PROGRAM, .by_buffer = true, .chains = true},
     {.name = "queues_levels_buffer", .title = "all, levels", .order = VULKAN_LEVELS, .by_buffer = true},
     {.name = "queues_address", .title = "all, addr", .order = VULKAN_PROGRAM},
     {.name = "first_each",
@@ -101,7 +103,7 @@ static result measure(const vulkan_program *program, const column *what) {
   if (out.queues > card.compute->queue_count || (what->queues == 0 && out.queues == 1)) return out;
   weir__barrier_plan plan;
   vulkan_plan(program, what->by_buffer ? &program->recorded.buffer : &program->recorded.address, what->order,
-              out.queues, &plan);
+              out.queues, what->chains, &plan);
   pass_state state = {vulkan_batches_create(program, &plan, card.compute, what->chunk), what->pass};
   out.measured = true;
   out.barriers = plan.barriers;

@@ -52,9 +52,26 @@ static void check(weir_status status, const vulkan_program *program) {
   exit(1);
 }
 
+// In program order: see vulkan_plan().
+static void assign_chains(const weir__plan_graph *graph, uint32_t queues, uint32_t *out_queues) {
+  uint32_t last[VULKAN_MOST_QUEUES], robin = 0;
+  for (uint32_t q = 0; q < queues; q++) last[q] = UINT32_MAX;
+  for (uint32_t i = 0; i < graph->task_count; i++) {
+    uint32_t queue = UINT32_MAX;
+    for (uint64_t e = graph->first[i]; e < graph->first[i + 1] && queue == UINT32_MAX; e++) {
+      uint32_t before = graph->predecessors[e];
+      if (last[out_queues[before]] == before) queue = out_queues[before];
+    }
+    if (queue == UINT32_MAX) queue = robin++ % queues;
+    out_queues[i] = queue;
+    last[queue] = i;
+  }
+}
+
 void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, vulkan_order order, uint32_t queues,
-                 weir__barrier_plan *out_plan) {
+                 bool chains, weir__barrier_plan *out_plan) {
   uint32_t count = program->recorded.count, *epochs = gpu_memory(count, sizeof *epochs);
+  uint32_t *assigned = gpu_memory(count, sizeof *assigned);
   uint32_t *levels = NULL, *sorted = NULL;
   if (order == VULKAN_LEVELS) {
     levels = gpu_memory(count, sizeof *levels);
@@ -64,9 +81,11 @@ void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, v
   if (queues > 1) {
     weir__barrier_queues wanted = {.queue_count = queues,
                                    .order = sorted,
+                                   .wanted = chains ? assigned : NULL,
                                    .times = program->times,
                                    .barrier_time = BARRIER_US,
                                    .semaphore_time = SEMAPHORE_US};
+    if (chains) assign_chains(graph, queues, assigned);
     check(weir__barrier_plan_queues(graph, &wanted, out_plan, NULL), program);
   } else {
     if (order == VULKAN_EACH) {
@@ -78,6 +97,7 @@ void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, v
   }
   if (order != VULKAN_UNORDERED) check(weir__barrier_check_plan(graph, out_plan), program);
   free(epochs);
+  free(assigned);
   free(levels);
   free(sorted);
 }

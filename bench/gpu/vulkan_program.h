@@ -32,9 +32,10 @@ typedef enum vulkan_order {
   VULKAN_LEVELS,    // level order, fewest barriers
 } vulkan_order;
 
-// Plans the dispatches of a program, whose order is `graph` (recorded.address or .buffer), on `queues` queues. Each plan but
-// the first kind is checked.
+// Plans the dispatches of a program, whose order is `graph` (recorded.address or .buffer), on `queues` queues. `chains`: a
+// dispatch goes to the queue of its first predecessor that is still last there, else round robin; otherwise the planner chooses
+// queues. Each plan but the first kind is checked.
 void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, vulkan_order order, uint32_t queues,
-                 weir__barrier_plan *out_plan);
+                 bool chains, weir__barrier_plan *out_plan);
 
 #endif // WEIR_BENCH_GPU_VULKAN_PROGRAM_H
