@@ -11,7 +11,13 @@
 //   bound as it is, so that index 0 of the shader's array is the range's first byte. The range's offset in its buffer must
 //   be a multiple of the device's alignment for storage buffers (16 to 256 bytes; the refusal says how many);
 // - the values, in order and without gaps, are the push constants, whose size must be that of the shader's block.
-// What a shader declares must match: a task with too few or too many buffers, or bytes of values, is refused.
+// What a shader declares must match: a task with too few or too many buffers, or bytes of values, is refused, and so is one that
+// only reads a buffer which the shader writes. What it reads and writes Weir finds in its instructions, so that `readonly` and
+// `writeonly` are not needed. A binding that the shader (or its compiler) leaves out below the last one still takes a buffer,
+// which is ignored. Refused are shaders with other sets, arrays of bindings, uniform or texel buffers, or samplers and sampled
+// images apart from each other; more uniform data than push constants can hold goes into a storage buffer.
+//
+// Weir checks what a module declares. Its instructions it trusts, as Vulkan's drivers do: spirv-val checks these.
 #ifndef WEIR_VULKAN_H
 #define WEIR_VULKAN_H
 
@@ -63,10 +69,10 @@ typedef struct weir_vulkan_code {
   uint64_t bytes;    // a multiple of 4
 } weir_vulkan_code;
 
-// A specialization constant: its constant_id in the shader, and 4 bytes, or 8 for 64-bit types.
+// A specialization constant: its constant_id in the shader, and 8 bytes for 64-bit types, 4 for all others.
 typedef struct weir_vulkan_constant {
   uint32_t id;
-  uint32_t bytes; // 4 (also for bool) or 8
+  uint32_t bytes; // 4 (also for bool, 0 or 1, and for smaller types) or 8
   union {
     int32_t i32;
     uint32_t u32;
