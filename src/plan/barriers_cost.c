@@ -129,15 +129,10 @@ static weir_status try_levels(weir__level_work *work, uint32_t *levels, uint32_t
 
 static weir_status try_rules(weir__level_work *work, bool fewest, uint32_t *levels, best_levels *best) {
   static const weir__level_rule rules[] = {
-      {.stretch = 1, .fewest = true},
       {.stretch = 1, .full = true, .fewest = true},
-      {.stretch = 2, .fewest = true},
       {.stretch = 2, .full = true, .fewest = true},
       {.stretch = 1},
       {.stretch = 1.5, .full = true},
-      {.stretch = 4},
-      {.stretch = 4, .full = true},
-      {.stretch = 1.5, .shortest = true},
       {.stretch = 4, .shortest = true},
   };
   weir_status status = WEIR_OK;

@@ -28,12 +28,13 @@ weir_status weir__barrier_levels_time(const weir__barrier_costs *costs, uint32_t
 // `out_levels` has room for task_count; `out_time` may be NULL. Errors: OUT_OF_MEMORY.
 //
 // The best levels are hard to find: it is scheduling in batches, where a batch takes as long as its longest job, with
-// precedence. This is a heuristic. It fills levels by several simple rules, and improves what each gives: as early as
-// possible; as late as possible; and list scheduling, where the most urgent task that is ready (that with the heaviest
-// path to the end, or the shortest) opens a level and other ready tasks join it unless they would make it much longer. To improve, tasks
-// move one at a time to the level, between those of their predecessors and successors, where the sum falls most, and
-// neighbouring levels that nothing keeps apart are joined. What takes the least time is the answer. A task looks at 64
-// levels to each side and there are at most 8 rounds, so that time is O((tasks + edges) log tasks), with a large factor.
+// precedence. This is a heuristic. It fills levels by several simple rules: as early as possible; as late as possible;
+// and list scheduling, where the most urgent task that is ready (that with the heaviest path to the end, or the
+// shortest) opens a level, and other ready tasks join it unless they would make it much longer. It improves what each
+// rule gives: tasks move one at a time to the level, between those of their predecessors and successors, where the sum
+// falls most, and neighbouring levels that nothing keeps apart are joined; a round that gains less than a thousandth is
+// the last. What takes the least time is the answer. A task looks at 64 levels to each side and there are at most 8
+// rounds, so the time is O((tasks + edges) log tasks), with a large factor.
 weir_status weir__barrier_balance(const weir__plan_graph *graph, const weir__barrier_costs *costs, bool fewest,
                                   uint32_t *out_levels, uint32_t *out_level_count, double *out_time);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "plan/barriers_fill.h"
 
 enum { MOST_ROUNDS = 8, REACH = 64 };
+
+static const double LEAST_GAIN = 0.001; // of the time before, for another round to be worth it
 
 static double level_cost(const weir__level_work *work, double longest, double sum) {
   return (longest > sum ? longest : sum) + work->costs->barrier;
@@ -78,10 +78,9 @@ static void find_reach(const weir__level_work *work, const uint32_t *levels, uin
 // Moves a task to the level where the sum falls most. Returns by how much.
 static double move(weir__level_work *work, uint32_t *levels, uint32_t task, uint32_t level_count) {
   uint32_t low, high, level = levels[task], best = level;
-  find_reach(work, levels, task, level_count, &low, &high);
-  if (low == high) return 0;
   double gain = gain_of(work, task, level), least = gain * (1 - 1e-9);
   if (!(gain > 0)) return 0;
+  find_reach(work, levels, task, level_count, &low, &high);
   for (uint32_t to = low; to <= high; to++) {
     if (to == level) continue;
     double price = price_of(work, task, to);
@@ -124,14 +123,21 @@ static uint32_t join_levels(weir__level_work *work, uint32_t *levels, uint32_t l
   return count;
 }
 
+static double cost_of_all(const weir__level_work *work, uint32_t level_count) {
+  double cost = 0;
+  for (uint32_t level = 0; level < level_count; level++) cost += cost_of(work, level);
+  return cost;
+}
+
 uint32_t weir__level_improve(weir__level_work *work, uint32_t *levels, uint32_t level_count) {
   uint32_t task_count = work->graph->task_count;
-  double gained = 1;
-  for (int round = 0; round < MOST_ROUNDS && gained > 0; round++) {
-    gained = 0;
+  bool enough = false;
+  for (int round = 0; round < MOST_ROUNDS && !enough; round++) {
     list_levels(work, levels, level_count);
+    double gained = 0, least = LEAST_GAIN * cost_of_all(work, level_count);
     for (uint32_t i = 0; i < task_count; i++)
       gained += move(work, levels, round % 2 ? i : task_count - 1 - i, level_count);
+    enough = gained <= least;
     level_count = join_levels(work, levels, level_count);
   }
   return level_count;

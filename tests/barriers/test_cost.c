@@ -60,8 +60,8 @@ static void check_levels(const weir__plan_graph *graph, const weir__barrier_cost
   assert_true(again == time);
 }
 
-// Never below the best, which would be a wrong time; never above the earliest levels; and, over many graphs, hardly
-// above the best in the mean, which is what these numbers were when they were measured, and a little more.
+// Never below the best, which would be a wrong time; never above the earliest levels; and, over many graphs, in the mean
+// hardly above the best: by less than 0.2 %, where 0.04 % and 0.07 % were found.
 static void small_graphs_against_the_best(void **state) {
   (void)state;
   enum { ROUNDS = 3000 };
@@ -94,8 +94,8 @@ static void small_graphs_against_the_best(void **state) {
   }
   printf("fewest levels: best in %u of %d, %.3f %% above it in the mean; any number: %u, %.3f %%\n", best_found[0],
          ROUNDS, 100 * excess[0] / ROUNDS, best_found[1], 100 * excess[1] / ROUNDS);
-  assert_true(excess[0] / ROUNDS < 0.01);
-  assert_true(excess[1] / ROUNDS < 0.01);
+  assert_true(excess[0] / ROUNDS < 0.002);
+  assert_true(excess[1] / ROUNDS < 0.002);
 }
 
 static weir__plan_graph random_graph(uint32_t task_count, uint32_t reach) {
