@@ -14,7 +14,7 @@ typedef struct benchmark {
 static const benchmark benchmarks[] = {
     {"submit", weir__bench_submit}, {"ranges", weir__bench_ranges},           {"overhead", weir__bench_overhead},
     {"metg", weir__bench_metg},     {"parallelism", weir__bench_parallelism}, {"tasks", weir__bench_tasks},
-    {"copies", weir__bench_copies},
+    {"copies", weir__bench_copies}, {"barriers", weir__bench_barriers},
 };
 
 enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS = 5, QUICK_RUNS = 1 };
@@ -27,7 +27,8 @@ static const char summary[] =
     "  metg         smallest task that keeps 50 % efficiency, as Task Bench defines it, on 2 workers\n"
     "  parallelism  parallelism of the sample streams against the size of the window\n"
     "  tasks        tasks that run nothing, in six patterns, on one device (ns per task)\n"
-    "  copies       copies between pinned memory and a CUDA device, beside those of the driver (GB/s)";
+    "  copies       copies between pinned memory and a CUDA device, beside those of the driver (GB/s)\n"
+    "  barriers     barriers of the sample streams: how many, estimated cost, time to plan (ns per dispatch)";
 
 static const char details[] =
     "Each line gives median, minimum and maximum of its runs; \"weir/this\" is Weir's median by the line's.\n"

@@ -26,6 +26,7 @@ int weir__bench_metg(const weir__bench_options *options, weir__bench_report *rep
 int weir__bench_parallelism(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_tasks(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_copies(const weir__bench_options *options, weir__bench_report *report);
+int weir__bench_barriers(const weir__bench_options *options, weir__bench_report *report);
 
 // Adds one result: `count` measurements (at least 1) of `case_name` for `runtime` ("weir", "oneTBB", "by address") in
 // `unit` ("ns/task", "us", "x", "GB/s"). All strings and numbers are copied. The report keeps median, minimum, maximum
