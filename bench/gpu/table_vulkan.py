@@ -14,7 +14,8 @@ from table import (MEAN, Steps, Target, column, cpu_name, get, greatest, mean, m
 
 # Raw Vulkan: the columns of weir-gpu-vulkan.
 ONE_QUEUE = [("no barrier (wrong)", "unordered"), ("after each", "each"), ("order, by address", "order_address"),
-             ("order, by buffer", "order_buffer"), ("levels, by address", "levels_address"), ("levels, by buffer", "levels_buffer")]
+             ("order, by buffer", "order_buffer"), ("levels, by address", "levels_address"), ("levels, by buffer", "levels_buffer"),
+             ("balanced, by address", "balanced_address"), ("balanced, by buffer", "balanced_buffer")]
 QUEUES = [("2 queues", "queues2_buffer"), ("4 queues", "queues4_buffer"), ("all queues", "queues_buffer"),
           ("a call a batch", "queues_calls_buffer"), ("all, chains", "chains_buffer"), ("all, levels", "queues_levels_buffer"), ("all, by address", "queues_address")]
 FIRST = [("after each", "first_each"), ("order", "first_order_buffer"), ("levels", "first_levels_buffer"),

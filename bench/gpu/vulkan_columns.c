@@ -28,6 +28,8 @@ static const column columns[] = {
     {.name = "order_buffer", .title = "order buf", .order = VULKAN_PROGRAM, .by_buffer = true, .queues = 1},
     {.name = "levels_address", .title = "levels addr", .order = VULKAN_LEVELS, .queues = 1},
     {.name = "levels_buffer", .title = "levels buf", .order = VULKAN_LEVELS, .by_buffer = true, .queues = 1},
+    {.name = "balanced_address", .title = "balanced addr", .order = VULKAN_BALANCED, .queues = 1},
+    {.name = "balanced_buffer", .title = "balanced buf", .order = VULKAN_BALANCED, .by_buffer = true, .queues = 1},
     {.name = "queues2_buffer", .title = "2 queues", .order = VULKAN_PROGRAM, .by_buffer = true, .queues = 2},
     {.name = "queues4_buffer", .title = "4 queues", .order = VULKAN_PROGRAM, .by_buffer = true, .queues = 4},
     {.name = "queues_buffer", .title = "all queues", .order = VULKAN_PROGRAM, .by_buffer = true},

@@ -6,6 +6,7 @@
 
 #include "plan/barriers.h"
 #include "plan/barriers_check.h"
+#include "plan/barriers_cost.h"
 #include "plan/barriers_queues.h"
 #include "plan/paths.h"
 #include "vulkan_spin.h"
@@ -23,6 +24,7 @@ void vulkan_program_read(const char *path, bool quick, vulkan_program *out_progr
   gpu_program_read(path, card.sms > 0 ? card.sms : RECORDED_SMS, recorded);
   out_program->dispatches = gpu_memory(recorded->count, sizeof *out_program->dispatches);
   out_program->times = gpu_memory(recorded->count, sizeof *out_program->times);
+  out_program->works = gpu_memory(recorded->count, sizeof *out_program->works);
   const weir__spin_vulkan_limits limits = {card.properties.limits.maxComputeSharedMemorySize,
                                            card.properties.limits.maxComputeWorkGroupInvocations,
                                            card.properties.limits.maxComputeWorkGroupCount[0]};
@@ -35,7 +37,11 @@ void vulkan_program_read(const char *path, bool quick, vulkan_program *out_progr
     dispatch->pipeline = vulkan_spin_pipeline(vulkan_spin.clock, shape.threads, shape.shared_bytes);
     for (int axis = 0; axis < 3 && !quick; axis++) dispatch->groups[axis] = shape.groups[axis];
     dispatch->us = quick ? 0 : shape.us;
-    out_program->times[i] = kernel ? kernel->us : 0;
+    if (!kernel) continue;
+    weir__stream_cost cost;
+    weir__stream_kernel_cost(kernel, recorded->stream->sms, &cost);
+    out_program->times[i] = cost.us;
+    out_program->works[i] = cost.work_us;
   }
 }
 
@@ -43,6 +49,7 @@ void vulkan_program_free(vulkan_program *program) {
   gpu_program_free(&program->recorded);
   free(program->dispatches);
   free(program->times);
+  free(program->works);
   *program = (vulkan_program){0};
 }
 
@@ -73,10 +80,16 @@ void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, v
   uint32_t count = program->recorded.count, *epochs = gpu_memory(count, sizeof *epochs);
   uint32_t *assigned = gpu_memory(count, sizeof *assigned);
   uint32_t *levels = NULL, *sorted = NULL;
-  if (order == VULKAN_LEVELS) {
+  if (order == VULKAN_LEVELS || order == VULKAN_BALANCED) {
     levels = gpu_memory(count, sizeof *levels);
     sorted = gpu_memory(count, sizeof *sorted);
-    check(weir__barriers_level_order(count, levels, weir__plan_levels(graph, levels), sorted), program);
+    uint32_t level_count = 0;
+    const weir__barrier_costs costs = {program->times, program->works, BARRIER_US};
+    if (order == VULKAN_LEVELS)
+      level_count = weir__plan_levels(graph, levels);
+    else
+      check(weir__barrier_balance(graph, &costs, false, levels, &level_count, NULL), program);
+    check(weir__barriers_level_order(count, levels, level_count, sorted), program);
   }
   if (queues > 1) {
     weir__barrier_queues wanted = {.queue_count = queues,
@@ -90,6 +103,8 @@ void vulkan_plan(const vulkan_program *program, const weir__plan_graph *graph, v
   } else {
     if (order == VULKAN_EACH) {
       for (uint32_t i = 0; i < count; i++) epochs[i] = i;
+    } else if (order == VULKAN_BALANCED) {
+      for (uint32_t i = 0; i < count; i++) epochs[i] = levels[i];
     } else if (order != VULKAN_UNORDERED) {
       weir__barriers_in_order(graph, sorted, epochs, NULL);
     }

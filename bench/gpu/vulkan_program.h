@@ -19,6 +19,7 @@ typedef struct vulkan_program {
   gpu_program recorded;
   vulkan_dispatch *dispatches; // recorded.count of them
   double *times;               // of each, as recorded
+  double *works;               // of each: its time times the part of the device that it occupies
 } vulkan_program;
 
 // Ends the program with a message if the stream cannot be read. `quick`: dispatches of one group that do nothing.
@@ -30,6 +31,7 @@ typedef enum vulkan_order {
   VULKAN_EACH,      // a barrier after every dispatch
   VULKAN_PROGRAM,   // program order, fewest barriers
   VULKAN_LEVELS,    // level order, fewest barriers
+  VULKAN_BALANCED,  // levels that take the least time, by the recorded times
 } vulkan_order;
 
 // Plans the dispatches of a program, whose order is `graph` (recorded.address or .buffer), on `queues` queues. `chains`: a
