@@ -84,6 +84,7 @@ class Raw(CommandTest):
             self.assertEqual((barriers["unordered"], barriers["each"]), (0, row["kernels"] - 1))
             self.assertLess(barriers["levels_buffer"], barriers["order_buffer"])
             self.assertLessEqual(barriers["order_buffer"], barriers["order_address"])
+            self.assertLessEqual(barriers["levels_buffer"], barriers["balanced_buffer"])
             self.assertLess(barriers["order_address"], barriers["each"])
             self.assertEqual(barriers["first_order_buffer"], barriers["order_buffer"])
             self.assertEqual(columns["first_order_buffer"]["submissions"], (row["kernels"] + 31) // 32)
