@@ -325,6 +325,25 @@ class Page(unittest.TestCase):
                     self.assertEqual(found, row["barriers"])
                     self.assertEqual(self.rows[row["stream"], f"after each, by {hazards}", "barriers"], row["barriers_each"])
 
+    def test_look_ahead(self):
+        for path in STREAMS:
+            stream = Stream(path)
+            name = os.path.basename(path).removesuffix(".jsonl")
+            for hazards in ("address", "buffer"):
+                waits, left, order = stream.predecessors(hazards == "address"), list(range(stream.count)), []
+                done = 0
+                while left:
+                    taken = [d for d in left if d < left[0] + 20 and not waits[d] & ~done]
+                    order += taken
+                    done |= sum(1 << d for d in taken)
+                    left = [d for d in left if d not in taken]
+                epoch, barriers = 0, 0
+                for dispatch in order:
+                    if waits[dispatch] & epoch:
+                        epoch, barriers = 0, barriers + 1
+                    epoch |= 1 << dispatch
+                self.assertEqual(self.rows[name, f"look-ahead, by {hazards}", "barriers"], barriers)
+
     def test_fewer_than_others(self):
         for (stream, runtime, unit), value in self.rows.items():
             what, _, hazards = runtime.partition(", ")
