@@ -15,6 +15,7 @@
 #include "constants.spv.h"
 #include "device/vulkan/spirv.h"
 #include "kinds.spv.h"
+#include "legacy.spv.h"
 #include "refused_array.spv.h"
 #include "refused_cube.spv.h"
 #include "refused_layers.spv.h"
@@ -136,6 +137,36 @@ static void constants_that_are_given(void **state) {
   assert_int_equal(module.local_size[1], 4);
   assert_int_equal(module.local_size[2], 2);
   assert_int_equal(module.shared_bytes, 2 * 100 * 4);
+}
+
+static void older_modules(void **state) {
+  (void)state;
+  uint32_t words[sizeof legacy_spv / 4];
+  memcpy(words, legacy_spv, sizeof words);
+  words[1] = 0x10000;
+  const weir_vulkan_constant width = {.id = 7, .bytes = 4, .u32 = 2};
+  assert_true(weir__spirv_read(words, sizeof words, "first", NULL, 0, &module, reason, sizeof reason));
+  assert_int_equal(module.local_size[0], 36);
+  assert_int_equal(module.local_size[1], 4);
+  assert_int_equal(module.local_size[2], 3);
+  assert_true(module.has_size_ids);
+  assert_int_equal(module.binding_count, 2);
+  assert_binding(0, WEIR__SPIRV_STORAGE_BUFFER, false, true, 0, 0);
+  assert_binding(1, WEIR__SPIRV_STORAGE_BUFFER, true, true, 0, 0); // through one of its two variables
+  assert_true(weir__spirv_read(words, sizeof words, "second", NULL, 0, &module, reason, sizeof reason));
+  assert_int_equal(module.local_size[0], 3);
+  assert_false(module.has_size_ids);
+  assert_false(weir__spirv_read(words, sizeof words, "first", &width, 1, &module, reason, sizeof reason));
+  assert_non_null(strstr(reason, "a work-group of 6 x 0 x 2 invocations"));
+  assert_refused(words, sizeof words, "third", "there are: 'first', 'second'");
+}
+
+// From SPIR-V 1.4 on only what the entry point lists is looked at: here nothing.
+static void what_is_not_listed(void **state) {
+  (void)state;
+  assert_true(weir__spirv_read(legacy_spv, sizeof legacy_spv, "first", NULL, 0, &module, reason, sizeof reason));
+  assert_int_equal(module.version, 0x10500);
+  assert_int_equal(module.binding_count, 0);
 }
 
 static void what_cannot_be_bound(void **state) {
@@ -264,6 +295,8 @@ int main(void) {
       cmocka_unit_test(damaged_instructions),
       cmocka_unit_test(any_word_changed),
       cmocka_unit_test(any_length),
+      cmocka_unit_test(older_modules),
+      cmocka_unit_test(what_is_not_listed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
