@@ -17,10 +17,11 @@
 enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256 };
 
 struct weir_kernel {
-  weir__object object;            // what submission looks at is in one cache line
-  weir_function cpu;              // NULL: no code for the CPU
-  struct weir__cuda_kernel *cuda; // NULL: no code for CUDA devices; guarded by the lock
-  uint32_t device;                // index of the first device of the context that it has code for
+  weir__object object;                // what submission looks at is in one cache line
+  weir_function cpu;                  // NULL: no code for the CPU
+  struct weir__cuda_kernel *cuda;     // NULL: no code for CUDA devices; guarded by the lock
+  struct weir__vulkan_kernel *vulkan; // the same for Vulkan devices
+  uint32_t device;                    // index of the first device of the context that it has code for
   bool has_device;
   bool cuda_checks; // the CUDA code takes something from the task, which is checked
   uint32_t sim_count;
@@ -157,6 +158,11 @@ void weir__event_drop(weir_event *event); // one reference; the lock is held
 // Makes a buffer: of wrapped memory in `space`, or of its own. `what` names the call in messages.
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
                               bool wrapped, weir_buffer **out_buffer);
+
+// The kernel's code for a device that does not run functions.
+static inline const void *weir__kernel_code(const weir_kernel *kernel, const weir_device *device) {
+  return device->ops->code == WEIR__CODE_VULKAN ? (const void *)kernel->vulkan : (const void *)kernel->cuda;
+}
 
 // Chooses the device of a kernel whose code has changed. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);

@@ -9,6 +9,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/cuda/kernel.h"
+#include "device/vulkan/kernel.h"
 
 static const double LONGEST_LAUNCH_US = 1e9;
 
@@ -66,7 +67,9 @@ void weir__kernel_destroy(weir__object *object) {
   kernel->sim = NULL;
   kernel->sim_count = 0;
   weir__cuda_kernel_free(kernel->cuda);
+  weir__vulkan_kernel_free(kernel->vulkan);
   kernel->cuda = NULL;
+  kernel->vulkan = NULL;
   kernel->cuda_checks = false;
 }
 

@@ -169,7 +169,8 @@ static inline void fill_args(const weir__request *request, weir__task *task) {
   for (uint32_t i = 0; i < request->arg_count; i++) {
     const weir_arg *arg = &request->args[i];
     if (arg->mode == WEIR_VALUE) {
-      value = (unsigned char *)(((uintptr_t)value + 15) & ~(uintptr_t)15);
+      value = (unsigned char *)(((uintptr_t)value + 8 + 15) & ~(uintptr_t)15);
+      memcpy(value - 8, &arg->bytes, 8); // see weir__task_value_bytes
       memcpy(value, arg->value, arg->bytes);
       *pointer++ = value;
       value += arg->bytes;
@@ -206,7 +207,7 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->run = request->run;
   task->move = request->move;
   if (request->kernel != NULL) {
-    task->code = request->kernel->cuda;
+    task->code = weir__kernel_code(request->kernel, request->device);
     request->kernel->object.last_use = task->id;
   }
 }
@@ -320,7 +321,7 @@ submit(weir_context *context, const weir_task *task, weir_event **out_event, wei
   uint64_t bytes = task->arg_count * (sizeof(weir__access) + sizeof(void *));
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode == WEIR_VALUE && task->args[i].bytes <= WEIR__MAX_VALUE_BYTES)
-      bytes += task->args[i].bytes + 15;
+      bytes += task->args[i].bytes + 8 + 15;
   }
   request.accesses = weir__window_payload(slot, bytes);
   if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);

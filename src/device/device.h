@@ -24,8 +24,12 @@
 
 struct weir__graph_run;
 
+// Whose code a task of the device carries.
+enum { WEIR__CODE_CUDA = 0, WEIR__CODE_VULKAN = 1 };
+
 typedef struct weir__device_ops {
   const char *kind; // "cpu": the part of a device's name before ':'
+  uint32_t code;    // WEIR__CODE_*, for devices that do not run functions
   bool run_ahead;
   bool hidden; // made only when asked for by name; not listed by weir_probe
 

@@ -5,6 +5,7 @@
 #define WEIR_WINDOW_TASK_H
 
 #include <stdalign.h>
+#include <string.h>
 
 #include "base/liveness.h"
 #include "weir/weir.h"
@@ -96,6 +97,13 @@ static inline bool weir__task_is_value(const weir__task *task, uint32_t index) {
   uintptr_t end = is_inline ? (uintptr_t)task->payload + WEIR__TASK_INLINE_PAYLOAD
                             : (uintptr_t)task->large_payload + task->large_payload_bytes;
   return value >= first && value < end;
+}
+
+// How many bytes a value has; not for nodes of a graph.
+static inline uint64_t weir__task_value_bytes(const weir__task *task, uint32_t index) {
+  uint64_t bytes;
+  memcpy(&bytes, (const char *)task->args[index] - 8, sizeof bytes);
+  return bytes;
 }
 
 #endif // WEIR_WINDOW_TASK_H

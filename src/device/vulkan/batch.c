@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches: command buffers that many tasks are recorded into, submitted as a whole.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "device/vulkan/vulkan.h"
+
+enum { QUERIES = 512 };
+
+static void destroy_batch(weir__vulkan_device *device, weir__vulkan_batch *batch) {
+  if (batch->pool != VK_NULL_HANDLE) device->calls.vkDestroyCommandPool(device->device, batch->pool, NULL);
+  if (batch->queries != VK_NULL_HANDLE) device->calls.vkDestroyQueryPool(device->device, batch->queries, NULL);
+  weir__free(batch);
+}
+
+void weir__vulkan_destroy_batches(weir__vulkan_device *device, weir__vulkan_lane *lane) {
+  if (lane->open != NULL) weir__vulkan_give_batch(device, lane, lane->open);
+  lane->open = NULL;
+  while (lane->free != NULL) {
+    weir__vulkan_batch *batch = lane->free;
+    lane->free = batch->next;
+    destroy_batch(device, batch);
+  }
+}
+
+static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
+  const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+                                        .queueFamilyIndex = lane->queue->family};
+  if (device->calls.vkCreateCommandPool(device->device, &info, NULL, &batch->pool) != VK_SUCCESS) return false;
+  const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                                .commandPool = batch->pool,
+                                                .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                                .commandBufferCount = 1};
+  if (device->calls.vkAllocateCommandBuffers(device->device, &allocate, &batch->commands) != VK_SUCCESS) return false;
+  if (device->base.context->trace == NULL || !lane->queue->has_timestamps) return true;
+  const VkQueryPoolCreateInfo queries = {
+      .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = QUERIES};
+  return device->calls.vkCreateQueryPool(device->device, &queries, NULL, &batch->queries) == VK_SUCCESS;
+}
+
+static weir__vulkan_batch *take_batch(weir__vulkan_device *device, weir__vulkan_lane *lane) {
+  weir__vulkan_batch *batch = lane->free;
+  if (batch != NULL) {
+    lane->free = batch->next;
+    return batch;
+  }
+  batch = weir__allocate_zeroed(sizeof *batch);
+  if (batch == NULL) return NULL;
+  if (lane->queue == NULL || make_commands(device, lane, batch)) return batch;
+  destroy_batch(device, batch);
+  return NULL;
+}
+
+// Starts the batch's command buffer.
+static bool begin(weir__vulkan_device *device, weir__vulkan_batch *batch) {
+  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  if (device->calls.vkBeginCommandBuffer(batch->commands, &info) != VK_SUCCESS) return false;
+  if (batch->queries != VK_NULL_HANDLE) device->calls.vkCmdResetQueryPool(batch->commands, batch->queries, 0, QUERIES);
+  batch->query_count = 0;
+  return true;
+}
+
+weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_lane *lane) {
+  if (lane->open != NULL && (lane->open->queries == VK_NULL_HANDLE || lane->open->query_count + 2 <= QUERIES))
+    return lane->open;
+  weir__vulkan_submit(device, lane);
+  weir__vulkan_batch *batch = take_batch(device, lane);
+  if (batch == NULL) return NULL;
+  if (lane->queue != NULL && !begin(device, batch)) {
+    destroy_batch(device, batch);
+    return NULL;
+  }
+  lane->recorder = (weir__vulkan_recorder){.commands = batch->commands};
+  lane->open = batch;
+  batch->value = ++lane->value;
+  return batch;
+}
+
+void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
+  if (batch->pool != VK_NULL_HANDLE) device->calls.vkResetCommandPool(device->device, batch->pool, 0);
+  batch->first = batch->last = NULL;
+  batch->count = 0;
+  memset(batch->waits, 0, device->lane_count * sizeof batch->waits[0]);
+  batch->waited = 0;
+  batch->host_writes = 0;
+  batch->graph = VK_NULL_HANDLE;
+  batch->for_host = batch->submitted = false;
+  batch->next = lane->free;
+  lane->free = batch;
+}
+
+static VkPipelineStageFlags stages_of(const weir__vulkan_lane *lane) {
+  return lane->queue->computes ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT
+                               : VK_PIPELINE_STAGE_TRANSFER_BIT;
+}
+
+bool weir__vulkan_let_wait(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
+  uint32_t other = batch->first->place->queue;
+  weir__vulkan_submit(device, &device->lanes[other]);
+  if (lane->open != NULL && lane->open->waits[other] >= batch->value) return true;
+  if (lane->open != NULL && lane->open->count > 0) weir__vulkan_submit(device, lane);
+  weir__vulkan_batch *open = weir__vulkan_open(device, lane);
+  if (open == NULL) return false;
+  open->waits[other] = batch->value;
+  open->waited |= (uint64_t)1 << other;
+  if (device->lanes[other].queue != NULL || lane->queue == NULL || open->host_writes != 0) return true;
+  open->host_writes = stages_of(lane);
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_HOST_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
+  device->calls.vkCmdPipelineBarrier(open->commands, VK_PIPELINE_STAGE_HOST_BIT, stages_of(lane), 0, 1, &barrier, 0,
+                                     NULL, 0, NULL);
+  return true;
+}
+
+void weir__vulkan_barrier(weir__vulkan_device *device, weir__vulkan_lane *lane) {
+  weir__vulkan_record_barrier(device, lane->open->commands, lane->stages, stages_of(lane));
+  lane->epoch++;
+  lane->stages = 0;
+}
+
+// What the host will read must be made visible to it.
+static void end_for_host(weir__vulkan_device *device, const weir__vulkan_lane *lane, const weir__vulkan_batch *batch) {
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+  device->calls.vkCmdPipelineBarrier(batch->commands, stages_of(lane), VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
+                                     NULL, 0, NULL);
+}
+
+// Submits the first `count` command buffers: its own, a graph's. 0: only the signal.
+static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__vulkan_batch *batch,
+                       uint32_t command_count) {
+  const VkCommandBuffer commands[] = {batch->commands, batch->graph};
+  VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES];
+  VkPipelineStageFlags stages[WEIR__VULKAN_MOST_LANES];
+  uint64_t values[WEIR__VULKAN_MOST_LANES];
+  uint32_t count = 0;
+  for (uint64_t rest = batch->waited; rest != 0; rest &= rest - 1) {
+    uint32_t other = (uint32_t)__builtin_ctzll(rest);
+    semaphores[count] = device->lanes[other].semaphore;
+    values[count] = batch->waits[other];
+    stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  }
+  const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                                  .waitSemaphoreValueCount = count,
+                                                  .pWaitSemaphoreValues = values,
+                                                  .signalSemaphoreValueCount = 1,
+                                                  .pSignalSemaphoreValues = &batch->value};
+  const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                             .pNext = &timeline,
+                             .waitSemaphoreCount = count,
+                             .pWaitSemaphores = semaphores,
+                             .pWaitDstStageMask = stages,
+                             .commandBufferCount = command_count,
+                             .pCommandBuffers = commands,
+                             .signalSemaphoreCount = 1,
+                             .pSignalSemaphores = &lane->semaphore};
+  weir__lock_acquire(&lane->queue->lock);
+  VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
+  weir__lock_release(&lane->queue->lock);
+  return result;
+}
+
+// Nothing of the batch will run; its place in the order is kept.
+static void refuse(weir__vulkan_device *device, weir__vulkan_batch *batch, VkResult result) {
+  weir_context *context = device->base.context;
+  weir__context_lock(context);
+  for (weir__vulkan_op *op = batch->first; op != NULL; op = op->next) {
+    if (op->status != WEIR_OK || op->task == NULL) continue;
+    op->status = weir__vulkan_status(result);
+    snprintf(op->message, sizeof op->message, "submit: %s", weir__vulkan_result_name(result));
+    weir__window_doom(&context->window, op->task);
+  }
+  weir__context_unlock(context);
+}
+
+static void put_in_flight(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
+  batch->submitted = true;
+  batch->next = NULL;
+  if (lane->last == NULL)
+    lane->first = batch;
+  else
+    lane->last->next = batch;
+  lane->last = batch;
+  lane->batches_in_flight++;
+  device->batches_in_flight++;
+}
+
+void weir__vulkan_submit(weir__vulkan_device *device, weir__vulkan_lane *lane) {
+  weir__vulkan_batch *batch = lane->open;
+  if (batch == NULL || batch->count == 0) return;
+  lane->open = NULL;
+  put_in_flight(device, lane, batch);
+  if (lane->queue == NULL) {
+    if (device->next_copy == NULL) device->next_copy = batch;
+    return;
+  }
+  if (batch->for_host || device->memory.reads_mapped) end_for_host(device, lane, batch);
+  VkResult result = device->calls.vkEndCommandBuffer(batch->commands);
+  if (result == VK_SUCCESS) result = submit(device, lane, batch, batch->graph != VK_NULL_HANDLE ? 2 : 1);
+  if (result == VK_SUCCESS) return;
+  refuse(device, batch, result);
+  if (result != VK_ERROR_DEVICE_LOST) result = submit(device, lane, batch, 0);
+  if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
+}
+
+void weir__vulkan_submit_all(weir__vulkan_device *device) {
+  for (uint32_t i = 0; i < device->lane_count; i++) weir__vulkan_submit(device, &device->lanes[i]);
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vulkan devices: made, described, destroyed.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/cpu/cpu.h"
+#include "device/vulkan/logical.h"
+#include "device/vulkan/vulkan.h"
+
+enum {
+  DEFAULT_KERNEL_LANES = 4,
+  MOST_KERNEL_LANES = 60,
+  COPY_LANES = 2,
+  SMALLEST_CHUNK = 16 << 20, // of device memory
+  LARGEST_CHUNK = 128 << 20,
+  SMALLEST_HOST_CHUNK = 4 << 20,
+  LARGEST_HOST_CHUNK = 64 << 20,
+  SPIN_NS = 2000000, // the thread spins so long, where there are cores for it
+  SPIN_NS_FEW_CORES = 20000,
+  FEW_CORES = 2,
+};
+
+extern const weir__device_ops weir__vulkan_ops;
+
+bool weir__is_vulkan(const weir_device *device) {
+  return device->ops == &weir__vulkan_ops;
+}
+
+weir__vulkan_pipelines *weir__vulkan_device_pipelines(weir_device *device) {
+  return weir__vulkan_of(device)->pipelines;
+}
+
+const weir__vulkan_facts *weir__vulkan_device_facts(const weir_device *device) {
+  return &((const weir__vulkan_device *)(const void *)device)->enabled;
+}
+
+static void memory(weir_device *base, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory) {
+  weir__vulkan_device *device = weir__vulkan_of(base);
+  *out_device_memory = weir__arena_source(&device->arena);
+  *out_host_memory = weir__arena_source(&device->host_arena);
+}
+
+static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
+  weir__vulkan_device *device = weir__vulkan_of(base);
+  if (writes ? device->memory.reads_mapped : device->memory.writes_mapped) return true;
+  const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, memory);
+  return chunk != NULL && chunk->buffer != VK_NULL_HANDLE &&
+         bytes <= chunk->bytes - ((uintptr_t)memory - chunk->address);
+}
+
+static void destroy_lanes(weir__vulkan_device *device) {
+  for (uint32_t i = 0; i < device->lane_count; i++) {
+    weir__vulkan_destroy_batches(device, &device->lanes[i]);
+    if (device->lanes[i].semaphore != VK_NULL_HANDLE)
+      device->calls.vkDestroySemaphore(device->device, device->lanes[i].semaphore, NULL);
+  }
+}
+
+static void destroy(weir_device *base) {
+  weir__vulkan_device *device = weir__vulkan_of(base);
+  uint32_t window = base->context->window.size;
+  weir__vulkan_thread_stop(device);
+  weir__vulkan_copier_stop(device);
+  if (device->device != VK_NULL_HANDLE) {
+    if (device->calls.vkDeviceWaitIdle != NULL) {
+      device->calls.vkDeviceWaitIdle(device->device);
+      destroy_lanes(device);
+      for (int i = 0; i < 2; i++) weir__vulkan_sets_deinitialize(&device->sets[i]);
+      if (device->pipelines != NULL) weir__vulkan_pipelines_destroy(device->pipelines);
+      if (device->idle_staging != NULL) weir__vulkan_chunk_destroy(&device->memory, device->idle_staging);
+      weir__arena_deinitialize(&device->arena);
+      weir__arena_deinitialize(&device->host_arena);
+      weir__vulkan_memory_deinitialize(&device->memory);
+      device->calls.vkDestroyDevice(device->device, NULL);
+    }
+  }
+  weir__queues_destroy(device->places);
+  while (device->op_slabs != NULL) {
+    weir__vulkan_op *slab = device->op_slabs;
+    device->op_slabs = slab->next;
+    weir__free(slab);
+  }
+  weir__free(device->queues);
+  weir__free(device->predecessors);
+  weir__vulkan_held_destroy(device->held, window);
+  weir__free_sparse(device->slot_ops, window * sizeof(weir__vulkan_op *));
+  weir__free_sparse(device->ring, window * sizeof(weir__task *));
+  weir__free(device);
+}
+
+static weir_status find_physical(weir__vulkan_device *device, const char *argument) {
+  const weir__vulkan_driver *driver = device->driver;
+  char *end, reason[160];
+  unsigned long ordinal = strtoul(argument, &end, 10);
+  if (*end != '\0' || argument[0] == '-')
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device vulkan: '%.60s' is no number of a device", argument);
+  if (ordinal >= driver->device_count)
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan:%lu: this machine has %u Vulkan device%s", ordinal,
+                       driver->device_count, driver->device_count == 1 ? "" : "s");
+  // Without a number: the first that can be used.
+  for (; ordinal < driver->device_count; ordinal++) {
+    device->physical = driver->devices[ordinal];
+    weir__vulkan_find_facts(driver, device->physical, &device->facts);
+    if (weir__vulkan_is_usable(&device->facts, reason, sizeof reason)) {
+      snprintf(device->base.name, sizeof device->base.name, "vulkan:%lu", ordinal);
+      return WEIR_OK;
+    }
+    if (argument[0] != '\0') break;
+  }
+  return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan:%lu: %s", ordinal, reason);
+}
+
+// Makes the logical device and finds its queues, for this many lanes of kernels.
+static weir_status open_device(weir__vulkan_device *device, uint32_t kernel_lanes, weir__vulkan_queue_plan *out_plan) {
+  char reason[160];
+  weir__vulkan_plan_queues(&device->facts, kernel_lanes, kernel_lanes > 1 ? COPY_LANES : 0, out_plan);
+  VkResult result = weir__vulkan_create_logical(device->driver, device->physical, &device->facts, out_plan,
+                                                &device->enabled, &device->device);
+  if (result != VK_SUCCESS) {
+    weir_status status = weir__vulkan_error(result, "device %s", device->base.name);
+    return status == WEIR_ERROR_OUT_OF_MEMORY ? status : WEIR_ERROR_UNAVAILABLE;
+  }
+  if (!weir__vulkan_calls_open(device->driver, device->device, &device->calls, reason, sizeof reason)) {
+    device->calls.vkDeviceWaitIdle = NULL;
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "device %s: %s", device->base.name, reason);
+  }
+  device->queue_count = out_plan->kernel_count + out_plan->copy_count;
+  device->queues = weir__allocate_zeroed(device->queue_count * sizeof *device->queues);
+  if (device->queues == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  for (uint32_t i = 0; i < device->queue_count; i++) {
+    weir__vulkan_queue *queue = &device->queues[i];
+    const VkQueueFamilyProperties *family = &device->facts.families[out_plan->families[i]];
+    queue->family = out_plan->families[i];
+    queue->computes = (family->queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
+    queue->has_timestamps = family->timestampValidBits > 0;
+    device->calls.vkGetDeviceQueue(device->device, queue->family, out_plan->indices[i], &queue->queue);
+  }
+  return WEIR_OK;
+}
+
+static weir_status make_lane(weir__vulkan_device *device, weir__vulkan_queue *queue) {
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  weir__vulkan_lane *lane = &device->lanes[device->lane_count++];
+  lane->queue = queue;
+  VkResult result = device->calls.vkCreateSemaphore(device->device, &info, NULL, &lane->semaphore);
+  return weir__vulkan_error(result, "device %s: semaphore", device->base.name);
+}
+
+// Lanes share queues where there are fewer of them.
+static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_queue_plan *plan, uint32_t kernel_lanes) {
+  weir_status status = WEIR_OK;
+  device->kernel_lanes = kernel_lanes;
+  for (uint32_t i = 0; i < kernel_lanes && status == WEIR_OK; i++)
+    status = make_lane(device, &device->queues[i % plan->kernel_count]);
+  for (uint32_t i = 0; i < plan->copy_count && status == WEIR_OK; i++)
+    status = make_lane(device, &device->queues[plan->kernel_count + i]);
+  return status == WEIR_OK ? make_lane(device, NULL) : status;
+}
+
+static bool allocate(weir__vulkan_device *device) {
+  uint32_t window = device->base.context->window.size;
+  device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
+  device->slot_ops = weir__allocate_sparse(window * sizeof(weir__vulkan_op *));
+  device->held = weir__vulkan_held_create(window);
+  device->places = weir__queues_create(device->lane_count, device->lane_count - device->kernel_lanes);
+  return device->ring != NULL && device->slot_ops != NULL && device->held != NULL && device->places != NULL;
+}
+
+static weir_status make_memory(weir__vulkan_device *device) {
+  uint32_t families[WEIR__VULKAN_MOST_FAMILIES], count = 0;
+  for (uint32_t i = 0; i < device->queue_count; i++) {
+    bool known = false;
+    for (uint32_t j = 0; j < count; j++) known = known || families[j] == device->queues[i].family;
+    if (!known) families[count++] = device->queues[i].family;
+  }
+  if (!weir__vulkan_memory_initialize(&device->memory, &device->calls, device->device, &device->facts, families, count))
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "device %s: it has no memory of the kinds that Weir needs",
+                       device->base.name);
+  weir__memory_source on_device = weir__vulkan_device_source(&device->memory);
+  weir__memory_source on_host = weir__vulkan_host_source(&device->memory);
+  weir__arena_initialize(&device->arena, &on_device, SMALLEST_CHUNK, LARGEST_CHUNK);
+  weir__arena_initialize(&device->host_arena, &on_host, SMALLEST_HOST_CHUNK, LARGEST_HOST_CHUNK);
+  return WEIR_OK;
+}
+
+// Where the device's clock stands against the context's. The context's is read first: no end of a task is later than the
+// time at which it is noticed.
+static weir_status read_base_time(weir__vulkan_device *device) {
+  if (device->base.context->trace == NULL) return WEIR_OK;
+  weir__vulkan_lane *lane = &device->lanes[0];
+  weir__vulkan_batch *batch = weir__vulkan_open(device, lane);
+  if (batch == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  if (batch->queries == VK_NULL_HANDLE) return WEIR_OK;
+  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
+  device->calls.vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, batch->queries, 0);
+  VkResult result = device->calls.vkEndCommandBuffer(batch->commands);
+  const VkSubmitInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
+  if (result == VK_SUCCESS) result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
+  if (result == VK_SUCCESS) result = device->calls.vkQueueWaitIdle(lane->queue->queue);
+  if (result == VK_SUCCESS)
+    result =
+        device->calls.vkGetQueryPoolResults(device->device, batch->queries, 0, 1, sizeof device->base_ticks,
+                                            &device->base_ticks, sizeof device->base_ticks, VK_QUERY_RESULT_64_BIT);
+  lane->open = NULL;
+  lane->value--;
+  weir__vulkan_give_batch(device, lane, batch);
+  return weir__vulkan_error(result, "device %s: the first time of the timeline", device->base.name);
+}
+
+static void describe(weir__vulkan_device *device) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < device->facts.memory.memoryHeapCount; i++) {
+    const VkMemoryHeap *heap = &device->facts.memory.memoryHeaps[i];
+    if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && heap->size > bytes) bytes = heap->size;
+  }
+  uint32_t version = device->facts.version;
+  snprintf(device->base.description, sizeof device->base.description,
+           "%.80s, %.0f GB, Vulkan %u.%u, %u lanes on %u queues", device->facts.properties.deviceName,
+           (double)bytes / 1e9, VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), device->lane_count - 1,
+           device->queue_count);
+}
+
+static weir_status initialize(weir__vulkan_device *device, const char *argument, uint32_t kernel_lanes) {
+  weir__vulkan_queue_plan plan;
+  weir_status status = find_physical(device, argument);
+  if (status == WEIR_OK) status = open_device(device, kernel_lanes, &plan);
+  if (status == WEIR_OK) status = make_memory(device);
+  if (status == WEIR_OK) status = make_lanes(device, &plan, kernel_lanes);
+  if (status != WEIR_OK) return status;
+  device->base.lanes = device->lane_count + WEIR__VULKAN_TRACE_LANES;
+  for (int i = 0; i < 2; i++) weir__vulkan_sets_initialize(&device->sets[i], &device->calls, device->device);
+  device->pipelines = weir__vulkan_pipelines_create(&device->calls, device->device, &device->enabled);
+  if (device->pipelines == NULL || !allocate(device))
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  status = read_base_time(device);
+  if (status == WEIR_OK) status = weir__vulkan_copier_start(device);
+  if (status == WEIR_OK) status = weir__vulkan_thread_start(device);
+  return status;
+}
+
+static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+  char reason[256];
+  const weir__vulkan_driver *driver = weir__vulkan_driver_load(reason, sizeof reason);
+  if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan: %s", reason);
+  if (queues > MOST_KERNEL_LANES)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device vulkan: %u queues; 1 to %d are possible", queues,
+                       MOST_KERNEL_LANES);
+  weir__vulkan_device *device = weir__allocate_zeroed(sizeof *device);
+  if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device vulkan: no memory");
+  device->base = (weir_device){.ops = &weir__vulkan_ops, .context = context};
+  device->driver = driver;
+  device->random = context->seed;
+  device->spin_ns = weir__usable_cores() <= FEW_CORES ? SPIN_NS_FEW_CORES : SPIN_NS;
+  uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_KERNEL_LANES : queues;
+  weir_status status = initialize(device, argument, lanes);
+  if (status != WEIR_OK) {
+    destroy(&device->base);
+    return status;
+  }
+  describe(device);
+  if (context->spin_ns < device->spin_ns) context->spin_ns = device->spin_ns;
+  *out_device = &device->base;
+  return WEIR_OK;
+}
+
+static bool has_code(const weir_device *device, const weir_kernel *kernel) {
+  return kernel != NULL && weir__vulkan_kernel_has_code(kernel->vulkan, device->index);
+}
+
+static uint64_t time_now(weir_device *device) {
+  return weir__clock_ns() - device->context->start_ns;
+}
+
+const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
+                                           .code = WEIR__CODE_VULKAN,
+                                           .run_ahead = true,
+                                           .probe = weir__vulkan_probe,
+                                           .create = create,
+                                           .destroy = destroy,
+                                           .memory = memory,
+                                           .reaches = reaches,
+                                           .check = weir__vulkan_kernel_check,
+                                           .has_code = has_code,
+                                           .issue = weir__vulkan_push,
+                                           .flush = weir__vulkan_flush,
+                                           .time = time_now,
+                                           .graph_build = weir__vulkan_graph_build,
+                                           .graph_forget = weir__vulkan_graph_forget};

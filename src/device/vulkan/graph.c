@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: a plan's nodes in level order, recorded as a command buffer, which is submitted again as long as buffers lie where
+// they lay and values are what they were. Several recordings are kept, since launches may be in flight at once.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/graph.h"
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/vulkan/vulkan.h"
+
+enum { RECORDINGS_KEPT = 8 };
+
+typedef struct weir__vulkan_recording {
+  struct weir__vulkan_recording *next; // of the plan
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  VkQueryPool queries; // two per node, for timelines; else VK_NULL_HANDLE
+  weir__vulkan_sets sets;
+  uint32_t family;
+  uint64_t generation;   // of the memory, when it was recorded
+  uintptr_t *addresses;  // per argument; 0 for values
+  unsigned char *values; // of all nodes
+  bool valid, in_flight;
+  uint64_t last_used;
+} recording;
+
+typedef struct vulkan_plan {
+  uint32_t *order;  // nodes by level
+  uint32_t *levels; // per node
+  recording *recordings;
+  uint32_t recording_count;
+  uint64_t launches;
+  uintptr_t *addresses; // scratch
+} vulkan_plan;
+
+static void destroy_recording(weir__vulkan_device *device, recording *item) {
+  if (item->pool != VK_NULL_HANDLE) device->calls.vkDestroyCommandPool(device->device, item->pool, NULL);
+  if (item->queries != VK_NULL_HANDLE) device->calls.vkDestroyQueryPool(device->device, item->queries, NULL);
+  weir__vulkan_sets_deinitialize(&item->sets);
+  weir__free(item->addresses);
+  weir__free(item->values);
+  weir__free(item);
+}
+
+void weir__vulkan_graph_forget(weir_device *base, void *device_data) {
+  weir__vulkan_device *device = weir__vulkan_of(base);
+  vulkan_plan *plan = device_data;
+  while (plan->recordings != NULL) {
+    recording *item = plan->recordings;
+    plan->recordings = item->next;
+    destroy_recording(device, item);
+  }
+  weir__free(plan->order);
+  weir__free(plan->levels);
+  weir__free(plan->addresses);
+  weir__free(plan);
+}
+
+// Levels, and the nodes sorted by them; in a context that runs everything in order every node has a level of its own.
+static void find_order(const weir__graph_plan *plan, bool in_order, vulkan_plan *made) {
+  uint32_t level_count = 0, done = 0;
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    const weir__graph_node *node = &plan->nodes[i];
+    made->levels[i] = in_order ? i : 0;
+    for (uint32_t j = 0; j < node->predecessor_count; j++) {
+      uint32_t before = plan->predecessors[node->first_predecessor + j];
+      if (made->levels[before] + 1 > made->levels[i]) made->levels[i] = made->levels[before] + 1;
+    }
+    if (made->levels[i] + 1 > level_count) level_count = made->levels[i] + 1;
+  }
+  uint32_t *firsts = made->order + plan->node_count; // level_count + 1 of them
+  memset(firsts, 0, (level_count + 1) * sizeof *firsts);
+  for (uint32_t i = 0; i < plan->node_count; i++) firsts[made->levels[i] + 1]++;
+  for (uint32_t i = 0; i < level_count; i++) firsts[i + 1] += firsts[i];
+  for (uint32_t i = 0; i < plan->node_count; i++, done++) made->order[firsts[made->levels[i]]++] = i;
+}
+
+weir_status weir__vulkan_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
+  uint64_t start = weir__clock_ns();
+  weir__graph_plan *plan = graph->plan;
+  vulkan_plan *made = weir__allocate_zeroed(sizeof *made);
+  if (made != NULL) {
+    made->order = weir__allocate((2 * (uint64_t)plan->node_count + 2) * sizeof *made->order);
+    made->levels = weir__allocate((plan->node_count + 1) * sizeof *made->levels);
+    made->addresses = weir__allocate((plan->arg_count + 1) * sizeof *made->addresses);
+  }
+  if (made == NULL || made->order == NULL || made->levels == NULL || made->addresses == NULL) {
+    if (made != NULL) weir__vulkan_graph_forget(base, made);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory for a plan of %u tasks", plan->node_count);
+  }
+  find_order(plan, (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0, made);
+  plan->device_data = made;
+  *out_build_ns += weir__clock_ns() - start;
+  return WEIR_OK;
+}
+
+static VkResult record_node(weir__vulkan_device *device, weir__vulkan_recorder *recorder, const weir__graph_run *run,
+                            uint32_t index) {
+  weir__vulkan_arg args[WEIR_MAX_ARGS];
+  const weir__graph_node *node = &run->plan->nodes[index];
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
+    args[i] = (weir__vulkan_arg){
+        .address = run->args[node->first_arg + i], .bytes = arg->bytes, .is_value = arg->mode == WEIR_VALUE};
+  }
+  return weir__vulkan_record_kernel(device, recorder, node->kernel->vulkan, node->groups, args, node->arg_count);
+}
+
+static void mark(const weir__vulkan_device *device, const recording *item, uint32_t index) {
+  if (item->queries == VK_NULL_HANDLE) return;
+  VkPipelineStageFlagBits stage =
+      index % 2 == 0 ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
+  device->calls.vkCmdWriteTimestamp(item->commands, stage, item->queries, index);
+}
+
+static VkResult record_nodes(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+                             recording *item) {
+  const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  weir__vulkan_recorder recorder = {.commands = item->commands, .sets = &item->sets};
+  if (item->queries != VK_NULL_HANDLE)
+    device->calls.vkCmdResetQueryPool(item->commands, item->queries, 0, 2 * run->plan->node_count);
+  VkResult result = VK_SUCCESS;
+  for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
+    uint32_t node = plan->order[i];
+    if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]])
+      weir__vulkan_record_barrier(device, item->commands, compute, compute);
+    mark(device, item, 2 * node);
+    result = record_node(device, &recorder, run, node);
+    mark(device, item, 2 * node + 1);
+  }
+  if (!device->memory.reads_mapped) return result;
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+  device->calls.vkCmdPipelineBarrier(item->commands, compute, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0,
+                                     NULL);
+  return result;
+}
+
+static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+                       recording *item) {
+  const weir__vulkan_calls *calls = &device->calls;
+  const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  item->valid = false;
+  weir__vulkan_sets_reset(&item->sets);
+  VkResult result = calls->vkResetCommandPool(device->device, item->pool, 0);
+  if (result == VK_SUCCESS) result = calls->vkBeginCommandBuffer(item->commands, &begin);
+  if (result == VK_SUCCESS) {
+    result = record_nodes(device, run, plan, item);
+    VkResult ended = calls->vkEndCommandBuffer(item->commands);
+    if (result == VK_SUCCESS) result = ended;
+  }
+  if (result != VK_SUCCESS) return result;
+  memcpy(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses);
+  memcpy(item->values, run->values, run->plan->value_bytes);
+  item->valid = true;
+  return VK_SUCCESS;
+}
+
+static recording *make_recording(weir__vulkan_device *device, const weir__graph_run *run, uint32_t family,
+                                 bool has_timestamps) {
+  recording *item = weir__allocate_zeroed(sizeof *item);
+  if (item == NULL) return NULL;
+  item->family = family;
+  item->addresses = weir__allocate((run->plan->arg_count + 1) * sizeof *item->addresses);
+  item->values = weir__allocate(run->plan->value_bytes + 1);
+  weir__vulkan_sets_initialize(&item->sets, &device->calls, device->device);
+  const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                        .queueFamilyIndex = family};
+  const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                         .queryCount = 2 * run->plan->node_count};
+  bool good = item->addresses != NULL && item->values != NULL &&
+              device->calls.vkCreateCommandPool(device->device, &pool, NULL, &item->pool) == VK_SUCCESS;
+  const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                                .commandPool = item->pool,
+                                                .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                                .commandBufferCount = 1};
+  if (good) good = device->calls.vkAllocateCommandBuffers(device->device, &allocate, &item->commands) == VK_SUCCESS;
+  if (good && has_timestamps && device->base.context->trace != NULL)
+    good = device->calls.vkCreateQueryPool(device->device, &queries, NULL, &item->queries) == VK_SUCCESS;
+  if (good) return item;
+  destroy_recording(device, item);
+  return NULL;
+}
+
+static bool fits(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+                 const recording *item, uint32_t family) {
+  return item->valid && item->family == family && item->generation == device->memory.generation &&
+         memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) == 0 &&
+         memcmp(item->values, run->values, run->plan->value_bytes) == 0;
+}
+
+// A recording of the run as it is, that is not in flight: one that fits, or one made new, or the one that was used longest ago.
+static VkResult find_recording(weir__vulkan_device *device, const weir__graph_run *run, vulkan_plan *plan,
+                               const weir__vulkan_queue *queue, recording **out_recording) {
+  recording *idle = NULL;
+  for (uint32_t i = 0; i < run->plan->arg_count; i++)
+    plan->addresses[i] = run->plan->args[i].mode == WEIR_VALUE ? 0 : (uintptr_t)run->args[i];
+  for (recording *item = plan->recordings; item != NULL; item = item->next) {
+    if (item->in_flight || item->family != queue->family) continue;
+    if (fits(device, run, plan, item, queue->family)) {
+      *out_recording = item;
+      return VK_SUCCESS;
+    }
+    if (idle == NULL || item->last_used < idle->last_used) idle = item;
+  }
+  if (plan->recording_count < RECORDINGS_KEPT || idle == NULL) {
+    recording *item = make_recording(device, run, queue->family, queue->has_timestamps);
+    if (item != NULL) {
+      item->next = plan->recordings;
+      plan->recordings = item;
+      plan->recording_count++;
+      idle = item;
+    }
+  }
+  if (idle == NULL) return VK_ERROR_OUT_OF_HOST_MEMORY;
+  *out_recording = idle;
+  idle->generation = device->memory.generation;
+  return record(device, run, plan, idle);
+}
+
+static bool any_poisoned(const weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+// Nodes that read poison are skipped, and those that read what they should have written; the others are recorded one after
+// another.
+static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run, weir__vulkan_lane *lane) {
+  const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  VkResult result = VK_SUCCESS;
+  lane->recorder.sets = weir__vulkan_current_sets(device);
+  for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
+    const weir__graph_node *node = &run->plan->nodes[i];
+    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
+      weir__graph_run_node(run, i); // notes that it is skipped
+      for (uint32_t j = 0; j < node->successor_count; j++)
+        weir__graph_run_edge(run, run->plan->successors[node->first_successor + j]);
+      continue;
+    }
+    weir__vulkan_record_barrier(device, lane->open->commands, compute, compute);
+    result = record_node(device, &lane->recorder, run, i);
+  }
+  return result;
+}
+
+VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane) {
+  weir__graph_run *run = op->task->run;
+  vulkan_plan *plan = run->plan->device_data;
+  weir__context_lock(device->base.context);
+  weir__graph_run_start(run);
+  weir__context_unlock(device->base.context);
+  lane->stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  if (any_poisoned(run)) return record_healthy(device, run, lane);
+  VkResult result = find_recording(device, run, plan, lane->queue, &op->recording);
+  if (result != VK_SUCCESS) {
+    op->recording = NULL;
+    return result;
+  }
+  op->recording->in_flight = true;
+  op->recording->last_used = ++plan->launches;
+  lane->open->graph = op->recording->commands;
+  return VK_SUCCESS;
+}
+
+static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, const weir__completion *completion) {
+  weir__trace *trace = device->base.context->trace;
+  const weir__graph_run *run = op->task->run;
+  const vulkan_plan *plan = run->plan->device_data;
+  uint64_t floor = completion->start_ns, last_end = floor;
+  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+    uint32_t node = plan->order[i];
+    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
+    if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]]) floor = last_end;
+    weir__trace_span span = {
+        .node = node + 1, .lane = completion->lane, .start_ns = completion->start_ns, .end_ns = completion->end_ns};
+    uint64_t ticks[2];
+    if (op->recording != NULL && op->recording->queries != VK_NULL_HANDLE &&
+        device->calls.vkGetQueryPoolResults(device->device, op->recording->queries, 2 * node, 2, sizeof ticks, ticks,
+                                            sizeof ticks[0], VK_QUERY_RESULT_64_BIT) == VK_SUCCESS) {
+      span.start_ns = weir__vulkan_ticks_ns(device, ticks[0]);
+      span.end_ns = weir__vulkan_ticks_ns(device, ticks[1]);
+      if (span.start_ns < floor) span.start_ns = floor;
+      if (span.end_ns < span.start_ns) span.end_ns = span.start_ns;
+      if (span.end_ns > last_end) last_end = span.end_ns;
+      span.lane = weir__vulkan_row(device, op->place->queue, span.start_ns, span.end_ns);
+    }
+    snprintf(span.name, sizeof span.name, "%s", run->plan->nodes[node].kernel->name);
+    weir__trace_add_span(trace, op->task->id, &span);
+  }
+}
+
+void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion) {
+  weir__graph_run *run = op->task->run;
+  for (uint32_t i = 0; op->status != WEIR_OK && i < run->plan->node_count; i++)
+    atomic_store_explicit(&run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+  if (op->status == WEIR_OK) completion->status = weir__graph_run_status(run, &completion->message);
+  if (device->base.context->trace != NULL && op->status == WEIR_OK) trace_nodes(device, op, completion);
+  if (op->recording != NULL) op->recording->in_flight = false;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Vulkan device of a context. A thread of the device's own takes the tasks that submitters hand over, holds them back while
+// the device is busy, and records what has come together as command buffers: in the order of levels, so that one barrier
+// serves all tasks of a level. Between lanes (queues, and the one of copies that the host makes) order is kept by timeline
+// semaphores, one for each lane.
+//
+// Epochs. A barrier in a lane separates all that was recorded there before it from all that comes after. A lane's epoch counts
+// its barriers: a task needs a barrier in front of it only if a predecessor in its lane has the lane's current epoch.
+#ifndef WEIR_DEVICE_VULKAN_VULKAN_H
+#define WEIR_DEVICE_VULKAN_VULKAN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/context.h"
+#include "device/vulkan/descriptors.h"
+#include "device/vulkan/driver.h"
+#include "device/vulkan/kernel.h"
+#include "device/vulkan/memory.h"
+#include "issue/queues.h"
+#include "memory/arena.h"
+
+enum {
+  WEIR__VULKAN_MOST_LANES = 64,
+  WEIR__VULKAN_TRACE_LANES = 24,   // of timelines, for what overlaps in a lane
+  WEIR__VULKAN_HELD_AT_MOST = 512, // tasks that are held back
+  WEIR__VULKAN_MOST_STEPS = 8,     // of a task; the dispatches of one with more stay together
+  WEIR__VULKAN_NO_QUERY = UINT32_MAX,
+};
+
+// A queue of the device.
+typedef struct weir__vulkan_queue {
+  VkQueue queue;
+  uint32_t family;
+  bool computes; // else it only copies
+  bool has_timestamps;
+  weir__lock lock; // of submissions
+} weir__vulkan_queue;
+
+// What was put into a lane for a task; or the first half of a copy through staging memory (`task` NULL).
+typedef struct weir__vulkan_op {
+  struct weir__vulkan_op *next; // in its batch; or in the list of free ones
+  weir__queue_task *place;
+  struct weir__vulkan_batch *batch, *marked; // where its last command is; where its start was marked
+  weir__task *task;
+  struct weir__vulkan_recording *recording; // of a graph
+  weir__vulkan_chunk *staging;              // given back when it is done
+  uint64_t epoch;
+  uint32_t query; // the first of two; NO_QUERY: none
+  weir_status status;
+  char message[WEIR__MESSAGE_BYTES];
+} weir__vulkan_op;
+
+// A run of ops that is submitted as a whole. Its end is a value of its lane's semaphore.
+typedef struct weir__vulkan_batch {
+  struct weir__vulkan_batch *next; // in its lane, oldest first; or in the lane's list of free ones
+  VkCommandPool pool;
+  VkCommandBuffer commands; // its own
+  VkCommandBuffer graph;    // of a recording, behind its own; VK_NULL_HANDLE: none
+  VkQueryPool queries;
+  uint32_t query_count;
+  weir__vulkan_op *first, *last;
+  uint32_t count;
+  uint64_t value;
+  uint64_t waits[WEIR__VULKAN_MOST_LANES]; // per lane: this value first; 0: none
+  uint64_t waited;                         // bit per lane
+  VkPipelineStageFlags host_writes;        // not 0: stages that read what the host wrote
+  bool for_host;                           // the host will read what it writes
+  bool submitted;
+  // Of the lane of the host's copies.
+  struct weir__vulkan_batch *next_copy;
+  char *to;
+  const char *from;
+  uint64_t bytes;
+  uint64_t start_ns, end_ns; // of the context's time
+} weir__vulkan_batch;
+
+// Where commands go, and what is bound there.
+typedef struct weir__vulkan_recorder {
+  VkCommandBuffer commands;
+  weir__vulkan_sets *sets;
+  VkPipeline pipeline;
+  const weir__vulkan_layout *layout;
+  VkDescriptorSet set;
+} weir__vulkan_recorder;
+
+typedef struct weir__vulkan_lane {
+  weir__vulkan_queue *queue; // NULL: copies that the host makes
+  VkSemaphore semaphore;
+  uint64_t value; // of the last batch that was opened
+  weir__vulkan_batch *open;
+  weir__vulkan_batch *first, *last; // submitted, not known to be done
+  weir__vulkan_batch *free;
+  uint64_t reached; // value of the semaphore, as far as it is known
+  uint32_t batches_in_flight, ops_in_flight;
+  uint64_t epoch;
+  VkPipelineStageFlags stages;    // used in this epoch
+  weir__vulkan_recorder recorder; // of the open batch
+  // Of timelines: what was reported last.
+  uint64_t reported_epoch, floor_ns, last_end_ns;
+} weir__vulkan_lane;
+
+typedef struct weir__vulkan_held weir__vulkan_held;
+
+typedef struct weir__vulkan_device {
+  weir_device base;
+  const weir__vulkan_driver *driver;
+  VkPhysicalDevice physical;
+  VkDevice device;
+  weir__vulkan_calls calls;
+  weir__vulkan_facts facts;   // what it has
+  weir__vulkan_facts enabled; // what it was created with
+  weir__vulkan_pipelines *pipelines;
+  weir__vulkan_memory memory;
+  weir__arena arena, host_arena; // guarded by the context's lock
+  weir__vulkan_queue *queues;
+  uint32_t queue_count;
+  // Lanes: those for kernels, those for copies (perhaps none), and the last one, the host's.
+  weir__vulkan_lane lanes[WEIR__VULKAN_MOST_LANES];
+  uint32_t lane_count, kernel_lanes;
+  // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
+  weir__task **ring; // as many as the window has slots
+  alignas(64) _Atomic uint64_t pushed;
+  _Atomic uint32_t sleeping; // 1: the thread sleeps on this word
+  _Atomic bool flush, stopping;
+  alignas(64) pthread_t thread;
+  bool has_thread;
+  // Of the thread alone.
+  uint64_t taken;
+  uint64_t spin_ns;
+  weir__vulkan_held *held; // tasks that are held back
+  weir__queues *places;
+  weir__vulkan_op *free_ops, *op_slabs;
+  weir__vulkan_op **slot_ops;      // per slot of the window: its task's op; NULL: nothing in flight
+  weir__queue_task **predecessors; // scratch
+  uint32_t predecessor_capacity;
+  weir__vulkan_sets sets[2]; // the one in use, and the one before, whose sets may be in flight
+  uint32_t young;
+  uint64_t old_values[WEIR__VULKAN_MOST_LANES]; // of the lanes when the old ones were used last
+  uint32_t batches_in_flight, ops_in_flight;
+  uint64_t random;
+  _Atomic uint32_t trouble; // a VkResult, negated, for which the device is lost
+  weir_status lost;         // not WEIR_OK: the device is dead, and why
+  char lost_text[WEIR__MESSAGE_BYTES];
+  uint64_t base_ns, base_ticks; // of timelines
+  uint64_t lane_ends[WEIR__VULKAN_MOST_LANES + WEIR__VULKAN_TRACE_LANES];
+  // Copies that the host makes, by a thread of their own, to which the device's thread hands those that wait for nothing more.
+  pthread_t copier;
+  bool has_copier;
+  weir__vulkan_batch *next_copy; // the first of the host's lane that was not handed over
+  uint64_t copies_handed;        // value of the last one that was
+  weir__lock copy_lock;
+  weir__vulkan_batch *first_copy, *last_copy; // guarded by copy_lock
+  _Atomic uint32_t copy_count;                // that were put into the list; the copier sleeps on it
+  _Atomic uint64_t copies_done;               // value of the last one that was made
+  _Atomic uint32_t copies_word;               // changes with it; the device's thread sleeps on it
+  _Atomic bool copier_stopping;
+  weir__vulkan_chunk *idle_staging;
+} weir__vulkan_device;
+
+static inline weir__vulkan_device *weir__vulkan_of(weir_device *device) {
+  return (weir__vulkan_device *)(void *)device;
+}
+
+bool weir__is_vulkan(const weir_device *device);
+weir__vulkan_pipelines *weir__vulkan_device_pipelines(weir_device *device);
+const weir__vulkan_facts *weir__vulkan_device_facts(const weir_device *device); // what it was created with
+
+static inline weir__vulkan_lane *weir__vulkan_host_lane(weir__vulkan_device *device) {
+  return &device->lanes[device->lane_count - 1];
+}
+
+// The thread (thread.c).
+weir_status weir__vulkan_thread_start(weir__vulkan_device *device);
+void weir__vulkan_thread_stop(weir__vulkan_device *device);
+void weir__vulkan_push(weir_device *device, weir__task *task);
+void weir__vulkan_flush(weir_device *device);
+
+// What follows is called by the thread only.
+
+// Tasks that are held back (hold.c): takes one; issues all, level by level, and submits them.
+weir__vulkan_held *weir__vulkan_held_create(uint32_t window); // NULL: no memory
+void weir__vulkan_held_destroy(weir__vulkan_held *held, uint32_t window);
+uint32_t weir__vulkan_held_count(const weir__vulkan_device *device);
+void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task);
+void weir__vulkan_issue_held(weir__vulkan_device *device);
+
+// Puts a task into a lane (issue.c). The task is reported later, whatever happens. A task of several steps is not complete
+// before the last of them was issued as well: each step, the first one too, is one dispatch of its kernel. Both return its
+// op; NULL: the task was reported as failed.
+weir__vulkan_op *weir__vulkan_issue(weir__vulkan_device *device, weir__task *task);
+weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t index, bool last);
+uint32_t weir__vulkan_steps(const weir__task *task); // 1 for tasks that are issued at once
+weir__vulkan_op *weir__vulkan_find(const weir__vulkan_device *device, weir__id id); // of a task in flight; NULL: done
+void weir__vulkan_free_op(weir__vulkan_device *device, weir__vulkan_op *op);
+
+// Batches (batch.c). `open`: the lane's open batch, made if there is none; NULL: no memory.
+weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_lane *lane);
+void weir__vulkan_submit(weir__vulkan_device *device, weir__vulkan_lane *lane); // its open batch, if it has one
+void weir__vulkan_submit_all(weir__vulkan_device *device);
+// Lets what is recorded in the lane from now on wait for a batch of another lane, which is submitted if it is open.
+bool weir__vulkan_let_wait(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch);
+void weir__vulkan_barrier(weir__vulkan_device *device, weir__vulkan_lane *lane);
+void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch);
+void weir__vulkan_destroy_batches(weir__vulkan_device *device, weir__vulkan_lane *lane);
+
+// One argument of a dispatch.
+typedef struct weir__vulkan_arg {
+  const void *address; // of the range's first byte, or of the value
+  uint64_t bytes;
+  bool is_value;
+} weir__vulkan_arg;
+
+// Records the dispatches of a kernel (record.c).
+VkResult weir__vulkan_record_kernel(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
+                                    const weir__vulkan_kernel *kernel, const uint32_t groups[3],
+                                    const weir__vulkan_arg *args, uint32_t count);
+// One of them, without what must stand between them.
+VkResult weir__vulkan_record_dispatch(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
+                                      const weir__vulkan_launch *launch, const uint32_t groups[3],
+                                      const weir__vulkan_arg *args, uint32_t count);
+// A barrier between stages for all that device memory holds.
+void weir__vulkan_record_barrier(const weir__vulkan_device *device, VkCommandBuffer commands,
+                                 VkPipelineStageFlags before, VkPipelineStageFlags after);
+// Records a copy between chunks.
+void weir__vulkan_record_copy(weir__vulkan_device *device, VkCommandBuffer commands, void *destination,
+                              const void *source, uint64_t bytes);
+// The generation of descriptor sets to take sets from now.
+weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device);
+
+// Graphs (graph.c).
+weir_status weir__vulkan_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+void weir__vulkan_graph_forget(weir_device *device, void *device_data);
+// Finds or makes the recording of a run.
+VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane);
+// The op's recording is not in flight any more. The lock is held.
+void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion);
+
+// Reports what is done (complete.c). Returns whether anything was.
+bool weir__vulkan_poll(weir__vulkan_device *device);
+// Waits until something in flight may be done, for `ns` at most.
+void weir__vulkan_wait_any(weir__vulkan_device *device, uint64_t ns);
+// Waits for all that is in flight, and reports it.
+void weir__vulkan_drain(weir__vulkan_device *device);
+void weir__vulkan_trouble(weir__vulkan_device *device, VkResult result);
+bool weir__vulkan_is_well(weir__vulkan_device *device);
+bool weir__vulkan_report_lost(weir__vulkan_device *device);
+// There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
+void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task);
+// A row of the timeline that is free at `start_ns`, taken until `end_ns`: the lane's own, or one of those for what overlaps.
+uint32_t weir__vulkan_row(weir__vulkan_device *device, uint32_t lane, uint64_t start_ns, uint64_t end_ns);
+// Time of a timestamp, in ns since the context was made.
+uint64_t weir__vulkan_ticks_ns(const weir__vulkan_device *device, uint64_t ticks);
+
+// Copies that the host makes (host_copies.c).
+weir_status weir__vulkan_copier_start(weir__vulkan_device *device);
+void weir__vulkan_copier_stop(weir__vulkan_device *device);
+// Hands over copies that wait for nothing more, and lets the other lanes go on behind those that were made.
+void weir__vulkan_copier_serve(weir__vulkan_device *device);
+
+#endif // WEIR_DEVICE_VULKAN_VULKAN_H
