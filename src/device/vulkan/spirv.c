@@ -21,7 +21,7 @@ enum {
 
 enum { IN_CONSTANTS = 0, IN_UNIFORM = 2, IN_WORKGROUP = 4, IN_PUSH_CONSTANTS = 9, IN_STORAGE_BUFFER = 12 };
 
-bool spirv_fail(spirv_reader *reader, uint32_t word, const char *format, ...) {
+bool weir__spirv_fail(spirv_reader *reader, uint32_t word, const char *format, ...) {
   char what[320];
   va_list arguments;
   va_start(arguments, format);
@@ -31,7 +31,7 @@ bool spirv_fail(spirv_reader *reader, uint32_t word, const char *format, ...) {
   return false;
 }
 
-spirv_op spirv_definition(const spirv_reader *reader, uint32_t id) {
+spirv_op weir__spirv_definition(const spirv_reader *reader, uint32_t id) {
   uint32_t at = spirv_find(reader, id)->word;
   if (at == 0) return (spirv_op){0, 0, 0};
   uint32_t head = spirv_word(reader, at);
@@ -39,27 +39,28 @@ spirv_op spirv_definition(const spirv_reader *reader, uint32_t id) {
 }
 
 static bool read_header(spirv_reader *reader, uint64_t bytes) {
-  if (bytes % 4 != 0) return spirv_fail(reader, 0, "%llu bytes, which is no multiple of 4", (unsigned long long)bytes);
+  if (bytes % 4 != 0)
+    return weir__spirv_fail(reader, 0, "%llu bytes, which is no multiple of 4", (unsigned long long)bytes);
   if (bytes < HEADER_WORDS * 4 || bytes / 4 > UINT32_MAX)
-    return spirv_fail(reader, 0, "%llu bytes are no module", (unsigned long long)bytes);
+    return weir__spirv_fail(reader, 0, "%llu bytes are no module", (unsigned long long)bytes);
   reader->count = (uint32_t)(bytes / 4);
   uint32_t magic = spirv_word(reader, 0), version = spirv_word(reader, 1);
-  if (magic == SWAPPED_MAGIC) return spirv_fail(reader, 0, "the words are in the byte order of another machine");
-  if (magic != MAGIC) return spirv_fail(reader, 0, "0x%08x, where a module has 0x%08x", magic, MAGIC);
+  if (magic == SWAPPED_MAGIC) return weir__spirv_fail(reader, 0, "the words are in the byte order of another machine");
+  if (magic != MAGIC) return weir__spirv_fail(reader, 0, "0x%08x, where a module has 0x%08x", magic, MAGIC);
   if ((version & 0xff0000ff) != 0 || version < 0x10000)
-    return spirv_fail(reader, 1, "0x%08x is no version of SPIR-V", version);
+    return weir__spirv_fail(reader, 1, "0x%08x is no version of SPIR-V", version);
   reader->module->version = version;
   reader->bound = spirv_word(reader, 3);
   if (reader->bound == 0 || reader->bound > MOST_IDS)
-    return spirv_fail(reader, 3, "a bound of %u ids; 1 to %d are possible", reader->bound, MOST_IDS);
+    return weir__spirv_fail(reader, 3, "a bound of %u ids; 1 to %d are possible", reader->bound, MOST_IDS);
   return true;
 }
 
 static bool read_capability(spirv_reader *reader, const spirv_op *op) {
   weir__spirv *module = reader->module;
-  if (op->count < 2) return spirv_fail(reader, op->at, "a capability without its number");
+  if (op->count < 2) return weir__spirv_fail(reader, op->at, "a capability without its number");
   if (module->capability_count == WEIR__SPIRV_MOST_CAPABILITIES)
-    return spirv_fail(reader, op->at, "more than %d capabilities", WEIR__SPIRV_MOST_CAPABILITIES);
+    return weir__spirv_fail(reader, op->at, "more than %d capabilities", WEIR__SPIRV_MOST_CAPABILITIES);
   module->capabilities[module->capability_count++] = spirv_operand(reader, op, 1);
   return true;
 }
@@ -73,7 +74,7 @@ static uint32_t text_words(const spirv_reader *reader, const spirv_op *op, uint3
 
 static bool read_entry_point(spirv_reader *reader, const spirv_op *op) {
   uint32_t words = text_words(reader, op, 3);
-  if (words == 0) return spirv_fail(reader, op->at, "an entry point whose name does not end");
+  if (words == 0) return weir__spirv_fail(reader, op->at, "an entry point whose name does not end");
   const char *name = (const char *)reader->words + (size_t)(op->at + 3) * 4;
   if (spirv_operand(reader, op, 1) != COMPUTE_MODEL) return true;
   if (strcmp(name, reader->entry) != 0) {
@@ -81,10 +82,10 @@ static bool read_entry_point(spirv_reader *reader, const spirv_op *op) {
     snprintf(reader->others + used, sizeof reader->others - used, "%s'%.64s'", used > 0 ? ", " : "", name);
     return true;
   }
-  if (reader->entry_id != 0) return spirv_fail(reader, op->at, "two entry points '%.64s'", reader->entry);
+  if (reader->entry_id != 0) return weir__spirv_fail(reader, op->at, "two entry points '%.64s'", reader->entry);
   reader->entry_id = spirv_operand(reader, op, 2);
   if (reader->entry_id == 0 || reader->entry_id >= reader->bound)
-    return spirv_fail(reader, op->at, "the entry point's id %u is out of bounds", reader->entry_id);
+    return weir__spirv_fail(reader, op->at, "the entry point's id %u is out of bounds", reader->entry_id);
   for (uint32_t i = 3 + words; i < op->count; i++) {
     uint32_t id = spirv_operand(reader, op, i);
     if (id > 0 && id < reader->bound) reader->ids[id].flags |= SPIRV_IN_INTERFACE;
@@ -93,11 +94,11 @@ static bool read_entry_point(spirv_reader *reader, const spirv_op *op) {
 }
 
 static bool read_execution_mode(spirv_reader *reader, const spirv_op *op) {
-  if (op->count < 3) return spirv_fail(reader, op->at, "an execution mode that is too short");
+  if (op->count < 3) return weir__spirv_fail(reader, op->at, "an execution mode that is too short");
   if (spirv_operand(reader, op, 1) != reader->entry_id) return true;
   uint32_t mode = spirv_operand(reader, op, 2);
   if (mode != LOCAL_SIZE && mode != LOCAL_SIZE_ID) return true;
-  if (op->count < 6) return spirv_fail(reader, op->at, "a work-group size of less than three numbers");
+  if (op->count < 6) return weir__spirv_fail(reader, op->at, "a work-group size of less than three numbers");
   for (uint32_t i = 0; i < 3; i++) {
     uint32_t *to = mode == LOCAL_SIZE ? reader->module->local_size : reader->size_ids;
     to[i] = spirv_operand(reader, op, 3 + i);
@@ -109,13 +110,13 @@ static bool read_execution_mode(spirv_reader *reader, const spirv_op *op) {
 
 static bool read_decoration(spirv_reader *reader, const spirv_op *op) {
   uint32_t least = op->code == SPIRV_DECORATE ? 3 : 4;
-  if (op->count < least) return spirv_fail(reader, op->at, "a decoration that is too short");
-  if (reader->in_types) return spirv_fail(reader, op->at, "a decoration behind the first type");
+  if (op->count < least) return weir__spirv_fail(reader, op->at, "a decoration that is too short");
+  if (reader->in_types) return weir__spirv_fail(reader, op->at, "a decoration behind the first type");
   if (reader->first_annotation == 0) reader->first_annotation = op->at;
   reader->end_annotation = op->at + op->count;
   if (op->code != SPIRV_DECORATE) return true;
   uint32_t target = spirv_operand(reader, op, 1), literal = op->count > 3 ? spirv_operand(reader, op, 3) : 0;
-  if (target == 0 || target >= reader->bound) return spirv_fail(reader, op->at, "id %u is out of bounds", target);
+  if (target == 0 || target >= reader->bound) return weir__spirv_fail(reader, op->at, "id %u is out of bounds", target);
   spirv_id *id = &reader->ids[target];
   switch (spirv_operand(reader, op, 2)) {
   case SPIRV_SPEC_ID:
@@ -180,7 +181,7 @@ static const char *read_resource(const spirv_reader *reader, uint32_t storage, c
   case SPIRV_TYPE_IMAGE:
     return read_image(reader, type, false, binding);
   case SPIRV_TYPE_SAMPLED_IMAGE: {
-    spirv_op image = spirv_definition(reader, spirv_operand(reader, type, 2));
+    spirv_op image = weir__spirv_definition(reader, spirv_operand(reader, type, 2));
     return image.code == SPIRV_TYPE_IMAGE ? read_image(reader, &image, true, binding) : "a sampler of no image";
   }
   case SPIRV_TYPE_SAMPLER:
@@ -198,7 +199,7 @@ static bool add_binding(spirv_reader *reader, const spirv_op *op, const weir__sp
   weir__spirv_binding *binding = &reader->module->bindings[found->binding];
   if (binding->declared && (binding->kind != found->kind || binding->dimensions != found->dimensions ||
                             (found->kind == WEIR__SPIRV_STORAGE_IMAGE && binding->format != found->format)))
-    return spirv_fail(reader, op->at, "two variables of different kinds have the binding %u", found->binding);
+    return weir__spirv_fail(reader, op->at, "two variables of different kinds have the binding %u", found->binding);
   bool readable = binding->declared && reader->is_readable[found->binding];
   bool writable = binding->declared && reader->is_writable[found->binding];
   reader->is_readable[found->binding] = readable || found->reads;
@@ -212,14 +213,15 @@ static bool add_binding(spirv_reader *reader, const spirv_op *op, const weir__sp
 
 static bool read_bound_variable(spirv_reader *reader, const spirv_op *op, const spirv_op *pointer, spirv_id *variable) {
   uint32_t storage = spirv_operand(reader, op, 3);
-  spirv_op type = spirv_definition(reader, spirv_operand(reader, pointer, 3));
+  spirv_op type = weir__spirv_definition(reader, spirv_operand(reader, pointer, 3));
   if ((variable->flags & SPIRV_HAS_BINDING) == 0)
-    return spirv_fail(reader, op->at, "a variable for a buffer or image has no binding");
+    return weir__spirv_fail(reader, op->at, "a variable for a buffer or image has no binding");
   if (variable->set != 0)
-    return spirv_fail(reader, op->at, "set %u, binding %u: Weir binds set 0 only", variable->set, variable->binding);
+    return weir__spirv_fail(reader, op->at, "set %u, binding %u: Weir binds set 0 only", variable->set,
+                            variable->binding);
   if (variable->binding >= WEIR__SPIRV_MOST_BINDINGS)
-    return spirv_fail(reader, op->at, "binding %u: at most %d are possible", variable->binding,
-                      WEIR__SPIRV_MOST_BINDINGS);
+    return weir__spirv_fail(reader, op->at, "binding %u: at most %d are possible", variable->binding,
+                            WEIR__SPIRV_MOST_BINDINGS);
   uint32_t flags = variable->flags;
   if (type.code == SPIRV_TYPE_STRUCT) flags |= spirv_find(reader, spirv_operand(reader, &type, 1))->flags;
   weir__spirv_binding found = {.binding = variable->binding,
@@ -227,33 +229,34 @@ static bool read_bound_variable(spirv_reader *reader, const spirv_op *op, const 
                                .writes = (flags & SPIRV_NOT_WRITABLE) == 0};
   const char *other = read_resource(reader, storage, &type, &found);
   if (other != NULL)
-    return spirv_fail(reader, op->at,
-                      "binding %u is %s; Weir binds storage buffers, storage images and images with "
-                      "their samplers, each by itself",
-                      variable->binding, other);
+    return weir__spirv_fail(reader, op->at,
+                            "binding %u is %s; Weir binds storage buffers, storage images and images with "
+                            "their samplers, each by itself",
+                            variable->binding, other);
   variable->root = variable->binding + 1;
   return add_binding(reader, op, &found);
 }
 
 static bool read_variable(spirv_reader *reader, const spirv_op *op) {
-  if (op->count < 4) return spirv_fail(reader, op->at, "a variable that is too short");
+  if (op->count < 4) return weir__spirv_fail(reader, op->at, "a variable that is too short");
   uint32_t id = spirv_operand(reader, op, 2), storage = spirv_operand(reader, op, 3);
-  if (id == 0 || id >= reader->bound) return spirv_fail(reader, op->at, "id %u is out of bounds", id);
+  if (id == 0 || id >= reader->bound) return weir__spirv_fail(reader, op->at, "id %u is out of bounds", id);
   spirv_id *variable = &reader->ids[id];
-  if (variable->word != 0) return spirv_fail(reader, op->at, "id %u is defined twice", id);
+  if (variable->word != 0) return weir__spirv_fail(reader, op->at, "id %u is defined twice", id);
   variable->word = op->at;
-  spirv_op pointer = spirv_definition(reader, spirv_operand(reader, op, 1));
-  if (pointer.code != SPIRV_TYPE_POINTER) return spirv_fail(reader, op->at, "a variable whose type is no pointer");
+  spirv_op pointer = weir__spirv_definition(reader, spirv_operand(reader, op, 1));
+  if (pointer.code != SPIRV_TYPE_POINTER)
+    return weir__spirv_fail(reader, op->at, "a variable whose type is no pointer");
   if (reader->module->version >= LISTS_ALL && (variable->flags & SPIRV_IN_INTERFACE) == 0) return true;
   weir__spirv *module = reader->module;
   const spirv_id *type = spirv_find(reader, spirv_operand(reader, &pointer, 3));
   switch (storage) {
   case IN_PUSH_CONSTANTS:
-    if (type->laid_out > UINT32_MAX) return spirv_fail(reader, op->at, "push constants of more than 4 GB");
+    if (type->laid_out > UINT32_MAX) return weir__spirv_fail(reader, op->at, "push constants of more than 4 GB");
     if (type->laid_out > module->push_bytes) module->push_bytes = (uint32_t)type->laid_out;
     return true;
   case IN_WORKGROUP:
-    module->shared_bytes = spirv_extent(1, module->shared_bytes, type->bytes);
+    module->shared_bytes = weir__spirv_extent(1, module->shared_bytes, type->bytes);
     return true;
   case IN_CONSTANTS:
   case IN_UNIFORM:
@@ -272,14 +275,15 @@ static bool is_constant(uint32_t code) {
 static bool read_instruction(spirv_reader *reader, const spirv_op *op) {
   if (op->code == SPIRV_FUNCTION) reader->in_functions = true;
   if (reader->in_functions) {
-    spirv_read_use(reader, op);
+    weir__spirv_read_use(reader, op);
     return true;
   }
   switch (op->code) {
   case SPIRV_CAPABILITY:
     return read_capability(reader, op);
   case SPIRV_ENTRY_POINT:
-    return op->count >= 4 ? read_entry_point(reader, op) : spirv_fail(reader, op->at, "an entry point without a name");
+    return op->count >= 4 ? read_entry_point(reader, op)
+                          : weir__spirv_fail(reader, op->at, "an entry point without a name");
   case SPIRV_EXECUTION_MODE:
   case SPIRV_EXECUTION_MODE_ID:
     return read_execution_mode(reader, op);
@@ -287,7 +291,7 @@ static bool read_instruction(spirv_reader *reader, const spirv_op *op) {
   case SPIRV_MEMBER_DECORATE:
     return read_decoration(reader, op);
   case SPIRV_DECORATION_GROUP:
-    return spirv_fail(reader, op->at, "a group of decorations, which SPIR-V deprecates");
+    return weir__spirv_fail(reader, op->at, "a group of decorations, which SPIR-V deprecates");
   case SPIRV_VARIABLE:
     return read_variable(reader, op);
   default:
@@ -295,15 +299,15 @@ static bool read_instruction(spirv_reader *reader, const spirv_op *op) {
   }
   if (op->code >= SPIRV_TYPE_VOID && op->code <= SPIRV_TYPE_POINTER + 1) {
     reader->in_types = true;
-    return spirv_read_type(reader, op);
+    return weir__spirv_read_type(reader, op);
   }
-  return is_constant(op->code) ? spirv_read_constant(reader, op) : true;
+  return is_constant(op->code) ? weir__spirv_read_constant(reader, op) : true;
 }
 
 static bool constant_value(spirv_reader *reader, uint32_t id, uint32_t *out_value) {
   const spirv_id *constant = spirv_find(reader, id);
   if ((constant->flags & SPIRV_HAS_VALUE) == 0)
-    return spirv_fail(reader, constant->word, "the work-group's size is no constant that Weir can evaluate");
+    return weir__spirv_fail(reader, constant->word, "the work-group's size is no constant that Weir can evaluate");
   *out_value = constant->value > UINT32_MAX ? UINT32_MAX : (uint32_t)constant->value;
   return true;
 }
@@ -311,23 +315,25 @@ static bool constant_value(spirv_reader *reader, uint32_t id, uint32_t *out_valu
 // The work-group's size, from what says it: a constant that is the built-in, else the entry point's mode.
 static bool find_size(spirv_reader *reader) {
   uint32_t *size = reader->module->local_size;
-  spirv_op built_in = spirv_definition(reader, reader->size_id);
+  spirv_op built_in = weir__spirv_definition(reader, reader->size_id);
   if (built_in.code == SPIRV_CONSTANT_COMPOSITE || built_in.code == SPIRV_SPEC_CONSTANT_COMPOSITE) {
-    if (built_in.count < 6) return spirv_fail(reader, built_in.at, "a work-group size of less than three numbers");
+    if (built_in.count < 6)
+      return weir__spirv_fail(reader, built_in.at, "a work-group size of less than three numbers");
     for (uint32_t i = 0; i < 3; i++) reader->size_ids[i] = spirv_operand(reader, &built_in, 3 + i);
     reader->has_size = true;
   }
-  if (!reader->has_size) return spirv_fail(reader, 0, "the entry point '%.64s' has no work-group size", reader->entry);
+  if (!reader->has_size)
+    return weir__spirv_fail(reader, 0, "the entry point '%.64s' has no work-group size", reader->entry);
   for (uint32_t i = 0; i < 3; i++)
     if (reader->size_ids[i] != 0 && !constant_value(reader, reader->size_ids[i], &size[i])) return false;
   if (size[0] > 0 && size[1] > 0 && size[2] > 0) return true;
-  return spirv_fail(reader, built_in.at, "a work-group of %u x %u x %u invocations", size[0], size[1], size[2]);
+  return weir__spirv_fail(reader, built_in.at, "a work-group of %u x %u x %u invocations", size[0], size[1], size[2]);
 }
 
 static bool finish(spirv_reader *reader) {
   if (reader->entry_id == 0)
-    return spirv_fail(reader, HEADER_WORDS, "no entry point '%.64s' for compute; there %s%s", reader->entry,
-                      reader->others[0] != 0 ? "are: " : "is none", reader->others);
+    return weir__spirv_fail(reader, HEADER_WORDS, "no entry point '%.64s' for compute; there %s%s", reader->entry,
+                            reader->others[0] != 0 ? "are: " : "is none", reader->others);
   for (uint32_t i = 0; i < reader->module->binding_count; i++) {
     weir__spirv_binding *binding = &reader->module->bindings[i];
     binding->binding = i;
@@ -342,7 +348,8 @@ static bool read_module(spirv_reader *reader) {
     uint32_t head = spirv_word(reader, at);
     spirv_op op = {at, head & 0xffff, head >> 16};
     if (op.count == 0 || op.count > reader->count - at)
-      return spirv_fail(reader, at, "instruction %u of %u words; %u are left", op.code, op.count, reader->count - at);
+      return weir__spirv_fail(reader, at, "instruction %u of %u words; %u are left", op.code, op.count,
+                              reader->count - at);
     if (!read_instruction(reader, &op)) return false;
     at += op.count;
   }
@@ -362,7 +369,7 @@ bool weir__spirv_read(const void *words, uint64_t bytes, const char *entry, cons
   if (!read_header(&reader, bytes)) return false;
   size_t table = reader.bound * sizeof reader.ids[0];
   reader.ids = weir__allocate_sparse(table);
-  if (reader.ids == NULL) return spirv_fail(&reader, 3, "no memory for %u ids", reader.bound);
+  if (reader.ids == NULL) return weir__spirv_fail(&reader, 3, "no memory for %u ids", reader.bound);
   bool read = read_module(&reader);
   weir__free_sparse(reader.ids, table);
   return read;

@@ -126,23 +126,24 @@ static inline spirv_id *spirv_find(const spirv_reader *reader, uint32_t id) {
 }
 
 // The instruction that defines an id; its code is 0 if there is none so far.
-spirv_op spirv_definition(const spirv_reader *reader, uint32_t id);
+spirv_op weir__spirv_definition(const spirv_reader *reader, uint32_t id);
 
 // Sets the reason, with the word at which it was seen, and returns false.
-__attribute__((format(printf, 3, 4))) bool spirv_fail(spirv_reader *reader, uint32_t word, const char *format, ...);
+__attribute__((format(printf, 3, 4))) bool weir__spirv_fail(spirv_reader *reader, uint32_t word, const char *format,
+                                                            ...);
 
 // a * b + c, UINT64_MAX if it is more.
-uint64_t spirv_extent(uint64_t a, uint64_t b, uint64_t c);
+uint64_t weir__spirv_extent(uint64_t a, uint64_t b, uint64_t c);
 
 // Types and constants: sizes, values with the given specialization constants, and the list of these.
-bool spirv_read_type(spirv_reader *reader, const spirv_op *op);
-bool spirv_read_constant(spirv_reader *reader, const spirv_op *op);
+bool weir__spirv_read_type(spirv_reader *reader, const spirv_op *op);
+bool weir__spirv_read_constant(spirv_reader *reader, const spirv_op *op);
 
 // Calls `function` for each decoration of the members of a struct until it returns false. `words`: member, decoration, literals.
 typedef bool (*spirv_member_function)(spirv_reader *reader, const spirv_op *op, void *user);
-bool spirv_for_members(spirv_reader *reader, uint32_t struct_id, spirv_member_function function, void *user);
+bool weir__spirv_for_members(spirv_reader *reader, uint32_t struct_id, spirv_member_function function, void *user);
 
 // Notes which bindings an instruction of a function reads and writes.
-void spirv_read_use(spirv_reader *reader, const spirv_op *op);
+void weir__spirv_read_use(spirv_reader *reader, const spirv_op *op);
 
 #endif // WEIR_DEVICE_VULKAN_SPIRV_READER_H

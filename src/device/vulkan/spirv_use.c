@@ -74,7 +74,7 @@ static void read_load(const spirv_reader *reader, const spirv_op *op) {
     pass_on(reader, op, 3); // the image itself, not its contents
 }
 
-void spirv_read_use(spirv_reader *reader, const spirv_op *op) {
+void weir__spirv_read_use(spirv_reader *reader, const spirv_op *op) {
   switch (op->code) {
   case OP_LOAD:
     read_load(reader, op);

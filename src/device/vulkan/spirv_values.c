@@ -3,12 +3,12 @@
 // Sizes of a SPIR-V module's types, and values of its constants.
 #include "device/vulkan/spirv_reader.h"
 
-uint64_t spirv_extent(uint64_t a, uint64_t b, uint64_t c) {
+uint64_t weir__spirv_extent(uint64_t a, uint64_t b, uint64_t c) {
   uint64_t product, sum;
   return __builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum) ? UINT64_MAX : sum;
 }
 
-bool spirv_for_members(spirv_reader *reader, uint32_t struct_id, spirv_member_function function, void *user) {
+bool weir__spirv_for_members(spirv_reader *reader, uint32_t struct_id, spirv_member_function function, void *user) {
   for (uint32_t at = reader->first_annotation; at < reader->end_annotation;) {
     uint32_t head = spirv_word(reader, at);
     spirv_op op = {at, head & 0xffff, head >> 16}; // was checked when the section was read
@@ -36,32 +36,32 @@ static bool find_matrix(spirv_reader *reader, const spirv_op *op, void *user) {
 // Bytes of a matrix as a member with a layout.
 static uint64_t matrix_bytes(spirv_reader *reader, const spirv_op *matrix, uint32_t struct_id, uint32_t member) {
   member_layout layout = {.member = member};
-  spirv_for_members(reader, struct_id, find_matrix, &layout);
+  weir__spirv_for_members(reader, struct_id, find_matrix, &layout);
   uint32_t columns = spirv_operand(reader, matrix, 3);
-  spirv_op column = spirv_definition(reader, spirv_operand(reader, matrix, 2));
+  spirv_op column = weir__spirv_definition(reader, spirv_operand(reader, matrix, 2));
   if (column.code != SPIRV_TYPE_VECTOR || columns == 0) return 0;
   uint32_t rows = spirv_operand(reader, &column, 3);
   uint64_t scalar = spirv_find(reader, spirv_operand(reader, &column, 2))->bytes;
   uint32_t lines = layout.row_major ? rows : columns, line = layout.row_major ? columns : rows;
-  return lines == 0 ? 0 : spirv_extent(lines - 1, layout.stride, spirv_extent(line, scalar, 0));
+  return lines == 0 ? 0 : weir__spirv_extent(lines - 1, layout.stride, weir__spirv_extent(line, scalar, 0));
 }
 
 // Bytes of a member, which may be an array of arrays of matrices: these have their strides from the struct.
 static uint64_t member_bytes(spirv_reader *reader, uint32_t struct_id, uint32_t member, uint32_t type) {
   uint64_t before_last = 0;
-  spirv_op op = spirv_definition(reader, type);
+  spirv_op op = weir__spirv_definition(reader, type);
   while (op.code == SPIRV_TYPE_ARRAY) {
     const spirv_id *array = spirv_find(reader, spirv_operand(reader, &op, 1));
     if (array->value == 0) return 0;
-    before_last = spirv_extent(array->value - 1, array->array_stride, before_last);
+    before_last = weir__spirv_extent(array->value - 1, array->array_stride, before_last);
     type = spirv_operand(reader, &op, 2);
-    spirv_op element = spirv_definition(reader, type);
+    spirv_op element = weir__spirv_definition(reader, type);
     if (element.at >= op.at) return 0; // no type is made of later ones
     op = element;
   }
   uint64_t last =
       op.code == SPIRV_TYPE_MATRIX ? matrix_bytes(reader, &op, struct_id, member) : spirv_find(reader, type)->laid_out;
-  return spirv_extent(1, before_last, last);
+  return weir__spirv_extent(1, before_last, last);
 }
 
 typedef struct struct_reading {
@@ -73,22 +73,22 @@ typedef struct struct_reading {
 static bool read_member(spirv_reader *reader, const spirv_op *op, void *user) {
   struct_reading *reading = user;
   uint32_t member = spirv_operand(reader, op, 2), decoration = spirv_operand(reader, op, 3);
-  if (member >= reading->op.count - 2) return spirv_fail(reader, op->at, "a struct has no member %u", member);
+  if (member >= reading->op.count - 2) return weir__spirv_fail(reader, op->at, "a struct has no member %u", member);
   if (decoration == SPIRV_NON_WRITABLE) reading->not_writable++;
   if (decoration == SPIRV_NON_READABLE) reading->not_readable++;
   if (decoration != SPIRV_OFFSET || op->count < 5) return true;
   uint32_t struct_id = spirv_operand(reader, &reading->op, 1), type = spirv_operand(reader, &reading->op, 2 + member);
-  uint64_t end = spirv_extent(1, spirv_operand(reader, op, 4), member_bytes(reader, struct_id, member, type));
+  uint64_t end = weir__spirv_extent(1, spirv_operand(reader, op, 4), member_bytes(reader, struct_id, member, type));
   if (end > reading->end) reading->end = end;
   return true;
 }
 
 static bool read_struct(spirv_reader *reader, const spirv_op *op, spirv_id *type) {
   struct_reading reading = {.op = *op};
-  if (!spirv_for_members(reader, spirv_operand(reader, op, 1), read_member, &reading)) return false;
+  if (!weir__spirv_for_members(reader, spirv_operand(reader, op, 1), read_member, &reading)) return false;
   uint32_t members = op->count - 2;
   for (uint32_t i = 0; i < members; i++)
-    type->bytes = spirv_extent(1, type->bytes, spirv_find(reader, spirv_operand(reader, op, 2 + i))->bytes);
+    type->bytes = weir__spirv_extent(1, type->bytes, spirv_find(reader, spirv_operand(reader, op, 2 + i))->bytes);
   type->laid_out = reading.end;
   if (members > 0 && reading.not_writable >= members) type->flags |= SPIRV_NOT_WRITABLE;
   if (members > 0 && reading.not_readable >= members) type->flags |= SPIRV_NOT_READABLE;
@@ -100,8 +100,8 @@ static void read_array(spirv_reader *reader, const spirv_op *op, spirv_id *type)
   const spirv_id *length = spirv_find(reader, spirv_operand(reader, op, 3));
   type->value = (length->flags & SPIRV_HAS_VALUE) != 0 ? length->value : 0;
   if (type->value == 0) return;
-  type->bytes = spirv_extent(type->value, element->bytes, 0);
-  type->laid_out = spirv_extent(type->value - 1, type->array_stride, element->laid_out);
+  type->bytes = weir__spirv_extent(type->value, element->bytes, 0);
+  type->laid_out = weir__spirv_extent(type->value - 1, type->array_stride, element->laid_out);
 }
 
 // Words that an instruction has at least.
@@ -130,20 +130,20 @@ static uint32_t least_words(uint32_t code) {
 // Makes an id stand for the instruction.
 static spirv_id *define(spirv_reader *reader, const spirv_op *op, uint32_t index) {
   if (op->count < least_words(op->code)) {
-    spirv_fail(reader, op->at, "instruction %u of %u words is too short", op->code, op->count);
+    weir__spirv_fail(reader, op->at, "instruction %u of %u words is too short", op->code, op->count);
     return NULL;
   }
   uint32_t id = spirv_operand(reader, op, index);
   if (id == 0 || id >= reader->bound || reader->ids[id].word != 0) {
-    spirv_fail(reader, op->at, "id %u %s", id,
-               id == 0 || id >= reader->bound ? "is out of bounds" : "is defined twice");
+    weir__spirv_fail(reader, op->at, "id %u %s", id,
+                     id == 0 || id >= reader->bound ? "is out of bounds" : "is defined twice");
     return NULL;
   }
   reader->ids[id].word = op->at;
   return &reader->ids[id];
 }
 
-bool spirv_read_type(spirv_reader *reader, const spirv_op *op) {
+bool weir__spirv_read_type(spirv_reader *reader, const spirv_op *op) {
   spirv_id *type = define(reader, op, 1);
   if (type == NULL) return false;
   switch (op->code) {
@@ -157,7 +157,7 @@ bool spirv_read_type(spirv_reader *reader, const spirv_op *op) {
   case SPIRV_TYPE_VECTOR:
   case SPIRV_TYPE_MATRIX:
     type->bytes =
-        spirv_extent(spirv_operand(reader, op, 3), spirv_find(reader, spirv_operand(reader, op, 2))->bytes, 0);
+        weir__spirv_extent(spirv_operand(reader, op, 3), spirv_find(reader, spirv_operand(reader, op, 2))->bytes, 0);
     type->laid_out = type->bytes;
     return true;
   case SPIRV_TYPE_POINTER:
@@ -246,7 +246,7 @@ static void read_operation(const spirv_reader *reader, const spirv_op *op, spirv
     constant->value = with[0]->value != 0 ? with[1]->value : with[2]->value;
     known = true;
   } else if (operands == 1 || operands == 2) {
-    spirv_op first = spirv_definition(reader, spirv_operand(reader, op, 4));
+    spirv_op first = weir__spirv_definition(reader, spirv_operand(reader, op, 4));
     uint64_t width = spirv_find(reader, spirv_operand(reader, &first, 1))->bytes;
     known = evaluate(code, with[0]->value, operands == 2 ? with[1]->value : 0, width, &constant->value);
   }
@@ -266,12 +266,12 @@ static bool specialize(spirv_reader *reader, const spirv_op *op, spirv_id *const
   for (uint32_t i = 0; i < module->constant_count; i++)
     if (module->constants[i].id == constant->spec_id) return true;
   if (module->constant_count == WEIR__SPIRV_MOST_CONSTANTS)
-    return spirv_fail(reader, op->at, "more than %d specialization constants", WEIR__SPIRV_MOST_CONSTANTS);
+    return weir__spirv_fail(reader, op->at, "more than %d specialization constants", WEIR__SPIRV_MOST_CONSTANTS);
   module->constants[module->constant_count++] = (weir__spirv_constant){constant->spec_id, bytes};
   return true;
 }
 
-bool spirv_read_constant(spirv_reader *reader, const spirv_op *op) {
+bool weir__spirv_read_constant(spirv_reader *reader, const spirv_op *op) {
   spirv_id *constant = define(reader, op, 2);
   if (constant == NULL) return false;
   uint64_t bytes = spirv_find(reader, spirv_operand(reader, op, 1))->bytes;
@@ -285,7 +285,7 @@ bool spirv_read_constant(spirv_reader *reader, const spirv_op *op) {
     break;
   case SPIRV_CONSTANT:
   case SPIRV_SPEC_CONSTANT:
-    if (bytes > 4 && op->count < 5) return spirv_fail(reader, op->at, "a constant lacks its second word");
+    if (bytes > 4 && op->count < 5) return weir__spirv_fail(reader, op->at, "a constant lacks its second word");
     constant->value = spirv_operand(reader, op, 3);
     if (bytes > 4) constant->value |= (uint64_t)spirv_operand(reader, op, 4) << 32;
     constant->value = cut(constant->value, bytes);
