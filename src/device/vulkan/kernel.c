@@ -7,8 +7,6 @@
 #include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
-
-#if __has_include("device/vulkan/vulkan.h") // with the device
 #include "device/vulkan/vulkan.h"
 
 void weir__vulkan_kernel_free(weir__vulkan_kernel *vulkan) {
@@ -254,4 +252,3 @@ weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task
   }
   return status;
 }
-#endif
