@@ -132,18 +132,32 @@ static void end_for_host(weir__vulkan_device *device, const weir__vulkan_lane *l
                                      NULL, 0, NULL);
 }
 
+// The values of other lanes, and of its own, that a batch waits for: those that it was told, and those that the host has seen.
+// Tasks whose predecessors are done are recorded without a wait or barrier, and what only the host knows to be done is not
+// visible to a queue. Such a value is reached, so that nothing waits.
+static void find_waits(const weir__vulkan_device *device, const weir__vulkan_lane *lane,
+                       const weir__vulkan_batch *batch, uint64_t waits[WEIR__VULKAN_MOST_LANES]) {
+  for (uint32_t i = 0; i < device->lane_count; i++) {
+    const weir__vulkan_lane *other = &device->lanes[i];
+    uint64_t seen = other->queue != NULL ? other->reached : 0;
+    waits[i] = (batch->waited >> i & 1) != 0 && batch->waits[i] > seen ? batch->waits[i] : seen;
+    if (waits[i] <= lane->awaited[i]) waits[i] = 0;
+  }
+}
+
 // Submits the first `count` command buffers: its own, a graph's. 0: only the signal.
 static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__vulkan_batch *batch,
                        uint32_t command_count) {
   const VkCommandBuffer commands[] = {batch->commands, batch->graph};
   VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES];
   VkPipelineStageFlags stages[WEIR__VULKAN_MOST_LANES];
-  uint64_t values[WEIR__VULKAN_MOST_LANES];
+  uint64_t waits[WEIR__VULKAN_MOST_LANES], values[WEIR__VULKAN_MOST_LANES];
   uint32_t count = 0;
-  for (uint64_t rest = batch->waited; rest != 0; rest &= rest - 1) {
-    uint32_t other = (uint32_t)__builtin_ctzll(rest);
-    semaphores[count] = device->lanes[other].semaphore;
-    values[count] = batch->waits[other];
+  find_waits(device, lane, batch, waits);
+  for (uint32_t i = 0; i < device->lane_count; i++) {
+    if (waits[i] == 0) continue;
+    semaphores[count] = device->lanes[i].semaphore;
+    values[count] = waits[i];
     stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   }
   const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
@@ -163,6 +177,8 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, con
   weir__lock_acquire(&lane->queue->lock);
   VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
   weir__lock_release(&lane->queue->lock);
+  for (uint32_t i = 0; i < device->lane_count && result == VK_SUCCESS; i++)
+    if (waits[i] != 0) lane->awaited[i] = waits[i];
   return result;
 }
 

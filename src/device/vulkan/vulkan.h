@@ -92,7 +92,8 @@ typedef struct weir__vulkan_lane {
   weir__vulkan_batch *open;
   weir__vulkan_batch *first, *last; // submitted, not known to be done
   weir__vulkan_batch *free;
-  uint64_t reached; // value of the semaphore, as far as it is known
+  uint64_t reached;                          // value of the semaphore, as far as it is known
+  uint64_t awaited[WEIR__VULKAN_MOST_LANES]; // per lane: the value that submissions of this one have waited for
   uint32_t batches_in_flight, ops_in_flight;
   uint64_t epoch;
   VkPipelineStageFlags stages;    // used in this epoch
