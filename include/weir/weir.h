@@ -157,6 +157,9 @@ WEIR_API const char *weir_device_name(const weir_device *device);
 WEIR_API const char *weir_device_description(const weir_device *device);
 WEIR_API uint32_t weir_device_lanes(const weir_device *device);
 
+// Queues of a device that weir_graph_set_queue can choose among; 0 for a device without.
+WEIR_API uint32_t weir_device_queues(const weir_device *device);
+
 // Time of a device in nanoseconds since its context was created: real time on the CPU, virtual time on a simulated
 // device (the time at which its host would be now).
 WEIR_API uint64_t weir_device_time(weir_device *device);
@@ -303,6 +306,11 @@ WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_
 WEIR_API weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
                                uint64_t source_offset, uint64_t bytes, weir_event **out_event);
 
+// Fills a range of a buffer with a pattern of 4 bytes, in the byte order of the host, as a task like any other. Offset and
+// length are multiples of 4.
+WEIR_API weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern,
+                               weir_event **out_event);
+
 // ---------------------------------------------------------------------------------------------------------------
 // Events: one per task that was submitted with an `out_event`
 
@@ -328,15 +336,82 @@ WEIR_API const char *weir_event_message(weir_event *event);
 WEIR_API void weir_event_release(weir_event *event);
 
 // ---------------------------------------------------------------------------------------------------------------
-// Graphs: a run of submissions that is recorded once and launched many times
+// Graphs: a sequence of tasks and copies that is recorded once and launched many times (docs/sequences.md)
 
 // Creates an empty graph.
 WEIR_API weir_status weir_graph_create(weir_context *context, weir_graph **out_graph);
 
-// Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device.
-// `after` must be empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ...
-// Errors as weir_submit. After the first launch no more tasks can be added (INVALID_ARGUMENT).
+// The context's own graph, which is made, empty, when it is first asked for. It goes on as the caller left it, and cannot
+// be released.
+WEIR_API weir_status weir_context_sequence(weir_context *context, weir_graph **out_graph);
+
+// Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device: that
+// of weir_graph_set_device, or else of the first task that needs a certain one, or else the context's first. `after` must be
+// empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ... Tasks can be added after launches,
+// too: launches in flight go on as they were, and the next launch prepares the graph anew.
+// Errors as weir_submit.
 WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node);
+
+// Record copies, as weir_copy_in, weir_copy_out and weir_copy would submit them, and fills, as weir_fill.
+// - The source of a copy in is read by every launch, at some time from the call of weir_graph_launch until the launch is
+//   done: it must be valid and hold still so long, and may change between launches.
+// - The destination of a copy out is written by every launch, and complete when the launch's event is done. A copy that is
+//   skipped, because what it reads is poisoned, leaves it as it was.
+// Bytes that the caller's memory and a device exchange take no detour where the device reaches the memory by itself
+// (weir_cuda_host_allocate, for example); else the launch has memory of its own in between, one piece for all its copies.
+// For weir_graph_set_arg argument 0 of a copy is its destination and argument 1 its source, as far as they are buffers.
+WEIR_API weir_status weir_graph_copy_in(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                        const void *source, uint32_t *out_node);
+WEIR_API weir_status weir_graph_copy_out(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                         void *destination, uint32_t *out_node);
+WEIR_API weir_status weir_graph_copy(weir_graph *graph, weir_buffer *destination, uint64_t destination_offset,
+                                     weir_buffer *source, uint64_t source_offset, uint64_t bytes, uint32_t *out_node);
+
+// Argument 1 is the pattern, a value of 4 bytes.
+WEIR_API weir_status weir_graph_fill(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     uint32_t pattern, uint32_t *out_node);
+
+// Records product[i] = first[i] * second[i] for buffers of 32-bit floats, all of the same length, a multiple of 4 bytes.
+// The product may be one of the two. A kernel of Weir's own, with code for every device; CUDA devices need NVRTC for it.
+// Arguments 0 to 2 are the product, the first and the second.
+// Errors: as weir_graph_add; INVALID_ARGUMENT (the lengths), UNAVAILABLE (no NVRTC).
+WEIR_API weir_status weir_graph_multiply(weir_graph *graph, weir_buffer *product, weir_buffer *first,
+                                         weir_buffer *second, uint32_t *out_node);
+
+// An operation: something that records tasks in a graph, and is told of every launch. Functions may be NULL.
+typedef struct weir_operation {
+  // Records the operation's tasks, with weir_graph_add and the like. Called by weir_graph_add_operation and
+  // weir_graph_rerecord, in the caller's thread. A status that is not WEIR_OK refuses the operation: the call that asked
+  // for it returns the status, and the graph is as it was before.
+  weir_status (*record)(weir_graph *graph, void *user);
+  // Called by each launch before anything is submitted, in the order in which the operations were added, in the launching
+  // thread. May change values, buffers and host memory, and submit other work; must not launch this graph. A status that is
+  // not WEIR_OK refuses the launch.
+  weir_status (*before)(weir_graph *graph, void *user);
+  // Called once for every call of `before` that was (or would have been) WEIR_OK: when the launch is done, in the order in
+  // which the operations were added, by some thread of Weir's or one that waits, before the launch's event is done; or,
+  // if the launch was refused, before weir_graph_launch returns. As in a callback, it must not wait.
+  void (*after)(weir_graph *graph, void *user, weir_status status);
+  // The operation is not needed any more: the graph was cleared or released, and no launch in flight has it. Must not
+  // wait, or use the graph.
+  void (*destroy)(void *user);
+  void *user;
+} weir_operation;
+
+// Adds an operation, of which the struct is copied, and has it record its tasks behind what is recorded already. Meanwhile
+// the graph cannot be launched or cleared, and other threads must not record in it. On failure `destroy` is not called.
+// Errors: INVALID_ARGUMENT (called by an operation while it records), OUT_OF_MEMORY, and whatever `record` returns.
+WEIR_API weir_status weir_graph_add_operation(weir_graph *graph, const weir_operation *operation);
+
+// Has each operation record its tasks anew, in the place of those that it recorded before; what was recorded directly
+// stays, in its place. Numbers of nodes change if operations record more or fewer tasks than before. Launches in flight go
+// on as they were. On failure the graph is as it was before.
+WEIR_API weir_status weir_graph_rerecord(weir_graph *graph);
+
+// Empties a graph, so that it can be recorded again; also its device is open again, while its queue and timing stay.
+// Launches in flight go on unharmed.
+// Errors: INVALID_ARGUMENT (an operation is recording).
+WEIR_API weir_status weir_graph_clear(weir_graph *graph);
 
 // Replaces one argument of a recorded task for the launches that follow: a value by one of the same size, or a
 // buffer by another of at least the same extent with the same range and mode; this argument only.
@@ -346,12 +421,51 @@ WEIR_API weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32
 // Replaces a buffer by another one, at least as large, in every task of the graph, for the launches that follow.
 WEIR_API weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_buffer *replacement);
 
+// Replaces the caller's memory of a copy in or out by other memory, with as many bytes, for the launches that follow.
+// Errors: OUT_OF_RANGE (no such node), INVALID_ARGUMENT (not a copy with the caller's memory; NULL).
+WEIR_API weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node, void *memory);
+
+// Chooses the device that the graph runs on, while it is empty; NULL: by what is recorded, as it is at first.
+// Errors: INVALID_ARGUMENT (a device of another context, a graph that is not empty).
+WEIR_API weir_status weir_graph_set_device(weir_graph *graph, weir_device *device);
+
+// Chooses the queue of the device that the launches to follow go to, 0 to weir_device_queues - 1; UINT32_MAX, as it is at
+// first: Weir chooses, anew for each launch. A matter of speed only: the order with other tasks is kept whatever the queue.
+// A device without queues ignores it.
+// Errors: OUT_OF_RANGE, with the number of queues; for a graph whose device is not known yet from weir_graph_launch.
+WEIR_API weir_status weir_graph_set_queue(weir_graph *graph, uint32_t queue);
+
+// Whether the launches that follow note when each of their tasks starts and ends, for weir_graph_times. At first they do
+// not. A device may keep launches that note times, or their tasks, from overlapping.
+WEIR_API weir_status weir_graph_set_timing(weir_graph *graph, bool timing);
+
 // Submits the whole graph as one unit, in order with all other tasks; it counts as one task. `out_event` as for
 // weir_submit. Failures are as if its tasks had been submitted one by one: a failed task poisons what it should have
 // written, tasks that read that are skipped, and the status of the launch is that of the first task, in the order of
 // recording, that did not end well.
-// Errors: as weir_submit; INVALID_ARGUMENT (the graph is empty), RELEASED (a buffer or kernel that it names).
+// Errors: as weir_submit; INVALID_ARGUMENT (the graph is empty), RELEASED (a buffer or kernel that it names), OUT_OF_RANGE
+// (the device has no such queue), and what an operation's `before` returns.
 WEIR_API weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event);
+
+// Launches the graph and waits until that launch is done, `timeout_ns` nanoseconds at most. Returns OK, why the launch was
+// refused, how it failed, or TIMEOUT: then it goes on, and weir_graph_wait can wait for it. weir_last_error() has the text.
+// Not to be called from a task or callback.
+WEIR_API weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns);
+
+// Waits until the launches of the graph that are in flight at the call are done, `timeout_ns` nanoseconds at most. Returns
+// OK, or, once, the status of the first launch that failed and that neither this nor weir_graph_evaluate has reported; or
+// TIMEOUT, which changes nothing about the launches: weir_last_error() says how many go on.
+// Not to be called from a task or callback.
+WEIR_API weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns);
+
+// How many launches of the graph are in flight. Does not wait.
+WEIR_API uint32_t weir_graph_running(weir_graph *graph);
+
+// When each task of the last launch with weir_graph_set_timing that is done started and ended, by number of node, in
+// nanoseconds of weir_device_time; 0 and 0 for tasks that did not run. `count` must be the number of tasks of that launch.
+// May be called any number of times. Either array may be NULL.
+// Errors: UNAVAILABLE (no such launch is done), INVALID_ARGUMENT (`count`: the text has the right one).
+WEIR_API weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_start_ns, uint64_t *out_end_ns);
 
 WEIR_API uint32_t weir_graph_node_count(const weir_graph *graph);
 WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
@@ -360,6 +474,7 @@ WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
 WEIR_API uint64_t weir_graph_build_time(const weir_graph *graph);
 
 // Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
+// Errors: INVALID_ARGUMENT (the context's own graph; an operation is recording), RELEASED.
 WEIR_API weir_status weir_graph_release(weir_graph *graph);
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ static void destroy_devices(weir_context *context, bool with_memory) {
 }
 
 static void destroy(weir_context *context) {
-  weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy);
+  weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy_last);
   destroy_devices(context, false);
   weir__object_pool_deinitialize(&context->buffers, destroy_buffer);
   weir__object_pool_deinitialize(&context->kernels, weir__kernel_destroy);
@@ -286,6 +286,10 @@ const char *weir_device_description(const weir_device *device) {
 
 uint32_t weir_device_lanes(const weir_device *device) {
   return device == NULL ? 0 : device->lanes;
+}
+
+uint32_t weir_device_queues(const weir_device *device) {
+  return device == NULL ? 0 : device->queues;
 }
 
 uint64_t weir_device_time(weir_device *device) {

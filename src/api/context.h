@@ -37,6 +37,8 @@ typedef struct weir__callback {
   void *user;
 } weir__callback;
 
+struct weir__operations;
+
 struct weir_event {
   weir__object object;
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
@@ -46,6 +48,14 @@ struct weir_event {
   weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
+  // Of the launch of a graph (graph_flight.h); NULL: of another task.
+  weir_graph *graph;
+  struct weir__operations *operations; // to be told of its end; NULL: none
+  uint32_t operation_count;            // of them
+  bool decided;                        // its outcome is known; the status follows when the operations were told
+  weir_status outcome;
+  uint64_t launch; // number
+  struct weir_event *next_launch, *previous_launch;
   char message[WEIR__MESSAGE_BYTES];
 };
 
@@ -79,8 +89,11 @@ struct weir_context {
   bool calling;        // a thread calls callbacks
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
-  uint32_t listed_count;                // of device_count: those that the caller asked for
-  weir_device *cpu;                     // NULL: none
+  uint32_t listed_count; // of device_count: those that the caller asked for
+  weir_device *cpu;      // NULL: none
+  weir_graph *sequence;  // the context's own graph; NULL: not asked for yet
+  weir_kernel *multiply; // for weir_graph_multiply; NULL: not made yet; guarded by
+  weir__lock multiply_lock;
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
   bool polled;                          // some device has no threads of its own
   bool polls;                           // some device has a `poll` function
@@ -154,6 +167,8 @@ void weir__context_poll(weir_context *context);
 void weir__event_finish(weir_event *event, weir_status status, const char *message);
 weir_event *weir__event_take(weir_context *context, weir__id task);
 void weir__event_drop(weir_event *event); // one reference; the lock is held
+// weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
+weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);
 
 // Makes a buffer: of wrapped memory in `space`, or of its own. `what` names the call in messages.
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
@@ -170,5 +185,7 @@ void weir__kernel_choose_device(weir_kernel *kernel);
 // Frees what a kernel holds besides its struct.
 void weir__kernel_destroy(weir__object *object);
 void weir__graph_destroy(weir__object *object);
+// The same when the context goes; its operations too.
+void weir__graph_destroy_last(weir__object *object);
 
 #endif // WEIR_API_CONTEXT_H

@@ -4,6 +4,7 @@
 // move by the device that has the buffer, through a buffer on the host where the device cannot reach the caller's memory.
 #include <string.h>
 
+#include "api/graph.h"
 #include "api/transfer.h"
 #include "base/error.h"
 
@@ -53,6 +54,12 @@ static void run_copy(const weir_work *work) {
   memcpy(work->args[0], work->args[1], bytes);
 }
 
+static void run_fill(const weir_work *work) {
+  uint64_t bytes;
+  memcpy(&bytes, work->args[2], sizeof bytes);
+  weir__fill_bytes(work->args[0], bytes, work->args[1]);
+}
+
 // Submits a copy as a host task.
 static weir_status submit_copy(weir_buffer *buffer, weir_function run, void *user, const weir_arg *args,
                                uint32_t arg_count, const char *label, weir_event **out_event) {
@@ -74,6 +81,8 @@ typedef struct device_copy {
   const void *from_memory;
   uint32_t to_space, from_space;
   weir_device *device;
+  bool fill;
+  uint32_t pattern;
 } device_copy;
 
 static weir_status check_range(const weir_context *context, const char *label, const weir_buffer *buffer,
@@ -136,7 +145,9 @@ static weir__enter_result enter_copy(weir_context *context, const device_copy *c
                        .source = copy->from_memory,
                        .bytes = copy->bytes,
                        .destination_space = (uint8_t)copy->to_space,
-                       .source_space = (uint8_t)copy->from_space};
+                       .source_space = (uint8_t)copy->from_space,
+                       .fill = copy->fill,
+                       .pattern = copy->pattern};
   weir__request request = {.task = &named,
                            .device = copy->device,
                            .accesses = kept,
@@ -281,4 +292,37 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   weir_arg args[] = {weir_writes_range(destination, destination_offset, bytes),
                      weir_reads_range(source, source_offset, bytes), weir_value(&bytes, sizeof bytes)};
   return submit_copy(destination, run_copy, NULL, args, 3, "copy", out_event);
+}
+
+weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what) {
+  if (offset % sizeof(uint32_t) == 0 && bytes % sizeof(uint32_t) == 0) return WEIR_OK;
+  return weir__error(
+      WEIR_ERROR_INVALID_ARGUMENT, "%s: %llu bytes from byte %llu on of buffer %llu '%s' are no multiples of 4", what,
+      (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label);
+}
+
+weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern, weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "fill");
+  if (status != WEIR_OK) return status;
+  bytes = resolve(buffer, offset, bytes);
+  status = weir__check_fill(buffer, offset, bytes, "fill");
+  if (status != WEIR_OK) return status;
+  weir_context *context = buffer->object.context;
+  weir_device *device = device_of(context, buffer, false);
+  if (device != NULL) {
+    device_copy fill = {.label = "fill",
+                        .to = buffer,
+                        .to_offset = offset,
+                        .bytes = bytes,
+                        .to_space = device->space,
+                        .from_space = device->space,
+                        .device = device,
+                        .fill = true,
+                        .pattern = pattern};
+    return submit_device_copy(context, &fill, out_event);
+  }
+  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&pattern, sizeof pattern),
+                     weir_value(&bytes, sizeof bytes)};
+  return submit_copy(buffer, run_fill, NULL, args, 3, "fill", out_event);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/context.h"
+#include "api/graph_flight.h"
 #include "base/allocate.h"
 #include "base/error.h"
 
@@ -20,6 +20,9 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   event->task = event->last = task;
   event->callbacks = NULL;
   event->next_called = NULL;
+  event->graph = NULL;
+  event->operations = NULL;
+  event->decided = false;
   event->message[0] = '\0';
   return event;
 }
@@ -28,12 +31,8 @@ void weir__event_drop(weir_event *event) {
   if (--event->references == 0) weir__object_give(&event->object.context->events, &event->object);
 }
 
-// Lets the callbacks be called; one reference goes to the queue.
-static void queue_callbacks(weir_event *event) {
-  if (event->callbacks == NULL) {
-    weir__event_drop(event);
-    return;
-  }
+// Lets operations be told and callbacks be called; one reference goes to the queue.
+static void queue(weir_event *event) {
   weir_context *context = event->object.context;
   event->next_called = NULL;
   if (context->called_last == NULL)
@@ -43,16 +42,33 @@ static void queue_callbacks(weir_event *event) {
   context->called_last = event;
 }
 
+static void queue_callbacks(weir_event *event) {
+  if (event->callbacks == NULL)
+    weir__event_drop(event);
+  else
+    queue(event);
+}
+
+static void set_status(weir_event *event, weir_status status) {
+  if (event->graph != NULL) weir__flight_end(event);
+  atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
+  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0) weir__wake(&event->status, INT32_MAX);
+}
+
 void weir__event_finish(weir_event *event, weir_status status, const char *message) {
-  bool decided = atomic_load_explicit(&event->status, memory_order_relaxed) != WEIR_PENDING;
   event->tasks--;
-  if (decided || (status == WEIR_OK && event->tasks > 0)) {
+  if (event->decided || (status == WEIR_OK && event->tasks > 0)) {
     weir__event_drop(event);
     return;
   }
   if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
-  atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
-  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0) weir__wake(&event->status, INT32_MAX);
+  event->decided = true;
+  event->outcome = status;
+  if (event->operations != NULL) {
+    queue(event);
+    return;
+  }
+  set_status(event, status);
   queue_callbacks(event);
 }
 
@@ -64,6 +80,11 @@ void weir__context_unlock_and_call(weir_context *context) {
   context->calling = true;
   while (context->called_first != NULL) {
     weir_event *event = context->called_first;
+    if (event->operations != NULL) {
+      weir__flight_tell(event);
+      set_status(event, event->outcome);
+      continue;
+    }
     weir__callback *callback = event->callbacks;
     if (callback == NULL) {
       context->called_first = event->next_called;

@@ -8,6 +8,15 @@
 #include "api/context.h"
 #include "api/work.h"
 
+// What a node does, and what run->args[first_arg + ...] holds for it.
+typedef enum weir__graph_kind {
+  WEIR__GRAPH_CALL, // a kernel or a host task: its arguments
+  WEIR__GRAPH_COPY, // `bytes` bytes: 0 is where to, 1 where from; addresses that the device can use
+  WEIR__GRAPH_FILL, // `bytes` bytes: 0 is where to, 1 points to the 4 bytes of the pattern
+} weir__graph_kind;
+
+enum { WEIR__GRAPH_NO_HOST = UINT32_MAX, WEIR__GRAPH_ANY_QUEUE = UINT32_MAX };
+
 typedef struct weir__graph_arg {
   weir_mode mode;
   uint32_t buffer;        // number in the plan; not for values
@@ -15,9 +24,12 @@ typedef struct weir__graph_arg {
 } weir__graph_arg;
 
 typedef struct weir__graph_node {
+  weir__graph_kind kind;
+  uint32_t host;  // of a copy with the caller's memory: index in the plan's `hosts`; else WEIR__GRAPH_NO_HOST
+  uint64_t bytes; // of a copy or fill
   weir_function function;
   void *user;
-  weir_kernel *kernel; // NULL: host task
+  weir_kernel *kernel; // NULL: a host task, copy or fill
   uint32_t groups[3];
   uint32_t first_arg, arg_count;
   uint32_t first_successor, successor_count;
@@ -25,6 +37,14 @@ typedef struct weir__graph_node {
   uint64_t tag;
   char label[WEIR__LABEL_BYTES];
 } weir__graph_node;
+
+// Memory of the caller's that a copy reads or writes: argument 1 or 0 of its node.
+typedef struct weir__graph_host {
+  uint32_t node;
+  bool writes;
+  uint64_t bytes;
+  uint64_t offset; // in a run's memory in between
+} weir__graph_host;
 
 // What the graph as a whole does to bytes of a buffer.
 typedef struct weir__graph_external {
@@ -41,8 +61,8 @@ typedef struct weir__graph_input {
 
 typedef struct weir__graph_plan {
   uint32_t references; // the graph's and one per run; guarded by the context's lock
-  uint32_t node_count, arg_count, buffer_count, external_count, input_count;
-  uint64_t edge_count, value_bytes;
+  uint32_t node_count, arg_count, buffer_count, external_count, input_count, host_count;
+  uint64_t edge_count, value_bytes, host_bytes; // host_bytes: of a run's memory in between, if it needs some
   weir__graph_node *nodes;
   weir__graph_arg *args;
   uint32_t *successors;   // node << 1 | (reads what this node writes)
@@ -50,6 +70,7 @@ typedef struct weir__graph_plan {
   weir__hit *reasons;     // per predecessor: hazard, range, and in `buffer` the buffer's number
   weir__graph_external *externals;
   weir__graph_input *inputs;
+  weir__graph_host *hosts;
   unsigned char *values; // of all nodes, to be copied by each run
   weir_device *device;
   void *device_data; // what the device made of it; NULL: nothing
@@ -65,6 +86,7 @@ typedef enum weir__node_state {
 typedef struct weir__graph_run {
   struct weir__graph_run *next; // among the graph's idle runs
   weir_graph *graph;
+  weir_context *context;
   weir__graph_plan *plan;
   weir__task *task;
   weir__id task_id;
@@ -87,6 +109,15 @@ typedef struct weir__graph_run {
   uint32_t failed_predecessor_count, failed_predecessor_capacity;
   uint32_t data_hit_count, data_hit_capacity;
   bool all_poisoned;             // memory was too short to note which inputs are
+  void **hosts;                  // per host of the plan: the caller's memory, as it was at the launch
+  bool *reached;                 // per host: the device copies from or to the caller's memory itself
+  weir__block *staging;          // on the host, where it does not; NULL: none yet
+  bool staged;                   // what is copied in is there
+  bool ran;                      // a device started with it
+  uint32_t queue;                // of the device, that the caller chose; WEIR__GRAPH_ANY_QUEUE: the device's choice
+  bool timed;                    // the device notes in these, per node, when it starts and ends, in ns of its time
+  uint64_t *start_ns;            // of nodes that did not run: 0
+  uint64_t *end_ns;              // both exist only if some launch was timed
   _Atomic uint32_t failed_count; // nodes that did not end well
   weir__lock message_lock;
   uint32_t message_node; // the first node, in the order of recording, that did not end well so far
@@ -99,12 +130,35 @@ struct weir_graph {
   uint32_t recorded_count, recorded_capacity;
   weir_buffer **buffers; // by number
   uint32_t buffer_count, buffer_capacity;
-  weir_device *device;    // of all its tasks; NULL: none yet
+  weir_device *device;    // of all its tasks; NULL: open yet
   weir__graph_plan *plan; // NULL: not built, or out of date
   weir__graph_run *idle_runs;
-  bool launched;
   uint64_t build_ns;
+  bool device_given; // by weir_graph_set_device
+  bool timed;
+  bool own;       // the context's
+  bool recording; // an operation is
+  uint32_t recording_operation;
+  bool to_be_freed; // released, but launches are in flight
+  uint32_t queue;
+  struct weir__operations *operations;    // NULL: none
+  weir_event *first_launch, *last_launch; // in flight, oldest first
+  uint64_t launch_count;
+  uint32_t running;       // launches in flight
+  weir_status failure;    // of a launch, not reported yet
+  uint64_t failed_launch; // number of the last launch that was noted as failed
+  char failure_text[WEIR__MESSAGE_BYTES];
+  uint32_t time_count; // of the last launch with times that is done
+  uint64_t *times;     // its starts, then its ends
 };
+
+// The device that the graph runs on.
+static inline weir_device *weir__graph_device(const weir_graph *graph) {
+  return graph->device != NULL ? graph->device : graph->object.context->devices[0];
+}
+
+// What a node is called in messages and timelines.
+const char *weir__graph_node_name(const weir__graph_node *node);
 
 // Finds out which nodes read poison and makes the counters ready. Called by the device before the first node runs.
 void weir__graph_run_start(weir__graph_run *run);
@@ -119,8 +173,29 @@ void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);
 // Status of the whole launch, once all nodes are done: that of the first node that did not end well.
 weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message);
 
+// The caller's memory, where the device does not reach it. Both are called without the lock. stage_in: before the launch is
+// submitted. stage_out: when the device is done with all nodes and their states are set, before it reports the launch.
+void weir__graph_run_stage_in(weir__graph_run *run);
+void weir__graph_run_stage_out(weir__graph_run *run);
+
 // A run of the graph's plan, for a launch; NULL: no memory. The lock is held, as for all that follow.
 weir__graph_run *weir__graph_run_take(weir_graph *graph);
+// Notes which of the caller's memory the device reaches; true: all. Called without the lock.
+bool weir__graph_run_reach(weir__graph_run *run);
+// Where the caller's memory is, or what stands in for it, becomes the arguments of its copies.
+void weir__graph_run_bind_hosts(weir__graph_run *run);
+// The places in a run's memory in between.
+void weir__graph_lay_out_hosts(weir__graph_plan *plan);
+
+// A copy or fill as a thread of the host makes it, from what run->args holds. No lock is needed.
+void weir__graph_run_bytes(const weir__graph_node *node, void *const *args);
+void weir__fill_bytes(void *destination, uint64_t bytes, const void *pattern);
+
+// Refuses a queue that the device does not have; `what` is for the message.
+weir_status weir__graph_check_queue(const weir_device *device, uint32_t queue, const char *what);
+
+// Names what the graph's buffers are now.
+void weir__graph_run_aim(weir__graph_run *run);
 void weir__graph_run_give(weir__graph_run *run);
 void weir__graph_run_free(weir__graph_run *run);
 

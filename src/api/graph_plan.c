@@ -75,7 +75,9 @@ static bool fill_nodes(builder *build) {
   weir_graph *graph = build->graph;
   weir__graph_plan *plan = build->plan;
   plan->node_count = graph->recorded_count;
+  uint32_t host_count = 0;
   for (uint32_t i = 0; i < plan->node_count; i++) {
+    host_count += graph->recorded[i].host != NULL;
     const weir_task *task = &graph->recorded[i].task;
     for (uint32_t j = 0; j < task->arg_count; j++) {
       if (task->args[j].mode == WEIR_VALUE) plan->value_bytes += weir__graph_padded(task->args[j].bytes);
@@ -86,11 +88,21 @@ static bool fill_nodes(builder *build) {
   plan->values = weir__allocate(plan->value_bytes);
   build->uses = weir__allocate((build->use_count + 1) * sizeof *build->uses);
   if (plan->nodes == NULL || plan->args == NULL || plan->values == NULL || build->uses == NULL) return false;
+  plan->hosts = weir__allocate((host_count + 1) * sizeof *plan->hosts);
+  if (plan->hosts == NULL) return false;
   uint32_t arg = 0, use_count = 0;
   uint64_t value = 0;
   for (uint32_t i = 0; i < plan->node_count; i++) {
     const weir_task *task = &graph->recorded[i].task;
     weir__graph_node *node = &plan->nodes[i];
+    node->kind = graph->recorded[i].kind;
+    node->bytes = graph->recorded[i].bytes;
+    node->host = WEIR__GRAPH_NO_HOST;
+    if (graph->recorded[i].host != NULL) {
+      node->host = plan->host_count;
+      plan->hosts[plan->host_count++] =
+          (weir__graph_host){.node = i, .writes = graph->recorded[i].writes_host, .bytes = graph->recorded[i].bytes};
+    }
     node->function = task->kernel != NULL ? task->kernel->cpu : task->host;
     node->user = task->user;
     node->kernel = task->kernel;
@@ -319,7 +331,7 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   weir__graph_plan *plan = weir__allocate_zeroed(sizeof *plan);
   if (plan == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
   plan->references = 1;
-  plan->device = graph->device;
+  plan->device = weir__graph_device(graph);
   builder build = {.graph = graph, .plan = plan};
   weir__hits_initialize(&build.hits);
   weir__range_pool_initialize(&build.ranges);
@@ -330,6 +342,7 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
     weir__graph_plan_drop(plan);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory for a plan of %u tasks", graph->recorded_count);
   }
+  weir__graph_lay_out_hosts(plan);
   graph->plan = plan;
   return WEIR_OK;
 }

@@ -8,8 +8,13 @@
 
 // A task as it was recorded, with copies of all it points to.
 struct weir__recorded {
-  weir_task task; // args points to `args`, label to `label`
-  weir_arg *args; // values point into `values`
+  weir__graph_kind kind;
+  uint32_t operation; // that recorded it; UINT32_MAX: none did
+  bool writes_host;   // `host` is where a copy goes to
+  uint64_t bytes;     // of a copy or fill
+  void *host;         // of a copy with the caller's memory, else NULL
+  weir_task task;     // args points to `args`, label to `label`
+  weir_arg *args;     // values point into `values`
   unsigned char *values;
   char label[WEIR__LABEL_BYTES];
 };
@@ -19,9 +24,19 @@ static inline uint64_t weir__graph_padded(uint64_t bytes) {
   return (bytes + 15) & ~(uint64_t)15;
 }
 
-// Adds a copy of a task that was checked. False: no memory.
-bool weir__graph_record(weir_graph *graph, const weir_task *task);
+// Adds a copy of a task that was checked; of the rest of `like` only what is not the task. False: no memory.
+bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct weir__recorded *like);
 void weir__recorded_clear(struct weir__recorded *recorded);
+
+// Checks and records a task; `like` as above. The lock is held.
+weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
+                            uint32_t *out_node);
+
+// Removes all that is recorded. The lock is held.
+void weir__graph_empty(weir_graph *graph);
+
+// Makes a plan, and has the device prepare it, if there is none that is up to date. The lock is held.
+weir_status weir__graph_prepare(weir_graph *graph);
 
 // Finds the hazards between the recorded tasks and makes graph->plan and graph->buffers. The context's lock is held.
 weir_status weir__graph_make_plan(weir_graph *graph);

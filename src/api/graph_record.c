@@ -26,10 +26,15 @@ static bool grow_recorded(weir_graph *graph) {
   return true;
 }
 
-bool weir__graph_record(weir_graph *graph, const weir_task *task) {
+bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct weir__recorded *like) {
   if (graph->recorded_count == graph->recorded_capacity && !grow_recorded(graph)) return false;
   struct weir__recorded *recorded = &graph->recorded[graph->recorded_count];
-  *recorded = (struct weir__recorded){.task = *task};
+  *recorded = (struct weir__recorded){.kind = like->kind,
+                                      .operation = graph->recording ? graph->recording_operation : UINT32_MAX,
+                                      .writes_host = like->writes_host,
+                                      .bytes = like->bytes,
+                                      .host = like->host,
+                                      .task = *task};
   uint64_t value_bytes = 0;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode == WEIR_VALUE) value_bytes += weir__graph_padded(task->args[i].bytes);
@@ -71,6 +76,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->reasons);
   weir__free(plan->externals);
   weir__free(plan->inputs);
+  weir__free(plan->hosts);
   weir__free(plan->values);
   weir__free(plan);
 }

@@ -10,7 +10,11 @@
 enum { NOTES = 64 };
 
 void weir__graph_run_free(weir__graph_run *run) {
+  if (run->staging != NULL) weir__pool_give(&run->context->pools[WEIR__HOST_SPACE], run->staging);
   weir__graph_plan_drop(run->plan);
+  weir__free(run->hosts);
+  weir__free(run->reached);
+  weir__free(run->start_ns);
   weir__free(run->accesses);
   weir__free(run->fresh);
   weir__free(run->buffers);
@@ -34,6 +38,7 @@ static weir__graph_run *create(weir_graph *graph) {
   weir__graph_run *run = weir__allocate_zeroed(sizeof *run);
   if (run == NULL) return NULL;
   run->graph = graph;
+  run->context = graph->object.context;
   run->plan = plan;
   plan->references++;
   run->accesses = weir__allocate(plan->external_count * sizeof *run->accesses);
@@ -48,6 +53,8 @@ static weir__graph_run *create(weir_graph *graph) {
   run->poisoned = weir__allocate(plan->node_count * sizeof *run->poisoned);
   run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
   run->external_poison = weir__allocate(plan->external_count);
+  run->hosts = weir__allocate(plan->host_count * sizeof(void *));
+  run->reached = weir__allocate(plan->host_count * sizeof *run->reached);
   // Room for notes, so that only launches with very many predecessors or readers need more in the middle.
   run->data_hit_capacity = run->reader_capacity = run->failed_predecessor_capacity = NOTES + 2 * plan->external_count;
   run->data_hits = weir__allocate(run->data_hit_capacity * sizeof *run->data_hits);
@@ -56,10 +63,22 @@ static weir__graph_run *create(weir_graph *graph) {
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
       run->storages != NULL && run->args != NULL && run->values != NULL && run->blockers != NULL &&
       run->states != NULL && run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL &&
-      run->data_hits != NULL && run->readers != NULL && run->failed_predecessors != NULL)
+      run->hosts != NULL && run->reached != NULL && run->data_hits != NULL && run->readers != NULL &&
+      run->failed_predecessors != NULL)
     return run;
   weir__graph_run_free(run);
   return NULL;
+}
+
+// Arrays for the times of a launch, which keeps them; the graph gets them when it is done.
+static bool prepare_times(weir__graph_run *run) {
+  run->timed = run->graph->timed;
+  uint64_t count = run->plan->node_count;
+  if (run->timed && run->start_ns == NULL) run->start_ns = weir__allocate(2 * count * sizeof *run->start_ns);
+  if (run->timed && run->start_ns == NULL) return false;
+  if (run->timed) memset(run->start_ns, 0, 2 * count * sizeof *run->start_ns);
+  run->end_ns = run->start_ns == NULL ? NULL : run->start_ns + count;
+  return true;
 }
 
 weir__graph_run *weir__graph_run_take(weir_graph *graph) {
@@ -69,20 +88,34 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
   else
     run = create(graph);
   if (run == NULL) return NULL;
-  const weir__graph_plan *plan = run->plan;
-  for (uint32_t i = 0; i < plan->external_count; i++) {
-    const weir__graph_external *external = &plan->externals[i];
-    run->accesses[i] = (weir__access){.buffer = graph->buffers[external->buffer],
-                                      .mode = (uint8_t)external->mode,
-                                      .space = (uint8_t)graph->device->space,
-                                      .lo = external->lo,
-                                      .hi = external->hi};
+  if (!prepare_times(run)) {
+    weir__graph_run_give(run);
+    return NULL;
   }
+  const weir__graph_plan *plan = run->plan;
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    run->hosts[i] = graph->recorded[plan->hosts[i].node].host;
+    run->reached[i] = true;
+  }
+  run->staged = run->ran = false;
   run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
   run->all_poisoned = false;
   run->message_node = UINT32_MAX;
   atomic_store_explicit(&run->failed_count, 0, memory_order_relaxed);
   return run;
+}
+
+void weir__graph_run_aim(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  run->queue = run->graph->queue;
+  for (uint32_t i = 0; i < plan->external_count; i++) {
+    const weir__graph_external *external = &plan->externals[i];
+    run->accesses[i] = (weir__access){.buffer = run->graph->buffers[external->buffer],
+                                      .mode = (uint8_t)external->mode,
+                                      .space = (uint8_t)plan->device->space,
+                                      .lo = external->lo,
+                                      .hi = external->hi};
+  }
 }
 
 void weir__graph_run_give(weir__graph_run *run) {
@@ -96,7 +129,14 @@ void weir__graph_run_give(weir__graph_run *run) {
 }
 
 void weir__graph_run_done(weir__task *task) {
-  weir__graph_run_give(task->run);
+  weir__graph_run *run = task->run;
+  if (run->timed && run->ran) {
+    weir__free(run->graph->times);
+    run->graph->times = run->start_ns;
+    run->graph->time_count = run->plan->node_count;
+    run->start_ns = NULL;
+  }
+  weir__graph_run_give(run);
 }
 
 // Appends a hit to a list. False: no memory.
@@ -122,14 +162,13 @@ static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
 void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader) {
   weir__hit note = *hit;
   note.task = reader;
-  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note))
-    run->graph->object.context->forgot_readers = true;
+  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note)) run->context->forgot_readers = true;
 }
 
 void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
   weir__graph_run *run = task->run;
   const weir__graph_plan *plan = run->plan;
-  uint32_t space = run->graph->device->space;
+  uint32_t space = plan->device->space;
   run->task = task;
   run->task_id = task->id;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
@@ -143,6 +182,7 @@ void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
     run->args[i] = arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset
                                            : (char *)run->buffers[arg->buffer]->places[space].memory + arg->offset;
   }
+  weir__graph_run_bind_hosts(run);
   for (size_t i = 0; i < hits->count; i++) {
     if (hits->list[i].data) keep_data_hit(run, &hits->list[i]);
   }
@@ -191,12 +231,19 @@ static void mark_poisoned(weir__graph_run *run) {
 
 void weir__graph_run_start(weir__graph_run *run) {
   const weir__graph_plan *plan = run->plan;
+  run->ran = true;
   for (uint32_t i = 0; i < plan->node_count; i++) {
     atomic_store_explicit(&run->blockers[i], plan->nodes[i].predecessor_count, memory_order_relaxed);
     atomic_store_explicit(&run->states[i], WEIR__NODE_OK, memory_order_relaxed);
     atomic_store_explicit(&run->poisoned[i], 0, memory_order_relaxed);
   }
   if (run->task->reads_poison) mark_poisoned(run);
+}
+
+const char *weir__graph_node_name(const weir__graph_node *node) {
+  if (node->label[0] != '\0') return node->label;
+  if (node->kernel != NULL) return node->kernel->name;
+  return node->kind == WEIR__GRAPH_COPY ? "copy" : node->kind == WEIR__GRAPH_FILL ? "fill" : "host";
 }
 
 static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state state, const char *message) {
@@ -206,11 +253,7 @@ static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state 
   if (index < run->message_node) {
     const weir__graph_node *node = &run->plan->nodes[index];
     run->message_node = index;
-    snprintf(run->message, sizeof run->message, "node %u '%s': %s", index,
-             node->label[0] != '\0' ? node->label
-             : node->kernel != NULL ? node->kernel->name
-                                    : "host",
-             message);
+    snprintf(run->message, sizeof run->message, "node %u '%s': %s", index, weir__graph_node_name(node), message);
   }
   weir__lock_release(&run->message_lock);
 }
@@ -219,6 +262,10 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
   const weir__graph_node *node = &run->plan->nodes[index];
   if (atomic_load_explicit(&run->poisoned[index], memory_order_relaxed)) {
     note_failure(run, index, WEIR__NODE_SKIPPED, weir_status_text(WEIR_ERROR_UPSTREAM_FAILED));
+    return;
+  }
+  if (node->kind != WEIR__GRAPH_CALL) {
+    weir__graph_run_bytes(node, run->args + node->first_arg);
     return;
   }
   if (node->function == NULL) return;
@@ -269,7 +316,7 @@ static void find_poisoned_outputs(weir__graph_run *run) {
 
 // Marks a task in flight that reads an output which is poisoned.
 static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
-  const weir__window *window = &run->graph->object.context->window;
+  const weir__window *window = &run->context->window;
   for (uint32_t i = 0; i < run->plan->external_count; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
     if (!run->external_poison[i] || run->buffers[external->buffer]->id != reader->buffer ||

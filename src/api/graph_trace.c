@@ -55,9 +55,8 @@ static void add_node(weir__trace *trace, const weir__graph_run *run, const weir_
                              .lane = launch->lane,
                              .submit_ns = launch->submit_ns,
                              .ready_ns = launch->ready_ns};
-  const char *kernel = node->kernel != NULL ? node->kernel->name : "host";
-  snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
-  snprintf(record.label, sizeof record.label, "%s", node->label[0] != '\0' ? node->label : kernel);
+  snprintf(record.kernel, sizeof record.kernel, "%s", node->kernel != NULL ? node->kernel->name : "host");
+  snprintf(record.label, sizeof record.label, "%s", weir__graph_node_name(node));
   uint8_t state = atomic_load_explicit(&run->states[index], memory_order_relaxed);
   record.status = state == WEIR__NODE_OK       ? WEIR_OK
                   : state == WEIR__NODE_FAILED ? WEIR_ERROR_TASK_FAILED

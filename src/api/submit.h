@@ -64,6 +64,12 @@ void weir__enter_found(weir_context *context, const weir__request *request, weir
 weir__enter_result weir__would_wait(const weir_task *task, const char *what, weir_status *out_status);
 weir__enter_result weir__no_memory(const weir_task *task, const char *what, weir_status *out_status);
 
+// Takes memory for a run's copies with the caller's memory. AGAIN: the lock was released meanwhile, to wait for some.
+weir__enter_result weir__graph_run_take_staging(struct weir__graph_run *run, weir_status *out_status);
+
+// Checks that offset and length suit a pattern of 4 bytes.
+weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what);
+
 enum { WEIR__MAX_VALUE_BYTES = 4096 };
 
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are

@@ -138,8 +138,11 @@ static void spin_on_event(const weir_event *event, uint64_t deadline_ns) {
 
 weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
-  if (status != WEIR_OK) return status;
-  status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  return status == WEIR_OK ? weir__event_await(event, timeout_ns) : status;
+}
+
+weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
+  weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
   if (status != WEIR_PENDING) return status;
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
   uint64_t deadline = deadline_after(timeout_ns);

@@ -85,6 +85,7 @@ struct weir_device {
   weir_context *context;
   uint32_t index; // in the context
   uint32_t lanes; // workers or queues
+  uint32_t queues; // that a graph's run->queue can choose among; 0: none
   uint32_t space; // of its memory; 0: the host's
   bool lost;      // guarded by the context's lock
   char name[64];  // set by `create`

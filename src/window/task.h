@@ -48,6 +48,8 @@ typedef struct weir__move {
   uint8_t destination_space, source_space;
   bool transfer; // accesses[0] is the buffer; its storage in `destination_space` gets the contents
   bool back;     // of a transfer: to memory that the caller wrapped
+  bool fill;     // `pattern` again and again, `bytes` / 4 times; no source
+  uint32_t pattern;
   void *fence;   // not NULL: no bytes; the task is done when this event of the device's is
 } weir__move;
 

@@ -148,21 +148,27 @@ static uint32_t ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_r
   return wants ? waiting : 0;
 }
 
+static void note_times(const weir__cpu *cpu, weir__graph_run *run, uint32_t index, uint64_t start_ns) {
+  uint8_t state = atomic_load_explicit(&run->states[index], memory_order_relaxed);
+  if (state != WEIR__NODE_OK && state != WEIR__NODE_FAILED) return;
+  run->start_ns[index] = start_ns;
+  run->end_ns[index] = weir__cpu_ns(cpu, weir__clock_ns());
+}
+
 static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index) {
   weir__cpu *cpu = worker->cpu;
   weir_context *context = cpu->base.context;
   const weir__graph_node *node = &run->plan->nodes[index];
   uint64_t groups = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2];
-  uint64_t start_ns = context->trace != NULL ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
+  uint64_t start_ns = context->trace != NULL || run->timed ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
   uint64_t since = worker->now;
   weir__graph_run_node(run, index);
   weir__cpu_measure(worker, node->kernel, groups, since);
+  if (run->timed) note_times(cpu, run, index, start_ns);
   if (context->trace == NULL) return;
   weir__context_lock(context);
   weir__cpu_trace_span(cpu, run->task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), index + 1,
-                       node->label[0] != '\0' ? node->label
-                       : node->kernel != NULL ? node->kernel->name
-                                              : "host");
+                       weir__graph_node_name(node));
   weir__context_unlock(context);
 }
 

@@ -76,6 +76,9 @@ static weir__cuda_op *last_done(weir__cuda_device *device, const weir__cuda_queu
 
 static void report_up_to(weir__cuda_device *device, weir__cuda_queue *queue, const weir__cuda_op *last) {
   weir_context *context = device->base.context;
+  for (const weir__cuda_op *op = queue->first; op != last->next; op = op->next) {
+    if (op->task != NULL && op->task->run != NULL && op->status == WEIR_OK) weir__cuda_finish_run(device, op->task);
+  }
   weir__context_lock(context);
   bool more = true;
   while (more) {

@@ -113,7 +113,7 @@ typedef struct weir__cuda_device {
   struct weir__cuda_pieces *pieces;                     // NULL: tasks are launched one by one
   weir_status lost;                                     // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];
-  CUevent base_event; // of timelines
+  CUevent base_event; // of times; NULL: nobody wanted any
   uint64_t base_ns;
   uint64_t lane_ends[WEIR__CUDA_GRAPH_LANES];
   uint64_t spin_ns;
@@ -193,6 +193,9 @@ CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);
 void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
 void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
 uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event);
+// Makes the event that times are counted from, if there is none yet. The device's context is current; called before anything
+// is launched whose times are wanted, with the context's lock held, or while the device is made.
+CUresult weir__cuda_begin_times(weir__cuda_device *device);
 
 // Reports what is done (complete.c): of all queues, or of one of them in turn. Returns whether anything was.
 bool weir__cuda_poll(weir__cuda_device *device, bool all);

@@ -166,13 +166,8 @@ static weir_status create_streams(weir__cuda_device *device) {
     if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "device cuda: stream %u", i);
   }
   if (device->base.context->trace == NULL) return WEIR_OK;
-  // The clock is read first: no end of a task is later than the time at which it is noticed.
-  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
-  CUresult result = device->driver->cuEventCreate(&device->base_event, CU_EVENT_DEFAULT);
-  if (result == CUDA_SUCCESS)
-    result = device->driver->cuEventRecord(device->base_event, device->queues_in_flight[0].stream);
-  if (result == CUDA_SUCCESS) result = device->driver->cuEventSynchronize(device->base_event);
-  return weir__cuda_error(device->driver, result, "device cuda: the first event of the timeline");
+  return weir__cuda_error(device->driver, weir__cuda_begin_times(device),
+                          "device cuda: the first event of the timeline");
 }
 
 static weir_status open_device(weir__cuda_device *device) {
@@ -308,7 +303,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
       .ops = &weir__cuda_ops, .context = context, .lanes = ordinary + copy_queues + WEIR__CUDA_GRAPH_LANES};
   device->driver = driver;
   device->ordinal = ordinal;
-  device->queue_count = ordinary + copy_queues;
+  device->queue_count = device->base.queues = ordinary + copy_queues;
   bool few_cores = weir__usable_cores() <= FEW_CORES;
   device->spin_ns = few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
   status = allocate(device, copy_queues) ? open_device(device)

@@ -2,6 +2,7 @@
 //
 // Events: from a pool where they carry no times; made and destroyed one by one for timelines.
 #include "base/allocate.h"
+#include "base/clock.h"
 #include "device/cuda/cuda.h"
 
 // A new event; NULL: there is no memory, or the driver has none.
@@ -55,6 +56,32 @@ CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op) {
   return CUDA_SUCCESS;
 }
 
+static CUresult record_base(weir__cuda_device *device, CUevent event) {
+  // In a stream of its own: nothing in flight holds it up.
+  CUstream stream = NULL;
+  CUresult result = device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
+  if (result != CUDA_SUCCESS) return result;
+  // The clock is read first: no end of a task is later than the time at which it is noticed.
+  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
+  result = device->driver->cuEventRecord(event, stream);
+  if (result == CUDA_SUCCESS) result = device->driver->cuEventSynchronize(event);
+  device->driver->cuStreamDestroy(stream);
+  return result;
+}
+
+CUresult weir__cuda_begin_times(weir__cuda_device *device) {
+  if (device->base_event != NULL) return CUDA_SUCCESS;
+  CUevent event;
+  CUresult result = device->driver->cuEventCreate(&event, CU_EVENT_DEFAULT);
+  if (result != CUDA_SUCCESS) return result;
+  result = record_base(device, event);
+  if (result == CUDA_SUCCESS)
+    device->base_event = event;
+  else
+    device->driver->cuEventDestroy(event);
+  return result;
+}
+
 static CUevent mark(weir__cuda_device *device, CUstream stream) {
   CUevent event;
   if (device->driver->cuEventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return NULL;
@@ -64,11 +91,11 @@ static CUevent mark(weir__cuda_device *device, CUstream stream) {
 }
 
 void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (device->base_event != NULL) op->start = mark(device, stream);
+  if (device->base.context->trace != NULL) op->start = mark(device, stream);
 }
 
 void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (device->base_event != NULL) op->end = mark(device, stream);
+  if (device->base.context->trace != NULL) op->end = mark(device, stream);
 }
 
 uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event) {

@@ -11,19 +11,25 @@
 
 // What the device makes of a plan.
 typedef struct cuda_plan {
-  weir__cuda_exec *exec;
+  weir__cuda_exec *exec;  // NULL: nodes are launched one by one, in order: copies, fills, and what is to be timed
+  CUevent *marks;         // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
   weir__plan_graph order; // the fewest edges
   weir__cuda_step *steps;
   void **parameters; // per argument of the plan; set for each launch
   void *nowhere;     // in place of a pointer that is not known yet
+  uint32_t mark_count;
 } cuda_plan;
 
 static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
   if (entered) {
     weir__cuda_exec_destroy(device, plan->exec);
+    for (uint32_t i = 0; plan->marks != NULL && i < plan->mark_count; i++) {
+      if (plan->marks[i] != NULL) device->driver->cuEventDestroy(plan->marks[i]);
+    }
     weir__cuda_leave(device);
   }
+  weir__free(plan->marks);
   weir__plan_graph_free(&plan->order);
   weir__free(plan->steps);
   weir__free(plan->parameters);
@@ -56,8 +62,7 @@ static weir_status find_order(const weir__graph_plan *plan, bool in_order, weir_
 
 static bool make_steps(const weir__graph_plan *plan, cuda_plan *made) {
   made->steps = weir__allocate_zeroed(plan->node_count * sizeof *made->steps);
-  made->parameters = weir__allocate((plan->arg_count + 1) * sizeof(void *));
-  if (made->steps == NULL || made->parameters == NULL) return false;
+  if (made->steps == NULL) return false;
   for (uint32_t i = 0; i < plan->node_count; i++) {
     const weir__graph_node *node = &plan->nodes[i];
     made->steps[i] = (weir__cuda_step){
@@ -76,6 +81,35 @@ static bool make_steps(const weir__graph_plan *plan, cuda_plan *made) {
   return true;
 }
 
+static bool has_bytes(const weir__graph_plan *plan) {
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    if (plan->nodes[i].kind != WEIR__GRAPH_CALL) return true;
+  }
+  return false;
+}
+
+// Events around each node. The device's context is current.
+static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan *made) {
+  made->marks = weir__allocate_zeroed(2 * (size_t)count * sizeof(CUevent));
+  if (made->marks == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+  made->mark_count = 2 * count;
+  CUresult result = weir__cuda_begin_times(device);
+  for (uint32_t i = 0; i < made->mark_count && result == CUDA_SUCCESS; i++)
+    result = device->driver->cuEventCreate(&made->marks[i], CU_EVENT_DEFAULT);
+  return result;
+}
+
+// What is launched: an executable graph, or its nodes one by one. The device's context is current.
+static CUresult make_launches(weir__cuda_device *device, const weir_graph *graph, cuda_plan *made) {
+  const weir__graph_plan *plan = graph->plan;
+  bool traces = device->base.context->trace != NULL;
+  if (!has_bytes(plan) && !graph->timed) {
+    if (!make_steps(plan, made)) return CUDA_ERROR_OUT_OF_MEMORY;
+    return weir__cuda_exec_create(device, made->steps, plan->node_count, traces, &made->exec);
+  }
+  return traces || graph->timed ? make_marks(device, plan->node_count, made) : CUDA_SUCCESS;
+}
+
 weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
   weir__cuda_device *device = weir__cuda_of(base);
   uint64_t start = weir__clock_ns();
@@ -84,13 +118,14 @@ weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_
   if (made == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
   bool in_order = (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
   weir_status status = find_order(plan, in_order, &made->order);
-  if (status == WEIR_OK && !make_steps(plan, made)) status = WEIR_ERROR_OUT_OF_MEMORY;
+  made->parameters = weir__allocate((plan->arg_count + 1) * sizeof(void *));
+  if (made->parameters == NULL) status = WEIR_ERROR_OUT_OF_MEMORY;
   if (status != WEIR_OK) {
     weir__error(status, "graph: no memory for a plan of %u tasks", plan->node_count);
   } else {
     CUresult result = weir__cuda_enter(device);
     if (result == CUDA_SUCCESS) {
-      result = weir__cuda_exec_create(device, made->steps, plan->node_count, base->context->trace != NULL, &made->exec);
+      result = make_launches(device, graph, made);
       weir__cuda_leave(device);
     }
     status = weir__cuda_error(device->driver, result, "graph: %u tasks on %s", plan->node_count, base->name);
@@ -116,6 +151,31 @@ static bool any_poisoned(const weir__graph_run *run) {
   return false;
 }
 
+static CUresult launch_node(weir__cuda_device *device, const weir__graph_run *run, const weir__graph_node *node,
+                            void **parameters, CUstream stream) {
+  void *const *args = run->args + node->first_arg;
+  CUdeviceptr to = (CUdeviceptr)(uintptr_t)args[0];
+  uint32_t pattern;
+  CUresult result = CUDA_SUCCESS;
+  switch (node->kind) {
+  case WEIR__GRAPH_COPY:
+    return device->driver->cuMemcpyAsync(to, (CUdeviceptr)(uintptr_t)args[1], node->bytes, stream);
+  case WEIR__GRAPH_FILL:
+    memcpy(&pattern, args[1], sizeof pattern);
+    return device->driver->cuMemsetD32Async(to, pattern, node->bytes / sizeof pattern, stream);
+  case WEIR__GRAPH_CALL:
+    break;
+  }
+  const weir__cuda_kernel *kernel = node->kernel->cuda;
+  for (uint32_t i = 0; i < kernel->count && result == CUDA_SUCCESS; i++)
+    result = weir__cuda_launch_one(device, &kernel->launches[i], node->groups, parameters, stream);
+  return result;
+}
+
+static CUresult mark(weir__cuda_device *device, const cuda_plan *plan, uint32_t index, CUstream stream) {
+  return plan->marks == NULL ? CUDA_SUCCESS : device->driver->cuEventRecord(plan->marks[index], stream);
+}
+
 // Nodes that read poison are skipped, and those that read what they should have written; the others are launched.
 static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, const cuda_plan *plan, CUstream stream) {
   CUresult result = CUDA_SUCCESS;
@@ -127,10 +187,9 @@ static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, co
         weir__graph_run_edge(run, run->plan->successors[node->first_successor + j]);
       continue;
     }
-    const weir__cuda_kernel *kernel = node->kernel->cuda;
-    for (uint32_t j = 0; j < kernel->count && result == CUDA_SUCCESS; j++)
-      result =
-          weir__cuda_launch_one(device, &kernel->launches[j], node->groups, plan->parameters + node->first_arg, stream);
+    result = mark(device, plan, 2 * i, stream);
+    if (result == CUDA_SUCCESS) result = launch_node(device, run, node, plan->parameters + node->first_arg, stream);
+    if (result == CUDA_SUCCESS) result = mark(device, plan, 2 * i + 1, stream);
   }
   return result;
 }
@@ -142,7 +201,7 @@ CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUst
   weir__graph_run_start(run);
   weir__context_unlock(device->base.context);
   bind_parameters(run, plan);
-  if (any_poisoned(run)) return launch_nodes(device, run, plan, stream);
+  if (plan->exec == NULL || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
   uint32_t set;
   CUresult result = weir__cuda_exec_set(device, plan->exec, plan->steps, &set);
   return result == CUDA_SUCCESS ? device->driver->cuGraphLaunch(plan->exec->exec, stream) : result;
@@ -152,14 +211,25 @@ bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *ta
   if (task->run == NULL) return false;
   // Events of a timeline belong to one launch at a time; and who reads what a skipped node should have written must know
   // before it is launched.
-  return device->base.context->trace != NULL ||
+  return device->base.context->trace != NULL || task->run->timed ||
          atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
 }
 
-void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
-                           uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane) {
-  uint64_t start = weir__cuda_event_ns(device, exec->marks[2 * step]);
-  uint64_t end = weir__cuda_event_ns(device, exec->marks[2 * step + 1]);
+void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task) {
+  weir__graph_run *run = task->run;
+  const cuda_plan *plan = run->plan->device_data;
+  weir__graph_run_stage_out(run);
+  for (uint32_t i = 0; run->timed && i < run->plan->node_count; i++) {
+    if (atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
+    run->start_ns[i] = weir__cuda_event_ns(device, plan->marks[2 * i]);
+    run->end_ns[i] = weir__cuda_event_ns(device, plan->marks[2 * i + 1]);
+  }
+}
+
+static void mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,
+                       uint64_t *out_end_ns, uint32_t *out_lane) {
+  uint64_t start = weir__cuda_event_ns(device, marks[0]);
+  uint64_t end = weir__cuda_event_ns(device, marks[1]);
   if (start < least_ns) start = least_ns;
   if (end < start) end = start;
   uint32_t lane = 0;
@@ -172,6 +242,11 @@ void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exe
   *out_lane = device->queue_count + lane;
 }
 
+void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
+                           uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane) {
+  mark_times(device, exec->marks + 2 * (size_t)step, least_ns, out_start_ns, out_end_ns, out_lane);
+}
+
 void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
                           uint64_t submit_ns) {
   const cuda_plan *plan = task->run->plan->device_data;
@@ -179,14 +254,16 @@ void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, con
   for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
     if (atomic_load_explicit(&task->run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     weir__trace_span span = {.node = i + 1};
-    if (one_by_one)
+    if (plan->marks != NULL)
+      mark_times(device, plan->marks + 2 * (size_t)i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
+    else if (one_by_one)
       span = (weir__trace_span){.node = i + 1, // no times of its own
                                 .lane = completion->lane,
                                 .start_ns = completion->start_ns,
                                 .end_ns = completion->end_ns};
     else
       weir__cuda_step_times(device, plan->exec, i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
-    snprintf(span.name, sizeof span.name, "%s", task->run->plan->nodes[i].kernel->name);
+    snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&task->run->plan->nodes[i]));
     weir__trace_add_span(device->base.context->trace, task->id, &span);
   }
 }

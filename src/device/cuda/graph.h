@@ -16,4 +16,7 @@ void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, con
 void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
                            uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane);
 
+// A launch that ended well, before it is reported: the caller's memory, and the times of its nodes. No lock is held.
+void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task);
+
 #endif // WEIR_DEVICE_CUDA_GRAPH_H

@@ -211,12 +211,17 @@ static CUresult launch_move(weir__cuda_device *device, const weir__move *move, C
     bool must_wait = result != CUDA_SUCCESS && !weir__cuda_is_sticky(result);
     return must_wait ? device->driver->cuEventSynchronize(fence) : result;
   }
+  if (move->fill)
+    return device->driver->cuMemsetD32Async((CUdeviceptr)(uintptr_t)move->destination, move->pattern,
+                                            move->bytes / sizeof move->pattern, stream);
   return device->driver->cuMemcpyAsync((CUdeviceptr)(uintptr_t)move->destination, (CUdeviceptr)(uintptr_t)move->source,
                                        move->bytes, stream);
 }
 
-// Copies from and to the host have queues of their own, so that they overlap kernels.
+// Copies from and to the host have queues of their own, so that they overlap kernels. The caller may choose that of a
+// graph.
 static uint32_t wanted_queue(const weir__cuda_device *device, const weir__task *task) {
+  if (task->run != NULL) return task->run->queue;
   if (task->move == NULL || task->move->fence != NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
   if (task->move->source_space == WEIR__HOST_SPACE) return device->queue_count - 2;
   return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;

@@ -48,6 +48,8 @@
      size_t bytes, CUstream stream)) \
   X(cuMemsetD8Async, cuMemsetD8Async, REQUIRED, \
     (CUdeviceptr destination, unsigned char value, size_t bytes, CUstream stream)) \
+  X(cuMemsetD32Async, cuMemsetD32Async, REQUIRED, \
+    (CUdeviceptr destination, unsigned int value, size_t count, CUstream stream)) \
   \
   X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, REQUIRED, \
     (CUstream *stream, unsigned int flags, int priority)) \

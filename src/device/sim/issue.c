@@ -67,7 +67,8 @@ static bool choose_queue(weir__sim_device *device, weir__sim_task *sim_task, wei
     const weir__sim_task *predecessor = weir__sim_find(device, task->predecessors[i]);
     if (predecessor != NULL && predecessor->place != NULL) device->places[count++] = predecessor->place;
   }
-  weir__queue_choice choice = weir__queues_issue(device->queues, device->places, count, WEIR__ANY_QUEUE);
+  uint32_t wanted = task->run != NULL ? task->run->queue : WEIR__ANY_QUEUE;
+  weir__queue_choice choice = weir__queues_issue(device->queues, device->places, count, wanted);
   if (choice.task == NULL) return false;
   sim_task->place = choice.task;
   choice.task->user = sim_task;

@@ -28,8 +28,7 @@ static uint32_t choose_lane(const weir__sim_device *device, const weir__sim_op *
 
 static const char *piece_name(const weir__sim_piece *piece) {
   const weir__task *task = piece->owner->task;
-  if (task->run != NULL && task->run->plan->nodes[piece->node].label[0] != '\0')
-    return task->run->plan->nodes[piece->node].label;
+  if (task->run != NULL) return weir__graph_node_name(&task->run->plan->nodes[piece->node]);
   return piece->kernel != NULL ? piece->kernel->name : "host";
 }
 
@@ -86,13 +85,18 @@ static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const
   if (sim_task->status == WEIR_OK) weir__graph_run_start(sim_task->task->run);
 }
 
-static void end_node(weir__sim_device *device, const weir__sim_piece *piece) {
+static void end_node(weir__sim_device *device, const weir__sim_piece *piece, const weir__sim_op *op) {
   weir__graph_run *run = piece->owner->task->run;
   const weir__graph_node *node = &run->plan->nodes[piece->node];
   bool in_task = unlock_for_code(device);
   weir__graph_run_node(run, piece->node);
   lock_after_code(device, in_task);
-  if (atomic_load_explicit(&run->states[piece->node], memory_order_relaxed) == WEIR__NODE_OK) return;
+  uint8_t state = atomic_load_explicit(&run->states[piece->node], memory_order_relaxed);
+  if (run->timed && (state == WEIR__NODE_OK || state == WEIR__NODE_FAILED)) {
+    run->start_ns[piece->node] = to_ns(piece->start_ps);
+    run->end_ns[piece->node] = to_ns(weir__sim_op_end_ps(op));
+  }
+  if (state == WEIR__NODE_OK) return;
   for (uint32_t i = 0; i < node->successor_count; i++)
     weir__graph_run_edge(run, run->plan->successors[node->first_successor + i]);
 }
@@ -138,8 +142,8 @@ static bool end_op(weir__sim_device *device, weir__sim_op *op) {
   if (owner->last != NULL) { // not refused
     if (!owner->started) start_task(device, owner, op);
     trace_op(device, piece, op);
-    piece->ended++;
-    if (piece != &owner->whole && op == piece->last && owner->status == WEIR_OK) end_node(device, piece);
+    if (piece->ended++ == 0) piece->start_ps = weir__sim_op_start_ps(op);
+    if (piece != &owner->whole && op == piece->last && owner->status == WEIR_OK) end_node(device, piece, op);
     if (done) end_task(device, owner, op);
   }
   weir__sim_engine_free_op(device->engine, op);

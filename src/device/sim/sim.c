@@ -57,8 +57,8 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   if (queues > 0 && (context->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
   weir__sim_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
-  device->base =
-      (weir_device){.ops = &weir__sim_ops, .context = context, .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES};
+  device->base = (weir_device){
+      .ops = &weir__sim_ops, .context = context, .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES, .queues = queues};
   describe(device, &profile, queues);
   device->fluid = profile.sharing == WEIR__SIM_SHARING_FLUID;
   device->random = context->seed;

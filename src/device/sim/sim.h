@@ -22,6 +22,7 @@ typedef struct weir__sim_piece {
   uint32_t node;             // of the graph
   uint32_t ended;            // ops of the chain
   uint32_t lane;             // in timelines
+  uint64_t start_ps;         // of the chain
   uint64_t chain_ps;         // time of the ops one after another
   uint64_t tail_ps;          // of what is known to wait for the piece
 } weir__sim_piece;

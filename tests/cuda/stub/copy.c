@@ -65,23 +65,37 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr destination, CUcontext destination_contex
   return stub_leave(enqueue_copy(stream, destination, source, bytes, function));
 }
 
-CUresult cuMemsetD8Async(CUdeviceptr destination, unsigned char value, size_t bytes, CUstream handle) {
-  STUB_ENTER(cuMemsetD8Async, STUB_CONTEXT);
-  CUstream stream = stub_stream_of(handle, "cuMemsetD8Async");
-  if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
-  if (stream->context->fault != CUDA_SUCCESS) return stub_leave(stream->context->fault);
-  if (bytes == 0) return stub_leave(CUDA_SUCCESS);
+// A pattern of 4 bytes, again and again.
+static CUresult enqueue_set(CUstream handle, CUdeviceptr destination, unsigned int pattern, size_t bytes,
+                            const char *function) {
+  CUstream stream = stub_stream_of(handle, function);
+  if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->context->fault != CUDA_SUCCESS) return stream->context->fault;
+  if (bytes == 0) return CUDA_SUCCESS;
   stub_allocation *allocation;
-  if (!stub_memory_check(destination, bytes, "cuMemsetD8Async", &allocation))
-    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  if (!stub_memory_check(destination, bytes, function, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   if (allocation == NULL) {
-    stub_violation("cuMemsetD8Async: memory of the host");
-    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+    stub_violation("%s: memory of the host", function);
+    return CUDA_ERROR_INVALID_VALUE;
   }
   stub_work *work = stub_work_create(STUB_SET);
   work->destination = destination;
   work->bytes = bytes;
-  work->value = value;
+  work->value = pattern;
   stub_enqueue(stream, stub_operation_create(work));
-  return stub_leave(CUDA_SUCCESS);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr destination, unsigned char value, size_t bytes, CUstream stream) {
+  STUB_ENTER(cuMemsetD8Async, STUB_CONTEXT);
+  return stub_leave(enqueue_set(stream, destination, value * 0x01010101u, bytes, "cuMemsetD8Async"));
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t count, CUstream stream) {
+  STUB_ENTER(cuMemsetD32Async, STUB_CONTEXT);
+  if (destination % sizeof value != 0) {
+    stub_violation("cuMemsetD32Async: the address is no multiple of 4");
+    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  }
+  return stub_leave(enqueue_set(stream, destination, value, count * sizeof value, "cuMemsetD32Async"));
 }

@@ -175,8 +175,8 @@ typedef struct stub_work {
   void *params[STUB_MAX_PARAMS];
   uint64_t destination, source, bytes; // copy; set: destination and bytes
   unsigned char *staged;               // copy: the source, if it was read in the call
-  unsigned char value;
-  CUevent event; // record
+  uint32_t value;                      // of a set: the pattern
+  CUevent event;                       // record
 } stub_work;
 
 stub_work *stub_work_create(stub_work_kind kind);

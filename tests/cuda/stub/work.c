@@ -78,9 +78,13 @@ CUresult stub_work_kernel(const CUDA_KERNEL_NODE_PARAMS *launch, CUcontext conte
   return CUDA_SUCCESS;
 }
 
+static void set(unsigned char *bytes, uint32_t pattern, size_t count) {
+  for (size_t i = 0; i < count; i++) bytes[i] = (unsigned char)(pattern >> (8 * (i % sizeof pattern)));
+}
+
 void stub_work_run(const stub_work *work, CUcontext context) {
   if (work->kind == STUB_SET) {
-    memset(stub_memory_host(work->destination), work->value, work->bytes);
+    set(stub_memory_host(work->destination), work->value, work->bytes);
   } else if (work->kind == STUB_COPY) {
     const void *source = work->staged != NULL ? work->staged : stub_memory_host(work->source);
     memmove(stub_memory_host(work->destination), source, work->bytes);

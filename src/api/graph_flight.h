@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches of graphs that are in flight: each has an event, whether or not the caller asked for one. The graph lists them,
+// and operations are told of their end. All is guarded by the context's lock.
+#ifndef WEIR_API_GRAPH_FLIGHT_H
+#define WEIR_API_GRAPH_FLIGHT_H
+
+#include "api/graph.h"
+
+typedef struct weir__operation {
+  weir_operation calls;
+  uint32_t first_node; // nodes that the graph had before it recorded
+} weir__operation;
+
+// The operations of a graph, shared with its launches. Grows, and is never changed otherwise.
+typedef struct weir__operations {
+  uint32_t references;
+  uint32_t count, capacity;
+  weir__operation *list;
+} weir__operations;
+
+// Gives up a reference. The last one destroys the operations, for which the lock is released meanwhile. NULL is allowed.
+void weir__operations_drop(weir_context *context, weir__operations *operations);
+
+// Tells the first `count` operations of a launch's outcome. The lock is released meanwhile.
+void weir__operations_after(weir_graph *graph, const weir__operations *operations, uint32_t count, weir_status status);
+
+// The launch whose event this is was submitted. A reference of `operations` (may be NULL) goes to it.
+void weir__flight_begin(weir_graph *graph, weir_event *event, weir__operations *operations, uint32_t operation_count);
+
+// Tells the launch's operations, and gives them up. The lock is released meanwhile.
+void weir__flight_tell(weir_event *event);
+
+// The launch is done, and its operations were told.
+void weir__flight_end(weir_event *event);
+
+#endif // WEIR_API_GRAPH_FLIGHT_H

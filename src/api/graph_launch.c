@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches: from a graph to a task of the window.
+#include "api/graph_flight.h"
+#include "api/graph_plan.h"
+#include "api/submit.h"
+#include "api/transfer.h"
+#include "base/error.h"
+
+// Checks that everything the graph names is still there.
+static weir_status check_names(weir_graph *graph) {
+  weir_context *context = graph->object.context;
+  for (uint32_t i = 0; i < graph->buffer_count; i++) {
+    weir_status status = weir__object_check(graph->buffers[i], WEIR__KIND_BUFFER, context, "graph launch");
+    if (status != WEIR_OK) return status;
+  }
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    weir_kernel *kernel = graph->recorded[i].task.kernel;
+    if (kernel == NULL || !kernel->object.released) continue;
+    return weir__error(WEIR_ERROR_RELEASED, "graph launch: the kernel of node %u was released before", i);
+  }
+  return WEIR_OK;
+}
+
+// Brings the contents that a launch needs to its device, and waits for room in the window.
+static weir__enter_result make_room(weir_context *context, weir__graph_run *run, uint32_t *out_write_backs,
+                                    weir_status *out_status) {
+  uint32_t count = run->plan->external_count, slots = 0;
+  *out_write_backs = 0;
+  if (context->space_count > 1) {
+    weir__enter_result result = weir__transfer_accesses(context, run->accesses, count, out_write_backs, out_status);
+    if (result != WEIR__ENTERED) return result;
+    slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
+    if (!weir__range_pool_reserve(&context->ranges, count + *out_write_backs))
+      return weir__no_memory(NULL, "arguments", out_status);
+  }
+  return weir__enter_wait(context, NULL, slots + 1, out_status);
+}
+
+// A launch on its way. What it holds is given back if it is refused.
+typedef struct launch {
+  weir_graph *graph;
+  weir__graph_run *run;         // NULL: none yet
+  weir__operations *operations; // NULL: none
+  uint32_t operation_count, asked_count;
+} launch;
+
+static weir_status check_launch(weir_graph *graph) {
+  if (graph->recorded_count == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: the graph has no tasks");
+  if (graph->recording)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: an operation is recording in the graph");
+  weir_status status = weir__graph_prepare(graph);
+  if (status == WEIR_OK) status = check_names(graph);
+  return status == WEIR_OK ? weir__graph_check_queue(graph->plan->device, graph->queue, "graph launch") : status;
+}
+
+// The caller's memory that the device does not reach is copied to where it does. AGAIN: the lock was released meanwhile.
+static weir__enter_result stage(weir__graph_run *run, weir_status *out_status) {
+  weir_context *context = run->graph->object.context;
+  weir__context_unlock(context);
+  bool all_reached = weir__graph_run_reach(run);
+  weir__context_lock(context);
+  if (all_reached) return WEIR__ENTER_AGAIN;
+  weir__enter_result result = weir__graph_run_take_staging(run, out_status);
+  if (result != WEIR__ENTERED) return result;
+  weir__context_unlock(context);
+  weir__graph_run_stage_in(run);
+  weir__context_lock(context);
+  return WEIR__ENTER_AGAIN;
+}
+
+static weir__enter_result get_run(launch *launched, weir_status *out_status) {
+  weir_graph *graph = launched->graph;
+  if (launched->run != NULL && launched->run->plan != graph->plan) {
+    weir__graph_run_give(launched->run);
+    launched->run = NULL;
+  }
+  if (launched->run != NULL) return WEIR__ENTERED;
+  launched->run = weir__graph_run_take(graph);
+  if (launched->run == NULL) {
+    *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
+    return WEIR__ENTER_FAILED;
+  }
+  if (graph->plan->host_count == 0 || graph->plan->device->space == WEIR__HOST_SPACE) return WEIR__ENTERED;
+  weir__enter_result result = stage(launched->run, out_status);
+  if (result == WEIR__ENTER_AGAIN && !launched->run->staged) {
+    // Memory was waited for: what is to be copied in may have changed by now.
+    weir__graph_run_give(launched->run);
+    launched->run = NULL;
+  }
+  return result;
+}
+
+static void submitted(launch *launched, weir_event *event, bool wanted) {
+  weir_graph *graph = launched->graph;
+  weir__flight_begin(graph, event, launched->operations, launched->operation_count);
+  launched->operations = NULL;
+  graph->object.last_use = launched->run->task_id;
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    if (graph->recorded[i].task.kernel != NULL)
+      graph->recorded[i].task.kernel->object.last_use = launched->run->task_id;
+  }
+  launched->run = NULL;
+  if (wanted) return;
+  event->object.released = true;
+  weir__event_drop(event);
+}
+
+static weir__enter_result enter(weir_context *context, launch *launched, weir_event **out_event,
+                                weir_status *out_status) {
+  weir_graph *graph = launched->graph;
+  *out_status = check_launch(graph);
+  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  weir__enter_result result = get_run(launched, out_status);
+  if (result != WEIR__ENTERED) return result;
+  weir__graph_run *run = launched->run;
+  weir__graph_run_aim(run);
+  uint32_t write_backs;
+  result = make_room(context, run, &write_backs, out_status);
+  if (result != WEIR__ENTERED) return result;
+  weir__request request = {.device = run->plan->device,
+                           .accesses = run->accesses,
+                           .checked.access_count = run->plan->external_count,
+                           .fresh = run->fresh,
+                           .checked.repeats = true,
+                           .checked.needs_storage = UINT64_MAX,
+                           .checked.ranged = true,
+                           .run = run};
+  weir_event *event = NULL;
+  result = weir__enter(context, &request, &event, out_status);
+  if (result != WEIR__ENTERED) return result;
+  if (write_backs > 0) weir__write_back(context, run->accesses, run->plan->external_count, write_backs, event);
+  if (out_event != NULL) *out_event = event;
+  submitted(launched, event, out_event != NULL);
+  return WEIR__ENTERED;
+}
+
+// Asks the operations. The lock is held before and after, not meanwhile.
+static weir_status ask_operations(launch *launched) {
+  weir_graph *graph = launched->graph;
+  weir_context *context = graph->object.context;
+  if (graph->operations == NULL) return WEIR_OK;
+  launched->operations = graph->operations;
+  launched->operations->references++;
+  launched->operation_count = launched->operations->count;
+  for (; launched->asked_count < launched->operation_count; launched->asked_count++) {
+    weir_operation calls = launched->operations->list[launched->asked_count].calls;
+    if (calls.before == NULL) continue;
+    weir__context_unlock(context);
+    weir_status status = calls.before(graph, calls.user);
+    weir__context_lock(context);
+    if (status != WEIR_OK)
+      return weir__error(status, "graph launch: operation %u refuses it with %s", launched->asked_count,
+                         weir_status_name(status));
+  }
+  return WEIR_OK;
+}
+
+weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
+  if (status != WEIR_OK) return status;
+  weir_context *context = graph->object.context;
+  launch launched = {.graph = graph};
+  weir__context_lock(context);
+  status = ask_operations(&launched);
+  weir__enter_result result = status == WEIR_OK ? WEIR__ENTER_AGAIN : WEIR__ENTER_FAILED;
+  while (result == WEIR__ENTER_AGAIN) result = enter(context, &launched, out_event, &status);
+  if (launched.run != NULL) weir__graph_run_give(launched.run);
+  if (launched.operations != NULL) {
+    weir__operations_after(graph, launched.operations, launched.asked_count, status);
+    weir__operations_drop(context, launched.operations);
+  }
+  weir__context_unlock(context);
+  return status;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The caller's memory in graphs: reached by the device itself, or through memory of the launch's in between. And what copies
+// and fills do where a thread of the host does them.
+#include <string.h>
+
+#include "api/graph.h"
+#include "api/submit.h"
+#include "base/error.h"
+
+enum { STAGING_ALIGNMENT = 256 };
+
+void weir__graph_run_bytes(const weir__graph_node *node, void *const *args) {
+  if (node->kind == WEIR__GRAPH_COPY) {
+    memcpy(args[0], args[1], node->bytes);
+    return;
+  }
+  weir__fill_bytes(args[0], node->bytes, args[1]);
+}
+
+void weir__fill_bytes(void *destination, uint64_t bytes, const void *pattern) {
+  char *first = destination;
+  for (uint64_t done = 0; done < bytes; done += sizeof(uint32_t)) memcpy(first + done, pattern, sizeof(uint32_t));
+}
+
+void weir__graph_lay_out_hosts(weir__graph_plan *plan) {
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    plan->hosts[i].offset = plan->host_bytes;
+    plan->host_bytes += (plan->hosts[i].bytes + STAGING_ALIGNMENT - 1) & ~(uint64_t)(STAGING_ALIGNMENT - 1);
+  }
+}
+
+bool weir__graph_run_reach(weir__graph_run *run) {
+  weir_device *device = run->plan->device;
+  bool all = true;
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    // Asked as for writing: what a device reads while the caller goes on must be reached just as well.
+    run->reached[i] = device->ops->reaches != NULL && device->ops->reaches(device, run->hosts[i], host->bytes, true);
+    all = all && run->reached[i];
+  }
+  run->staged = all;
+  return all;
+}
+
+weir__enter_result weir__graph_run_take_staging(weir__graph_run *run, weir_status *out_status) {
+  weir_context *context = run->context;
+  if (run->staging != NULL) return WEIR__ENTERED;
+  weir__pool_result result =
+      weir__pool_take(&context->pools[WEIR__HOST_SPACE], run->plan->host_bytes, &context->window.live, &run->staging);
+  if (result == WEIR__POOL_OK) return WEIR__ENTERED;
+  run->staging = NULL;
+  if (!weir__window_empty(&context->window)) {
+    if (weir__in_task) return weir__would_wait(NULL, "the memory", out_status);
+    context->statistics.memory_waits++;
+    weir__context_flush(context);
+    weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
+    return WEIR__ENTER_AGAIN;
+  }
+  *out_status =
+      weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no storage on the host for %llu bytes of its copies: %s",
+                  (unsigned long long)run->plan->host_bytes,
+                  result == WEIR__POOL_LIMIT ? "the context's memory limit allows no more" : "the system has no more");
+  return WEIR__ENTER_FAILED;
+}
+
+static void *staged_at(const weir__graph_run *run, const weir__graph_host *host) {
+  return (char *)run->staging->memory + host->offset;
+}
+
+void weir__graph_run_stage_in(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    if (!run->reached[i] && !host->writes) memcpy(staged_at(run, host), run->hosts[i], host->bytes);
+  }
+  run->staged = true;
+}
+
+void weir__graph_run_stage_out(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    bool written = atomic_load_explicit(&run->states[host->node], memory_order_relaxed) == WEIR__NODE_OK;
+    if (!run->reached[i] && host->writes && written) memcpy(run->hosts[i], staged_at(run, host), host->bytes);
+  }
+}
+
+void weir__graph_run_bind_hosts(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    uint32_t arg = run->plan->nodes[host->node].first_arg + (host->writes ? 0 : 1);
+    run->args[arg] = run->reached[i] ? run->hosts[i] : staged_at(run, host);
+  }
+}

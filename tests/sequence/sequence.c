@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sequence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stub.h"
+#include "weir/cuda.h"
+
+static const char IMAGE[] = "STUB\nstep 256 8 4\nsum 256 8 8 8\nbroken 256 8\n";
+
+void good(weir_status status) {
+  if (status != WEIR_OK) fail_msg("%s: %s", weir_status_name(status), weir_last_error());
+}
+
+void refused(weir_status status, weir_status wanted, ...) {
+  assert_string_equal(weir_status_name(status), weir_status_name(wanted));
+  va_list list;
+  va_start(list, wanted);
+  for (const char *text; (text = va_arg(list, const char *)) != NULL;) {
+    if (strstr(weir_last_error(), text) == NULL) fail_msg("\"%s\" does not say \"%s\"", weir_last_error(), text);
+  }
+  va_end(list);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Kernels
+
+static void step_numbers(uint32_t *numbers, const void *value) {
+  uint32_t number;
+  memcpy(&number, value, sizeof number);
+  for (uint32_t i = 0; numbers != NULL && i < COUNT; i++) numbers[i] = stepped(numbers[i], number);
+}
+
+static void sum_numbers(uint32_t *out, const uint32_t *a, const uint32_t *b) {
+  for (uint32_t i = 0; out != NULL && a != NULL && b != NULL && i < COUNT; i++) out[i] = a[i] + b[i];
+}
+
+static void cpu_step(const weir_work *work) {
+  step_numbers(work->args[0], work->args[1]);
+}
+
+static void cpu_sum(const weir_work *work) {
+  sum_numbers(work->args[0], work->args[1], work->args[2]);
+}
+
+static void cpu_broken(const weir_work *work) {
+  weir_work_fail(work, "on purpose");
+}
+
+static uint32_t *numbers_of(const stub_launch *launch, uint32_t index) {
+  uint64_t pointer;
+  memcpy(&pointer, launch->params[index], sizeof pointer);
+  return stub_memory(launch, pointer, BYTES);
+}
+
+static void cuda_step(const stub_launch *launch) {
+  step_numbers(numbers_of(launch, 0), launch->params[1]);
+}
+
+static void cuda_sum(const stub_launch *launch) {
+  sum_numbers(numbers_of(launch, 0), numbers_of(launch, 1), numbers_of(launch, 2));
+}
+
+static void cuda_broken(const stub_launch *launch) {
+  stub_fault(launch, 700);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fixture
+
+static weir_kernel *make_kernel(const sequence *s, const char *name, weir_function cpu) {
+  weir_kernel *kernel;
+  good(weir_kernel_create(s->context, name, &kernel));
+  good(weir_kernel_set_cpu(kernel, cpu));
+  good(weir_kernel_set_sim(kernel, &(weir_sim_launch){.threads = 128, .us = 10}, 1));
+  if (s->on_cuda)
+    good(weir_kernel_set_cuda(kernel, &(weir_cuda_code){.image = IMAGE}, &(weir_cuda_launch){.function = name}, 1));
+  return kernel;
+}
+
+static void run_on(const char *devices, const weir_context_options *options, void (*test)(sequence *s)) {
+  weir_context_options own = *options;
+  own.devices = devices;
+  sequence s = {.devices = devices,
+                .on_cpu = strncmp(devices, "cpu", 3) == 0,
+                .on_sim = strncmp(devices, "sim", 3) == 0,
+                .on_cuda = strncmp(devices, "cuda", 4) == 0};
+  print_message("on %s\n", devices);
+  if (s.on_cuda) {
+    setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
+    stub_configure(&(stub_options){.seed = 7, .executors = 2});
+    stub_register("step", cuda_step);
+    stub_register("sum", cuda_sum);
+    stub_register("broken", cuda_broken);
+  }
+  good(weir_context_create(&own, &s.context));
+  good(weir_graph_create(s.context, &s.graph));
+  s.step = make_kernel(&s, "step", cpu_step);
+  s.sum = make_kernel(&s, "sum", cpu_sum);
+  s.broken = make_kernel(&s, "broken", cpu_broken);
+  test(&s);
+  weir_context_release(s.context);
+  if (!s.on_cuda) return;
+  if (stub_violations() > 0) fail_msg("%s", stub_violation_text());
+  assert_int_equal(stub_live_count(), 0);
+}
+
+void sequence_run_with(const weir_context_options *options, void (*test)(sequence *s)) {
+  static const char *const devices[] = {"cpu:2", "sim:ideal,cpu:1", "sim:h200,cpu:1", "cuda,cpu:1"};
+  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) run_on(devices[i], options, test);
+}
+
+void sequence_run(void (*test)(sequence *s)) {
+  sequence_run_with(&(weir_context_options){.window = 64}, test);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Helpers
+
+weir_buffer *sequence_buffer(const sequence *s, const char *label) {
+  weir_buffer *buffer;
+  good(weir_buffer_create(s->context, BYTES, &buffer));
+  good(weir_buffer_set_label(buffer, label));
+  return buffer;
+}
+
+uint32_t sequence_step(const sequence *s, weir_buffer *buffer, uint32_t value) {
+  const weir_arg args[] = {weir_updates(buffer), weir_value(&value, sizeof value)};
+  uint32_t node;
+  good(weir_graph_add(s->graph, &(weir_task){.kernel = s->step, .args = args, .arg_count = 2}, &node));
+  return node;
+}
+
+uint32_t sequence_sum(const sequence *s, weir_buffer *out, weir_buffer *a, weir_buffer *b) {
+  const weir_arg args[] = {weir_writes(out), weir_reads(a), weir_reads(b)};
+  uint32_t node;
+  good(weir_graph_add(s->graph, &(weir_task){.kernel = s->sum, .args = args, .arg_count = 3}, &node));
+  return node;
+}
+
+void sequence_set(uint32_t *numbers, uint32_t first) {
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = first + i;
+}
+
+void sequence_expect(const uint32_t *numbers, uint32_t first) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    if (numbers[i] != first + i) fail_msg("number %u is %u, not %u", i, numbers[i], first + i);
+  }
+}
+
+void sequence_read(weir_buffer *buffer, uint32_t *numbers) {
+  weir_event *event;
+  good(weir_copy_out(buffer, 0, WEIR_WHOLE, numbers, &event));
+  good(weir_event_wait(event, WEIR_FOREVER));
+  weir_event_release(event);
+}

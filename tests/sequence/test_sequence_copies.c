@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies, fills and products as nodes of graphs, on every kind of device.
+#include <string.h>
+
+#include "sequence.h"
+#include "weir/cuda.h"
+
+static uint32_t from[COUNT], to[COUNT];
+
+static void three_calls(sequence *s) {
+  weir_graph *own, *again;
+  good(weir_context_sequence(s->context, &own));
+  good(weir_context_sequence(s->context, &again));
+  assert_ptr_equal(own, again);
+  s->graph = own;
+  weir_buffer *x = sequence_buffer(s, "x");
+  uint32_t node = 99;
+  good(weir_graph_copy_in(own, x, 0, WEIR_WHOLE, from, &node));
+  assert_int_equal(node, 0);
+  assert_int_equal(sequence_step(s, x, 5), 1);
+  good(weir_graph_copy_out(own, x, 0, WEIR_WHOLE, to, &node));
+  assert_int_equal(node, 2);
+  for (uint32_t run = 0; run < 5; run++) { // the same memory, other bytes
+    sequence_set(from, 100 * run);
+    good(weir_graph_evaluate(own, WEIR_FOREVER));
+    for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(to[i], stepped(100 * run + i, 5));
+  }
+  refused(weir_graph_release(own), WEIR_ERROR_INVALID_ARGUMENT, "own", NULL);
+}
+
+static void default_sequence_brings_in_and_out(void **state) {
+  (void)state;
+  sequence_run(three_calls);
+}
+
+static void ranges(sequence *s) {
+  weir_buffer *x = sequence_buffer(s, "x"), *y = sequence_buffer(s, "y");
+  sequence_set(from, 0);
+  memset(to, 0xee, sizeof to);
+  good(weir_graph_fill(s->graph, x, 0, WEIR_WHOLE, 7, NULL));
+  good(weir_graph_copy_in(s->graph, x, 40, 80, from, NULL)); // 10 to 29 are 0 to 19
+  good(weir_graph_copy(s->graph, y, 0, x, 20, 400, NULL));   // y: 0 to 4 are 7, 5 to 24 are 0 to 19
+  good(weir_graph_fill(s->graph, y, 400, WEIR_WHOLE, 9, NULL));
+  good(weir_graph_copy(s->graph, y, 1200, y, 16, 40, NULL)); // within a buffer
+  good(weir_graph_copy_out(s->graph, y, 0, WEIR_WHOLE, to, NULL));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t wanted = i < 5 ? 7 : i < 25 ? i - 5 : i < 100 ? 7 : i == 300 ? 7 : i > 300 && i < 310 ? i - 301 : 9;
+    if (to[i] != wanted) fail_msg("number %u is %u, not %u", i, to[i], wanted);
+  }
+}
+
+static void copies_of_ranges_are_in_order(void **state) {
+  (void)state;
+  sequence_run(ranges);
+}
+
+static void replace(sequence *s) {
+  static uint32_t other[COUNT], elsewhere[COUNT];
+  weir_buffer *x = sequence_buffer(s, "x"), *y = sequence_buffer(s, "y");
+  uint32_t in, out, fill;
+  sequence_set(from, 10);
+  sequence_set(other, 20);
+  good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, from, &in));
+  good(weir_graph_fill(s->graph, x, 0, 4, 1, &fill));
+  good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, to, &out));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  assert_int_equal(to[0], 1);
+  assert_int_equal(to[1], 11);
+  good(weir_graph_set_host_memory(s->graph, in, other));
+  good(weir_graph_set_host_memory(s->graph, out, elsewhere));
+  uint32_t pattern = 20;
+  weir_arg arg = weir_value(&pattern, sizeof pattern);
+  good(weir_graph_set_arg(s->graph, fill, 1, &arg));
+  good(weir_graph_replace_buffer(s->graph, x, y));
+  good(weir_buffer_release(x));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  sequence_expect(elsewhere, 20);
+  sequence_read(y, elsewhere);
+  sequence_expect(elsewhere, 20);
+  assert_int_equal(to[1], 11); // not touched any more
+}
+
+static void memory_patterns_and_buffers_are_replaced(void **state) {
+  (void)state;
+  sequence_run(replace);
+}
+
+// The graph overwrites the buffer: what it held before, here poison, does not matter.
+static void overwrite(sequence *s) {
+  weir_buffer *x = sequence_buffer(s, "x"), *y = sequence_buffer(s, "y");
+  weir_arg arg = weir_writes(x);
+  weir_event *event;
+  weir_device *cpu = weir_context_device(s->context, s->on_cpu ? 0 : 1);
+  good(weir_submit(s->context, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1, .device = cpu}, &event));
+  assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED);
+  weir_event_release(event);
+  sequence_set(from, 3);
+  memset(to, 0, sizeof to);
+  good(weir_graph_copy(s->graph, y, 0, x, 0, WEIR_WHOLE, NULL));
+  good(weir_graph_copy_out(s->graph, y, 0, WEIR_WHOLE, to, NULL));
+  assert_int_equal(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+  assert_int_equal(to[0], 0); // a copy that is skipped leaves it as it was
+  good(weir_graph_clear(s->graph));
+  good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, from, NULL));
+  good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, to, NULL));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  sequence_expect(to, 3);
+  (void)weir_finish(s->context);
+}
+
+static void poison_is_skipped_and_overwritten(void **state) {
+  (void)state;
+  sequence_run(overwrite);
+}
+
+static void multiplied(sequence *s) {
+  if (s->on_cuda) return; // needs the compiler of a real driver
+  enum { FLOATS = 70001 };
+  static float a[FLOATS], b[FLOATS], product[FLOATS];
+  for (uint32_t i = 0; i < FLOATS; i++) {
+    a[i] = (float)i;
+    b[i] = 0.5f + (float)(i % 7);
+  }
+  weir_buffer *buffers[3];
+  for (int i = 0; i < 3; i++) good(weir_buffer_create(s->context, sizeof a, &buffers[i]));
+  good(weir_graph_copy_in(s->graph, buffers[0], 0, WEIR_WHOLE, a, NULL));
+  good(weir_graph_copy_in(s->graph, buffers[1], 0, WEIR_WHOLE, b, NULL));
+  good(weir_graph_multiply(s->graph, buffers[2], buffers[0], buffers[1], NULL));
+  good(weir_graph_multiply(s->graph, buffers[2], buffers[2], buffers[1], NULL)); // in place
+  good(weir_graph_multiply(s->graph, buffers[2], buffers[2], buffers[2], NULL)); // its square
+  good(weir_graph_copy_out(s->graph, buffers[2], 0, WEIR_WHOLE, product, NULL));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  for (uint32_t i = 0; i < FLOATS; i++) {
+    float once = a[i] * b[i] * b[i];
+    if (product[i] != once * once) fail_msg("product %u is %g, not %g", i, (double)product[i], (double)(once * once));
+  }
+}
+
+static void floats_are_multiplied(void **state) {
+  (void)state;
+  sequence_run(multiplied);
+}
+
+static void filled(sequence *s) {
+  weir_buffer *x = sequence_buffer(s, "x");
+  good(weir_fill(x, 0, WEIR_WHOLE, 0x01020304, NULL));
+  sequence_step(s, x, 1);
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER)); // now it is where the graph runs
+  good(weir_fill(x, 4, 8, 6, NULL));
+  weir_event *event;
+  good(weir_fill(x, 12, 4, 5, &event));
+  good(weir_event_wait(event, WEIR_FOREVER));
+  weir_event_release(event);
+  sequence_read(x, to);
+  for (uint32_t i = 0; i < COUNT; i++)
+    assert_int_equal(to[i], i == 1 || i == 2 ? 6 : i == 3 ? 5 : stepped(0x01020304, 1));
+  refused(weir_fill(x, 2, 4, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "multiples of 4", NULL);
+  refused(weir_fill(x, 0, 6, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "multiples of 4", NULL);
+  refused(weir_fill(x, 0, BYTES + 4, 0, NULL), WEIR_ERROR_OUT_OF_RANGE, "'x'", NULL);
+  refused(weir_fill(x, 0, 0, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "empty", NULL);
+  refused(weir_fill(NULL, 0, 4, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "NULL", NULL);
+}
+
+static void buffers_are_filled(void **state) {
+  (void)state;
+  sequence_run(filled);
+}
+
+// Memory that the device reaches takes no detour, and gives the same.
+static void pinned(sequence *s) {
+  if (!s->on_cuda) return;
+  weir_device *cuda = weir_context_device(s->context, 0);
+  void *memory;
+  good(weir_cuda_host_allocate(cuda, BYTES, &memory));
+  weir_buffer *x = sequence_buffer(s, "x");
+  good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, memory, NULL));
+  sequence_step(s, x, 2);
+  good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, memory, NULL));
+  sequence_set(memory, 1);
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(((uint32_t *)memory)[i], stepped(stepped(1 + i, 2), 2));
+  good(weir_finish(s->context));
+  weir_cuda_host_free(cuda, memory);
+}
+
+static void pinned_memory_is_reached(void **state) {
+  (void)state;
+  sequence_run(pinned);
+}
+
+// Copies alone: on the first device, or the one that is chosen; a device can be chosen only while the graph is empty.
+static void chosen(sequence *s) {
+  weir_buffer *x = sequence_buffer(s, "x");
+  for (uint32_t i = 0; i < weir_context_device_count(s->context); i++) {
+    good(weir_graph_clear(s->graph));
+    good(weir_graph_set_device(s->graph, weir_context_device(s->context, i)));
+    good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, from, NULL));
+    good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, to, NULL));
+    sequence_set(from, 50 + i);
+    good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+    sequence_expect(to, 50 + i);
+    refused(weir_graph_set_device(s->graph, NULL), WEIR_ERROR_INVALID_ARGUMENT, "2 tasks", NULL);
+  }
+  good(weir_graph_clear(s->graph));
+  good(weir_graph_set_device(s->graph, NULL));
+}
+
+static void device_is_chosen(void **state) {
+  (void)state;
+  sequence_run(chosen);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(default_sequence_brings_in_and_out),
+      cmocka_unit_test(copies_of_ranges_are_in_order),
+      cmocka_unit_test(memory_patterns_and_buffers_are_replaced),
+      cmocka_unit_test(poison_is_skipped_and_overwritten),
+      cmocka_unit_test(floats_are_multiplied),
+      cmocka_unit_test(buffers_are_filled),
+      cmocka_unit_test(pinned_memory_is_reached),
+      cmocka_unit_test(device_is_chosen),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
