@@ -356,7 +356,8 @@ WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, ui
 // - The source of a copy in is read by every launch, at some time from the call of weir_graph_launch until the launch is
 //   done: it must be valid and hold still so long, and may change between launches.
 // - The destination of a copy out is written by every launch, and complete when the launch's event is done. A copy that is
-//   skipped, because what it reads is poisoned, leaves it as it was.
+//   skipped, because what it reads is poisoned, leaves it as it was. Launches of one graph write it in their order; copies of
+//   one launch must go to different bytes.
 // Bytes that the caller's memory and a device exchange take no detour where the device reaches the memory by itself
 // (weir_cuda_host_allocate, for example); else the launch has memory of its own in between, one piece for all its copies.
 // For weir_graph_set_arg argument 0 of a copy is its destination and argument 1 its source, as far as they are buffers.

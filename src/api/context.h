@@ -52,7 +52,9 @@ struct weir_event {
   weir_graph *graph;
   struct weir__operations *operations; // to be told of its end; NULL: none
   uint32_t operation_count;            // of them
-  bool decided;                        // its outcome is known; the status follows when the operations were told
+  struct weir__graph_run *run;         // has bytes for the caller's memory; NULL: not, or they are there
+  bool writes_host;                    // the device writes to the caller's memory by itself
+  bool decided;                        // its outcome is known; the status follows when all that is done
   weir_status outcome;
   uint64_t launch; // number
   struct weir_event *next_launch, *previous_launch;
@@ -166,6 +168,8 @@ void weir__context_poll(weir_context *context);
 // Fails or finishes an event; the lock is held. Drops the task's reference.
 void weir__event_finish(weir_event *event, weir_status status, const char *message);
 weir_event *weir__event_take(weir_context *context, weir__id task);
+// Lets operations be told and callbacks be called; one reference goes to the queue.
+void weir__event_queue(weir_event *event);
 void weir__event_drop(weir_event *event); // one reference; the lock is held
 // weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);

@@ -22,6 +22,7 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   event->next_called = NULL;
   event->graph = NULL;
   event->operations = NULL;
+  event->run = NULL;
   event->decided = false;
   event->message[0] = '\0';
   return event;
@@ -31,8 +32,7 @@ void weir__event_drop(weir_event *event) {
   if (--event->references == 0) weir__object_give(&event->object.context->events, &event->object);
 }
 
-// Lets operations be told and callbacks be called; one reference goes to the queue.
-static void queue(weir_event *event) {
+void weir__event_queue(weir_event *event) {
   weir_context *context = event->object.context;
   event->next_called = NULL;
   if (context->called_last == NULL)
@@ -46,7 +46,7 @@ static void queue_callbacks(weir_event *event) {
   if (event->callbacks == NULL)
     weir__event_drop(event);
   else
-    queue(event);
+    weir__event_queue(event);
 }
 
 static void set_status(weir_event *event, weir_status status) {
@@ -64,8 +64,8 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
   if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
   event->decided = true;
   event->outcome = status;
-  if (event->operations != NULL) {
-    queue(event);
+  if (event->operations != NULL || event->run != NULL) {
+    if (weir__flight_is_next(event)) weir__event_queue(event);
     return;
   }
   set_status(event, status);
@@ -80,7 +80,7 @@ void weir__context_unlock_and_call(weir_context *context) {
   context->calling = true;
   while (context->called_first != NULL) {
     weir_event *event = context->called_first;
-    if (event->operations != NULL) {
+    if (event->operations != NULL || event->run != NULL) {
       weir__flight_tell(event);
       set_status(event, event->outcome);
       continue;

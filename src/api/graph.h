@@ -113,6 +113,8 @@ typedef struct weir__graph_run {
   bool *reached;                 // per host: the device copies from or to the caller's memory itself
   weir__block *staging;          // on the host, where it does not; NULL: none yet
   bool staged;                   // what is copied in is there
+  bool staged_out;               // what is copied out is in the caller's memory
+  bool kept;                     // its event has it, until it is staged out
   bool ran;                      // a device started with it
   uint32_t queue;                // of the device, that the caller chose; WEIR__GRAPH_ANY_QUEUE: the device's choice
   bool timed;                    // the device notes in these, per node, when it starts and ends, in ns of its time
@@ -174,9 +176,14 @@ void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);
 weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message);
 
 // The caller's memory, where the device does not reach it. Both are called without the lock. stage_in: before the launch is
-// submitted. stage_out: when the device is done with all nodes and their states are set, before it reports the launch.
+// submitted. stage_out: when the device is done with all nodes and their states are set, before it reports the launch; what
+// it leaves, because an older launch must come first, is done before the launch's event is.
 void weir__graph_run_stage_in(weir__graph_run *run);
 void weir__graph_run_stage_out(weir__graph_run *run);
+// Whether there is something to stage out; whether the device copies out by itself; the copying that is left.
+bool weir__graph_run_stages_out(const weir__graph_run *run);
+bool weir__graph_run_writes_host(const weir__graph_run *run);
+void weir__graph_run_copy_out(weir__graph_run *run);
 
 // A run of the graph's plan, for a launch; NULL: no memory. The lock is held, as for all that follow.
 weir__graph_run *weir__graph_run_take(weir_graph *graph);

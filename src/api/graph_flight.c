@@ -38,8 +38,13 @@ void weir__operations_after(weir_graph *graph, const weir__operations *operation
   }
 }
 
-void weir__flight_begin(weir_graph *graph, weir_event *event, weir__operations *operations, uint32_t operation_count) {
+void weir__flight_begin(weir__graph_run *run, weir_event *event, weir__operations *operations,
+                        uint32_t operation_count) {
+  weir_graph *graph = run->graph;
+  run->kept = weir__graph_run_stages_out(run);
+  event->run = run->kept ? run : NULL;
   event->graph = graph;
+  event->writes_host = weir__graph_run_writes_host(run);
   event->operations = operations;
   event->operation_count = operation_count;
   event->launch = ++graph->launch_count;
@@ -53,8 +58,47 @@ void weir__flight_begin(weir_graph *graph, weir_event *event, weir__operations *
   graph->running++;
 }
 
+// The oldest launch in flight that has bytes for the caller's memory; NULL: none.
+static weir_event *oldest_with_bytes(const weir_graph *graph) {
+  weir_event *event = graph->first_launch;
+  while (event != NULL && event->run == NULL) event = event->next_launch;
+  return event;
+}
+
+bool weir__flight_is_next(const weir_event *event) {
+  return event->run == NULL || oldest_with_bytes(event->graph) == event;
+}
+
+void weir__graph_run_stage_out(weir__graph_run *run) {
+  weir_context *context = run->context;
+  weir__context_lock(context);
+  const weir_event *oldest = oldest_with_bytes(run->graph);
+  bool next = oldest != NULL && oldest->run == run;
+  weir__context_unlock(context);
+  if (!next) return;
+  weir__graph_run_copy_out(run);
+  run->staged_out = true;
+}
+
+// The lock is released meanwhile.
+static void bring_bytes(weir_event *event) {
+  weir__graph_run *run = event->run;
+  if (run == NULL) return;
+  if (!run->staged_out && run->ran) {
+    weir__lock_release(&run->context->lock);
+    weir__graph_run_copy_out(run);
+    weir__context_lock(run->context);
+  }
+  event->run = NULL;
+  weir__graph_run_give(run);
+  weir_event *next = oldest_with_bytes(event->graph);
+  if (next != NULL && next->decided) weir__event_queue(next);
+}
+
 void weir__flight_tell(weir_event *event) {
+  bring_bytes(event);
   weir__operations *operations = event->operations;
+  if (operations == NULL) return;
   weir__operations_after(event->graph, operations, event->operation_count, event->outcome);
   event->operations = NULL;
   weir__operations_drop(event->object.context, operations);

@@ -25,10 +25,16 @@ void weir__operations_drop(weir_context *context, weir__operations *operations);
 // Tells the first `count` operations of a launch's outcome. The lock is released meanwhile.
 void weir__operations_after(weir_graph *graph, const weir__operations *operations, uint32_t count, weir_status status);
 
-// The launch whose event this is was submitted. A reference of `operations` (may be NULL) goes to it.
-void weir__flight_begin(weir_graph *graph, weir_event *event, weir__operations *operations, uint32_t operation_count);
+// The launch `run` whose event this is was submitted. A reference of `operations` (may be NULL) goes to it.
+void weir__flight_begin(weir__graph_run *run, weir_event *event, weir__operations *operations,
+                        uint32_t operation_count);
 
-// Tells the launch's operations, and gives them up. The lock is released meanwhile.
+// Whether no older launch of the graph has bytes for the caller's memory, or this one has none: so such launches come to
+// their ends in order, and what a later one leaves in the caller's memory stays.
+bool weir__flight_is_next(const weir_event *event);
+
+// What is left to do for a launch whose outcome is known: its bytes for the caller's memory are put there, if that was not
+// done before, and its operations are told. The lock is released meanwhile.
 void weir__flight_tell(weir_event *event);
 
 // The launch is done, and its operations were told.

@@ -94,7 +94,7 @@ static weir__enter_result get_run(launch *launched, weir_status *out_status) {
 
 static void submitted(launch *launched, weir_event *event, bool wanted) {
   weir_graph *graph = launched->graph;
-  weir__flight_begin(graph, event, launched->operations, launched->operation_count);
+  weir__flight_begin(launched->run, event, launched->operations, launched->operation_count);
   launched->operations = NULL;
   graph->object.last_use = launched->run->task_id;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
@@ -105,6 +105,15 @@ static void submitted(launch *launched, weir_event *event, bool wanted) {
   if (wanted) return;
   event->object.released = true;
   weir__event_drop(event);
+}
+
+// The last launch in flight in which the device writes to the caller's memory by itself, if this one does it too: nothing
+// else keeps their order. NULL: none.
+static weir_event *writer_before(const weir__graph_run *run) {
+  if (!weir__graph_run_writes_host(run)) return NULL;
+  weir_event *event = run->graph->last_launch;
+  while (event != NULL && !event->writes_host) event = event->previous_launch;
+  return event;
 }
 
 static weir__enter_result enter(weir_context *context, launch *launched, weir_event **out_event,
@@ -119,6 +128,7 @@ static weir__enter_result enter(weir_context *context, launch *launched, weir_ev
   uint32_t write_backs;
   result = make_room(context, run, &write_backs, out_status);
   if (result != WEIR__ENTERED) return result;
+  weir_event *before = writer_before(run);
   weir__request request = {.device = run->plan->device,
                            .accesses = run->accesses,
                            .checked.access_count = run->plan->external_count,
@@ -126,6 +136,8 @@ static weir__enter_result enter(weir_context *context, launch *launched, weir_ev
                            .checked.repeats = true,
                            .checked.needs_storage = UINT64_MAX,
                            .checked.ranged = true,
+                           .after = &before,
+                           .after_count = before != NULL,
                            .run = run};
   weir_event *event = NULL;
   result = weir__enter(context, &request, &event, out_status);

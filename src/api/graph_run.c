@@ -97,7 +97,7 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
     run->hosts[i] = graph->recorded[plan->hosts[i].node].host;
     run->reached[i] = true;
   }
-  run->staged = run->ran = false;
+  run->staged = run->staged_out = run->kept = run->ran = false;
   run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
   run->all_poisoned = false;
   run->message_node = UINT32_MAX;
@@ -136,7 +136,7 @@ void weir__graph_run_done(weir__task *task) {
     run->graph->time_count = run->plan->node_count;
     run->start_ns = NULL;
   }
-  weir__graph_run_give(run);
+  if (!run->kept) weir__graph_run_give(run);
 }
 
 // Appends a hit to a list. False: no memory.

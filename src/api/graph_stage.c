@@ -76,7 +76,23 @@ void weir__graph_run_stage_in(weir__graph_run *run) {
   run->staged = true;
 }
 
-void weir__graph_run_stage_out(weir__graph_run *run) {
+// Whether something is copied out in this way.
+static bool copies_out(const weir__graph_run *run, bool reached) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    if (run->plan->hosts[i].writes && run->reached[i] == reached) return true;
+  }
+  return false;
+}
+
+bool weir__graph_run_stages_out(const weir__graph_run *run) {
+  return copies_out(run, false);
+}
+
+bool weir__graph_run_writes_host(const weir__graph_run *run) {
+  return copies_out(run, true);
+}
+
+void weir__graph_run_copy_out(weir__graph_run *run) {
   for (uint32_t i = 0; i < run->plan->host_count; i++) {
     const weir__graph_host *host = &run->plan->hosts[i];
     bool written = atomic_load_explicit(&run->states[host->node], memory_order_relaxed) == WEIR__NODE_OK;

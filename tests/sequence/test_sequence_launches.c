@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches in flight: cleared and recorded over, waited for, counted, on chosen queues, timed.
+#include <stdio.h>
+#include <string.h>
+
+#include "sequence.h"
+
+static uint32_t from[COUNT], to[COUNT];
+
+enum { LITTLE_NS = 1000000 };
+
+static void hold(const sequence *s, gate *door, weir_buffer *buffer) {
+  weir_arg arg = weir_updates(buffer);
+  good(gate_submit(s->context, door, &arg, 1, NULL));
+}
+
+static weir_buffer *numbered(const sequence *s, const char *label, uint32_t first) {
+  weir_buffer *buffer = sequence_buffer(s, label);
+  weir_event *event;
+  sequence_set(from, first);
+  good(weir_copy_in(buffer, 0, WEIR_WHOLE, from, &event));
+  good(weir_event_wait(event, WEIR_FOREVER));
+  weir_event_release(event);
+  return buffer;
+}
+
+static void expect_steps(weir_buffer *buffer, uint32_t first, const uint32_t *values, uint32_t count) {
+  sequence_read(buffer, to);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t wanted = first + i;
+    for (uint32_t j = 0; j < count; j++) wanted = stepped(wanted, values[j]);
+    if (to[i] != wanted) fail_msg("number %u is %u, not %u", i, to[i], wanted);
+  }
+}
+
+static void record_over(sequence *s) {
+  gate door = {0};
+  weir_buffer *x = numbered(s, "x", 1);
+  hold(s, &door, x);
+  uint32_t values[10];
+  for (uint32_t i = 0; i < 10; i++) {
+    values[i] = i + 1;
+    good(weir_graph_clear(s->graph));
+    assert_int_equal(weir_graph_node_count(s->graph), 0);
+    assert_int_equal(sequence_step(s, x, values[i]), 0);
+    good(weir_graph_launch(s->graph, NULL));
+  }
+  good(weir_graph_clear(s->graph));
+  assert_int_equal(weir_graph_running(s->graph), 10);
+  refused(weir_graph_launch(s->graph, NULL), WEIR_ERROR_INVALID_ARGUMENT, "no tasks", NULL);
+  gate_open(&door);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER));
+  assert_int_equal(weir_graph_running(s->graph), 0);
+  expect_steps(x, 1, values, 10);
+}
+
+static void launches_in_flight_outlive_a_clear(void **state) {
+  (void)state;
+  sequence_run(record_over);
+}
+
+static void time_out(sequence *s) {
+  gate door = {0};
+  weir_buffer *x = numbered(s, "x", 1);
+  sequence_step(s, x, 1);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER)); // nothing is in flight
+  hold(s, &door, x);
+  refused(weir_graph_evaluate(s->graph, LITTLE_NS), WEIR_TIMEOUT, "still runs", "1000000 ns", NULL);
+  refused(weir_graph_evaluate(s->graph, 0), WEIR_TIMEOUT, "0 ns", NULL);
+  weir_event *event;
+  good(weir_graph_launch(s->graph, &event));
+  assert_int_equal(weir_graph_running(s->graph), 3);
+  refused(weir_graph_wait(s->graph, 0), WEIR_TIMEOUT, "3 launches", NULL);
+  refused(weir_graph_wait(s->graph, LITTLE_NS), WEIR_TIMEOUT, "3 launches still run", "go on", NULL);
+  assert_int_equal(weir_event_poll(event), WEIR_PENDING);
+  gate_open(&door);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER));
+  assert_int_equal(weir_event_poll(event), WEIR_OK);
+  weir_event_release(event);
+  expect_steps(x, 1, (uint32_t[]){1, 1, 1}, 3);
+}
+
+static void time_outs_lose_nothing(void **state) {
+  (void)state;
+  sequence_run(time_out);
+}
+
+static void failing(sequence *s) {
+  if (s->on_cuda) return; // there a failure loses the device
+  weir_buffer *x = numbered(s, "x", 1), *y = numbered(s, "y", 1);
+  weir_arg arg = weir_updates(x);
+  good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));
+  sequence_step(s, y, 1);
+  refused(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED, "on purpose", "node 0", NULL);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER)); // it was reported
+  good(weir_graph_launch(s->graph, NULL));
+  good(weir_graph_launch(s->graph, NULL));
+  assert_int_equal(weir_graph_wait(s->graph, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER));
+  expect_steps(y, 1, (uint32_t[]){1, 1, 1}, 3);
+  (void)weir_finish(s->context);
+}
+
+static void failures_are_reported_once(void **state) {
+  (void)state;
+  sequence_run(failing);
+}
+
+static void release_early(sequence *s) {
+  for (uint32_t round = 0; round < 70; round++) { // more than are kept
+    gate door = {0};
+    weir_buffer *x = numbered(s, "x", round);
+    weir_graph *graph;
+    good(weir_graph_create(s->context, &graph));
+    weir_graph *kept = s->graph;
+    s->graph = graph;
+    sequence_step(s, x, 4);
+    hold(s, &door, x);
+    good(weir_graph_launch(graph, NULL));
+    good(weir_graph_launch(graph, NULL));
+    good(weir_graph_release(graph));
+    refused(weir_graph_clear(graph), WEIR_ERROR_RELEASED, NULL);
+    s->graph = kept;
+    gate_open(&door);
+    expect_steps(x, round, (uint32_t[]){4, 4}, 2);
+    good(weir_buffer_release(x));
+  }
+}
+
+static void graphs_are_released_in_flight(void **state) {
+  (void)state;
+  sequence_run(release_early);
+}
+
+// Several graphs in flight on queues of their own: a buffer of each, and one that all change.
+static void many_on_queues(sequence *s) {
+  enum { GRAPHS = 8, ROUNDS = 20 };
+  uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
+  assert_int_equal(queues > 0, s->on_cuda || strncmp(s->devices, "sim:h200", 8) == 0);
+  weir_buffer *shared = numbered(s, "shared", 1), *own[GRAPHS];
+  weir_graph *graphs[GRAPHS], *kept = s->graph;
+  uint32_t steps[GRAPHS * ROUNDS], own_steps[ROUNDS];
+  for (uint32_t i = 0; i < GRAPHS; i++) {
+    good(weir_graph_create(s->context, &graphs[i]));
+    s->graph = graphs[i];
+    if (queues > 0) good(weir_graph_set_queue(graphs[i], i % queues));
+    own[i] = numbered(s, "own", i);
+    sequence_step(s, own[i], 7);
+    sequence_step(s, shared, i);
+  }
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    own_steps[round] = 7;
+    for (uint32_t i = 0; i < GRAPHS; i++) {
+      good(weir_graph_launch(graphs[i], NULL));
+      steps[round * GRAPHS + i] = i;
+    }
+  }
+  for (uint32_t i = 0; i < GRAPHS; i++) good(weir_graph_wait(graphs[i], WEIR_FOREVER));
+  expect_steps(shared, 1, steps, GRAPHS * ROUNDS);
+  for (uint32_t i = 0; i < GRAPHS; i++) expect_steps(own[i], i, own_steps, ROUNDS);
+  s->graph = kept;
+}
+
+static void graphs_run_on_chosen_queues(void **state) {
+  (void)state;
+  sequence_run(many_on_queues);
+}
+
+static void wrong_queue(sequence *s) {
+  weir_buffer *x = numbered(s, "x", 1);
+  uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
+  good(weir_graph_set_queue(s->graph, 100000)); // its device is not known yet
+  sequence_step(s, x, 1);
+  if (queues == 0) {
+    good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+    return;
+  }
+  char number[32];
+  snprintf(number, sizeof number, "has %u", queues);
+  refused(weir_graph_launch(s->graph, NULL), WEIR_ERROR_OUT_OF_RANGE, "100000", number, NULL);
+  refused(weir_graph_set_queue(s->graph, queues), WEIR_ERROR_OUT_OF_RANGE, number, NULL);
+  good(weir_graph_set_queue(s->graph, queues - 1));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  good(weir_graph_set_queue(s->graph, UINT32_MAX));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+}
+
+static void queues_that_are_not_there_are_refused(void **state) {
+  (void)state;
+  sequence_run(wrong_queue);
+}
+
+static void timed(sequence *s) {
+  weir_buffer *x = numbered(s, "x", 1), *y = sequence_buffer(s, "y");
+  uint64_t start[4], end[4], again[4];
+  good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, from, NULL));
+  sequence_step(s, x, 1);
+  sequence_sum(s, y, x, x);
+  good(weir_graph_copy_out(s->graph, y, 0, WEIR_WHOLE, to, NULL));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  refused(weir_graph_times(s->graph, 4, start, end), WEIR_ERROR_UNAVAILABLE, "weir_graph_set_timing", NULL);
+  good(weir_graph_set_timing(s->graph, true));
+  uint64_t before = weir_device_time(weir_context_device(s->context, 0));
+  for (int i = 0; i < 3; i++) good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  refused(weir_graph_times(s->graph, 3, start, end), WEIR_ERROR_INVALID_ARGUMENT, "had 4", NULL);
+  good(weir_graph_times(s->graph, 4, start, end));
+  if (!s->on_cuda) assert_true(start[0] >= before); // events of a device without a card have no clock in common with it
+  for (int i = 0; i < 4; i++) {
+    assert_true(start[i] <= end[i]);
+    if (i > 0) assert_true(end[i - 1] <= start[i]); // each reads what the one before wrote
+  }
+  if (s->on_sim) assert_true(end[1] > start[1]);
+  for (int i = 0; i < 2; i++) {
+    good(weir_graph_times(s->graph, 4, i == 0 ? again : NULL, i == 0 ? NULL : again));
+    assert_memory_equal(again, i == 0 ? start : end, sizeof again);
+  }
+  good(weir_graph_set_timing(s->graph, false));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  good(weir_graph_times(s->graph, 4, again, NULL));
+  assert_memory_equal(again, start, sizeof again);
+  good(weir_graph_times(s->graph, 4, NULL, NULL));
+}
+
+static void times_of_tasks_are_kept(void **state) {
+  (void)state;
+  sequence_run(timed);
+}
+
+// Tasks that did not run have no times; where several launches are in flight, each counts.
+static void timed_failure(sequence *s) {
+  if (s->on_cuda) return;
+  weir_buffer *x = numbered(s, "x", 1), *y = numbered(s, "y", 1);
+  weir_arg arg = weir_updates(x);
+  good(weir_graph_set_timing(s->graph, true));
+  good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));
+  sequence_step(s, x, 1);
+  sequence_step(s, y, 1);
+  for (int i = 0; i < 5; i++) good(weir_graph_launch(s->graph, NULL));
+  assert_int_not_equal(weir_graph_wait(s->graph, WEIR_FOREVER), WEIR_OK);
+  uint64_t start[3], end[3];
+  good(weir_graph_times(s->graph, 3, start, end));
+  assert_int_equal(start[1], 0);
+  assert_int_equal(end[1], 0);
+  assert_true(end[2] > 0);
+  (void)weir_finish(s->context);
+}
+
+static void tasks_that_are_skipped_have_no_times(void **state) {
+  (void)state;
+  sequence_run(timed_failure);
+}
+
+// The same in contexts that keep a timeline, or run everything in order.
+static void other_contexts(void **state) {
+  (void)state;
+  const uint32_t flags[] = {WEIR_CONTEXT_TRACE, WEIR_CONTEXT_IN_ORDER, WEIR_CONTEXT_NO_RENAME};
+  for (int i = 0; i < 3; i++) {
+    const weir_context_options options = {.window = 64, .flags = flags[i]};
+    sequence_run_with(&options, record_over);
+    sequence_run_with(&options, timed);
+    sequence_run_with(&options, failing);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(launches_in_flight_outlive_a_clear),
+      cmocka_unit_test(time_outs_lose_nothing),
+      cmocka_unit_test(failures_are_reported_once),
+      cmocka_unit_test(graphs_are_released_in_flight),
+      cmocka_unit_test(graphs_run_on_chosen_queues),
+      cmocka_unit_test(queues_that_are_not_there_are_refused),
+      cmocka_unit_test(times_of_tasks_are_kept),
+      cmocka_unit_test(tasks_that_are_skipped_have_no_times),
+      cmocka_unit_test(other_contexts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
