@@ -54,6 +54,7 @@ struct weir_event {
   uint32_t operation_count;            // of them
   struct weir__graph_run *run;         // has bytes for the caller's memory; NULL: not, or they are there
   bool writes_host;                    // the device writes to the caller's memory by itself
+  bool reported;                       // a failure is not for weir_graph_wait: somebody else learns of it
   bool decided;                        // its outcome is known; the status follows when all that is done
   weir_status outcome;
   uint64_t launch; // number

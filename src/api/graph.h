@@ -15,7 +15,8 @@ typedef enum weir__graph_kind {
   WEIR__GRAPH_FILL, // `bytes` bytes: 0 is where to, 1 points to the 4 bytes of the pattern
 } weir__graph_kind;
 
-enum { WEIR__GRAPH_NO_HOST = UINT32_MAX, WEIR__GRAPH_ANY_QUEUE = UINT32_MAX };
+#define WEIR__GRAPH_NO_HOST UINT32_MAX
+#define WEIR__GRAPH_ANY_QUEUE UINT32_MAX
 
 typedef struct weir__graph_arg {
   weir_mode mode;

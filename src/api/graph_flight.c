@@ -105,7 +105,9 @@ void weir__flight_tell(weir_event *event) {
 }
 
 static void note_failure(weir_graph *graph, const weir_event *event) {
-  if (event->outcome == WEIR_OK || (graph->failure != WEIR_OK && graph->failed_launch < event->launch)) return;
+  if (event->outcome == WEIR_OK || event->reported ||
+      (graph->failure != WEIR_OK && graph->failed_launch < event->launch))
+    return;
   graph->failure = event->outcome;
   graph->failed_launch = event->launch;
   snprintf(graph->failure_text, sizeof graph->failure_text, "%s", event->message);
@@ -126,23 +128,29 @@ void weir__flight_end(weir_event *event) {
   if (--graph->running == 0 && graph->to_be_freed) weir__object_give(&graph->object.context->graphs, &graph->object);
 }
 
+// The caller does not wait for the launch any more: how it ends is told by weir_graph_wait.
+static void leave(weir_graph *graph, weir_event *event) {
+  weir__context_lock(graph->object.context);
+  event->reported = false;
+  if (event->graph == NULL) note_failure(graph, event);
+  weir__context_unlock(graph->object.context);
+}
+
 weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns) {
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph evaluate: called from a task or callback");
   uint64_t start = weir__clock_ns();
   weir_event *event;
-  weir_status status = weir_graph_launch(graph, &event);
+  weir_status status = weir__graph_launch(graph, true, &event);
   if (status != WEIR_OK) return status;
   uint64_t spent = weir__clock_ns() - start;
   uint64_t left = timeout_ns == WEIR_FOREVER ? WEIR_FOREVER : timeout_ns > spent ? timeout_ns - spent : 0;
   status = weir__event_await(event, left);
   if (status == WEIR_TIMEOUT) {
+    leave(graph, event);
     weir__error(status, "graph evaluate: the launch still runs after %llu ns, and goes on",
                 (unsigned long long)timeout_ns);
   } else if (status != WEIR_OK) {
     weir__error(status, "graph evaluate: %s", event->message);
-    weir__context_lock(graph->object.context);
-    if (graph->failed_launch == event->launch) graph->failure = WEIR_OK;
-    weir__context_unlock(graph->object.context);
   }
   weir_event_release(event);
   return status;

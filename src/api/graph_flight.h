@@ -25,6 +25,9 @@ void weir__operations_drop(weir_context *context, weir__operations *operations);
 // Tells the first `count` operations of a launch's outcome. The lock is released meanwhile.
 void weir__operations_after(weir_graph *graph, const weir__operations *operations, uint32_t count, weir_status status);
 
+// weir_graph_launch. `evaluates`: its failure is the caller's business.
+weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event);
+
 // The launch `run` whose event this is was submitted. A reference of `operations` (may be NULL) goes to it.
 void weir__flight_begin(weir__graph_run *run, weir_event *event, weir__operations *operations,
                         uint32_t operation_count);

@@ -43,6 +43,7 @@ typedef struct launch {
   weir__graph_run *run;         // NULL: none yet
   weir__operations *operations; // NULL: none
   uint32_t operation_count, asked_count;
+  bool evaluates; // the caller waits, and learns how it ends
 } launch;
 
 static weir_status check_launch(weir_graph *graph) {
@@ -96,6 +97,7 @@ static void submitted(launch *launched, weir_event *event, bool wanted) {
   weir_graph *graph = launched->graph;
   weir__flight_begin(launched->run, event, launched->operations, launched->operation_count);
   launched->operations = NULL;
+  event->reported = launched->evaluates;
   graph->object.last_use = launched->run->task_id;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     if (graph->recorded[i].task.kernel != NULL)
@@ -170,11 +172,15 @@ static weir_status ask_operations(launch *launched) {
 }
 
 weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
+  return weir__graph_launch(graph, false, out_event);
+}
+
+weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
-  launch launched = {.graph = graph};
+  launch launched = {.graph = graph, .evaluates = evaluates};
   weir__context_lock(context);
   status = ask_operations(&launched);
   weir__enter_result result = status == WEIR_OK ? WEIR__ENTER_AGAIN : WEIR__ENTER_FAILED;

@@ -93,6 +93,7 @@ static void failing(sequence *s) {
   good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));
   sequence_step(s, y, 1);
   refused(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED, "on purpose", "node 0", NULL);
+  assert_int_equal(weir_graph_running(s->graph), 0);
   good(weir_graph_wait(s->graph, WEIR_FOREVER)); // it was reported
   good(weir_graph_launch(s->graph, NULL));
   good(weir_graph_launch(s->graph, NULL));
