@@ -20,7 +20,8 @@ typedef enum weir__graph_kind {
 
 typedef struct weir__graph_arg {
   weir_mode mode;
-  uint32_t buffer;        // number in the plan; not for values
+  bool host;       // the caller's memory in a copy, or what stands in for it: an address, though the mode is VALUE
+  uint32_t buffer; // number in the plan; not for values
   uint64_t offset, bytes; // of the range; of the value in `values`
 } weir__graph_arg;
 

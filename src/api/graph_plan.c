@@ -114,7 +114,10 @@ static bool fill_nodes(builder *build) {
     for (uint32_t j = 0; j < task->arg_count; j++) {
       const weir_arg *recorded = &task->args[j];
       weir__graph_arg *planned = &plan->args[arg++];
-      *planned = (weir__graph_arg){.mode = recorded->mode, .offset = recorded->offset, .bytes = recorded->bytes};
+      *planned = (weir__graph_arg){.mode = recorded->mode,
+                                   .host = recorded->mode == WEIR_VALUE && graph->recorded[i].host != NULL,
+                                   .offset = recorded->offset,
+                                   .bytes = recorded->bytes};
       if (recorded->mode == WEIR_VALUE) {
         planned->offset = value;
         memcpy(plan->values + value, recorded->value, recorded->bytes);

@@ -30,13 +30,20 @@ void weir__graph_lay_out_hosts(weir__graph_plan *plan) {
   }
 }
 
+// Where the device does not say more, it is asked as for writing: what it reads while the caller goes on must be reached just
+// as well.
+static bool reaches(weir_device *device, const void *memory, uint64_t bytes) {
+  const weir__device_ops *ops = device->ops;
+  if (ops->graph_reaches != NULL) return ops->graph_reaches(device, memory, bytes);
+  return ops->reaches != NULL && ops->reaches(device, memory, bytes, true);
+}
+
 bool weir__graph_run_reach(weir__graph_run *run) {
   weir_device *device = run->plan->device;
   bool all = true;
   for (uint32_t i = 0; i < run->plan->host_count; i++) {
     const weir__graph_host *host = &run->plan->hosts[i];
-    // Asked as for writing: what a device reads while the caller goes on must be reached just as well.
-    run->reached[i] = device->ops->reaches != NULL && device->ops->reaches(device, run->hosts[i], host->bytes, true);
+    run->reached[i] = reaches(device, run->hosts[i], host->bytes);
     all = all && run->reached[i];
   }
   run->staged = all;

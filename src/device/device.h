@@ -51,6 +51,10 @@ typedef struct weir__device_ops {
   // `memory` of the host, without making the caller wait.
   bool (*reaches)(weir_device *device, const void *memory, uint64_t bytes, bool writes);
 
+  // Optional: the same for copies that are nodes of graphs, in both directions. NULL: what `reaches` says of writing. Where the
+  // answer is no, the node gets memory of the run's, from the host memory above. Called without the lock.
+  bool (*graph_reaches)(weir_device *device, const void *memory, uint64_t bytes);
+
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
   weir_status (*check)(const weir_device *device, const weir_task *task);
 
@@ -83,12 +87,12 @@ typedef struct weir__device_ops {
 struct weir_device {
   const weir__device_ops *ops;
   weir_context *context;
-  uint32_t index; // in the context
-  uint32_t lanes; // workers or queues
+  uint32_t index;  // in the context
+  uint32_t lanes;  // workers or queues
   uint32_t queues; // that a graph's run->queue can choose among; 0: none
-  uint32_t space; // of its memory; 0: the host's
-  bool lost;      // guarded by the context's lock
-  char name[64];  // set by `create`
+  uint32_t space;  // of its memory; 0: the host's
+  bool lost;       // guarded by the context's lock
+  char name[64];   // set by `create`
   char description[160];
 };
 
