@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sequence.h"
+#include "stub.h"
 #include "weir/cuda.h"
 
 static uint32_t from[COUNT], to[COUNT];
@@ -168,6 +169,39 @@ static void buffers_are_filled(void **state) {
   sequence_run(filled);
 }
 
+// Copies and fills are nodes of CUDA graphs, and set anew where memory has changed; what the driver refuses in a graph is
+// launched task by task.
+static void nodes(sequence *s) {
+  if (!s->on_cuda) return;
+  const char *const refusals[] = {NULL, "cuGraphAddMemcpyNode", "cuGraphAddMemsetNode", "cuGraphInstantiateWithFlags",
+                                  "cuGraphExecMemcpyNodeSetParams"};
+  weir_buffer *buffers[2] = {sequence_buffer(s, "x"), sequence_buffer(s, "y")};
+  for (uint32_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+    good(weir_graph_clear(s->graph));
+    good(weir_graph_copy_in(s->graph, buffers[0], 0, WEIR_WHOLE, from, NULL));
+    good(weir_graph_fill(s->graph, buffers[0], 0, 4, 5, NULL));
+    sequence_step(s, buffers[0], i);
+    good(weir_graph_copy_out(s->graph, buffers[0], 0, WEIR_WHOLE, to, NULL));
+    if (refusals[i] != NULL) stub_fail_nth(refusals[i], 1, 1); // an invalid value
+    uint64_t launches = stub_calls("cuGraphLaunch");
+    for (uint32_t run = 0; run < 4; run++) {
+      sequence_set(from, 10 * run);
+      memset(to, 0, sizeof to);
+      if (run == 2) good(weir_graph_replace_buffer(s->graph, buffers[0], buffers[1]));
+      good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+      for (uint32_t j = 0; j < COUNT; j++) assert_int_equal(to[j], stepped(j == 0 ? 5 : 10 * run + j, i));
+    }
+    if (refusals[i] == NULL) assert_int_equal(stub_calls("cuGraphLaunch") - launches, 4);
+    if (i == 1 || i == 2 || i == 3) assert_int_equal(stub_calls("cuGraphLaunch") - launches, 0);
+    stub_fail_nth(NULL, 0, 0);
+  }
+}
+
+static void copies_are_nodes_of_cuda_graphs(void **state) {
+  (void)state;
+  sequence_run(nodes);
+}
+
 // Memory that the device reaches takes no detour, and gives the same.
 static void pinned(sequence *s) {
   if (!s->on_cuda) return;
@@ -221,6 +255,7 @@ int main(void) {
       cmocka_unit_test(poison_is_skipped_and_overwritten),
       cmocka_unit_test(floats_are_multiplied),
       cmocka_unit_test(buffers_are_filled),
+      cmocka_unit_test(copies_are_nodes_of_cuda_graphs),
       cmocka_unit_test(pinned_memory_is_reached),
       cmocka_unit_test(device_is_chosen),
   };

@@ -8,7 +8,10 @@
 enum { KNOWN_PARAMETERS = 16, POINTER_BYTES = 8 };
 
 struct weir__cuda_exec_step {
-  uint32_t first_launch, launch_count; // 0: one empty node
+  uint32_t first_launch, launch_count; // 0: one empty node, or bytes
+  CUgraphNode bytes_node;              // NULL: none
+  void *to;                            // as it is set now, as is
+  uint64_t from;                       // the address, or the pattern
   uint32_t first_edge, edge_count;
 };
 
@@ -141,6 +144,46 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
   return exec->bytes != NULL;
 }
 
+static uint64_t source_of(const weir__cuda_bytes *bytes) {
+  if (!bytes->fill) return (uint64_t)(uintptr_t)bytes->args[1];
+  uint32_t pattern;
+  memcpy(&pattern, bytes->args[1], sizeof pattern);
+  return pattern;
+}
+
+static CUDA_MEMSET_NODE_PARAMS fill_params(const weir__cuda_bytes *bytes) {
+  return (CUDA_MEMSET_NODE_PARAMS){.dst = (CUdeviceptr)(uintptr_t)bytes->args[0],
+                                   .value = (unsigned int)source_of(bytes),
+                                   .elementSize = sizeof(uint32_t),
+                                   .width = bytes->count / sizeof(uint32_t),
+                                   .height = 1};
+}
+
+// The driver finds out by itself which memory it is.
+static CUDA_MEMCPY3D copy_params(const weir__cuda_bytes *bytes) {
+  return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .srcDevice = (CUdeviceptr)(uintptr_t)bytes->args[1],
+                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .dstDevice = (CUdeviceptr)(uintptr_t)bytes->args[0],
+                         .WidthInBytes = bytes->count,
+                         .Height = 1,
+                         .Depth = 1};
+}
+
+static CUresult set_bytes(const weir__cuda_device *device, const weir__cuda_exec *exec, exec_step *set,
+                          const weir__cuda_bytes *bytes, uint32_t *out_set) {
+  if (set->to == bytes->args[0] && set->from == source_of(bytes)) return CUDA_SUCCESS;
+  CUDA_MEMSET_NODE_PARAMS fill = fill_params(bytes);
+  CUDA_MEMCPY3D copy = copy_params(bytes);
+  CUresult result =
+      bytes->fill ? device->driver->cuGraphExecMemsetNodeSetParams(exec->exec, set->bytes_node, &fill, device->primary)
+                  : device->driver->cuGraphExecMemcpyNodeSetParams(exec->exec, set->bytes_node, &copy, device->primary);
+  set->to = bytes->args[0];
+  set->from = source_of(bytes);
+  ++*out_set;
+  return result;
+}
+
 typedef struct builder {
   weir__cuda_device *device;
   weir__cuda_exec *exec;
@@ -157,10 +200,22 @@ static CUresult add_mark(const builder *build, uint32_t index, CUgraphNode *befo
   return driver->cuGraphAddEventRecordNode(out_node, build->exec->graph, before, count, *event);
 }
 
+static CUresult add_bytes(const builder *build, const weir__cuda_bytes *bytes, exec_step *laid, size_t count) {
+  const weir__cuda_driver *driver = build->device->driver;
+  CUDA_MEMSET_NODE_PARAMS fill = fill_params(bytes);
+  CUDA_MEMCPY3D copy = copy_params(bytes);
+  laid->to = bytes->args[0];
+  laid->from = source_of(bytes);
+  return bytes->fill ? driver->cuGraphAddMemsetNode(&laid->bytes_node, build->exec->graph, build->before, count, &fill,
+                                                    build->device->primary)
+                     : driver->cuGraphAddMemcpyNode(&laid->bytes_node, build->exec->graph, build->before, count, &copy,
+                                                    build->device->primary);
+}
+
 static CUresult add_step(const builder *build, const weir__cuda_step *step, uint32_t index) {
   weir__cuda_exec *exec = build->exec;
   const weir__cuda_driver *driver = build->device->driver;
-  const exec_step *laid = &exec->steps[index];
+  exec_step *laid = &exec->steps[index];
   size_t count = laid->edge_count;
   for (uint32_t i = 0; i < laid->edge_count; i++) build->before[i] = build->ends[exec->edges[laid->first_edge + i]];
   CUresult result = CUDA_SUCCESS;
@@ -170,8 +225,12 @@ static CUresult add_step(const builder *build, const weir__cuda_step *step, uint
     build->before[0] = node;
     count = 1;
   }
-  if (laid->launch_count == 0 && result == CUDA_SUCCESS)
+  if (step->bytes != NULL && result == CUDA_SUCCESS) {
+    result = add_bytes(build, step->bytes, laid, count);
+    node = laid->bytes_node;
+  } else if (laid->launch_count == 0 && result == CUDA_SUCCESS) {
     result = driver->cuGraphAddEmptyNode(&node, exec->graph, build->before, count);
+  }
   for (uint32_t i = 0; i < laid->launch_count && result == CUDA_SUCCESS; i++) {
     const weir__cuda_launch *launch = &step->kernel->launches[i];
     exec_launch *set = &exec->launches[laid->first_launch + i];
@@ -284,6 +343,10 @@ CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, c
   *out_set = 0;
   if (!make_room(exec, steps)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < exec->step_count; i++) {
+    if (steps[i].bytes != NULL) {
+      CUresult result = set_bytes(device, exec, &exec->steps[i], steps[i].bytes, out_set);
+      if (result != CUDA_SUCCESS) return result;
+    }
     for (uint32_t j = 0; j < exec->steps[i].launch_count; j++) {
       const weir__cuda_launch *launch = &steps[i].kernel->launches[j];
       exec_launch *set = &exec->launches[exec->steps[i].first_launch + j];

@@ -8,6 +8,13 @@
 
 #include "device/cuda/cuda.h"
 
+// Bytes that are copied, or filled with a pattern, instead of launches of a kernel.
+typedef struct weir__cuda_bytes {
+  bool fill;
+  uint64_t count;
+  void *const *args; // where to; where from, or where the 4 bytes of the pattern are
+} weir__cuda_bytes;
+
 // One task as it is to be launched: the launches of a kernel, one after another.
 typedef struct weir__cuda_step {
   const weir__cuda_kernel *kernel; // no launches: the step only keeps the order
@@ -16,6 +23,8 @@ typedef struct weir__cuda_step {
   uint32_t parameter_count;
   const uint32_t *predecessors; // earlier steps
   uint32_t predecessor_count;
+  const weir__cuda_bytes
+      *bytes; // not NULL: these instead of a kernel; only in graphs that are not compared with others
 } weir__cuda_step;
 
 // An executable graph, and what is set in it now.

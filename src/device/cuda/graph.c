@@ -11,12 +11,14 @@
 
 // What the device makes of a plan.
 typedef struct cuda_plan {
-  weir__cuda_exec *exec;  // NULL: nodes are launched one by one, in order: copies, fills, and what is to be timed
-  CUevent *marks;         // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
+  weir__cuda_exec *exec; // NULL: not made yet, or one_by_one
+  bool one_by_one; // nodes are launched each by itself, in order: what is to be timed, or what the driver has refused
+  CUevent *marks;  // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
   weir__plan_graph order; // the fewest edges
   weir__cuda_step *steps;
-  void **parameters; // per argument of the plan; set for each launch
-  void *nowhere;     // in place of a pointer that is not known yet
+  weir__cuda_bytes *bytes; // per node; NULL: no node copies or fills
+  void **parameters;       // per argument of the plan; set for each launch
+  void *nowhere;           // in place of a pointer that is not known yet
   uint32_t mark_count;
 } cuda_plan;
 
@@ -32,6 +34,7 @@ static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   weir__free(plan->marks);
   weir__plan_graph_free(&plan->order);
   weir__free(plan->steps);
+  weir__free(plan->bytes);
   weir__free(plan->parameters);
   weir__free(plan);
 }
@@ -60,13 +63,18 @@ static weir_status find_order(const weir__graph_plan *plan, bool in_order, weir_
   return status;
 }
 
-static bool make_steps(const weir__graph_plan *plan, cuda_plan *made) {
+static bool make_steps(const weir__graph_plan *plan, bool has_bytes, cuda_plan *made) {
   made->steps = weir__allocate_zeroed(plan->node_count * sizeof *made->steps);
   if (made->steps == NULL) return false;
+  if (has_bytes) made->bytes = weir__allocate_zeroed(plan->node_count * sizeof *made->bytes);
+  if (has_bytes && made->bytes == NULL) return false;
   for (uint32_t i = 0; i < plan->node_count; i++) {
     const weir__graph_node *node = &plan->nodes[i];
+    bool is_bytes = node->kind != WEIR__GRAPH_CALL;
+    if (is_bytes) made->bytes[i] = (weir__cuda_bytes){.fill = node->kind == WEIR__GRAPH_FILL, .count = node->bytes};
     made->steps[i] = (weir__cuda_step){
-        .kernel = node->kernel->cuda,
+        .kernel = is_bytes ? NULL : node->kernel->cuda,
+        .bytes = is_bytes ? &made->bytes[i] : NULL,
         .groups = node->groups,
         .parameters = made->parameters + node->first_arg,
         .parameter_count = node->arg_count,
@@ -99,15 +107,15 @@ static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan 
   return result;
 }
 
-// What is launched: an executable graph, or its nodes one by one. The device's context is current.
+// What is launched: an executable graph, or its nodes one by one. A copy or fill can only be made where it is known which memory
+// it is about: then the first launch makes the graph. The device's context is current.
 static CUresult make_launches(weir__cuda_device *device, const weir_graph *graph, cuda_plan *made) {
   const weir__graph_plan *plan = graph->plan;
-  bool traces = device->base.context->trace != NULL;
-  if (!has_bytes(plan) && !graph->timed) {
-    if (!make_steps(plan, made)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return weir__cuda_exec_create(device, made->steps, plan->node_count, traces, &made->exec);
-  }
-  return traces || graph->timed ? make_marks(device, plan->node_count, made) : CUDA_SUCCESS;
+  bool traces = device->base.context->trace != NULL, with_bytes = has_bytes(plan);
+  made->one_by_one = graph->timed || (traces && with_bytes);
+  if (made->one_by_one) return make_marks(device, plan->node_count, made);
+  if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
+  return with_bytes ? CUDA_SUCCESS : weir__cuda_exec_create(device, made->steps, plan->node_count, traces, &made->exec);
 }
 
 weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
@@ -142,6 +150,8 @@ weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_
 static void bind_parameters(const weir__graph_run *run, cuda_plan *plan) {
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->parameters[i] = run->plan->args[i].mode == WEIR_VALUE ? run->args[i] : (void *)&run->args[i];
+  for (uint32_t i = 0; plan->bytes != NULL && i < run->plan->node_count; i++)
+    plan->bytes[i].args = run->args + run->plan->nodes[i].first_arg;
 }
 
 static bool any_poisoned(const weir__graph_run *run) {
@@ -194,6 +204,13 @@ static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, co
   return result;
 }
 
+// Makes the executable graph, if there is none yet, or sets in it what has changed.
+static CUresult set_exec(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
+  if (made->exec == NULL) return weir__cuda_exec_create(device, made->steps, plan->node_count, false, &made->exec);
+  uint32_t set;
+  return weir__cuda_exec_set(device, made->exec, made->steps, &set);
+}
+
 CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream) {
   weir__graph_run *run = task->run;
   cuda_plan *plan = run->plan->device_data;
@@ -201,10 +218,13 @@ CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUst
   weir__graph_run_start(run);
   weir__context_unlock(device->base.context);
   bind_parameters(run, plan);
-  if (plan->exec == NULL || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
-  uint32_t set;
-  CUresult result = weir__cuda_exec_set(device, plan->exec, plan->steps, &set);
-  return result == CUDA_SUCCESS ? device->driver->cuGraphLaunch(plan->exec->exec, stream) : result;
+  if (plan->one_by_one || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
+  CUresult result = set_exec(device, run->plan, plan);
+  if (result == CUDA_SUCCESS) return device->driver->cuGraphLaunch(plan->exec->exec, stream);
+  // Copies between some memories the driver takes each by itself, but not in a graph.
+  if (plan->bytes == NULL || weir__cuda_is_sticky(result)) return result;
+  plan->one_by_one = true;
+  return launch_nodes(device, run, plan, stream);
 }
 
 bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *task) {

@@ -89,6 +89,9 @@
   X(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
      const CUDA_MEMCPY3D *parameters, CUcontext context)) \
+  X(cuGraphAddMemsetNode, cuGraphAddMemsetNode, REQUIRED, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
+     const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)) \
   X(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, CUevent event)) \
   X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, REQUIRED, \
@@ -98,6 +101,8 @@
     (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters)) \
   X(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams, REQUIRED, \
     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters, CUcontext context)) \
+  X(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams, REQUIRED, \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)) \
   X(cuGraphExecUpdate, cuGraphExecUpdate_v2, REQUIRED, \
     (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)) \
   X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, REQUIRED, \

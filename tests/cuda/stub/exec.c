@@ -116,6 +116,18 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
   return stub_leave(replace(exec, node, work, function));
 }
 
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters,
+                                        CUcontext context) {
+  STUB_ENTER(cuGraphExecMemsetNodeSetParams, STUB_CONTEXT);
+  const char *function = "cuGraphExecMemsetNodeSetParams";
+  CUresult result = check_node(exec, node, function);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  if (!stub_context_check(context, function)) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
+  stub_work *work = parameters == NULL ? NULL : stub_work_set(parameters, function);
+  if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  return stub_leave(replace(exec, node, work, function));
+}
+
 // The topologies are the same if the nodes, in the order in which they were added, have the same edges.
 static bool same_edges(const stub_topology *topology, const struct CUgraph_st *graph) {
   if (topology->count != graph->count) return false;

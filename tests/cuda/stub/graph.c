@@ -140,3 +140,35 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
   if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
 }
+
+stub_work *stub_work_set(const CUDA_MEMSET_NODE_PARAMS *parameters, const char *function) {
+  if (parameters->elementSize != sizeof(uint32_t) || parameters->height != 1 || parameters->width == 0 ||
+      parameters->dst % sizeof(uint32_t) != 0) {
+    stub_violation("%s: %zu x %zu elements of %u bytes are not a range of words", function, parameters->width,
+                   parameters->height, parameters->elementSize);
+    return NULL;
+  }
+  stub_allocation *to;
+  uint64_t bytes = parameters->width * sizeof(uint32_t);
+  if (!stub_memory_check(parameters->dst, bytes, function, &to)) return NULL;
+  if (to == NULL || to->kind != STUB_DEVICE_MEMORY) {
+    stub_violation("%s: memory of the host", function);
+    return NULL;
+  }
+  stub_work *work = stub_work_create(STUB_SET);
+  work->destination = parameters->dst;
+  work->bytes = bytes;
+  work->value = parameters->value;
+  return work;
+}
+
+CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                              size_t dependency_count, const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context) {
+  STUB_ENTER(cuGraphAddMemsetNode, STUB_CONTEXT);
+  const char *function = "cuGraphAddMemsetNode";
+  if (!stub_object_check(graph, STUB_GRAPH, function)) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (!stub_context_check(context, function)) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
+  stub_work *work = parameters == NULL ? NULL : stub_work_set(parameters, function);
+  if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+}

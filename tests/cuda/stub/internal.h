@@ -186,6 +186,9 @@ void stub_work_release(stub_work *work);
 // A launch. The parameters are copied. `context` is where it will run.
 CUresult stub_work_kernel(const CUDA_KERNEL_NODE_PARAMS *parameters, CUcontext context, stub_work **out_work);
 
+// A memset as a node; NULL and a violation if the parameters are wrong.
+stub_work *stub_work_set(const CUDA_MEMSET_NODE_PARAMS *parameters, const char *function);
+
 // Runs its effect, without the lock.
 void stub_work_run(const stub_work *work, CUcontext context);
 
