@@ -7,6 +7,11 @@
 
 #include "stub.h"
 #include "weir/cuda.h"
+#ifdef WEIR_TEST_VULKAN
+#include "step.spv.h"
+#include "sum.spv.h"
+#include "weir/vulkan.h"
+#endif
 
 static const char IMAGE[] = "STUB\nstep 256 8 4\nsum 256 8 8 8\nbroken 256 8\n";
 
@@ -70,6 +75,35 @@ static void cuda_broken(const stub_launch *launch) {
 // ---------------------------------------------------------------------------------------------------------------
 // Fixture
 
+static const char *only; // this list of devices; NULL: all that need nothing of the machine
+
+void sequence_choose(int argc, char **argv) {
+  if (argc < 2) return;
+  static char devices[64];
+  snprintf(devices, sizeof devices, "%s,cpu:1", argv[1]);
+  only = devices;
+  weir_context *context;
+  if (weir_context_create(&(weir_context_options){.devices = devices}, &context) == WEIR_OK) {
+    weir_context_release(context);
+    return;
+  }
+  printf("skipped: %s\n", weir_last_error());
+  exit(77);
+}
+
+#ifdef WEIR_TEST_VULKAN
+static void set_vulkan(weir_kernel *kernel, const char *name) {
+  weir_vulkan_code code = {.words = step_spv, .bytes = sizeof step_spv};
+  if (strcmp(name, "sum") == 0) code = (weir_vulkan_code){.words = sum_spv, .bytes = sizeof sum_spv};
+  if (strcmp(name, "broken") != 0) good(weir_kernel_set_vulkan(kernel, &code, &(weir_vulkan_launch){0}, 1));
+}
+#else
+static void set_vulkan(const weir_kernel *kernel, const char *name) {
+  (void)kernel;
+  (void)name;
+}
+#endif
+
 static weir_kernel *make_kernel(const sequence *s, const char *name, weir_function cpu) {
   weir_kernel *kernel;
   good(weir_kernel_create(s->context, name, &kernel));
@@ -77,6 +111,7 @@ static weir_kernel *make_kernel(const sequence *s, const char *name, weir_functi
   good(weir_kernel_set_sim(kernel, &(weir_sim_launch){.threads = 128, .us = 10}, 1));
   if (s->on_cuda)
     good(weir_kernel_set_cuda(kernel, &(weir_cuda_code){.image = IMAGE}, &(weir_cuda_launch){.function = name}, 1));
+  if (strncmp(s->devices, "vulkan", 6) == 0) set_vulkan(kernel, name);
   return kernel;
 }
 
@@ -87,6 +122,8 @@ static void run_on(const char *devices, const weir_context_options *options, voi
                 .on_cpu = strncmp(devices, "cpu", 3) == 0,
                 .on_sim = strncmp(devices, "sim", 3) == 0,
                 .on_cuda = strncmp(devices, "cuda", 4) == 0};
+  s.fails = s.on_cpu || s.on_sim;
+  s.own_memory = !s.fails;
   print_message("on %s\n", devices);
   if (s.on_cuda) {
     setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
@@ -109,6 +146,10 @@ static void run_on(const char *devices, const weir_context_options *options, voi
 
 void sequence_run_with(const weir_context_options *options, void (*test)(sequence *s)) {
   static const char *const devices[] = {"cpu:2", "sim:ideal,cpu:1", "sim:h200,cpu:1", "cuda,cpu:1"};
+  if (only != NULL) {
+    run_on(only, options, test);
+    return;
+  }
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) run_on(devices[i], options, test);
 }
 

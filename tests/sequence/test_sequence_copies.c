@@ -247,7 +247,8 @@ static void device_is_chosen(void **state) {
   sequence_run(chosen);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  sequence_choose(argc, argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(default_sequence_brings_in_and_out),
       cmocka_unit_test(copies_of_ranges_are_in_order),

@@ -150,7 +150,7 @@ static void limited(sequence *s) {
   good(weir_buffer_create(s->context, sizeof large, &x));
   good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, large, NULL));
   good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, large, NULL));
-  if (s->on_cuda)
+  if (s->own_memory)
     refused(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_OUT_OF_MEMORY, "limit", NULL);
   else
     good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
@@ -161,7 +161,8 @@ static void memory_in_between_has_a_limit(void **state) {
   sequence_run_with(&(weir_context_options){.window = 64, .memory_limit = 24 << 20}, limited);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  sequence_choose(argc, argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_copies_are_refused),      cmocka_unit_test(wrong_products_are_refused),
       cmocka_unit_test(wrong_changes_are_refused),     cmocka_unit_test(released_graphs_are_refused),

@@ -299,7 +299,8 @@ static void threads_have_sequences_in_flight(void **state) {
   sequence_run(crowded);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  sequence_choose(argc, argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sequences_equal_their_serial_model),
       cmocka_unit_test(threads_have_sequences_in_flight),
