@@ -42,11 +42,16 @@ typedef struct weir_vulkan_family {
 // A device of the machine, whether or not Weir can use it.
 typedef struct weir_vulkan_description {
   char name[256];
-  char driver[512];      // its name and version; "" before Vulkan 1.2
-  const char *type;      // "discrete", "integrated", "virtual", "cpu" or "other"; static
-  uint32_t version[3];   // of Vulkan: 1, 3, 230
-  uint64_t device_bytes; // of its own memory, all heaps together
-  uint64_t host_bytes;   // of the host's memory that it can use
+  char driver[512];           // its name and version; "" before Vulkan 1.2
+  const char *type;           // "discrete", "integrated", "virtual", "cpu" or "other"; static
+  uint32_t version[3];        // of Vulkan: 1, 3, 230
+  uint64_t device_bytes;      // of its own memory, all heaps together
+  uint64_t host_bytes;        // of the host's memory that it can use
+  uint32_t group_threads;     // of a work-group, at most
+  uint32_t groups[3];         // work-groups of a dispatch in x, y, z, at most
+  uint32_t shared_bytes;      // of a work-group
+  uint32_t push_bytes;        // of push constants
+  uint32_t storage_alignment; // in bytes: of a range's offset in its buffer
   bool usable;
   char reason[320]; // why it is not usable
   uint32_t family_count;

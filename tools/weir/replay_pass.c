@@ -36,7 +36,8 @@ int weir__replay_create_address_space(weir__replay *run) {
   }
   if (end <= lowest) return WEIR__EXIT_OK;
   run->base = lowest;
-  weir_status status = strcmp(weir_device_kind(run->device), "cuda") == 0
+  const char *kind = weir_device_kind(run->device);
+  weir_status status = strcmp(kind, "cuda") == 0 || strcmp(kind, "vulkan") == 0
                            ? weir_buffer_create(run->context, end - lowest, &run->address_space)
                            : weir_buffer_wrap(run->context, ADDRESS_SPACE, end - lowest, &run->address_space);
   if (status == WEIR_OK) status = weir_buffer_set_label(run->address_space, "addresses");

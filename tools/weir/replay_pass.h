@@ -48,6 +48,10 @@ void weir__replay_free_kernels(weir__replay_kernels *kernels); // their kernels 
 weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_task *task, bool other,
                                   weir_kernel *kernel);
 
+// The same for a Vulkan device; replay_vulkan.c.
+weir_status weir__replay_set_vulkan(const weir__replay *run, const weir__stream_task *task, bool other,
+                                    weir_kernel *kernel);
+
 int weir__replay_create_address_space(weir__replay *run);
 
 // Submits a pass, and releases what does not live on after it.

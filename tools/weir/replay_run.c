@@ -161,10 +161,11 @@ static int play(weir__replay *run, weir__replay_progress progress, void *user, w
 
 static int prepare(weir__replay *run) {
   const weir__replay_options *options = run->options;
-  bool on_cuda = strncmp(options->device, "cuda", 4) == 0, address = options->hazards == WEIR__PLAN_ADDRESS;
+  bool own_memory = strncmp(options->device, "cuda", 4) == 0 || strncmp(options->device, "vulkan", 6) == 0;
+  bool address = options->hazards == WEIR__PLAN_ADDRESS;
   bool task_by_task = options->issue == WEIR__REPLAY_SERIAL || options->issue == WEIR__REPLAY_QUEUES;
-  // An address space that has memory, on a CUDA device, is never renamed either.
-  bool rename = options->rename == WEIR__REPLAY_ON && !(on_cuda && address);
+  // An address space that has memory, on a device with memory of its own, is never renamed either.
+  bool rename = options->rename == WEIR__REPLAY_ON && !(own_memory && address);
   weir_context_options context_options = {
       .devices = options->device,
       .window = (uint32_t)options->window,

@@ -46,6 +46,12 @@ static void describe(const weir__vulkan_facts *facts, weir_vulkan_description *o
   snprintf(out->driver, sizeof out->driver, "%s%s%s", facts->driver.driverName,
            facts->driver.driverInfo[0] != 0 ? " " : "", facts->driver.driverInfo);
   out->type = type_name(facts->properties.deviceType);
+  const VkPhysicalDeviceLimits *limits = &facts->properties.limits;
+  out->group_threads = limits->maxComputeWorkGroupInvocations;
+  memcpy(out->groups, limits->maxComputeWorkGroupCount, sizeof out->groups);
+  out->shared_bytes = limits->maxComputeSharedMemorySize;
+  out->push_bytes = limits->maxPushConstantsSize;
+  out->storage_alignment = (uint32_t)limits->minStorageBufferOffsetAlignment;
   out->usable = weir__vulkan_is_usable(facts, out->reason, sizeof out->reason);
   out->version[0] = VK_API_VERSION_MAJOR(facts->properties.apiVersion);
   out->version[1] = VK_API_VERSION_MINOR(facts->properties.apiVersion);

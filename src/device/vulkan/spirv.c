@@ -272,6 +272,13 @@ static bool is_constant(uint32_t code) {
          (code >= SPIRV_SPEC_CONSTANT_TRUE && code <= SPIRV_SPEC_CONSTANT_OP);
 }
 
+static bool read_forward_pointer(spirv_reader *reader, const spirv_op *op) {
+  uint32_t id = op->count < 3 ? 0 : spirv_operand(reader, op, 1);
+  if (id == 0 || id >= reader->bound) return weir__spirv_fail(reader, op->at, "a pointer that is no pointer");
+  reader->ids[id].bytes = reader->ids[id].laid_out = 8;
+  return true;
+}
+
 static bool read_instruction(spirv_reader *reader, const spirv_op *op) {
   if (op->code == SPIRV_FUNCTION) reader->in_functions = true;
   if (reader->in_functions) {
@@ -290,6 +297,8 @@ static bool read_instruction(spirv_reader *reader, const spirv_op *op) {
   case SPIRV_DECORATE:
   case SPIRV_MEMBER_DECORATE:
     return read_decoration(reader, op);
+  case SPIRV_TYPE_FORWARD_POINTER:
+    return read_forward_pointer(reader, op);
   case SPIRV_DECORATION_GROUP:
     return weir__spirv_fail(reader, op->at, "a group of decorations, which SPIR-V deprecates");
   case SPIRV_VARIABLE:

@@ -28,6 +28,7 @@ enum {
   SPIRV_TYPE_RUNTIME_ARRAY = 29,
   SPIRV_TYPE_STRUCT = 30,
   SPIRV_TYPE_POINTER = 32,
+  SPIRV_TYPE_FORWARD_POINTER = 39, // of addresses of buffers, which structs name before they are defined
   SPIRV_CONSTANT_TRUE = 41,
   SPIRV_CONSTANT_FALSE = 42,
   SPIRV_CONSTANT = 43,
