@@ -463,8 +463,8 @@ WEIR_API weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns);
 WEIR_API uint32_t weir_graph_running(weir_graph *graph);
 
 // When each task of the last launch with weir_graph_set_timing that is done started and ended, by number of node, in
-// nanoseconds of weir_device_time; 0 and 0 for tasks that did not run. `count` must be the number of tasks of that launch.
-// May be called any number of times. Either array may be NULL.
+// nanoseconds of weir_device_time (from which a device's own clock may be off a little); 0 and 0 for tasks that did not run.
+// `count` must be the number of tasks of that launch. May be called any number of times. Either array may be NULL.
 // Errors: UNAVAILABLE (no such launch is done), INVALID_ARGUMENT (`count`: the text has the right one).
 WEIR_API weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_start_ns, uint64_t *out_end_ns);
 

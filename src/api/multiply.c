@@ -53,7 +53,6 @@ static weir_status set_code(weir_kernel *kernel, const weir_device *device) {
     const weir_cuda_launch launch = {.function = "weir_multiply", .block = {GROUP}};
     return weir_kernel_set_cuda(kernel, &code, &launch, 1);
   }
-#if __has_include("device/vulkan/vulkan.h") // with the device
   if (strcmp(device->ops->kind, "vulkan") == 0) {
     static const uint32_t words[] = {
 #include "api/multiply.inc"
@@ -61,7 +60,6 @@ static weir_status set_code(weir_kernel *kernel, const weir_device *device) {
     const weir_vulkan_code code = {.words = words, .bytes = sizeof words};
     return weir_kernel_set_vulkan(kernel, &code, &(weir_vulkan_launch){0}, 1);
   }
-#endif
   return weir__error(WEIR_ERROR_NO_CODE, "graph multiply: there is no code for device %s", device->name);
 }
 

@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stub.h"
-#include "weir/cuda.h"
-#ifdef WEIR_TEST_VULKAN
 #include "step.spv.h"
+#include "stub.h"
 #include "sum.spv.h"
+#include "weir/cuda.h"
 #include "weir/vulkan.h"
-#endif
 
 static const char IMAGE[] = "STUB\nstep 256 8 4\nsum 256 8 8 8\nbroken 256 8\n";
 
@@ -91,18 +89,11 @@ void sequence_choose(int argc, char **argv) {
   exit(77);
 }
 
-#ifdef WEIR_TEST_VULKAN
 static void set_vulkan(weir_kernel *kernel, const char *name) {
   weir_vulkan_code code = {.words = step_spv, .bytes = sizeof step_spv};
   if (strcmp(name, "sum") == 0) code = (weir_vulkan_code){.words = sum_spv, .bytes = sizeof sum_spv};
   if (strcmp(name, "broken") != 0) good(weir_kernel_set_vulkan(kernel, &code, &(weir_vulkan_launch){0}, 1));
 }
-#else
-static void set_vulkan(const weir_kernel *kernel, const char *name) {
-  (void)kernel;
-  (void)name;
-}
-#endif
 
 static weir_kernel *make_kernel(const sequence *s, const char *name, weir_function cpu) {
   weir_kernel *kernel;

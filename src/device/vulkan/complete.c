@@ -108,6 +108,10 @@ static void report_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, w
 static void report_up_to(weir__vulkan_device *device, weir__vulkan_lane *lane, uint64_t value) {
   weir_context *context = device->base.context;
   weir__vulkan_batch *done = NULL;
+  for (const weir__vulkan_batch *batch = lane->first; batch != NULL && batch->value <= value; batch = batch->next) {
+    for (const weir__vulkan_op *op = batch->first; op != NULL; op = op->next)
+      if (op->task != NULL && op->task->run != NULL && op->status == WEIR_OK) weir__vulkan_finish_run(device, op);
+  }
   weir__context_lock(context);
   while (lane->first != NULL && lane->first->value <= value) {
     weir__vulkan_batch *batch = lane->first;

@@ -53,6 +53,13 @@ static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool 
          bytes <= chunk->bytes - ((uintptr_t)memory - chunk->address);
 }
 
+// What commands can copy: not what the host copies in their place.
+static bool graph_reaches(weir_device *base, const void *memory, uint64_t bytes) {
+  const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&weir__vulkan_of(base)->memory, memory);
+  return chunk != NULL && chunk->buffer != VK_NULL_HANDLE &&
+         bytes <= chunk->bytes - ((uintptr_t)memory - chunk->address);
+}
+
 static void destroy_lanes(weir__vulkan_device *device) {
   for (uint32_t i = 0; i < device->lane_count; i++) {
     weir__vulkan_destroy_batches(device, &device->lanes[i]);
@@ -156,7 +163,7 @@ static weir_status make_lane(weir__vulkan_device *device, weir__vulkan_queue *qu
 // Lanes share queues where there are fewer of them.
 static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_queue_plan *plan, uint32_t kernel_lanes) {
   weir_status status = WEIR_OK;
-  device->kernel_lanes = kernel_lanes;
+  device->kernel_lanes = device->base.queues = kernel_lanes;
   for (uint32_t i = 0; i < kernel_lanes && status == WEIR_OK; i++)
     status = make_lane(device, &device->queues[i % plan->kernel_count]);
   for (uint32_t i = 0; i < plan->copy_count && status == WEIR_OK; i++)
@@ -193,22 +200,29 @@ static weir_status make_memory(weir__vulkan_device *device) {
 // Where the device's clock stands against the context's. The context's is read first: no end of a task is later than the
 // time at which it is noticed.
 static weir_status read_base_time(weir__vulkan_device *device) {
-  if (device->base.context->trace == NULL) return WEIR_OK;
   weir__vulkan_lane *lane = &device->lanes[0];
+  if (!lane->queue->has_timestamps) return WEIR_OK;
   weir__vulkan_batch *batch = weir__vulkan_open(device, lane);
   if (batch == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
-  if (batch->queries == VK_NULL_HANDLE) return WEIR_OK;
+  const VkQueryPoolCreateInfo one = {
+      .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 1};
+  VkQueryPool queries = VK_NULL_HANDLE;
+  VkResult result = device->calls.vkCreateQueryPool(device->device, &one, NULL, &queries);
+  if (result == VK_SUCCESS) {
+    device->calls.vkCmdResetQueryPool(batch->commands, queries, 0, 1);
+    device->calls.vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, 0);
+    result = device->calls.vkEndCommandBuffer(batch->commands);
+  }
   device->base_ns = weir__clock_ns() - device->base.context->start_ns;
-  device->calls.vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, batch->queries, 0);
-  VkResult result = device->calls.vkEndCommandBuffer(batch->commands);
   const VkSubmitInfo info = {
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
   if (result == VK_SUCCESS) result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
   if (result == VK_SUCCESS) result = device->calls.vkQueueWaitIdle(lane->queue->queue);
   if (result == VK_SUCCESS)
     result =
-        device->calls.vkGetQueryPoolResults(device->device, batch->queries, 0, 1, sizeof device->base_ticks,
+        device->calls.vkGetQueryPoolResults(device->device, queries, 0, 1, sizeof device->base_ticks,
                                             &device->base_ticks, sizeof device->base_ticks, VK_QUERY_RESULT_64_BIT);
+  if (queries != VK_NULL_HANDLE) device->calls.vkDestroyQueryPool(device->device, queries, NULL);
   lane->open = NULL;
   lane->value--;
   weir__vulkan_give_batch(device, lane, batch);
@@ -287,6 +301,7 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .destroy = destroy,
                                            .memory = memory,
                                            .reaches = reaches,
+                                           .graph_reaches = graph_reaches,
                                            .check = weir__vulkan_kernel_check,
                                            .has_code = has_code,
                                            .issue = weir__vulkan_push,

@@ -101,6 +101,19 @@ static VkResult record_node(weir__vulkan_device *device, weir__vulkan_recorder *
                             uint32_t index) {
   weir__vulkan_arg args[WEIR_MAX_ARGS];
   const weir__graph_node *node = &run->plan->nodes[index];
+  void *const *addresses = run->args + node->first_arg;
+  uint32_t pattern;
+  switch (node->kind) {
+  case WEIR__GRAPH_COPY:
+    weir__vulkan_record_copy(device, recorder->commands, addresses[0], addresses[1], node->bytes);
+    return VK_SUCCESS;
+  case WEIR__GRAPH_FILL:
+    memcpy(&pattern, addresses[1], sizeof pattern);
+    weir__vulkan_record_fill(device, recorder->commands, addresses[0], node->bytes, pattern);
+    return VK_SUCCESS;
+  case WEIR__GRAPH_CALL:
+    break;
+  }
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
     args[i] = (weir__vulkan_arg){
@@ -116,9 +129,25 @@ static void mark(const weir__vulkan_device *device, const recording *item, uint3
   device->calls.vkCmdWriteTimestamp(item->commands, stage, item->queries, index);
 }
 
+// Stages that a plan's nodes use.
+static VkPipelineStageFlags stages_of(const weir__graph_plan *plan) {
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    if (plan->nodes[i].kind != WEIR__GRAPH_CALL)
+      return VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  }
+  return VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+}
+
+// Whether the host reads what a launch has written, without a copy in between.
+static bool writes_for_host(const weir__vulkan_device *device, const weir__graph_plan *plan) {
+  bool writes = device->memory.reads_mapped;
+  for (uint32_t i = 0; i < plan->host_count; i++) writes = writes || plan->hosts[i].writes;
+  return writes;
+}
+
 static VkResult record_nodes(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
                              recording *item) {
-  const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  const VkPipelineStageFlags stages = stages_of(run->plan);
   weir__vulkan_recorder recorder = {.commands = item->commands, .sets = &item->sets};
   if (item->queries != VK_NULL_HANDLE)
     device->calls.vkCmdResetQueryPool(item->commands, item->queries, 0, 2 * run->plan->node_count);
@@ -126,16 +155,18 @@ static VkResult record_nodes(weir__vulkan_device *device, const weir__graph_run 
   for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
     uint32_t node = plan->order[i];
     if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]])
-      weir__vulkan_record_barrier(device, item->commands, compute, compute);
+      weir__vulkan_record_barrier(device, item->commands, stages, stages);
     mark(device, item, 2 * node);
     result = record_node(device, &recorder, run, node);
     mark(device, item, 2 * node + 1);
   }
-  if (!device->memory.reads_mapped) return result;
+  if (!writes_for_host(device, run->plan)) return result;
   const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                   .srcAccessMask =
+                                       VK_ACCESS_SHADER_WRITE_BIT |
+                                       (stages & VK_PIPELINE_STAGE_TRANSFER_BIT ? VK_ACCESS_TRANSFER_WRITE_BIT : 0),
                                    .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
-  device->calls.vkCmdPipelineBarrier(item->commands, compute, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0,
+  device->calls.vkCmdPipelineBarrier(item->commands, stages, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0,
                                      NULL);
   return result;
 }
@@ -180,7 +211,7 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
   if (good) good = device->calls.vkAllocateCommandBuffers(device->device, &allocate, &item->commands) == VK_SUCCESS;
-  if (good && has_timestamps && device->base.context->trace != NULL)
+  if (good && has_timestamps && (device->base.context->trace != NULL || run->timed))
     good = device->calls.vkCreateQueryPool(device->device, &queries, NULL, &item->queries) == VK_SUCCESS;
   if (good) return item;
   destroy_recording(device, item);
@@ -199,7 +230,8 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
                                const weir__vulkan_queue *queue, recording **out_recording) {
   recording *idle = NULL;
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
-    plan->addresses[i] = run->plan->args[i].mode == WEIR_VALUE ? 0 : (uintptr_t)run->args[i];
+    plan->addresses[i] =
+        run->plan->args[i].mode == WEIR_VALUE && !run->plan->args[i].host ? 0 : (uintptr_t)run->args[i];
   for (recording *item = plan->recordings; item != NULL; item = item->next) {
     if (item->in_flight || item->family != queue->family) continue;
     if (fits(device, run, plan, item, queue->family)) {
@@ -233,8 +265,9 @@ static bool any_poisoned(const weir__graph_run *run) {
 // Nodes that read poison are skipped, and those that read what they should have written; the others are recorded one after
 // another.
 static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run, weir__vulkan_lane *lane) {
-  const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  const VkPipelineStageFlags stages = stages_of(run->plan);
   VkResult result = VK_SUCCESS;
+  lane->open->for_host = lane->open->for_host || writes_for_host(device, run->plan);
   lane->recorder.sets = weir__vulkan_current_sets(device);
   for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
@@ -244,7 +277,7 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
         weir__graph_run_edge(run, run->plan->successors[node->first_successor + j]);
       continue;
     }
-    weir__vulkan_record_barrier(device, lane->open->commands, compute, compute);
+    weir__vulkan_record_barrier(device, lane->open->commands, stages, stages);
     result = record_node(device, &lane->recorder, run, i);
   }
   return result;
@@ -256,7 +289,7 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   weir__context_lock(device->base.context);
   weir__graph_run_start(run);
   weir__context_unlock(device->base.context);
-  lane->stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  lane->stages |= stages_of(run->plan);
   if (any_poisoned(run)) return record_healthy(device, run, lane);
   VkResult result = find_recording(device, run, plan, lane->queue, &op->recording);
   if (result != VK_SUCCESS) {
@@ -267,6 +300,44 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   op->recording->last_used = ++plan->launches;
   lane->open->graph = op->recording->commands;
   return VK_SUCCESS;
+}
+
+// A node's timestamps. False: there are none.
+static bool read_node_times(weir__vulkan_device *device, const recording *item, uint32_t node, uint64_t *out_start_ns,
+                            uint64_t *out_end_ns) {
+  uint64_t ticks[2];
+  if (item == NULL || item->queries == VK_NULL_HANDLE ||
+      device->calls.vkGetQueryPoolResults(device->device, item->queries, 2 * node, 2, sizeof ticks, ticks,
+                                          sizeof ticks[0], VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+    return false;
+  *out_start_ns = weir__vulkan_ticks_ns(device, ticks[0]);
+  *out_end_ns = weir__vulkan_ticks_ns(device, ticks[1]);
+  return true;
+}
+
+// A start is noted as soon as the command is read; the node itself starts when the levels before it are done.
+static void note_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
+  const weir__graph_run *run = op->task->run;
+  const vulkan_plan *plan = run->plan->device_data;
+  uint64_t floor = 0, last_end = 0;
+  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+    uint32_t node = plan->order[i];
+    uint64_t start, end;
+    if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]]) floor = last_end;
+    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK ||
+        !read_node_times(device, op->recording, node, &start, &end))
+      continue;
+    if (start < floor) start = floor;
+    if (end < start) end = start;
+    if (end > last_end) last_end = end;
+    run->start_ns[node] = start;
+    run->end_ns[node] = end;
+  }
+}
+
+void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op *op) {
+  weir__graph_run_stage_out(op->task->run);
+  if (op->task->run->timed) note_times(device, op);
 }
 
 static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, const weir__completion *completion) {
@@ -280,18 +351,13 @@ static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, 
     if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]]) floor = last_end;
     weir__trace_span span = {
         .node = node + 1, .lane = completion->lane, .start_ns = completion->start_ns, .end_ns = completion->end_ns};
-    uint64_t ticks[2];
-    if (op->recording != NULL && op->recording->queries != VK_NULL_HANDLE &&
-        device->calls.vkGetQueryPoolResults(device->device, op->recording->queries, 2 * node, 2, sizeof ticks, ticks,
-                                            sizeof ticks[0], VK_QUERY_RESULT_64_BIT) == VK_SUCCESS) {
-      span.start_ns = weir__vulkan_ticks_ns(device, ticks[0]);
-      span.end_ns = weir__vulkan_ticks_ns(device, ticks[1]);
+    if (read_node_times(device, op->recording, node, &span.start_ns, &span.end_ns)) {
       if (span.start_ns < floor) span.start_ns = floor;
       if (span.end_ns < span.start_ns) span.end_ns = span.start_ns;
       if (span.end_ns > last_end) last_end = span.end_ns;
       span.lane = weir__vulkan_row(device, op->place->queue, span.start_ns, span.end_ns);
     }
-    snprintf(span.name, sizeof span.name, "%s", run->plan->nodes[node].kernel->name);
+    snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[node]));
     weir__trace_add_span(trace, op->task->id, &span);
   }
 }

@@ -299,8 +299,24 @@ static bool put_staged_copy(weir__vulkan_device *device, weir__vulkan_op *op, ui
                    : put_host_copy(device, op, 1, move->destination, staging, move->bytes);
 }
 
+static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
+  const weir__move *move = op->task->move;
+  uint32_t lane_index = choose_lane(device, count);
+  if (!place(device, op, count, lane_index)) return false;
+  weir__vulkan_lane *lane = &device->lanes[lane_index];
+  lane->stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+  mark(device, op, lane, false);
+  weir__vulkan_record_fill(device, lane->open->commands, move->destination, move->bytes, move->pattern);
+  mark(device, op, lane, true);
+  lane->open->for_host =
+      lane->open->for_host || weir__vulkan_chunk_find(&device->memory, move->destination)->mapped != NULL;
+  append(device, op);
+  return true;
+}
+
 static bool put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   const weir__move *move = op->task->move;
+  if (move->fill) return put_fill(device, op, count);
   const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
   const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);
   bool to_device = to != NULL && to->buffer != VK_NULL_HANDLE,
@@ -331,7 +347,8 @@ static weir__vulkan_op *issue_move(weir__vulkan_device *device, weir__vulkan_op 
 
 static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   weir__task *task = op->task;
-  if (!place(device, op, count, choose_lane(device, count))) {
+  uint32_t wanted = task->run->queue == WEIR__GRAPH_ANY_QUEUE ? choose_lane(device, count) : task->run->queue;
+  if (!place(device, op, count, wanted)) {
     give_up(device, op, task);
     return NULL;
   }

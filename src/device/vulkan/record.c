@@ -131,3 +131,9 @@ void weir__vulkan_record_copy(weir__vulkan_device *device, VkCommandBuffer comma
       .srcOffset = (uintptr_t)source - from->address, .dstOffset = (uintptr_t)destination - to->address, .size = bytes};
   device->calls.vkCmdCopyBuffer(commands, from->buffer, to->buffer, 1, &region);
 }
+
+void weir__vulkan_record_fill(weir__vulkan_device *device, VkCommandBuffer commands, void *destination, uint64_t bytes,
+                              uint32_t pattern) {
+  const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, destination);
+  device->calls.vkCmdFillBuffer(commands, to->buffer, (uintptr_t)destination - to->address, bytes, pattern);
+}

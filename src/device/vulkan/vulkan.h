@@ -227,6 +227,9 @@ void weir__vulkan_record_barrier(const weir__vulkan_device *device, VkCommandBuf
 // Records a copy between chunks.
 void weir__vulkan_record_copy(weir__vulkan_device *device, VkCommandBuffer commands, void *destination,
                               const void *source, uint64_t bytes);
+// Records a fill of a chunk's bytes with a pattern of 4.
+void weir__vulkan_record_fill(weir__vulkan_device *device, VkCommandBuffer commands, void *destination, uint64_t bytes,
+                              uint32_t pattern);
 // The generation of descriptor sets to take sets from now.
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device);
 
@@ -235,6 +238,8 @@ weir_status weir__vulkan_graph_build(weir_device *device, weir_graph *graph, uin
 void weir__vulkan_graph_forget(weir_device *device, void *device_data);
 // Finds or makes the recording of a run.
 VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane);
+// A launch that ended well, before it is reported: the caller's memory, and the times of its nodes. No lock is held.
+void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op *op);
 // The op's recording is not in flight any more. The lock is held.
 void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion);
 
