@@ -12,6 +12,7 @@
 #include "add.spv.h"
 #include "device/vulkan/driver.h"
 #include "gate.h"
+#include "kinds.spv.h"
 #include "rig.h"
 #include "scale.spv.h"
 #include "weir/vulkan.h"
@@ -166,6 +167,19 @@ static void too_large_ranges(void **state) {
   assert_int_equal(weir_buffer_release(large), WEIR_OK);
 }
 
+static void buffers_for_images(void **state) {
+  (void)state;
+  weir_kernel *kinds;
+  weir_arg args[9];
+  for (int i = 0; i < 9; i++) args[i] = weir_updates(buffers[2]);
+  assert_int_equal(weir_kernel_create(context, "kinds", &kinds), WEIR_OK);
+  if (weir_kernel_set_vulkan(kinds, CODE(kinds), &PLAIN, 1) != WEIR_OK) fail_msg("%s", weir_last_error());
+  const weir_task task = {.kernel = kinds, .args = args, .arg_count = 9};
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_text("task 'kinds' (tag 0), argument 1, buffer ");
+  assert_text("(binding 1): the shader has a 2D image there, and this is no image");
+}
+
 static void too_many_groups(void **state) {
   (void)state;
   const weir_arg args[] = {weir_reads(buffers[0]), weir_reads(buffers[1]), weir_writes(buffers[2]),
@@ -227,9 +241,9 @@ static void several_launches(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
   const struct CMUnitTest tests[] = {
-      TEST(what_is_missing),      TEST(bad_shaders),      TEST(bad_launches),     TEST(no_vulkan_device),
-      TEST(wrong_counts),         TEST(wrong_buffers),    TEST(too_large_ranges), TEST(too_many_groups),
-      TEST(kernels_without_code), TEST(several_launches), TEST(code_in_use),
+      TEST(what_is_missing),      TEST(bad_shaders),      TEST(bad_launches),       TEST(no_vulkan_device),
+      TEST(wrong_counts),         TEST(wrong_buffers),    TEST(too_large_ranges),   TEST(too_many_groups),
+      TEST(kernels_without_code), TEST(several_launches), TEST(buffers_for_images), TEST(code_in_use),
   };
 #undef TEST
   rig_skip_without_device();

@@ -206,9 +206,12 @@ static weir_status check_buffer(const weir_device *device, const weir_task *task
   uint64_t bytes = arg->bytes == WEIR_WHOLE ? buffer->bytes - arg->offset : arg->bytes;
   bool aligned = arg->offset % limits->minStorageBufferOffsetAlignment == 0;
   bool agrees = !declared->writes || arg->mode != WEIR_READ;
-  if (aligned && agrees && bytes <= limits->maxStorageBufferRange) return WEIR_OK;
+  if (aligned && agrees && bytes <= limits->maxStorageBufferRange && declared->dimensions == 0) return WEIR_OK;
   char place[PLACE_BYTES];
   describe_place(task, index, binding, place);
+  if (declared->dimensions != 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the shader has a %uD image there, and this is no image", place,
+                       declared->dimensions);
   if (!aligned)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a range from byte %llu on; %s binds multiples of %llu bytes",
                        place, (unsigned long long)arg->offset, device->name,
