@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/vulkan/validation.h"
 #include "device/vulkan/vulkan.h"
 
 enum { QUERIES = 512 };
 
 static void destroy_batch(weir__vulkan_device *device, weir__vulkan_batch *batch) {
+  if (batch->fence != VK_NULL_HANDLE) device->calls.vkDestroyFence(device->device, batch->fence, NULL);
   if (batch->pool != VK_NULL_HANDLE) device->calls.vkDestroyCommandPool(device->device, batch->pool, NULL);
   if (batch->queries != VK_NULL_HANDLE) device->calls.vkDestroyQueryPool(device->device, batch->queries, NULL);
   weir__free(batch);
@@ -41,6 +43,22 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
   return device->calls.vkCreateQueryPool(device->device, &queries, NULL, &batch->queries) == VK_SUCCESS;
 }
 
+// The validation layer (1.3.239) takes a timeline semaphore for a binary one, and does not know what the host has seen of its
+// value, but it does know what the host waits for with a fence. So there submissions have fences too.
+static bool make_fence(weir__vulkan_device *device, weir__vulkan_batch *batch) {
+  const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  return !weir__vulkan_validation_wanted() ||
+         device->calls.vkCreateFence(device->device, &info, NULL, &batch->fence) == VK_SUCCESS;
+}
+
+// Of a batch that was seen to be done.
+static void tell_layer(weir__vulkan_device *device, weir__vulkan_batch *batch) {
+  if (!batch->fenced) return;
+  device->calls.vkWaitForFences(device->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
+  device->calls.vkResetFences(device->device, 1, &batch->fence);
+  batch->fenced = false;
+}
+
 static weir__vulkan_batch *take_batch(weir__vulkan_device *device, weir__vulkan_lane *lane) {
   weir__vulkan_batch *batch = lane->free;
   if (batch != NULL) {
@@ -49,7 +67,7 @@ static weir__vulkan_batch *take_batch(weir__vulkan_device *device, weir__vulkan_
   }
   batch = weir__allocate_zeroed(sizeof *batch);
   if (batch == NULL) return NULL;
-  if (lane->queue == NULL || make_commands(device, lane, batch)) return batch;
+  if (lane->queue == NULL || (make_commands(device, lane, batch) && make_fence(device, batch))) return batch;
   destroy_batch(device, batch);
   return NULL;
 }
@@ -81,6 +99,7 @@ weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_
 }
 
 void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
+  tell_layer(device, batch);
   if (batch->pool != VK_NULL_HANDLE) device->calls.vkResetCommandPool(device->device, batch->pool, 0);
   batch->first = batch->last = NULL;
   batch->count = 0;
@@ -146,7 +165,7 @@ static void find_waits(const weir__vulkan_device *device, const weir__vulkan_lan
 }
 
 // Submits the first `count` command buffers: its own, a graph's. 0: only the signal.
-static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__vulkan_batch *batch,
+static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch,
                        uint32_t command_count) {
   const VkCommandBuffer commands[] = {batch->commands, batch->graph};
   VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES];
@@ -175,8 +194,9 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, con
                              .signalSemaphoreCount = 1,
                              .pSignalSemaphores = &lane->semaphore};
   weir__lock_acquire(&lane->queue->lock);
-  VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
+  VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, batch->fence);
   weir__lock_release(&lane->queue->lock);
+  batch->fenced = batch->fence != VK_NULL_HANDLE && result == VK_SUCCESS;
   for (uint32_t i = 0; i < device->lane_count && result == VK_SUCCESS; i++)
     if (waits[i] != 0) lane->awaited[i] = waits[i];
   return result;

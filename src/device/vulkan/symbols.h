@@ -81,6 +81,10 @@
   X(vkCreateQueryPool, REQUIRED) \
   X(vkDestroyQueryPool, REQUIRED) \
   X(vkGetQueryPoolResults, REQUIRED) \
+  X(vkCreateFence, REQUIRED) \
+  X(vkDestroyFence, REQUIRED) \
+  X(vkWaitForFences, REQUIRED) \
+  X(vkResetFences, REQUIRED) \
   X(vkCreateSemaphore, REQUIRED) \
   X(vkDestroySemaphore, REQUIRED) \
   X(vkGetSemaphoreCounterValue, REQUIRED) \

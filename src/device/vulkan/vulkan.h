@@ -58,6 +58,8 @@ typedef struct weir__vulkan_batch {
   VkCommandPool pool;
   VkCommandBuffer commands; // its own
   VkCommandBuffer graph;    // of a recording, behind its own; VK_NULL_HANDLE: none
+  VkFence fence;            // under the validation layer only: see tell_layer in batch.c
+  bool fenced;              // the fence was submitted
   VkQueryPool queries;
   uint32_t query_count;
   weir__vulkan_op *first, *last;
