@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs: a plan's nodes in level order, recorded as a command buffer, which is submitted again as long as buffers lie where
-// they lay and values are what they were. Several recordings are kept, since launches may be in flight at once.
+// Graphs: a plan's steps in level order, recorded as a command buffer, which is submitted again as long as buffers lie where
+// they lay and values are what they were. Several recordings are kept, since launches may be in flight at once. The second
+// launch runs step by step and times each, so that from then on levels can be chosen by what takes the least time.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,27 +10,33 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/vulkan/graph_steps.h"
 #include "device/vulkan/vulkan.h"
 
-enum { RECORDINGS_KEPT = 8 };
+enum {
+  RECORDINGS_KEPT = 8,
+  TIMED_LAUNCH = 2,     // the launch whose steps are timed
+  MOST_TIMED = 1 << 14, // steps
+};
 
 typedef struct weir__vulkan_recording {
   struct weir__vulkan_recording *next; // of the plan
   VkCommandPool pool;
   VkCommandBuffer commands;
-  VkQueryPool queries; // two per node, for timelines; else VK_NULL_HANDLE
+  VkQueryPool queries; // two per step, for times; else VK_NULL_HANDLE
   weir__vulkan_sets sets;
   uint32_t family;
   uint64_t generation;   // of the memory, when it was recorded
   uintptr_t *addresses;  // per argument; 0 for values
   unsigned char *values; // of all nodes
+  uint32_t version;      // of the order of steps
+  bool step_by_step;     // with a barrier between each two, to time them
   bool valid, in_flight;
   uint64_t last_used;
 } recording;
 
 typedef struct vulkan_plan {
-  uint32_t *order;  // nodes by level
-  uint32_t *levels; // per node
+  weir__vulkan_graph_steps steps;
   recording *recordings;
   uint32_t recording_count;
   uint64_t launches;
@@ -53,52 +60,28 @@ void weir__vulkan_graph_forget(weir_device *base, void *device_data) {
     plan->recordings = item->next;
     destroy_recording(device, item);
   }
-  weir__free(plan->order);
-  weir__free(plan->levels);
+  weir__vulkan_steps_free(&plan->steps);
   weir__free(plan->addresses);
   weir__free(plan);
-}
-
-// Levels, and the nodes sorted by them; in a context that runs everything in order every node has a level of its own.
-static void find_order(const weir__graph_plan *plan, bool in_order, vulkan_plan *made) {
-  uint32_t level_count = 0, done = 0;
-  for (uint32_t i = 0; i < plan->node_count; i++) {
-    const weir__graph_node *node = &plan->nodes[i];
-    made->levels[i] = in_order ? i : 0;
-    for (uint32_t j = 0; j < node->predecessor_count; j++) {
-      uint32_t before = plan->predecessors[node->first_predecessor + j];
-      if (made->levels[before] + 1 > made->levels[i]) made->levels[i] = made->levels[before] + 1;
-    }
-    if (made->levels[i] + 1 > level_count) level_count = made->levels[i] + 1;
-  }
-  uint32_t *firsts = made->order + plan->node_count; // level_count + 1 of them
-  memset(firsts, 0, (level_count + 1) * sizeof *firsts);
-  for (uint32_t i = 0; i < plan->node_count; i++) firsts[made->levels[i] + 1]++;
-  for (uint32_t i = 0; i < level_count; i++) firsts[i + 1] += firsts[i];
-  for (uint32_t i = 0; i < plan->node_count; i++, done++) made->order[firsts[made->levels[i]]++] = i;
 }
 
 weir_status weir__vulkan_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
   uint64_t start = weir__clock_ns();
   weir__graph_plan *plan = graph->plan;
   vulkan_plan *made = weir__allocate_zeroed(sizeof *made);
-  if (made != NULL) {
-    made->order = weir__allocate((2 * (uint64_t)plan->node_count + 2) * sizeof *made->order);
-    made->levels = weir__allocate((plan->node_count + 1) * sizeof *made->levels);
-    made->addresses = weir__allocate((plan->arg_count + 1) * sizeof *made->addresses);
-  }
-  if (made == NULL || made->order == NULL || made->levels == NULL || made->addresses == NULL) {
+  if (made != NULL) made->addresses = weir__allocate((plan->arg_count + 1) * sizeof *made->addresses);
+  bool in_order = (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  if (made == NULL || made->addresses == NULL || !weir__vulkan_steps_find(plan, in_order, &made->steps)) {
     if (made != NULL) weir__vulkan_graph_forget(base, made);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory for a plan of %u tasks", plan->node_count);
   }
-  find_order(plan, (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0, made);
   plan->device_data = made;
   *out_build_ns += weir__clock_ns() - start;
   return WEIR_OK;
 }
 
-static VkResult record_node(weir__vulkan_device *device, weir__vulkan_recorder *recorder, const weir__graph_run *run,
-                            uint32_t index) {
+static VkResult record_step(weir__vulkan_device *device, weir__vulkan_recorder *recorder, const weir__graph_run *run,
+                            uint32_t index, uint32_t dispatch) {
   weir__vulkan_arg args[WEIR_MAX_ARGS];
   const weir__graph_node *node = &run->plan->nodes[index];
   void *const *addresses = run->args + node->first_arg;
@@ -119,7 +102,10 @@ static VkResult record_node(weir__vulkan_device *device, weir__vulkan_recorder *
     args[i] = (weir__vulkan_arg){
         .address = run->args[node->first_arg + i], .bytes = arg->bytes, .is_value = arg->mode == WEIR_VALUE};
   }
-  return weir__vulkan_record_kernel(device, recorder, node->kernel->vulkan, node->groups, args, node->arg_count);
+  const weir__vulkan_kernel *kernel = node->kernel->vulkan;
+  if (kernel->count == 0) return VK_SUCCESS;
+  return weir__vulkan_record_dispatch(device, recorder, &kernel->launches[dispatch], node->groups, args,
+                                      node->arg_count);
 }
 
 static void mark(const weir__vulkan_device *device, const recording *item, uint32_t index) {
@@ -145,20 +131,21 @@ static bool writes_for_host(const weir__vulkan_device *device, const weir__graph
   return writes;
 }
 
-static VkResult record_nodes(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+static VkResult record_steps(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
                              recording *item) {
   const VkPipelineStageFlags stages = stages_of(run->plan);
+  const weir__vulkan_graph_steps *steps = &plan->steps;
   weir__vulkan_recorder recorder = {.commands = item->commands, .sets = &item->sets};
   if (item->queries != VK_NULL_HANDLE)
-    device->calls.vkCmdResetQueryPool(item->commands, item->queries, 0, 2 * run->plan->node_count);
+    device->calls.vkCmdResetQueryPool(item->commands, item->queries, 0, 2 * steps->count);
   VkResult result = VK_SUCCESS;
-  for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
-    uint32_t node = plan->order[i];
-    if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]])
+  for (uint32_t i = 0; i < steps->count && result == VK_SUCCESS; i++) {
+    uint32_t step = steps->order[i];
+    if (i > 0 && (item->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]]))
       weir__vulkan_record_barrier(device, item->commands, stages, stages);
-    mark(device, item, 2 * node);
-    result = record_node(device, &recorder, run, node);
-    mark(device, item, 2 * node + 1);
+    mark(device, item, 2 * step);
+    result = record_step(device, &recorder, run, steps->items[step].node, steps->items[step].dispatch);
+    mark(device, item, 2 * step + 1);
   }
   if (!writes_for_host(device, run->plan)) return result;
   const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -180,19 +167,20 @@ static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, 
   VkResult result = calls->vkResetCommandPool(device->device, item->pool, 0);
   if (result == VK_SUCCESS) result = calls->vkBeginCommandBuffer(item->commands, &begin);
   if (result == VK_SUCCESS) {
-    result = record_nodes(device, run, plan, item);
+    result = record_steps(device, run, plan, item);
     VkResult ended = calls->vkEndCommandBuffer(item->commands);
     if (result == VK_SUCCESS) result = ended;
   }
   if (result != VK_SUCCESS) return result;
   memcpy(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses);
   memcpy(item->values, run->values, run->plan->value_bytes);
+  item->version = plan->steps.version;
   item->valid = true;
   return VK_SUCCESS;
 }
 
-static recording *make_recording(weir__vulkan_device *device, const weir__graph_run *run, uint32_t family,
-                                 bool has_timestamps) {
+static recording *make_recording(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+                                 uint32_t family, bool timed) {
   recording *item = weir__allocate_zeroed(sizeof *item);
   if (item == NULL) return NULL;
   item->family = family;
@@ -203,7 +191,7 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
                                         .queueFamilyIndex = family};
   const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                          .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                         .queryCount = 2 * run->plan->node_count};
+                                         .queryCount = 2 * plan->steps.count};
   bool good = item->addresses != NULL && item->values != NULL &&
               device->calls.vkCreateCommandPool(device->device, &pool, NULL, &item->pool) == VK_SUCCESS;
   const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -211,7 +199,7 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
   if (good) good = device->calls.vkAllocateCommandBuffers(device->device, &allocate, &item->commands) == VK_SUCCESS;
-  if (good && has_timestamps && (device->base.context->trace != NULL || run->timed))
+  if (good && timed)
     good = device->calls.vkCreateQueryPool(device->device, &queries, NULL, &item->queries) == VK_SUCCESS;
   if (good) return item;
   destroy_recording(device, item);
@@ -219,29 +207,30 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
 }
 
 static bool fits(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
-                 const recording *item, uint32_t family) {
-  return item->valid && item->family == family && item->generation == device->memory.generation &&
+                 const recording *item) {
+  return item->valid && item->version == plan->steps.version && item->generation == device->memory.generation &&
          memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) == 0 &&
          memcmp(item->values, run->values, run->plan->value_bytes) == 0;
 }
 
 // A recording of the run as it is, that is not in flight: one that fits, or one made new, or the one that was used longest ago.
 static VkResult find_recording(weir__vulkan_device *device, const weir__graph_run *run, vulkan_plan *plan,
-                               const weir__vulkan_queue *queue, recording **out_recording) {
+                               const weir__vulkan_queue *queue, bool step_by_step, recording **out_recording) {
   recording *idle = NULL;
+  bool timed = queue->has_timestamps && (device->base.context->trace != NULL || run->timed || step_by_step);
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->addresses[i] =
         run->plan->args[i].mode == WEIR_VALUE && !run->plan->args[i].host ? 0 : (uintptr_t)run->args[i];
   for (recording *item = plan->recordings; item != NULL; item = item->next) {
-    if (item->in_flight || item->family != queue->family) continue;
-    if (fits(device, run, plan, item, queue->family)) {
+    if (item->in_flight || item->family != queue->family || (item->queries != VK_NULL_HANDLE) != timed) continue;
+    if (!step_by_step && !item->step_by_step && fits(device, run, plan, item)) {
       *out_recording = item;
       return VK_SUCCESS;
     }
     if (idle == NULL || item->last_used < idle->last_used) idle = item;
   }
   if (plan->recording_count < RECORDINGS_KEPT || idle == NULL) {
-    recording *item = make_recording(device, run, queue->family, queue->has_timestamps);
+    recording *item = make_recording(device, run, plan, queue->family, timed);
     if (item != NULL) {
       item->next = plan->recordings;
       plan->recordings = item;
@@ -252,6 +241,7 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
   if (idle == NULL) return VK_ERROR_OUT_OF_HOST_MEMORY;
   *out_recording = idle;
   idle->generation = device->memory.generation;
+  idle->step_by_step = step_by_step;
   return record(device, run, plan, idle);
 }
 
@@ -277,10 +267,21 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
         weir__graph_run_edge(run, run->plan->successors[node->first_successor + j]);
       continue;
     }
-    weir__vulkan_record_barrier(device, lane->open->commands, stages, stages);
-    result = record_node(device, &lane->recorder, run, i);
+    uint32_t dispatches = node->kernel != NULL ? node->kernel->vulkan->count : 1;
+    for (uint32_t j = 0; j < dispatches && result == VK_SUCCESS; j++) {
+      weir__vulkan_record_barrier(device, lane->open->commands, stages, stages);
+      result = record_step(device, &lane->recorder, run, i, j);
+    }
   }
   return result;
+}
+
+// Whether this launch is to time its steps.
+static bool times_steps(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+                        const weir__vulkan_lane *lane) {
+  return plan->launches + 1 == TIMED_LAUNCH && !plan->steps.fixed && !plan->steps.timed &&
+         plan->steps.count <= MOST_TIMED && lane->queue->has_timestamps && !run->timed &&
+         device->base.context->trace == NULL;
 }
 
 VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane) {
@@ -291,7 +292,9 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   weir__context_unlock(device->base.context);
   lane->stages |= stages_of(run->plan);
   if (any_poisoned(run)) return record_healthy(device, run, lane);
-  VkResult result = find_recording(device, run, plan, lane->queue, &op->recording);
+  if (plan->steps.timed && !plan->steps.fixed) weir__vulkan_steps_balance(&plan->steps);
+  bool step_by_step = times_steps(device, run, plan, lane);
+  VkResult result = find_recording(device, run, plan, lane->queue, step_by_step, &op->recording);
   if (result != VK_SUCCESS) {
     op->recording = NULL;
     return result;
@@ -302,12 +305,12 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   return VK_SUCCESS;
 }
 
-// A node's timestamps. False: there are none.
-static bool read_node_times(weir__vulkan_device *device, const recording *item, uint32_t node, uint64_t *out_start_ns,
+// A step's timestamps. False: there are none.
+static bool read_step_times(weir__vulkan_device *device, const recording *item, uint32_t step, uint64_t *out_start_ns,
                             uint64_t *out_end_ns) {
   uint64_t ticks[2];
   if (item == NULL || item->queries == VK_NULL_HANDLE ||
-      device->calls.vkGetQueryPoolResults(device->device, item->queries, 2 * node, 2, sizeof ticks, ticks,
+      device->calls.vkGetQueryPoolResults(device->device, item->queries, 2 * step, 2, sizeof ticks, ticks,
                                           sizeof ticks[0], VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
     return false;
   *out_start_ns = weir__vulkan_ticks_ns(device, ticks[0]);
@@ -315,51 +318,89 @@ static bool read_node_times(weir__vulkan_device *device, const recording *item, 
   return true;
 }
 
-// A start is noted as soon as the command is read; the node itself starts when the levels before it are done.
+// Goes through the steps in their order. A start is noted as soon as the command is read; the step itself starts when the
+// levels before it are done.
+typedef struct step_times {
+  uint32_t at;
+  uint64_t floor, last_end;
+} step_times;
+
+static bool next_times(weir__vulkan_device *device, const weir__vulkan_op *op, step_times *times, uint32_t *out_step,
+                       uint64_t *out_start_ns, uint64_t *out_end_ns) {
+  const vulkan_plan *plan = op->task->run->plan->device_data;
+  const weir__vulkan_graph_steps *steps = &plan->steps;
+  uint32_t i = times->at++, step = steps->order[i];
+  if (i > 0 && (op->recording->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]]))
+    times->floor = times->last_end;
+  *out_step = step;
+  if (!read_step_times(device, op->recording, step, out_start_ns, out_end_ns)) return false;
+  if (*out_start_ns < times->floor) *out_start_ns = times->floor;
+  if (*out_end_ns < *out_start_ns) *out_end_ns = *out_start_ns;
+  if (*out_end_ns > times->last_end) times->last_end = *out_end_ns;
+  return true;
+}
+
+// Whether the steps' order is still that of the recording.
+static bool has_times(const weir__vulkan_op *op) {
+  const vulkan_plan *plan = op->task->run->plan->device_data;
+  return op->recording != NULL && op->recording->queries != VK_NULL_HANDLE &&
+         op->recording->version == plan->steps.version;
+}
+
+// The times of nodes, for the caller.
 static void note_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
   const weir__graph_run *run = op->task->run;
-  const vulkan_plan *plan = run->plan->device_data;
-  uint64_t floor = 0, last_end = 0;
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    uint32_t node = plan->order[i];
-    uint64_t start, end;
-    if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]]) floor = last_end;
-    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK ||
-        !read_node_times(device, op->recording, node, &start, &end))
-      continue;
-    if (start < floor) start = floor;
-    if (end < start) end = start;
-    if (end > last_end) last_end = end;
-    run->start_ns[node] = start;
+  const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
+  step_times times = {0};
+  uint64_t start, end;
+  for (uint32_t i = 0, step; i < steps->count && has_times(op); i++) {
+    if (!next_times(device, op, &times, &step, &start, &end)) continue;
+    uint32_t node = steps->items[step].node;
+    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
+    if (steps->items[step].dispatch == 0) run->start_ns[node] = start;
     run->end_ns[node] = end;
   }
+}
+
+// The times of steps, for choosing levels.
+static void keep_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
+  weir__vulkan_graph_steps *steps = &((vulkan_plan *)op->task->run->plan->device_data)->steps;
+  step_times times = {0};
+  uint64_t start, end;
+  for (uint32_t i = 0, step; i < steps->count; i++) {
+    if (!next_times(device, op, &times, &step, &start, &end)) return;
+    steps->times[step] = (double)(end - start) / 1000;
+  }
+  steps->timed = true;
 }
 
 void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op *op) {
   weir__graph_run_stage_out(op->task->run);
   if (op->task->run->timed) note_times(device, op);
+  if (has_times(op) && op->recording->step_by_step) keep_times(device, op);
 }
 
-static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, const weir__completion *completion) {
+static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, weir__completion *completion) {
   weir__trace *trace = device->base.context->trace;
   const weir__graph_run *run = op->task->run;
-  const vulkan_plan *plan = run->plan->device_data;
-  uint64_t floor = completion->start_ns, last_end = floor;
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    uint32_t node = plan->order[i];
-    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
-    if (i > 0 && plan->levels[node] != plan->levels[plan->order[i - 1]]) floor = last_end;
-    weir__trace_span span = {
-        .node = node + 1, .lane = completion->lane, .start_ns = completion->start_ns, .end_ns = completion->end_ns};
-    if (read_node_times(device, op->recording, node, &span.start_ns, &span.end_ns)) {
-      if (span.start_ns < floor) span.start_ns = floor;
-      if (span.end_ns < span.start_ns) span.end_ns = span.start_ns;
-      if (span.end_ns > last_end) last_end = span.end_ns;
+  const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
+  step_times times = {.floor = completion->start_ns, .last_end = completion->start_ns};
+  for (uint32_t i = 0, step = 0; i < steps->count; i++) {
+    weir__trace_span span = {.lane = completion->lane, .start_ns = completion->start_ns, .end_ns = completion->end_ns};
+    if (has_times(op) && next_times(device, op, &times, &step, &span.start_ns, &span.end_ns))
       span.lane = weir__vulkan_row(device, op->place->queue, span.start_ns, span.end_ns);
-    }
+    else
+      step = steps->order[i];
+    uint32_t node = steps->items[step].node;
+    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
+    span.node = node + 1;
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[node]));
     weir__trace_add_span(trace, op->task->id, &span);
   }
+  // Its end was marked before the graph's own commands.
+  if (times.last_end > completion->end_ns) completion->end_ns = times.last_end;
+  weir__vulkan_lane *lane = &device->lanes[op->place->queue];
+  if (times.last_end > lane->last_end_ns) lane->last_end_ns = times.last_end;
 }
 
 void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion) {

@@ -26,8 +26,9 @@ enum {
   WEIR__VULKAN_TRACE_LANES = 24,   // of timelines, for what overlaps in a lane
   WEIR__VULKAN_HELD_AT_MOST = 512, // tasks that are held back
   WEIR__VULKAN_MOST_STEPS = 8,     // of a task; the dispatches of one with more stay together
-  WEIR__VULKAN_NO_QUERY = UINT32_MAX,
 };
+
+#define WEIR__VULKAN_NO_QUERY UINT32_MAX
 
 // A queue of the device.
 typedef struct weir__vulkan_queue {
