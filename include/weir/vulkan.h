@@ -108,6 +108,74 @@ typedef struct weir_vulkan_launch {
 WEIR_API weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *code,
                                             const weir_vulkan_launch *launches, uint32_t count);
 
+// ---------------------------------------------------------------------------------------------------------------
+// Sharing with other Vulkan code
+//
+// Vulkan's objects are passed as numbers and pointers, so that this header needs none of Vulkan's: a VkBuffer or VkSemaphore as
+// uint64_t, a VkInstance, VkPhysicalDevice or VkDevice as void *. They belong to the VkDevice that Weir uses, so sharing begins
+// with a device of the caller's.
+
+// A queue of a caller's device.
+typedef struct weir_vulkan_queue {
+  uint32_t family, index;
+} weir_vulkan_queue;
+
+typedef void (*weir_vulkan_function)(void);
+
+// A device of the caller's.
+typedef struct weir_vulkan_handles {
+  weir_vulkan_function get_instance_proc_addr; // vkGetInstanceProcAddr
+  void *instance, *physical_device, *device;
+  uint32_t api_version; // of the instance, at least Vulkan 1.2
+  const void
+      *create_info; // the VkDeviceCreateInfo that `device` was made with: Weir reads the features that it enables,
+                    // among which timelineSemaphore must be, and lets shaders use only those
+  const weir_vulkan_queue *queues; // that Weir may use, of which one at least computes; those that compute come in the
+  uint32_t queue_count;            // order in which Weir should use them
+  // Called around each use of a queue, for queues that the caller uses as well; both NULL: as long as a context uses the
+  // device, the queues are Weir's alone. Called on any thread; must not call Weir.
+  void (*lock)(void *user, weir_vulkan_queue queue);
+  void (*unlock)(void *user, weir_vulkan_queue queue);
+  void *user;
+} weir_vulkan_handles;
+
+// Registers a device of the caller's, for one context at a time. All that `handles` points to is copied or needed during the
+// call only, but for `user`. The device's name, "vulkan:shared1" and so on, is for weir_context_options.devices; `size` 32 is
+// enough. Errors: INVALID_ARGUMENT (something is missing, a queue that the device does not have, no queue that computes,
+// `size` too small), UNAVAILABLE (Vulkan older than 1.2, no timeline semaphores), OUT_OF_MEMORY. Any thread.
+WEIR_API weir_status weir_vulkan_register(const weir_vulkan_handles *handles, char *out_name, uint64_t size);
+
+// Forgets it, before the caller destroys the device. Errors: INVALID_ARGUMENT (no such name, or a context uses it).
+WEIR_API weir_status weir_vulkan_unregister(const char *name);
+
+// Memory of the host that the device copies from and to at full speed, without a copy in between: for what weir_copy_in and
+// weir_copy_out move. Aligned to 64 bytes. Freed with weir_vulkan_host_free, not before the last copy is done.
+WEIR_API weir_status weir_vulkan_host_allocate(weir_device *device, uint64_t bytes, void **out_memory);
+WEIR_API void weir_vulkan_host_free(weir_device *device, void *memory);
+
+// Creates a buffer on `bytes` bytes, from byte `offset` on, of a VkBuffer that the caller owns. Its usage has STORAGE_BUFFER,
+// TRANSFER_SRC and TRANSFER_DST; it is bound to memory; it is shared concurrently by the families of all queues that Weir uses,
+// unless these are of one family. `offset` is a multiple of the device's alignment for storage buffers. The buffer is tracked,
+// never renamed or moved; what tasks of other devices write to it is copied back behind them. Of buffers that share bytes Weir
+// does not know that they do. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (it leaves the VkBuffer), OUT_OF_MEMORY.
+WEIR_API weir_status weir_buffer_wrap_vulkan(weir_device *device, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
+                                             weir_buffer **out_buffer);
+
+// Forgets a VkBuffer that was wrapped, before the caller destroys it: when all tasks that use it are done, and its buffers
+// were released. Errors: INVALID_ARGUMENT (it was not wrapped).
+WEIR_API weir_status weir_vulkan_forget_buffer(weir_device *device, uint64_t vk_buffer);
+
+// Orders Weir after other Vulkan code: tasks that are submitted from now on, to any device, start when the timeline semaphore
+// has reached `value`. The caller does not wait; tasks that were submitted before go on. A wait for a value that never comes
+// ends when the context is cancelled.
+WEIR_API weir_status weir_vulkan_wait_semaphore(weir_device *device, uint64_t semaphore, uint64_t value);
+
+// Orders other Vulkan code after Weir: the timeline semaphore is set to `value` when the task of `event` is done, or with
+// `event` NULL all tasks submitted so far, whether they fail or not. The caller does not wait. Values must grow, as Vulkan says.
+// A device that is lost signals nothing any more.
+WEIR_API weir_status weir_vulkan_signal_semaphore(weir_device *device, uint64_t semaphore, uint64_t value,
+                                                  weir_event *event);
+
 #ifdef __cplusplus
 }
 #endif

@@ -105,6 +105,7 @@ void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lan
   batch->count = 0;
   memset(batch->waits, 0, device->lane_count * sizeof batch->waits[0]);
   batch->waited = 0;
+  batch->await = batch->signal = NULL;
   batch->host_writes = 0;
   batch->graph = VK_NULL_HANDLE;
   batch->for_host = batch->submitted = false;
@@ -168,9 +169,9 @@ static void find_waits(const weir__vulkan_device *device, const weir__vulkan_lan
 static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch,
                        uint32_t command_count) {
   const VkCommandBuffer commands[] = {batch->commands, batch->graph};
-  VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES];
-  VkPipelineStageFlags stages[WEIR__VULKAN_MOST_LANES];
-  uint64_t waits[WEIR__VULKAN_MOST_LANES], values[WEIR__VULKAN_MOST_LANES];
+  VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES + 1], signals[2] = {lane->semaphore};
+  VkPipelineStageFlags stages[WEIR__VULKAN_MOST_LANES + 1];
+  uint64_t waits[WEIR__VULKAN_MOST_LANES], values[WEIR__VULKAN_MOST_LANES + 1], signal_values[2] = {batch->value};
   uint32_t count = 0;
   find_waits(device, lane, batch, waits);
   for (uint32_t i = 0; i < device->lane_count; i++) {
@@ -179,11 +180,20 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, wei
     values[count] = waits[i];
     stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   }
+  if (batch->await != NULL) {
+    semaphores[count] = batch->await->semaphore;
+    values[count] = batch->await->value;
+    stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  }
+  if (batch->signal != NULL) {
+    signals[1] = batch->signal->semaphore;
+    signal_values[1] = batch->signal->value;
+  }
   const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                   .waitSemaphoreValueCount = count,
                                                   .pWaitSemaphoreValues = values,
-                                                  .signalSemaphoreValueCount = 1,
-                                                  .pSignalSemaphoreValues = &batch->value};
+                                                  .signalSemaphoreValueCount = batch->signal != NULL ? 2 : 1,
+                                                  .pSignalSemaphoreValues = signal_values};
   const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                              .pNext = &timeline,
                              .waitSemaphoreCount = count,
@@ -191,11 +201,11 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, wei
                              .pWaitDstStageMask = stages,
                              .commandBufferCount = command_count,
                              .pCommandBuffers = commands,
-                             .signalSemaphoreCount = 1,
-                             .pSignalSemaphores = &lane->semaphore};
-  weir__lock_acquire(&lane->queue->lock);
+                             .signalSemaphoreCount = timeline.signalSemaphoreValueCount,
+                             .pSignalSemaphores = signals};
+  weir__vulkan_queue_acquire(device, lane->queue);
   VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, batch->fence);
-  weir__lock_release(&lane->queue->lock);
+  weir__vulkan_queue_release(device, lane->queue);
   batch->fenced = batch->fence != VK_NULL_HANDLE && result == VK_SUCCESS;
   for (uint32_t i = 0; i < device->lane_count && result == VK_SUCCESS; i++)
     if (waits[i] != 0) lane->awaited[i] = waits[i];

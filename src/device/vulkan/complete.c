@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/graph.h"
+#include "base/allocate.h"
 #include "base/clock.h"
 #include "device/vulkan/vulkan.h"
 
@@ -77,6 +78,7 @@ static void report_task(weir__vulkan_device *device, weir__vulkan_op *op) {
   if (context->trace != NULL) find_times(device, op, &completion);
   if (op->task->run != NULL) weir__vulkan_report_run(device, op, &completion);
   device->slot_ops[op->task->id & context->window.live.mask] = NULL;
+  if (op->task->move != NULL) weir__free(op->task->move->fence);
   weir__context_complete(context, op->task, &completion);
 }
 
@@ -203,7 +205,7 @@ bool weir__vulkan_report_lost(weir__vulkan_device *device) {
   if (device->lost == WEIR_OK || device->ops_in_flight == 0) return false;
   weir__vulkan_submit_all(device);
   // Nothing runs on a device that is dead; one that was given up for another reason must come to its end.
-  device->calls.vkDeviceWaitIdle(device->device);
+  weir__vulkan_wait_idle(device);
   const weir__vulkan_lane *host = weir__vulkan_host_lane(device);
   while (atomic_load_explicit(&device->copies_done, memory_order_acquire) <
          (host->last != NULL ? host->last->value : 0))
@@ -234,6 +236,7 @@ void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task) {
   weir__vulkan_drain(device);
   weir_context *context = device->base.context;
   bool lost = device->lost != WEIR_OK;
+  if (task->move != NULL) weir__free(task->move->fence);
   weir__context_lock(context);
   uint64_t now = device->base.ops->time(&device->base);
   weir__context_complete(

@@ -75,7 +75,7 @@ static void destroy(weir_device *base) {
   weir__vulkan_copier_stop(device);
   if (device->device != VK_NULL_HANDLE) {
     if (device->calls.vkDeviceWaitIdle != NULL) {
-      device->calls.vkDeviceWaitIdle(device->device);
+      weir__vulkan_wait_idle(device);
       destroy_lanes(device);
       for (int i = 0; i < 2; i++) weir__vulkan_sets_deinitialize(&device->sets[i]);
       if (device->pipelines != NULL) weir__vulkan_pipelines_destroy(device->pipelines);
@@ -83,9 +83,10 @@ static void destroy(weir_device *base) {
       weir__arena_deinitialize(&device->arena);
       weir__arena_deinitialize(&device->host_arena);
       weir__vulkan_memory_deinitialize(&device->memory);
-      device->calls.vkDestroyDevice(device->device, NULL);
+      if (device->registration == NULL) device->calls.vkDestroyDevice(device->device, NULL);
     }
   }
+  if (device->registration != NULL) weir__vulkan_registration_give(device->registration);
   weir__queues_destroy(device->places);
   while (device->op_slabs != NULL) {
     weir__vulkan_op *slab = device->op_slabs;
@@ -122,30 +123,54 @@ static weir_status find_physical(weir__vulkan_device *device, const char *argume
   return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan:%lu: %s", ordinal, reason);
 }
 
+static weir_status find_registered(weir__vulkan_device *device, const char *argument) {
+  weir_status status = weir__vulkan_registration_take(argument, &device->registration);
+  if (status != WEIR_OK) return status;
+  device->driver = &device->registration->driver;
+  device->physical = device->registration->handles.physical_device;
+  weir__vulkan_find_facts(device->driver, device->physical, &device->facts);
+  snprintf(device->base.name, sizeof device->base.name, "vulkan:%s", device->registration->name);
+  return WEIR_OK;
+}
+
+static weir_status make_logical(weir__vulkan_device *device, uint32_t kernel_lanes, uint32_t copy_lanes,
+                                weir__vulkan_queue_plan *out_plan) {
+  const weir__vulkan_registration *registration = device->registration;
+  if (registration != NULL) {
+    weir__vulkan_registration_queues(registration, kernel_lanes, copy_lanes, out_plan);
+    device->enabled = registration->enabled;
+    device->device = registration->handles.device;
+    return WEIR_OK;
+  }
+  weir__vulkan_plan_queues(&device->facts, kernel_lanes, copy_lanes, out_plan);
+  VkResult result = weir__vulkan_create_logical(device->driver, device->physical, &device->facts, out_plan,
+                                                &device->enabled, &device->device);
+  if (result == VK_SUCCESS) return WEIR_OK;
+  weir_status status = weir__vulkan_error(result, "device %s", device->base.name);
+  return status == WEIR_ERROR_OUT_OF_MEMORY ? status : WEIR_ERROR_UNAVAILABLE;
+}
+
 // Makes the logical device and finds its queues, for this many lanes of kernels.
 static weir_status open_device(weir__vulkan_device *device, uint32_t kernel_lanes, weir__vulkan_queue_plan *out_plan) {
   char reason[160];
-  weir__vulkan_plan_queues(&device->facts, kernel_lanes, kernel_lanes > 1 ? COPY_LANES : 0, out_plan);
-  VkResult result = weir__vulkan_create_logical(device->driver, device->physical, &device->facts, out_plan,
-                                                &device->enabled, &device->device);
-  if (result != VK_SUCCESS) {
-    weir_status status = weir__vulkan_error(result, "device %s", device->base.name);
-    return status == WEIR_ERROR_OUT_OF_MEMORY ? status : WEIR_ERROR_UNAVAILABLE;
-  }
+  weir_status status = make_logical(device, kernel_lanes, kernel_lanes > 1 ? COPY_LANES : 0, out_plan);
+  if (status != WEIR_OK) return status;
   if (!weir__vulkan_calls_open(device->driver, device->device, &device->calls, reason, sizeof reason)) {
     device->calls.vkDeviceWaitIdle = NULL;
     return weir__error(WEIR_ERROR_UNAVAILABLE, "device %s: %s", device->base.name, reason);
   }
-  device->queue_count = out_plan->kernel_count + out_plan->copy_count;
-  device->queues = weir__allocate_zeroed(device->queue_count * sizeof *device->queues);
+  uint32_t count = out_plan->kernel_count + out_plan->copy_count;
+  device->queues = weir__allocate_zeroed(count * sizeof *device->queues);
   if (device->queues == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  device->queue_count = count;
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__vulkan_queue *queue = &device->queues[i];
     const VkQueueFamilyProperties *family = &device->facts.families[out_plan->families[i]];
     queue->family = out_plan->families[i];
+    queue->index = out_plan->indices[i];
     queue->computes = (family->queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
     queue->has_timestamps = family->timestampValidBits > 0;
-    device->calls.vkGetDeviceQueue(device->device, queue->family, out_plan->indices[i], &queue->queue);
+    device->calls.vkGetDeviceQueue(device->device, queue->family, queue->index, &queue->queue);
   }
   return WEIR_OK;
 }
@@ -216,8 +241,10 @@ static weir_status read_base_time(weir__vulkan_device *device) {
   device->base_ns = weir__clock_ns() - device->base.context->start_ns;
   const VkSubmitInfo info = {
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
+  weir__vulkan_queue_acquire(device, lane->queue);
   if (result == VK_SUCCESS) result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
   if (result == VK_SUCCESS) result = device->calls.vkQueueWaitIdle(lane->queue->queue);
+  weir__vulkan_queue_release(device, lane->queue);
   if (result == VK_SUCCESS)
     result =
         device->calls.vkGetQueryPoolResults(device->device, queries, 0, 1, sizeof device->base_ticks,
@@ -244,7 +271,7 @@ static void describe(weir__vulkan_device *device) {
 
 static weir_status initialize(weir__vulkan_device *device, const char *argument, uint32_t kernel_lanes) {
   weir__vulkan_queue_plan plan;
-  weir_status status = find_physical(device, argument);
+  weir_status status = device->driver == NULL ? find_registered(device, argument) : find_physical(device, argument);
   if (status == WEIR_OK) status = open_device(device, kernel_lanes, &plan);
   if (status == WEIR_OK) status = make_memory(device);
   if (status == WEIR_OK) status = make_lanes(device, &plan, kernel_lanes);
@@ -262,8 +289,9 @@ static weir_status initialize(weir__vulkan_device *device, const char *argument,
 
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
-  const weir__vulkan_driver *driver = weir__vulkan_driver_load(reason, sizeof reason);
-  if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan: %s", reason);
+  bool registered = weir__vulkan_is_registration(argument);
+  const weir__vulkan_driver *driver = registered ? NULL : weir__vulkan_driver_load(reason, sizeof reason);
+  if (driver == NULL && !registered) return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan: %s", reason);
   if (queues > MOST_KERNEL_LANES)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device vulkan: %u queues; 1 to %d are possible", queues,
                        MOST_KERNEL_LANES);

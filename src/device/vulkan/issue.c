@@ -314,8 +314,25 @@ static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
   return true;
 }
 
+// No bytes, but an order with the caller's work: the lane's batch waits for a semaphore, or signals one.
+static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
+  const weir__vulkan_fence *fence = op->task->move->fence;
+  uint32_t lane_index = choose_lane(device, count);
+  weir__vulkan_lane *lane = &device->lanes[lane_index];
+  if (!fence->signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
+  if (!place(device, op, count, lane_index)) return false;
+  if (fence->signals)
+    lane->open->signal = fence;
+  else
+    lane->open->await = fence;
+  append(device, op);
+  if (fence->signals) weir__vulkan_submit(device, lane); // and a signal behind all
+  return true;
+}
+
 static bool put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   const weir__move *move = op->task->move;
+  if (move->fence != NULL) return put_fence(device, op, count);
   if (move->fill) return put_fill(device, op, count);
   const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
   const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);
@@ -325,8 +342,7 @@ static bool put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
     uint32_t lane = to->on_host || from->on_host ? copy_lane(device, from->on_host, count) : choose_lane(device, count);
     return put_copy(device, op, count, lane, move->destination, move->source, move->bytes);
   }
-  const weir__vulkan_memory *memory = &device->memory;
-  bool direct = to_device ? to->on_host || memory->writes_mapped : from->on_host || memory->reads_mapped;
+  bool direct = to_device ? to->mapped != NULL : from->mapped != NULL && (from->on_host || device->memory.reads_mapped);
   if (direct) return put_host_copy(device, op, count, move->destination, move->source, move->bytes);
   return put_staged_copy(device, op, count, to_device);
 }
@@ -376,7 +392,9 @@ weir__vulkan_op *weir__vulkan_issue(weir__vulkan_device *device, weir__task *tas
   }
   uint32_t count = find_predecessors(device, task);
   op->task = task;
-  op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
+  op->status = device->lost != WEIR_OK      ? device->lost
+               : weir__vulkan_signals(task) ? WEIR_OK
+                                            : weir__context_skips(device->base.context, task);
   if (device->lost != WEIR_OK) memcpy(op->message, device->lost_text, sizeof op->message);
   bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing
   if (op->status != WEIR_OK && device->lost == WEIR_OK && !back) doom(device, task);

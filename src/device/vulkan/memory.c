@@ -217,6 +217,17 @@ weir__vulkan_chunk *weir__vulkan_chunk_find(weir__vulkan_memory *memory, const v
   return chunk;
 }
 
+weir__vulkan_chunk *weir__vulkan_chunk_of(weir__vulkan_memory *memory, VkBuffer buffer) {
+  weir__vulkan_chunk *found = NULL;
+  weir__lock_acquire(&memory->lock);
+  for (uint32_t i = 0; i < memory->count && found == NULL; i++) {
+    weir__vulkan_chunk *chunk = memory->chunks[i];
+    if (chunk->buffer == buffer && chunk->memory == VK_NULL_HANDLE) found = chunk;
+  }
+  weir__lock_release(&memory->lock);
+  return found;
+}
+
 static void *allocate_on(weir__vulkan_memory *memory, uint64_t bytes, bool on_host) {
   weir__vulkan_chunk *chunk = weir__vulkan_chunk_create(memory, bytes, on_host);
   return chunk == NULL ? NULL : (void *)chunk->address;

@@ -48,6 +48,8 @@ weir__vulkan_chunk *weir__vulkan_chunk_create(weir__vulkan_memory *memory, uint6
 // Enters a caller's VkBuffer. NULL: no memory.
 weir__vulkan_chunk *weir__vulkan_chunk_adopt(weir__vulkan_memory *memory, VkBuffer buffer, uint64_t bytes);
 void weir__vulkan_chunk_destroy(weir__vulkan_memory *memory, weir__vulkan_chunk *chunk);
+// The chunk of a caller's VkBuffer; NULL: it was not entered.
+weir__vulkan_chunk *weir__vulkan_chunk_of(weir__vulkan_memory *memory, VkBuffer buffer);
 
 // The chunk that an address lies in; NULL: the address is no chunk's.
 weir__vulkan_chunk *weir__vulkan_chunk_find(weir__vulkan_memory *memory, const void *address);

@@ -38,7 +38,7 @@ static void await_old_sets(weir__vulkan_device *device) {
   while (!are_old_sets_idle(device) && weir__vulkan_is_well(device)) {
     if (!weir__vulkan_poll(device)) weir__vulkan_wait_any(device, UINT64_MAX);
   }
-  if (!weir__vulkan_is_well(device)) device->calls.vkDeviceWaitIdle(device->device);
+  if (!weir__vulkan_is_well(device)) weir__vulkan_wait_idle(device);
 }
 
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device) {

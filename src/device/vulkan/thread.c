@@ -18,13 +18,17 @@ static void wake(weir__vulkan_device *device) {
   if (atomic_exchange_explicit(&device->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&device->sleeping, 1);
 }
 
+void weir__vulkan_wake(weir__vulkan_device *device) {
+  weir__barrier_light(); // see must_sleep
+  wake(device);
+}
+
 void weir__vulkan_push(weir_device *base, weir__task *task) {
   weir__vulkan_device *device = weir__vulkan_of(base);
   uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
   device->ring[at & base->context->window.live.mask] = task;
   atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
-  weir__barrier_light(); // see must_sleep
-  wake(device);
+  weir__vulkan_wake(device);
 }
 
 void weir__vulkan_flush(weir_device *base) {
@@ -60,6 +64,7 @@ static bool must_sleep(weir__vulkan_device *device, uint64_t *out_ns) {
   atomic_store_explicit(&device->sleeping, 1, memory_order_seq_cst);
   *out_ns = weir__barrier_heavy() ? UINT64_MAX : NAP_NS;
   bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken ||
+              atomic_load_explicit(&device->fence_count, memory_order_seq_cst) != 0 ||
               atomic_load_explicit(&device->stopping, memory_order_seq_cst);
   if (work) atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
   return !work;
@@ -77,6 +82,7 @@ static void *thread_main(void *argument) {
       any = true;
     }
     if (well ? weir__vulkan_poll(device) : weir__vulkan_report_lost(device)) any = true;
+    if (weir__vulkan_serve_fences(device)) any = true;
     if (any) {
       idle_since = 0;
       continue;
@@ -88,6 +94,10 @@ static void *thread_main(void *argument) {
     if (now - idle_since < device->spin_ns) continue;
     if (device->ops_in_flight > 0) {
       weir__vulkan_wait_any(device, BLOCKED_NS);
+      continue;
+    }
+    if (atomic_load_explicit(&device->fence_count, memory_order_relaxed) > 0) {
+      weir__vulkan_await_fences(device, BLOCKED_NS);
       continue;
     }
     if (atomic_load_explicit(&device->stopping, memory_order_acquire)) return NULL;

@@ -18,6 +18,7 @@
 #include "device/vulkan/driver.h"
 #include "device/vulkan/kernel.h"
 #include "device/vulkan/memory.h"
+#include "device/vulkan/share.h"
 #include "issue/queues.h"
 #include "memory/arena.h"
 
@@ -37,6 +38,7 @@ typedef struct weir__vulkan_queue {
   bool computes; // else it only copies
   bool has_timestamps;
   weir__lock lock; // of submissions
+  uint32_t index;  // in its family
 } weir__vulkan_queue;
 
 // What was put into a lane for a task; or the first half of a copy through staging memory (`task` NULL).
@@ -66,10 +68,11 @@ typedef struct weir__vulkan_batch {
   weir__vulkan_op *first, *last;
   uint32_t count;
   uint64_t value;
-  uint64_t waits[WEIR__VULKAN_MOST_LANES]; // per lane: this value first; 0: none
-  uint64_t waited;                         // bit per lane
-  VkPipelineStageFlags host_writes;        // not 0: stages that read what the host wrote
-  bool for_host;                           // the host will read what it writes
+  uint64_t waits[WEIR__VULKAN_MOST_LANES];  // per lane: this value first; 0: none
+  uint64_t waited;                          // bit per lane
+  const weir__vulkan_fence *await, *signal; // semaphores of the caller's to wait for, to signal; NULL: none
+  VkPipelineStageFlags host_writes;         // not 0: stages that read what the host wrote
+  bool for_host;                            // the host will read what it writes
   bool submitted;
   // Of the lane of the host's copies.
   struct weir__vulkan_batch *next_copy;
@@ -110,6 +113,7 @@ typedef struct weir__vulkan_held weir__vulkan_held;
 typedef struct weir__vulkan_device {
   weir_device base;
   const weir__vulkan_driver *driver;
+  weir__vulkan_registration *registration; // NULL: the device is Weir's own
   VkPhysicalDevice physical;
   VkDevice device;
   weir__vulkan_calls calls;
@@ -161,6 +165,10 @@ typedef struct weir__vulkan_device {
   _Atomic uint32_t copies_word;               // changes with it; the device's thread sleeps on it
   _Atomic bool copier_stopping;
   weir__vulkan_chunk *idle_staging;
+  // Waits for semaphores of the caller's.
+  weir__lock fence_lock;
+  weir__vulkan_fence *fences;   // not reached; guarded by fence_lock
+  _Atomic uint32_t fence_count; // of them
 } weir__vulkan_device;
 
 static inline weir__vulkan_device *weir__vulkan_of(weir_device *device) {
@@ -180,6 +188,7 @@ weir_status weir__vulkan_thread_start(weir__vulkan_device *device);
 void weir__vulkan_thread_stop(weir__vulkan_device *device);
 void weir__vulkan_push(weir_device *device, weir__task *task);
 void weir__vulkan_flush(weir_device *device);
+void weir__vulkan_wake(weir__vulkan_device *device); // something that the thread looks at was changed
 
 // What follows is called by the thread only.
 
@@ -198,6 +207,11 @@ weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulk
 uint32_t weir__vulkan_steps(const weir__task *task); // 1 for tasks that are issued at once
 weir__vulkan_op *weir__vulkan_find(const weir__vulkan_device *device, weir__id id); // of a task in flight; NULL: done
 void weir__vulkan_free_op(weir__vulkan_device *device, weir__vulkan_op *op);
+
+// A queue is used by one thread at a time, of Weir's or the caller's (registration.c). Between the two the caller's lock is held.
+void weir__vulkan_queue_acquire(const weir__vulkan_device *device, weir__vulkan_queue *queue);
+void weir__vulkan_queue_release(const weir__vulkan_device *device, weir__vulkan_queue *queue);
+void weir__vulkan_wait_idle(weir__vulkan_device *device); // all queues
 
 // Batches (batch.c). `open`: the lane's open batch, made if there is none; NULL: no memory.
 weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_lane *lane);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that is shared with other Vulkan code.
+#include "device/vulkan/share.h"
+#include "api/context.h"
+#include "base/error.h"
+#include "device/vulkan/vulkan.h"
+
+weir_status weir__vulkan_check_device(const weir_device *device, const char *what) {
+  if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device is NULL", what);
+  if (!weir__is_vulkan(device))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is no Vulkan device", what, device->name);
+  return WEIR_OK;
+}
+
+weir_status weir_vulkan_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
+  if (out_memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: out_memory is NULL");
+  *out_memory = NULL;
+  weir_status status = weir__vulkan_check_device(base, "host allocate");
+  if (status != WEIR_OK) return status;
+  if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: 0 bytes");
+  const weir__vulkan_chunk *chunk = weir__vulkan_chunk_create(&weir__vulkan_of(base)->memory, bytes, true);
+  if (chunk == NULL)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "host allocate: no %llu bytes that %s reaches",
+                       (unsigned long long)bytes, base->name);
+  *out_memory = chunk->mapped;
+  return WEIR_OK;
+}
+
+void weir_vulkan_host_free(weir_device *base, void *address) {
+  if (address == NULL || weir__vulkan_check_device(base, "host free") != WEIR_OK) return;
+  weir__vulkan_memory *memory = &weir__vulkan_of(base)->memory;
+  weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(memory, address);
+  if (chunk != NULL && chunk->mapped == address) weir__vulkan_chunk_destroy(memory, chunk);
+}
+
+// The chunk of a caller's VkBuffer, entered if it is new.
+static weir__vulkan_chunk *adopt(weir__vulkan_device *device, VkBuffer buffer) {
+  weir__vulkan_chunk *chunk = weir__vulkan_chunk_of(&device->memory, buffer);
+  if (chunk != NULL) return chunk;
+  VkMemoryRequirements needs;
+  device->calls.vkGetBufferMemoryRequirements(device->device, buffer, &needs);
+  return weir__vulkan_chunk_adopt(&device->memory, buffer, needs.size);
+}
+
+weir_status weir_buffer_wrap_vulkan(weir_device *base, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
+                                    weir_buffer **out_buffer) {
+  if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: out_buffer is NULL");
+  *out_buffer = NULL;
+  weir_status status = weir__vulkan_check_device(base, "buffer wrap");
+  if (status != WEIR_OK) return status;
+  weir__vulkan_device *device = weir__vulkan_of(base);
+  uint64_t alignment = device->facts.properties.limits.minStorageBufferOffsetAlignment;
+  if (vk_buffer == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: the VkBuffer is VK_NULL_HANDLE");
+  if (offset % alignment != 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: byte %llu is no multiple of %llu, as %s wants",
+                       (unsigned long long)offset, (unsigned long long)alignment, base->name);
+  weir__context_lock(base->context);
+  const weir__vulkan_chunk *chunk = adopt(device, (VkBuffer)vk_buffer);
+  weir__context_unlock(base->context);
+  if (chunk == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "buffer wrap: no memory");
+  if (offset >= chunk->bytes || bytes > chunk->bytes - offset)
+    return weir__error(WEIR_ERROR_OUT_OF_RANGE,
+                       "buffer wrap: %llu bytes from byte %llu on leave the VkBuffer, which has %llu",
+                       (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)chunk->bytes);
+  return weir__buffer_make(base->context, "buffer wrap", (void *)(chunk->address + offset), base->space, bytes, true,
+                           out_buffer);
+}
+
+weir_status weir_vulkan_forget_buffer(weir_device *base, uint64_t vk_buffer) {
+  weir_status status = weir__vulkan_check_device(base, "forget buffer");
+  if (status != WEIR_OK) return status;
+  weir__vulkan_memory *memory = &weir__vulkan_of(base)->memory;
+  weir__context_lock(base->context);
+  weir__vulkan_chunk *chunk = vk_buffer == 0 ? NULL : weir__vulkan_chunk_of(memory, (VkBuffer)vk_buffer);
+  if (chunk != NULL) weir__vulkan_chunk_destroy(memory, chunk);
+  weir__context_unlock(base->context);
+  if (chunk != NULL) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "forget buffer: VkBuffer 0x%llx was not wrapped",
+                     (unsigned long long)vk_buffer);
+}
