@@ -6,7 +6,8 @@
 
 #include "base/allocate.h"
 
-enum { NO_TYPE = UINT32_MAX, MOST_OF_HEAP = 4 };
+#define NO_TYPE UINT32_MAX
+enum { MOST_OF_HEAP = 4 };
 
 static const VkBufferUsageFlags USAGE =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
