@@ -10,10 +10,12 @@
 #include "base/error.h"
 #include "device/cpu/cpu.h"
 #include "device/vulkan/logical.h"
+#include "device/vulkan/overlap.h"
 #include "device/vulkan/vulkan.h"
 
 enum {
-  DEFAULT_KERNEL_LANES = 4,
+  DEFAULT_KERNEL_QUEUES = 10, // at most; more help no graph
+  DEFAULT_KERNEL_LANES = 4,   // at least: lanes may share a queue
   MOST_KERNEL_LANES = 60,
   COPY_LANES = 2,
   SMALLEST_CHUNK = 16 << 20, // of device memory
@@ -185,14 +187,34 @@ static weir_status make_lane(weir__vulkan_device *device, weir__vulkan_queue *qu
   return weir__vulkan_error(result, "device %s: semaphore", device->base.name);
 }
 
-// Lanes share queues where there are fewer of them.
-static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_queue_plan *plan, uint32_t kernel_lanes) {
-  weir_status status = WEIR_OK;
-  device->kernel_lanes = device->base.queues = kernel_lanes;
-  for (uint32_t i = 0; i < kernel_lanes && status == WEIR_OK; i++)
-    status = make_lane(device, &device->queues[i % plan->kernel_count]);
+// The queues that lanes of kernels use: of families whose queues take turns only the first. Returns their number.
+static weir_status choose_queues(weir__vulkan_device *device, uint32_t kernel_queues, weir__vulkan_queue **out_chosen,
+                                 uint32_t *out_count) {
+  bool overlaps = true;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < kernel_queues; i++) {
+    weir__vulkan_queue *queue = &device->queues[i], *first = queue;
+    while (first > device->queues && first[-1].family == queue->family) first--;
+    if (queue == first + 1) {
+      weir_status status = weir__vulkan_find_overlap(device, first, queue, &overlaps);
+      if (status != WEIR_OK) return status;
+    }
+    if (queue == first || overlaps) out_chosen[count++] = queue;
+  }
+  *out_count = count;
+  return WEIR_OK;
+}
+
+// Lanes share queues where there are fewer of them. `wanted` 0: a lane for each queue.
+static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_queue_plan *plan, uint32_t wanted) {
+  weir__vulkan_queue *chosen[WEIR__VULKAN_MOST_QUEUES];
+  uint32_t count = 0;
+  weir_status status = choose_queues(device, plan->kernel_count, chosen, &count);
+  uint32_t kernel_lanes = wanted > 0 ? wanted : count < DEFAULT_KERNEL_LANES ? DEFAULT_KERNEL_LANES : count;
+  for (uint32_t i = 0; i < kernel_lanes && status == WEIR_OK; i++) status = make_lane(device, chosen[i % count]);
   for (uint32_t i = 0; i < plan->copy_count && status == WEIR_OK; i++)
     status = make_lane(device, &device->queues[plan->kernel_count + i]);
+  device->kernel_lanes = device->base.queues = kernel_lanes;
   return status == WEIR_OK ? make_lane(device, NULL) : status;
 }
 
@@ -269,18 +291,20 @@ static void describe(weir__vulkan_device *device) {
            device->queue_count);
 }
 
-static weir_status initialize(weir__vulkan_device *device, const char *argument, uint32_t kernel_lanes) {
+static weir_status initialize(weir__vulkan_device *device, const char *argument, uint32_t wanted_lanes) {
   weir__vulkan_queue_plan plan;
   weir_status status = device->driver == NULL ? find_registered(device, argument) : find_physical(device, argument);
-  if (status == WEIR_OK) status = open_device(device, kernel_lanes, &plan);
+  if (status == WEIR_OK) status = open_device(device, wanted_lanes > 0 ? wanted_lanes : DEFAULT_KERNEL_QUEUES, &plan);
   if (status == WEIR_OK) status = make_memory(device);
-  if (status == WEIR_OK) status = make_lanes(device, &plan, kernel_lanes);
+  if (status != WEIR_OK) return status;
+  device->pipelines = weir__vulkan_pipelines_create(&device->calls, device->device, &device->enabled);
+  if (device->pipelines == NULL)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  status = make_lanes(device, &plan, wanted_lanes);
   if (status != WEIR_OK) return status;
   device->base.lanes = device->lane_count + WEIR__VULKAN_TRACE_LANES;
   for (int i = 0; i < 2; i++) weir__vulkan_sets_initialize(&device->sets[i], &device->calls, device->device);
-  device->pipelines = weir__vulkan_pipelines_create(&device->calls, device->device, &device->enabled);
-  if (device->pipelines == NULL || !allocate(device))
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  if (!allocate(device)) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
   status = read_base_time(device);
   if (status == WEIR_OK) status = weir__vulkan_copier_start(device);
   if (status == WEIR_OK) status = weir__vulkan_thread_start(device);
@@ -301,7 +325,8 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->driver = driver;
   device->random = context->seed;
   device->spin_ns = weir__usable_cores() <= FEW_CORES ? SPIN_NS_FEW_CORES : SPIN_NS;
-  uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_KERNEL_LANES : queues;
+  uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
+  device->spreads = lanes > 1;
   weir_status status = initialize(device, argument, lanes);
   if (status != WEIR_OK) {
     destroy(&device->base);

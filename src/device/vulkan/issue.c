@@ -8,7 +8,9 @@
 #include "base/allocate.h"
 #include "device/vulkan/vulkan.h"
 
-enum { OPS_AT_ONCE = 128, OPS_PER_BATCH = 512 };
+enum { OPS_AT_ONCE = 128, OPS_PER_BATCH = 512, SMALL_COPY_BYTES = 256 << 10 };
+
+#define NO_LANE UINT32_MAX
 
 static bool add_ops(weir__vulkan_device *device) {
   // The first of each slab links the slabs.
@@ -70,14 +72,8 @@ static uint32_t find_predecessors(weir__vulkan_device *device, const weir__task 
   return count;
 }
 
-// The lane of the latest predecessor, else the one with the least to do.
-static uint32_t choose_lane(const weir__vulkan_device *device, uint32_t count) {
-  const weir__queue_task *latest = NULL;
-  for (uint32_t i = 0; i < count; i++) {
-    const weir__queue_task *place = device->predecessors[i];
-    if (place->queue < device->kernel_lanes && (latest == NULL || place->sequence > latest->sequence)) latest = place;
-  }
-  if (latest != NULL) return latest->queue;
+// The lane of kernels with the least to do.
+static uint32_t emptiest_lane(const weir__vulkan_device *device) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < device->kernel_lanes; i++) {
     if (device->lanes[i].ops_in_flight < device->lanes[best].ops_in_flight) best = i;
@@ -85,10 +81,29 @@ static uint32_t choose_lane(const weir__vulkan_device *device, uint32_t count) {
   return best;
 }
 
-// Copies between the device and the host have lanes of their own, where there are queues for them.
-static uint32_t copy_lane(const weir__vulkan_device *device, bool from_host, uint32_t count) {
+// The lane of the latest of the first `count` predecessors; NO_LANE: none is in a lane of kernels.
+static uint32_t predecessor_lane(const weir__vulkan_device *device, uint32_t count) {
+  const weir__queue_task *latest = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__queue_task *place = device->predecessors[i];
+    if (place->queue < device->kernel_lanes && (latest == NULL || place->sequence > latest->sequence)) latest = place;
+  }
+  return latest != NULL ? latest->queue : NO_LANE;
+}
+
+// Single tasks share one lane, unless the caller asked for several: from lane to lane a dependence costs ten times what a
+// barrier does. Graphs go to the lane with the least to do.
+static uint32_t choose_lane(const weir__vulkan_device *device, uint32_t count) {
+  uint32_t lane = predecessor_lane(device, count);
+  if (lane != NO_LANE) return lane;
+  return device->spreads ? emptiest_lane(device) : 0;
+}
+
+// Large copies between the device and the host have lanes of their own, where there are queues for them.
+static uint32_t copy_lane(const weir__vulkan_device *device, bool from_host, uint64_t bytes, uint32_t count) {
   uint32_t copy_lanes = device->lane_count - 1 - device->kernel_lanes;
-  if (copy_lanes == 0) return choose_lane(device, count);
+  bool small = bytes < (device->random & 1 ? 1 : SMALL_COPY_BYTES); // at random in tests
+  if (copy_lanes == 0 || small) return choose_lane(device, count);
   return device->kernel_lanes + (from_host || copy_lanes == 1 ? 0 : 1);
 }
 
@@ -288,15 +303,17 @@ static bool put_staged_copy(weir__vulkan_device *device, weir__vulkan_op *op, ui
   if (good && from_host)
     good = put_host_copy(device, half, count, staging, move->source, move->bytes);
   else if (good)
-    good = put_copy(device, half, count, copy_lane(device, false, count), staging, move->source, move->bytes);
+    good =
+        put_copy(device, half, count, copy_lane(device, false, move->bytes, count), staging, move->source, move->bytes);
   if (!good) {
     if (half->place != NULL) weir__queues_done(device->places, half->place);
     weir__vulkan_free_op(device, half);
     return false;
   }
   device->predecessors[0] = half->place;
-  return from_host ? put_copy(device, op, 1, copy_lane(device, true, 1), move->destination, staging, move->bytes)
-                   : put_host_copy(device, op, 1, move->destination, staging, move->bytes);
+  return from_host
+             ? put_copy(device, op, 1, copy_lane(device, true, move->bytes, 1), move->destination, staging, move->bytes)
+             : put_host_copy(device, op, 1, move->destination, staging, move->bytes);
 }
 
 static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
@@ -339,7 +356,8 @@ static bool put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
   bool to_device = to != NULL && to->buffer != VK_NULL_HANDLE,
        from_device = from != NULL && from->buffer != VK_NULL_HANDLE;
   if (to_device && from_device) {
-    uint32_t lane = to->on_host || from->on_host ? copy_lane(device, from->on_host, count) : choose_lane(device, count);
+    uint32_t lane = to->on_host || from->on_host ? copy_lane(device, from->on_host, move->bytes, count)
+                                                 : choose_lane(device, count);
     return put_copy(device, op, count, lane, move->destination, move->source, move->bytes);
   }
   bool direct = to_device ? to->mapped != NULL : from->mapped != NULL && (from->on_host || device->memory.reads_mapped);
@@ -363,7 +381,9 @@ static weir__vulkan_op *issue_move(weir__vulkan_device *device, weir__vulkan_op 
 
 static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   weir__task *task = op->task;
-  uint32_t wanted = task->run->queue == WEIR__GRAPH_ANY_QUEUE ? choose_lane(device, count) : task->run->queue;
+  uint32_t wanted = task->run->queue;
+  if (wanted == WEIR__GRAPH_ANY_QUEUE) wanted = predecessor_lane(device, count);
+  if (wanted == NO_LANE) wanted = emptiest_lane(device);
   if (!place(device, op, count, wanted)) {
     give_up(device, op, task);
     return NULL;

@@ -127,6 +127,7 @@ typedef struct weir__vulkan_device {
   // Lanes: those for kernels, those for copies (perhaps none), and the last one, the host's.
   weir__vulkan_lane lanes[WEIR__VULKAN_MOST_LANES];
   uint32_t lane_count, kernel_lanes;
+  bool spreads; // the caller asked for several lanes: tasks without predecessors in flight go to the emptiest
   // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
   weir__task **ring; // as many as the window has slots
   alignas(64) _Atomic uint64_t pushed;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes src/api/multiply.inc of src/api/multiply.comp, or checks that it is up to date.
+"""Makes NAME.inc of NAME.comp for the shaders of the library, or checks that they are up to date.
 
 The library must build where no shader compiler is, so the compiled words are kept beside the source.
 
@@ -16,8 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHADER = ROOT / "src/api/multiply.comp"
-WORDS = ROOT / "src/api/multiply.inc"
+SHADERS = [ROOT / "src/api/multiply.comp", ROOT / "src/device/vulkan/delay.comp"]
 
 
 def compiler_version(compiler):
@@ -29,17 +28,37 @@ def compiler_version(compiler):
     return match.group(1) if match else None
 
 
-def compile_words(compiler, version):
+def compile_words(shader, compiler, version):
     with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "multiply.spv"
-        subprocess.run([compiler, "--quiet", "-V", "--target-env", "vulkan1.2", "-o", str(output), str(SHADER)],
+        output = pathlib.Path(folder) / "words.spv"
+        subprocess.run([compiler, "--quiet", "-V", "--target-env", "vulkan1.2", "-o", str(output), str(shader)],
                        check=True)
         data = output.read_bytes()
     words = [f"0x{int.from_bytes(data[i:i + 4], 'little'):08x}" for i in range(0, len(data), 4)]
     lines = [", ".join(words[i:i + 10]) + "," for i in range(0, len(words), 10)]
     head = ["// SPDX-License-Identifier: Apache-2.0",
-            f"// SPIR-V of multiply.comp, by tools/multiply/make_words.py with glslang {version}."]
+            f"// SPIR-V of {shader.name}, by tools/shaders/make_words.py with glslang {version}."]
     return "\n".join(head + lines) + "\n"
+
+
+def make(shader, compiler, version):
+    shader.with_suffix(".inc").write_text(compile_words(shader, compiler, version))
+    return 0
+
+
+def check(shader, compiler, version):
+    words = shader.with_suffix(".inc")
+    made_by = re.search(r"with glslang (\S+)\.$", words.read_text(), re.MULTILINE)
+    if made_by is None:
+        print(f"{words}: it does not say which compiler made it")
+        return 1
+    if made_by.group(1) != version:
+        print(f"{words} was made with glslang {made_by.group(1)}, this is {version}: its text may differ")
+        return 77
+    if compile_words(shader, compiler, version) != words.read_text():
+        print(f"{words} is out of date: run tools/shaders/make_words.py")
+        return 1
+    return 0
 
 
 def main():
@@ -51,20 +70,8 @@ def main():
     if version is None:
         print(f"{arguments.compiler} is missing (Debian: glslang-tools)")
         return 77 if arguments.check else 1
-    if not arguments.check:
-        WORDS.write_text(compile_words(arguments.compiler, version))
-        return 0
-    made_by = re.search(r"with glslang (\S+)\.$", WORDS.read_text(), re.MULTILINE)
-    if made_by is None:
-        print(f"{WORDS}: it does not say which compiler made it")
-        return 1
-    if made_by.group(1) != version:
-        print(f"the words were made with glslang {made_by.group(1)}, this is {version}: their text may differ")
-        return 77
-    if compile_words(arguments.compiler, version) != WORDS.read_text():
-        print(f"{WORDS} is out of date: run tools/multiply/make_words.py")
-        return 1
-    return 0
+    return max(check(shader, arguments.compiler, version) if arguments.check else make(shader, arguments.compiler, version)
+               for shader in SHADERS)
 
 
 if __name__ == "__main__":
