@@ -8,7 +8,7 @@
 #include "base/allocate.h"
 #include "device/vulkan/vulkan.h"
 
-enum { OPS_AT_ONCE = 128, OPS_PER_BATCH = 512, SMALL_COPY_BYTES = 256 << 10 };
+enum { OPS_AT_ONCE = 128, OPS_PER_BATCH = 512 };
 
 #define NO_LANE UINT32_MAX
 
@@ -22,7 +22,7 @@ static bool add_ops(weir__vulkan_device *device) {
   return true;
 }
 
-static weir__vulkan_op *new_op(weir__vulkan_device *device) {
+weir__vulkan_op *weir__vulkan_new_op(weir__vulkan_device *device) {
   if (device->free_ops == NULL && !add_ops(device)) return NULL;
   weir__vulkan_op *op = device->free_ops;
   device->free_ops = op->next;
@@ -93,22 +93,13 @@ static uint32_t predecessor_lane(const weir__vulkan_device *device, uint32_t cou
 
 // Single tasks share one lane, unless the caller asked for several: from lane to lane a dependence costs ten times what a
 // barrier does. Graphs go to the lane with the least to do.
-static uint32_t choose_lane(const weir__vulkan_device *device, uint32_t count) {
+uint32_t weir__vulkan_choose_lane(const weir__vulkan_device *device, uint32_t count) {
   uint32_t lane = predecessor_lane(device, count);
   if (lane != NO_LANE) return lane;
   return device->spreads ? emptiest_lane(device) : 0;
 }
 
-// Large copies between the device and the host have lanes of their own, where there are queues for them.
-static uint32_t copy_lane(const weir__vulkan_device *device, bool from_host, uint64_t bytes, uint32_t count) {
-  uint32_t copy_lanes = device->lane_count - 1 - device->kernel_lanes;
-  bool small = bytes < (device->random & 1 ? 1 : SMALL_COPY_BYTES); // at random in tests
-  if (copy_lanes == 0 || small) return choose_lane(device, count);
-  return device->kernel_lanes + (from_host || copy_lanes == 1 ? 0 : 1);
-}
-
-// Gives the op a place behind its predecessors, the first `count` of device->predecessors. False: no memory.
-static bool place(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, uint32_t lane_index) {
+bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, uint32_t lane_index) {
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   weir__queue_choice choice = weir__queues_issue(device->places, device->predecessors, count, lane_index);
   if (choice.task == NULL) return false;
@@ -135,8 +126,7 @@ static bool place(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t cou
   return true;
 }
 
-// Puts a placed op into its lane's open batch.
-static void append(weir__vulkan_device *device, weir__vulkan_op *op) {
+void weir__vulkan_append(weir__vulkan_device *device, weir__vulkan_op *op) {
   weir__vulkan_lane *lane = &device->lanes[op->place->queue];
   weir__vulkan_batch *batch = lane->open;
   op->batch = batch;
@@ -169,8 +159,7 @@ static void refuse(weir__vulkan_device *device, weir__vulkan_op *op, VkResult re
     doom(device, op->task);
 }
 
-// Writes a timestamp before or behind an op's commands, for timelines.
-static void mark(const weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane, bool end) {
+void weir__vulkan_mark(const weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane, bool end) {
   weir__vulkan_batch *batch = lane->open;
   if (batch->queries == VK_NULL_HANDLE) return;
   if (!end) {
@@ -223,19 +212,19 @@ uint32_t weir__vulkan_steps(const weir__task *task) {
 
 static weir__vulkan_op *issue_kernel(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   weir__task *task = op->task;
-  if (!place(device, op, count, choose_lane(device, count))) {
+  if (!weir__vulkan_place(device, op, count, weir__vulkan_choose_lane(device, count))) {
     give_up(device, op, task);
     return NULL;
   }
   weir__vulkan_lane *lane = &device->lanes[op->place->queue];
   if (weir__vulkan_steps(task) > 1) return op;
   if (op->status == WEIR_OK) {
-    mark(device, op, lane, false);
+    weir__vulkan_mark(device, op, lane, false);
     VkResult result = record_task(device, lane, task, 0);
-    mark(device, op, lane, true);
+    weir__vulkan_mark(device, op, lane, true);
     if (result != VK_SUCCESS) refuse(device, op, result);
   }
-  append(device, op);
+  weir__vulkan_append(device, op);
   return op;
 }
 
@@ -249,130 +238,23 @@ weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulk
   if (index > 0 && op->epoch == lane->epoch && lane->stages != 0) weir__vulkan_barrier(device, lane);
   op->epoch = lane->epoch;
   if (op->status == WEIR_OK) {
-    if (index == 0) mark(device, op, lane, false);
+    if (index == 0) weir__vulkan_mark(device, op, lane, false);
     VkResult result = record_task(device, lane, task, index);
-    if (last) mark(device, op, lane, true);
+    if (last) weir__vulkan_mark(device, op, lane, true);
     if (result != VK_SUCCESS) refuse(device, op, result);
   }
-  if (last) append(device, op);
+  if (last) weir__vulkan_append(device, op);
   return op;
-}
-
-// A copy that the device makes. The lane is chosen; the op is placed. False: no memory.
-static bool put_copy(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, uint32_t lane_index,
-                     void *destination, const void *source, uint64_t bytes) {
-  if (!place(device, op, count, lane_index)) return false;
-  weir__vulkan_lane *lane = &device->lanes[lane_index];
-  lane->stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-  mark(device, op, lane, false);
-  weir__vulkan_record_copy(device, lane->open->commands, destination, source, bytes);
-  mark(device, op, lane, true);
-  lane->open->for_host = lane->open->for_host || weir__vulkan_chunk_find(&device->memory, destination)->mapped != NULL;
-  append(device, op);
-  return true;
-}
-
-// A copy that the host makes.
-static bool put_host_copy(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, void *destination,
-                          const void *source, uint64_t bytes) {
-  if (!place(device, op, count, device->lane_count - 1)) return false;
-  weir__vulkan_batch *batch = weir__vulkan_host_lane(device)->open;
-  batch->to = destination;
-  batch->from = source;
-  batch->bytes = bytes;
-  append(device, op);
-  return true;
-}
-
-static weir__vulkan_chunk *take_staging(weir__vulkan_device *device, uint64_t bytes) {
-  weir__vulkan_chunk *chunk = device->idle_staging;
-  if (chunk == NULL || chunk->bytes < bytes) return weir__vulkan_chunk_create(&device->memory, bytes, true);
-  device->idle_staging = NULL;
-  return chunk;
-}
-
-// Between memory of the caller's that the device does not reach, and device memory that the host does not reach: by way of
-// staging memory, in two halves, the first of which is an op without a task.
-static bool put_staged_copy(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, bool from_host) {
-  const weir__move *move = op->task->move;
-  weir__vulkan_op *half = new_op(device);
-  if (half == NULL) return false;
-  op->staging = take_staging(device, move->bytes);
-  bool good = op->staging != NULL;
-  void *staging = good ? op->staging->mapped : NULL;
-  if (good && from_host)
-    good = put_host_copy(device, half, count, staging, move->source, move->bytes);
-  else if (good)
-    good =
-        put_copy(device, half, count, copy_lane(device, false, move->bytes, count), staging, move->source, move->bytes);
-  if (!good) {
-    if (half->place != NULL) weir__queues_done(device->places, half->place);
-    weir__vulkan_free_op(device, half);
-    return false;
-  }
-  device->predecessors[0] = half->place;
-  return from_host
-             ? put_copy(device, op, 1, copy_lane(device, true, move->bytes, 1), move->destination, staging, move->bytes)
-             : put_host_copy(device, op, 1, move->destination, staging, move->bytes);
-}
-
-static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__move *move = op->task->move;
-  uint32_t lane_index = choose_lane(device, count);
-  if (!place(device, op, count, lane_index)) return false;
-  weir__vulkan_lane *lane = &device->lanes[lane_index];
-  lane->stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-  mark(device, op, lane, false);
-  weir__vulkan_record_fill(device, lane->open->commands, move->destination, move->bytes, move->pattern);
-  mark(device, op, lane, true);
-  lane->open->for_host =
-      lane->open->for_host || weir__vulkan_chunk_find(&device->memory, move->destination)->mapped != NULL;
-  append(device, op);
-  return true;
-}
-
-// No bytes, but an order with the caller's work: the lane's batch waits for a semaphore, or signals one.
-static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__vulkan_fence *fence = op->task->move->fence;
-  uint32_t lane_index = choose_lane(device, count);
-  weir__vulkan_lane *lane = &device->lanes[lane_index];
-  if (!fence->signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
-  if (!place(device, op, count, lane_index)) return false;
-  if (fence->signals)
-    lane->open->signal = fence;
-  else
-    lane->open->await = fence;
-  append(device, op);
-  if (fence->signals) weir__vulkan_submit(device, lane); // and a signal behind all
-  return true;
-}
-
-static bool put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__move *move = op->task->move;
-  if (move->fence != NULL) return put_fence(device, op, count);
-  if (move->fill) return put_fill(device, op, count);
-  const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
-  const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);
-  bool to_device = to != NULL && to->buffer != VK_NULL_HANDLE,
-       from_device = from != NULL && from->buffer != VK_NULL_HANDLE;
-  if (to_device && from_device) {
-    uint32_t lane = to->on_host || from->on_host ? copy_lane(device, from->on_host, move->bytes, count)
-                                                 : choose_lane(device, count);
-    return put_copy(device, op, count, lane, move->destination, move->source, move->bytes);
-  }
-  bool direct = to_device ? to->mapped != NULL : from->mapped != NULL && (from->on_host || device->memory.reads_mapped);
-  if (direct) return put_host_copy(device, op, count, move->destination, move->source, move->bytes);
-  return put_staged_copy(device, op, count, to_device);
 }
 
 static weir__vulkan_op *issue_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   weir__task *task = op->task;
   bool placed;
   if (op->status == WEIR_OK) {
-    placed = put_move(device, op, count);
+    placed = weir__vulkan_put_move(device, op, count);
   } else {
-    placed = place(device, op, count, choose_lane(device, count));
-    if (placed) append(device, op);
+    placed = weir__vulkan_place(device, op, count, weir__vulkan_choose_lane(device, count));
+    if (placed) weir__vulkan_append(device, op);
   }
   if (placed) return op;
   give_up(device, op, task);
@@ -384,18 +266,18 @@ static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *
   uint32_t wanted = task->run->queue;
   if (wanted == WEIR__GRAPH_ANY_QUEUE) wanted = predecessor_lane(device, count);
   if (wanted == NO_LANE) wanted = emptiest_lane(device);
-  if (!place(device, op, count, wanted)) {
+  if (!weir__vulkan_place(device, op, count, wanted)) {
     give_up(device, op, task);
     return NULL;
   }
   weir__vulkan_lane *lane = &device->lanes[op->place->queue];
   if (op->status == WEIR_OK) {
-    mark(device, op, lane, false);
+    weir__vulkan_mark(device, op, lane, false);
     VkResult result = weir__vulkan_prepare_run(device, op, lane);
-    mark(device, op, lane, true);
+    weir__vulkan_mark(device, op, lane, true);
     if (result != VK_SUCCESS) refuse(device, op, result);
   }
-  append(device, op);
+  weir__vulkan_append(device, op);
   weir__vulkan_submit(device, lane);
   // Who reads what a skipped node should have written must know before it is recorded.
   if (op->status == WEIR_OK && atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0)
@@ -405,7 +287,7 @@ static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *
 
 weir__vulkan_op *weir__vulkan_issue(weir__vulkan_device *device, weir__task *task) {
   weir__vulkan_current_sets(device); // makes room, for which it may have to submit what is open
-  weir__vulkan_op *op = new_op(device);
+  weir__vulkan_op *op = weir__vulkan_new_op(device);
   if (op == NULL || !reserve_predecessors(device, task->predecessor_count + 1)) {
     give_up(device, op, task);
     return NULL;

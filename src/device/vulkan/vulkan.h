@@ -207,7 +207,19 @@ weir__vulkan_op *weir__vulkan_issue(weir__vulkan_device *device, weir__task *tas
 weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t index, bool last);
 uint32_t weir__vulkan_steps(const weir__task *task); // 1 for tasks that are issued at once
 weir__vulkan_op *weir__vulkan_find(const weir__vulkan_device *device, weir__id id); // of a task in flight; NULL: done
+weir__vulkan_op *weir__vulkan_new_op(weir__vulkan_device *device);                  // NULL: no memory
 void weir__vulkan_free_op(weir__vulkan_device *device, weir__vulkan_op *op);
+
+// The parts of issuing. Predecessors are the first `count` of device->predecessors. `choose_lane`: the lane of the latest
+// predecessor, else one for tasks. `place`: gives the op a place behind them in a lane, whose open batch its
+// commands go to; false: no memory. `mark`: a timestamp before or behind its commands. `append`: the op is complete.
+uint32_t weir__vulkan_choose_lane(const weir__vulkan_device *device, uint32_t count);
+bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, uint32_t lane_index);
+void weir__vulkan_mark(const weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane, bool end);
+void weir__vulkan_append(weir__vulkan_device *device, weir__vulkan_op *op);
+
+// Puts a task that runs no kernel into a lane (moves.c). False: no memory.
+bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count);
 
 // A queue is used by one thread at a time, of Weir's or the caller's (registration.c). Between the two the caller's lock is held.
 void weir__vulkan_queue_acquire(const weir__vulkan_device *device, weir__vulkan_queue *queue);
