@@ -94,6 +94,10 @@ first_passes() {
   done
 }
 
+sequences() {
+  step sequences 30 weir bench sequences --device "$device" --json --runs "$raw_runs"
+}
+
 timelines() {
   local issue
   for issue in queues graph auto; do
@@ -148,6 +152,7 @@ raw_vulkan
 cuda_peers
 repeated
 first_passes
+sequences
 timelines
 random_programs
 test_programs

@@ -66,7 +66,12 @@ def measure(steps, paths):
     return rows
 
 
-def targets(rows):
+def rerecorded(steps):
+    """Nanoseconds per dispatch by which a sequence takes longer when something in it was replaced."""
+    return {row["case"]: row["median"] for row in steps.output("sequences") or [] if row["runtime"].endswith("than as it is")}
+
+
+def targets(rows, again):
     return [
         Target(f"repeated: a barrier after each by Weir (graph or auto), {MEAN}", 2.0, mean(column(rows, "each_by_weir")), "x", True),
         Target(f"the same, raw Vulkan's best, {MEAN}", 2.0, mean(column(rows, "each_by_raw")), "x", True),
@@ -77,6 +82,8 @@ def targets(rows):
         Target(f"the same, topology met, {MEAN}", 2.0, mean(column(rows, "one_by_topology")), "x", True),
         Target(f"the same, raw Vulkan's best, recording counted, {MEAN}", 2.0, mean(column(rows, "one_by_raw_first")), "x", True),
         Target("raw Vulkan: host time to record a dispatch, worst stream", 0.5, greatest(column(rows, "record_order_buffer")), " us"),
+        Target("Weir: host time per dispatch to record a sequence anew, a constant replaced", 500, again.get("a constant replaced"), " ns"),
+        Target("the same, a buffer of all dispatches replaced", 500, again.get("a buffer replaced"), " ns"),
         Target("Weir: host time per task, repeated, worst stream", 500, greatest(column(rows, "host_repeated")), " ns"),
     ]
 
@@ -126,6 +133,10 @@ def report(record):
     times = [("one", "cuda_one", 0), ("cold", "cold", 0), ("one / cold", "one_by_cold", 2), ("met", "topology", 0),
              ("one / met", "one_by_topology", 2), ("host ns per task, cold", "host_cold", 0), ("repeated", "host_repeated", 0)]
     lines += stream_table(rows, times, [field for _, field, _ in times])
+    lines += ["", "A sequence of 1000 small products (`weir bench sequences`):", ""]
+    lines += table(["case", "what", "median", "least", "most", "unit"],
+                   [[row["case"], row["runtime"], number(row["median"], 1), number(row["min"], 1), number(row["max"], 1), row["unit"]]
+                    for row in record["sequences"]], 2)
     lines += ["", "## What the building blocks cost", ""]
     lines += table(["", "what", "median", "10 % to 90 %", "unit"], ways_lines(record["ways"]), 2)
     lines += ["", "## Steps", ""]
@@ -144,7 +155,8 @@ def make_record(steps, commit, paths):
         "driver": raw.get("driver") or ways.get("driver") or "unknown",
         "families": raw.get("families"), "cpu": cpu_name(), "cpus": os.cpu_count(), "commit": commit,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "command": "bench/gpu/run_vulkan.sh",
-        "streams": rows, "ways": ways.get("rows", []), "targets": [target.cells() for target in targets(rows)],
+        "streams": rows, "ways": ways.get("rows", []), "targets": [target.cells() for target in targets(rows, rerecorded(steps))],
+        "sequences": steps.output("sequences") or [],
         "steps": steps.rows,
     }
 

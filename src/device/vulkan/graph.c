@@ -15,6 +15,7 @@
 
 enum {
   RECORDINGS_KEPT = 8,
+  SETS_PER_STEP = 4,    // of a recording, before it forgets them
   TIMED_LAUNCH = 2,     // the launch whose steps are timed
   MOST_TIMED = 1 << 14, // steps
 };
@@ -26,11 +27,12 @@ typedef struct weir__vulkan_recording {
   VkQueryPool queries; // two per step, for times; else VK_NULL_HANDLE
   weir__vulkan_sets sets;
   uint32_t family;
-  uint64_t generation;   // of the memory, when it was recorded
-  uintptr_t *addresses;  // per argument; 0 for values
-  unsigned char *values; // of all nodes
-  uint32_t version;      // of the order of steps
-  bool step_by_step;     // with a barrier between each two, to time them
+  uint64_t sets_generation; // when its sets were made
+  uint64_t generation;      // of the memory, when it was recorded
+  uintptr_t *addresses;     // per argument; 0 for values
+  unsigned char *values;    // of all nodes
+  uint32_t version;         // of the order of steps
+  bool step_by_step;        // with a barrier between each two, to time them
   bool valid, in_flight;
   uint64_t last_used;
 } recording;
@@ -163,7 +165,10 @@ static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, 
   const weir__vulkan_calls *calls = &device->calls;
   const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   item->valid = false;
-  weir__vulkan_sets_reset(&item->sets);
+  // Sets that bind what they bound stay good, as long as no memory was given up.
+  if (item->sets_generation != device->memory.generation || item->sets.count > SETS_PER_STEP * plan->steps.count)
+    weir__vulkan_sets_reset(&item->sets);
+  item->sets_generation = device->memory.generation;
   VkResult result = calls->vkResetCommandPool(device->device, item->pool, 0);
   if (result == VK_SUCCESS) result = calls->vkBeginCommandBuffer(item->commands, &begin);
   if (result == VK_SUCCESS) {
