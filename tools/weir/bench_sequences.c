@@ -102,9 +102,10 @@ static weir_status measure(sequence *all, const weir__bench_options *options, we
   for (uint32_t i = 0; i < 2 * INPUTS && status == WEIR_OK; i++) status = evaluate(all, BUFFER, i, &untimed, &untimed);
   for (int what = NO_CHANGE; what <= BUFFER && status == WEIR_OK; what++) {
     weir__bench_progress("sequences: %s", names[what]);
-    status = evaluate(all, (change)what, 0, &untimed, &untimed);
+    for (uint32_t i = 0; i < INPUTS && status == WEIR_OK; i++)
+      status = evaluate(all, (change)what, i, &untimed, &untimed);
     for (uint32_t i = 0; i < options->runs && status == WEIR_OK; i++)
-      status = evaluate(all, (change)what, i + 1, &calls[i], &samples[i]);
+      status = evaluate(all, (change)what, INPUTS + i, &calls[i], &samples[i]);
     if (status != WEIR_OK) break;
     weir__bench_add(report, "sequences", names[what], "weir, the call", "us", calls, options->runs);
     weir__bench_add(report, "sequences", names[what], "weir, until done", "us", samples, options->runs);

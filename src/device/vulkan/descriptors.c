@@ -33,6 +33,7 @@ void weir__vulkan_sets_deinitialize(weir__vulkan_sets *sets) {
 void weir__vulkan_sets_reset(weir__vulkan_sets *sets) {
   for (uint32_t i = 0; i < sets->pool_count; i++) sets->calls->vkResetDescriptorPool(sets->device, sets->pools[i], 0);
   if (sets->size > 0) memset(sets->entries, 0, sets->size * sizeof *sets->entries);
+  for (uint32_t i = 0; i < WEIR__VULKAN_SPARE_LAYOUTS; i++) sets->spares[i].count = 0;
   sets->current = sets->count = 0;
   sets->key_count = 0;
 }
@@ -110,10 +111,13 @@ static VkResult add_pool(weir__vulkan_sets *sets, uint32_t bindings) {
   return result;
 }
 
-// A new set, from the first pool from `current` on that has room, or a new pool.
-static VkResult allocate(weir__vulkan_sets *sets, const weir__vulkan_layout *layout, VkDescriptorSet *out_set) {
+// New sets of one layout, from the first pool from `current` on that has room, or from a new pool.
+static VkResult allocate_some(weir__vulkan_sets *sets, const weir__vulkan_layout *layout, uint32_t count,
+                              VkDescriptorSet *out_sets) {
+  VkDescriptorSetLayout layouts[WEIR__VULKAN_SPARE_SETS];
+  for (uint32_t i = 0; i < count; i++) layouts[i] = layout->set;
   VkDescriptorSetAllocateInfo info = {
-      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorSetCount = 1, .pSetLayouts = &layout->set};
+      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorSetCount = count, .pSetLayouts = layouts};
   for (;;) {
     bool fresh = sets->current == sets->pool_count;
     if (fresh) {
@@ -121,11 +125,38 @@ static VkResult allocate(weir__vulkan_sets *sets, const weir__vulkan_layout *lay
       if (result != VK_SUCCESS) return result;
     }
     info.descriptorPool = sets->pools[sets->current];
-    VkResult result = sets->calls->vkAllocateDescriptorSets(sets->device, &info, out_set);
+    VkResult result = sets->calls->vkAllocateDescriptorSets(sets->device, &info, out_sets);
     if (result != VK_ERROR_OUT_OF_POOL_MEMORY && result != VK_ERROR_FRAGMENTED_POOL) return result;
     if (fresh) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     sets->current++;
   }
+}
+
+// The spare sets of a layout; NULL: those of too many others are kept.
+static weir__vulkan_spare_sets *find_spares(weir__vulkan_sets *sets, const weir__vulkan_layout *layout) {
+  for (uint32_t i = 0; i < WEIR__VULKAN_SPARE_LAYOUTS; i++) {
+    weir__vulkan_spare_sets *spares = &sets->spares[i];
+    if (spares->layout == NULL) spares->layout = layout;
+    if (spares->layout == layout) return spares;
+  }
+  return NULL;
+}
+
+// A new set. Of a layout that is asked for often many are allocated at once, which costs much less than one by one.
+static VkResult allocate(weir__vulkan_sets *sets, const weir__vulkan_layout *layout, VkDescriptorSet *out_set) {
+  weir__vulkan_spare_sets *spares = find_spares(sets, layout);
+  uint32_t most = SETS_PER_POOL * BUFFERS_PER_SET / layout->binding_count;
+  if (spares == NULL || most == 0) return allocate_some(sets, layout, 1, out_set);
+  if (spares->count == 0) {
+    uint32_t count = spares->asked < WEIR__VULKAN_SPARE_SETS ? spares->asked + 1 : WEIR__VULKAN_SPARE_SETS;
+    if (count > most) count = most;
+    VkResult result = allocate_some(sets, layout, count, spares->sets);
+    if (result != VK_SUCCESS) return result;
+    spares->count = count;
+    spares->asked += count;
+  }
+  *out_set = spares->sets[--spares->count];
+  return VK_SUCCESS;
 }
 
 enum { WRITES_AT_ONCE = 16 };

@@ -14,6 +14,15 @@ typedef struct weir__vulkan_bound {
   uint64_t offset, bytes;
 } weir__vulkan_bound;
 
+enum { WEIR__VULKAN_SPARE_LAYOUTS = 8, WEIR__VULKAN_SPARE_SETS = 32 };
+
+// Sets of one layout that were allocated together and are not used yet.
+typedef struct weir__vulkan_spare_sets {
+  const weir__vulkan_layout *layout;
+  uint32_t count, asked; // `asked`: how many of this layout were needed so far
+  VkDescriptorSet sets[WEIR__VULKAN_SPARE_SETS];
+} weir__vulkan_spare_sets;
+
 typedef struct weir__vulkan_sets {
   const weir__vulkan_calls *calls;
   VkDevice device;
@@ -23,6 +32,7 @@ typedef struct weir__vulkan_sets {
   uint32_t count, size;
   uint64_t *keys; // of all sets, one after another
   uint64_t key_count, key_capacity;
+  weir__vulkan_spare_sets spares[WEIR__VULKAN_SPARE_LAYOUTS];
 } weir__vulkan_sets;
 
 void weir__vulkan_sets_initialize(weir__vulkan_sets *sets, const weir__vulkan_calls *calls, VkDevice device);

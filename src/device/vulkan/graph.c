@@ -15,6 +15,7 @@
 
 enum {
   RECORDINGS_KEPT = 8,
+  RECORDINGS_ALIKE = 3, // that differ in values only
   SETS_PER_STEP = 4,    // of a recording, before it forgets them
   TIMED_LAUNCH = 2,     // the launch whose steps are timed
   MOST_TIMED = 1 << 14, // steps
@@ -211,17 +212,24 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
   return NULL;
 }
 
+static bool binds_the_same(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+                           const recording *item) {
+  return item->valid && item->generation == device->memory.generation &&
+         memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) == 0;
+}
+
 static bool fits(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
                  const recording *item) {
-  return item->valid && item->version == plan->steps.version && item->generation == device->memory.generation &&
-         memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) == 0 &&
+  return item->version == plan->steps.version && binds_the_same(device, run, plan, item) &&
          memcmp(item->values, run->values, run->plan->value_bytes) == 0;
 }
 
 // A recording of the run as it is, that is not in flight: one that fits, or one made new, or the one that was used longest ago.
+// Where only values differ a few are enough, and what they bind is bound already.
 static VkResult find_recording(weir__vulkan_device *device, const weir__graph_run *run, vulkan_plan *plan,
                                const weir__vulkan_queue *queue, bool step_by_step, recording **out_recording) {
-  recording *idle = NULL;
+  recording *idle = NULL, *alike = NULL;
+  uint32_t alike_count = 0;
   bool timed = queue->has_timestamps && (device->base.context->trace != NULL || run->timed || step_by_step);
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->addresses[i] =
@@ -233,8 +241,12 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
       return VK_SUCCESS;
     }
     if (idle == NULL || item->last_used < idle->last_used) idle = item;
+    if (!binds_the_same(device, run, plan, item)) continue;
+    alike_count++;
+    if (alike == NULL || item->last_used < alike->last_used) alike = item;
   }
-  if (plan->recording_count < RECORDINGS_KEPT || idle == NULL) {
+  if (alike_count >= RECORDINGS_ALIKE) idle = alike;
+  if ((plan->recording_count < RECORDINGS_KEPT && alike_count < RECORDINGS_ALIKE) || idle == NULL) {
     recording *item = make_recording(device, run, plan, queue->family, timed);
     if (item != NULL) {
       item->next = plan->recordings;
