@@ -50,7 +50,7 @@ typedef struct weir__move {
   bool back;     // of a transfer: to memory that the caller wrapped
   bool fill;     // `pattern` again and again, `bytes` / 4 times; no source
   uint32_t pattern;
-  void *fence;   // not NULL: no bytes; the task is done when this event of the device's is
+  void *fence; // not NULL: no bytes; the task is done when this event of the device's is
 } weir__move;
 
 struct weir__graph_run;
