@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kp::OpBase and the operations that come with Kompute.
+#include <math.h>
+
+#include "kompute.h"
+
+// OpSyncDevice and OpSyncLocal: one evaluation brings several arrays in and out.
+static void synchronised_with_the_host(void **state) {
+  (void)state;
+  uint32_t from[3][COUNT], to[3][COUNT];
+  weir_graph *sequence = make_sequence();
+  weir_kernel *scale = make_scale(3);
+  weir_buffer *buffers[3];
+  for (int i = 0; i < 3; i++) {
+    good(weir_buffer_create(context, BYTES, &buffers[i]));
+    good(weir_graph_copy_in(sequence, buffers[i], 0, WEIR_WHOLE, from[i], NULL));
+  }
+  for (uint32_t i = 0; i < 3; i++) record_scale(sequence, scale, buffers[i], i);
+  for (int i = 0; i < 3; i++) good(weir_graph_copy_out(sequence, buffers[i], 0, WEIR_WHOLE, to[i], NULL));
+  for (uint32_t round = 0; round < 2; round++) {
+    for (uint32_t i = 0; i < 3 * COUNT; i++) from[i / COUNT][i % COUNT] = i + round;
+    good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+    for (uint32_t i = 0; i < 3 * COUNT; i++) assert_int_equal(to[i / COUNT][i % COUNT], 3 * (i + round) + i / COUNT);
+  }
+}
+
+// OpCopy: the first to all others.
+static void copied_to_several(void **state) {
+  (void)state;
+  weir_buffer *source = make_numbers(4), *copies[3];
+  weir_graph *sequence = make_sequence();
+  for (int i = 0; i < 3; i++) {
+    good(weir_buffer_create(context, BYTES, &copies[i]));
+    good(weir_graph_copy(sequence, copies[i], 0, source, 0, BYTES, NULL));
+  }
+  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  for (int i = 0; i < 3; i++) expect_numbers(copies[i], 4, 1, 0);
+}
+
+static void filled(void **state) {
+  (void)state;
+  weir_buffer *buffer = make_numbers(1);
+  weir_graph *sequence = make_sequence();
+  good(weir_graph_fill(sequence, buffer, 0, WEIR_WHOLE, 6, NULL));
+  record_scale(sequence, make_scale(2), buffer, 1);
+  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  expect_numbers(buffer, 0, 0, 13);
+}
+
+static void multiplied(void **state) {
+  (void)state;
+  float first[COUNT], second[COUNT], product[COUNT];
+  for (int i = 0; i < COUNT; i++) first[i] = (float)i, second[i] = (float)(COUNT - i) / 8;
+  weir_graph *sequence = make_sequence();
+  weir_buffer *x, *y, *z;
+  good(weir_buffer_create(context, sizeof first, &x));
+  good(weir_buffer_create(context, sizeof first, &y));
+  good(weir_buffer_create(context, sizeof first, &z));
+  good(weir_graph_copy_in(sequence, x, 0, WEIR_WHOLE, first, NULL));
+  good(weir_graph_copy_in(sequence, y, 0, WEIR_WHOLE, second, NULL));
+  good(weir_graph_multiply(sequence, z, x, y, NULL));
+  good(weir_graph_copy_out(sequence, z, 0, WEIR_WHOLE, product, NULL));
+  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  for (int i = 0; i < COUNT; i++) assert_true(fabsf(product[i] - first[i] * second[i]) < 1e-3f);
+}
+
+// OpMemoryBarrier: none is ever recorded. Of the operations on two buffers in turn each depends on the one before, by reading
+// or overwriting: dispatch to dispatch, dispatch to copy, copy to fill, fill to dispatch.
+static void dependent_dispatches_need_no_barrier(void **state) {
+  (void)state;
+  enum { ROUNDS = 40 };
+  uint32_t results[ROUNDS][COUNT];
+  weir_buffer *x = make_numbers(1), *y;
+  weir_kernel *twice = make_scale(2), *plus = make_scale(1);
+  weir_graph *sequence = make_sequence();
+  good(weir_buffer_create(context, BYTES, &y));
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    record_scale(sequence, plus, x, i);
+    record_scale(sequence, plus, x, 1);
+    good(weir_graph_copy(sequence, y, 0, x, 0, BYTES, NULL));
+    record_scale(sequence, twice, y, 0);
+    good(weir_graph_copy_out(sequence, y, 0, WEIR_WHOLE, results[i], NULL));
+    good(weir_graph_fill(sequence, y, 0, WEIR_WHOLE, i, NULL));
+    record_scale(sequence, twice, y, 1);
+  }
+  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  uint32_t added = 0;
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    added += i + 1;
+    for (uint32_t j = 0; j < COUNT; j++) assert_int_equal(results[i][j], 2 * (1 + j + added));
+  }
+  expect_numbers(x, 1, 1, added);
+  expect_numbers(y, 0, 0, 2 * (ROUNDS - 1) + 1);
+}
+
+// An operation of the caller's: OpBase with record, preEval and postEval.
+typedef struct counted {
+  weir_kernel *scale;
+  weir_buffer *buffer;
+  uint32_t node, add, recorded, before, after, destroyed;
+  weir_status ended;
+} counted;
+
+static weir_status counted_record(weir_graph *sequence, void *user) {
+  counted *self = user;
+  self->recorded++;
+  self->node = record_scale(sequence, self->scale, self->buffer, self->add);
+  return WEIR_OK;
+}
+
+static weir_status counted_before(weir_graph *sequence, void *user) {
+  counted *self = user;
+  self->before++;
+  self->add++;
+  const weir_arg arg = weir_value(&self->add, sizeof self->add);
+  return weir_graph_set_arg(sequence, self->node, 1, &arg);
+}
+
+static void counted_after(weir_graph *sequence, void *user, weir_status status) {
+  (void)sequence;
+  counted *self = user;
+  self->after++;
+  self->ended = status;
+}
+
+static void counted_destroy(void *user) {
+  ((counted *)user)->destroyed++;
+}
+
+static void add_counted(weir_graph *sequence, counted *self) {
+  good(weir_graph_add_operation(sequence, &(weir_operation){.record = counted_record,
+                                                            .before = counted_before,
+                                                            .after = counted_after,
+                                                            .destroy = counted_destroy,
+                                                            .user = self}));
+}
+
+static void operations_of_the_caller(void **state) {
+  (void)state;
+  counted own = {.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
+  weir_graph *sequence = make_sequence();
+  add_counted(sequence, &own);
+  assert_int_equal(own.recorded, 1);
+  for (int i = 0; i < 3; i++) good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  expect_numbers(own.buffer, 1, 1000, 123); // `before` gave each evaluation its own constant
+  assert_int_equal(own.before, 3);
+  assert_int_equal(own.after, 3);
+  assert_int_equal(own.ended, WEIR_OK);
+  assert_int_equal(own.destroyed, 0);
+  good(weir_graph_release(sequence));
+  assert_int_equal(own.destroyed, 1);
+}
+
+// Kompute's rerecord: the operations record anew, with what has changed meanwhile; what was recorded directly stays.
+static void operations_are_recorded_anew(void **state) {
+  (void)state;
+  weir_buffer *old = make_numbers(1), *new = make_numbers(100);
+  counted own = {.scale = make_scale(10), .buffer = old};
+  weir_graph *sequence = make_sequence();
+  record_scale(sequence, make_scale(1), old, 5);
+  add_counted(sequence, &own);
+  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  own.buffer = new;
+  good(weir_graph_rerecord(sequence));
+  assert_int_equal(own.recorded, 2);
+  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  good(weir_graph_clear(sequence));
+  assert_int_equal(own.destroyed, 1);
+  expect_numbers(old, 1, 10, 50 + 1 + 5);
+  expect_numbers(new, 100, 10, 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      KOMPUTE_TEST(synchronised_with_the_host),
+      KOMPUTE_TEST(copied_to_several),
+      KOMPUTE_TEST(filled),
+      KOMPUTE_TEST(multiplied),
+      KOMPUTE_TEST(dependent_dispatches_need_no_barrier),
+      KOMPUTE_TEST(operations_of_the_caller),
+      KOMPUTE_TEST(operations_are_recorded_anew),
+  };
+  kompute_skip_without_device();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
