@@ -171,6 +171,9 @@ void weir__graph_run_start(weir__graph_run *run);
 // work-groups, or skips the node if it reads poison or was cancelled, and sets its state. Thread-safe for different nodes.
 void weir__graph_run_node(weir__graph_run *run, uint32_t index);
 
+// Skips a node that reads poison, and those that read what it should have written.
+void weir__graph_run_skip(weir__graph_run *run, uint32_t index);
+
 // Passes poison on to a successor of a node that did not end well.
 void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);
 

@@ -284,6 +284,13 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
                  failure.message[0] != '\0' ? failure.message : weir_status_text(WEIR_ERROR_TASK_FAILED));
 }
 
+void weir__graph_run_skip(weir__graph_run *run, uint32_t index) {
+  const weir__graph_node *node = &run->plan->nodes[index];
+  weir__graph_run_node(run, index); // notes that it is skipped
+  for (uint32_t i = 0; i < node->successor_count; i++)
+    weir__graph_run_edge(run, run->plan->successors[node->first_successor + i]);
+}
+
 void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge) {
   if (successor_edge & 1) atomic_store_explicit(&run->poisoned[successor_edge >> 1], 1, memory_order_relaxed);
 }

@@ -192,9 +192,7 @@ static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, co
   for (uint32_t i = 0; i < run->plan->node_count && result == CUDA_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
     if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
-      weir__graph_run_node(run, i); // notes that it is skipped
-      for (uint32_t j = 0; j < node->successor_count; j++)
-        weir__graph_run_edge(run, run->plan->successors[node->first_successor + j]);
+      weir__graph_run_skip(run, i);
       continue;
     }
     result = mark(device, plan, 2 * i, stream);

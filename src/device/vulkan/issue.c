@@ -229,6 +229,7 @@ static weir__vulkan_op *issue_kernel(weir__vulkan_device *device, weir__vulkan_o
 }
 
 weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t index, bool last) {
+  weir__vulkan_current_sets(device); // as in weir__vulkan_issue
   weir__task *task = op->task;
   weir__vulkan_lane *lane = &device->lanes[op->place->queue];
   if (weir__vulkan_open(device, lane) == NULL) {
