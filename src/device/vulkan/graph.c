@@ -32,6 +32,7 @@ typedef struct weir__vulkan_recording {
   uint64_t generation;      // of the memory, when it was recorded
   uintptr_t *addresses;     // per argument; 0 for values
   unsigned char *values;    // of all nodes
+  VkDescriptorSet *bound;   // per step; VK_NULL_HANDLE: not known
   uint32_t version;         // of the order of steps
   bool step_by_step;        // with a barrier between each two, to time them
   bool valid, in_flight;
@@ -52,6 +53,7 @@ static void destroy_recording(weir__vulkan_device *device, recording *item) {
   weir__vulkan_sets_deinitialize(&item->sets);
   weir__free(item->addresses);
   weir__free(item->values);
+  weir__free(item->bound);
   weir__free(item);
 }
 
@@ -147,6 +149,7 @@ static VkResult record_steps(weir__vulkan_device *device, const weir__graph_run 
     if (i > 0 && (item->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]]))
       weir__vulkan_record_barrier(device, item->commands, stages, stages);
     mark(device, item, 2 * step);
+    recorder.known = &item->bound[step];
     result = record_step(device, &recorder, run, steps->items[step].node, steps->items[step].dispatch);
     mark(device, item, 2 * step + 1);
   }
@@ -165,10 +168,14 @@ static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, 
                        recording *item) {
   const weir__vulkan_calls *calls = &device->calls;
   const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  item->valid = false;
   // Sets that bind what they bound stay good, as long as no memory was given up.
-  if (item->sets_generation != device->memory.generation || item->sets.count > SETS_PER_STEP * plan->steps.count)
-    weir__vulkan_sets_reset(&item->sets);
+  bool keeps =
+      item->sets_generation == device->memory.generation && item->sets.count <= SETS_PER_STEP * plan->steps.count;
+  if (!keeps) weir__vulkan_sets_reset(&item->sets);
+  if (!keeps || !item->valid ||
+      memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) != 0)
+    memset(item->bound, 0, plan->steps.count * sizeof *item->bound);
+  item->valid = false;
   item->sets_generation = device->memory.generation;
   VkResult result = calls->vkResetCommandPool(device->device, item->pool, 0);
   if (result == VK_SUCCESS) result = calls->vkBeginCommandBuffer(item->commands, &begin);
@@ -192,13 +199,14 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
   item->family = family;
   item->addresses = weir__allocate((run->plan->arg_count + 1) * sizeof *item->addresses);
   item->values = weir__allocate(run->plan->value_bytes + 1);
+  item->bound = weir__allocate_zeroed(plan->steps.count * sizeof *item->bound);
   weir__vulkan_sets_initialize(&item->sets, &device->calls, device->device);
   const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                         .queueFamilyIndex = family};
   const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                          .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                          .queryCount = 2 * plan->steps.count};
-  bool good = item->addresses != NULL && item->values != NULL &&
+  bool good = item->addresses != NULL && item->values != NULL && item->bound != NULL &&
               device->calls.vkCreateCommandPool(device->device, &pool, NULL, &item->pool) == VK_SUCCESS;
   const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                                 .commandPool = item->pool,

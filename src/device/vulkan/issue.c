@@ -189,6 +189,7 @@ static VkResult record_task(weir__vulkan_device *device, weir__vulkan_lane *lane
     access += !is_value;
   }
   lane->recorder.sets = weir__vulkan_current_sets(device);
+  lane->recorder.chunk = NULL;
   lane->stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
   if (weir__vulkan_steps(task) == 1)
     return weir__vulkan_record_kernel(device, &lane->recorder, kernel, task->groups, args, task->arg_count);

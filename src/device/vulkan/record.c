@@ -54,19 +54,34 @@ weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device) {
   return sets;
 }
 
-static VkResult bind_set(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
-                         const weir__vulkan_layout *layout, const weir__vulkan_arg *args, uint32_t count) {
+static const weir__vulkan_chunk *find_chunk(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
+                                            const void *address) {
+  const weir__vulkan_chunk *last = recorder->chunk;
+  if (last == NULL || (uintptr_t)address - last->address >= last->bytes)
+    recorder->chunk = weir__vulkan_chunk_find(&device->memory, address);
+  return recorder->chunk;
+}
+
+static VkResult find_set(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
+                         const weir__vulkan_layout *layout, const weir__vulkan_arg *args, uint32_t count,
+                         VkDescriptorSet *out_set) {
   weir__vulkan_bound bound[WEIR_MAX_ARGS];
   uint32_t bindings = 0;
   for (uint32_t i = 0; i < count && bindings < layout->binding_count; i++) {
     if (args[i].is_value) continue;
-    const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, args[i].address);
+    const weir__vulkan_chunk *chunk = find_chunk(device, recorder, args[i].address);
     bound[bindings++] = (weir__vulkan_bound){
         .chunk = chunk, .offset = (uintptr_t)args[i].address - chunk->address, .bytes = args[i].bytes};
   }
   while (bindings < layout->binding_count) bound[bindings++] = (weir__vulkan_bound){0};
-  VkDescriptorSet set;
-  VkResult result = weir__vulkan_sets_get(recorder->sets, layout, bound, &set);
+  return weir__vulkan_sets_get(recorder->sets, layout, bound, out_set);
+}
+
+static VkResult bind_set(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
+                         const weir__vulkan_layout *layout, const weir__vulkan_arg *args, uint32_t count) {
+  VkDescriptorSet found = VK_NULL_HANDLE, *known = recorder->known != NULL ? recorder->known : &found;
+  VkResult result = *known == VK_NULL_HANDLE ? find_set(device, recorder, layout, args, count, known) : VK_SUCCESS;
+  VkDescriptorSet set = *known;
   if (result != VK_SUCCESS || (set == recorder->set && layout == recorder->layout)) return result;
   device->calls.vkCmdBindDescriptorSets(recorder->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout->pipeline, 0, 1,
                                         &set, 0, NULL);

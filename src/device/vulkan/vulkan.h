@@ -89,6 +89,8 @@ typedef struct weir__vulkan_recorder {
   VkPipeline pipeline;
   const weir__vulkan_layout *layout;
   VkDescriptorSet set;
+  VkDescriptorSet *known;          // not NULL: the set of the next dispatch, or VK_NULL_HANDLE: it is put there
+  const weir__vulkan_chunk *chunk; // that the last binding was in; NULL: none that is sure to be there still
 } weir__vulkan_recorder;
 
 typedef struct weir__vulkan_lane {
