@@ -108,6 +108,8 @@ timelines() {
 random_programs() {
   step random 60 test_random --device vulkan --programs "$programs"
   step random-mixed 30 test_random --device cpu:2,vulkan --programs $((programs / 4))
+  # Under the validation layer; missing where it is not installed.
+  WEIR_VULKAN_VALIDATION=1 step random-validated 60 test_random --device vulkan --programs $((programs / 10))
 }
 
 # Every test of the Vulkan device that is there, and sequences over all queues.
@@ -123,8 +125,10 @@ test_programs() {
 }
 
 examples() {
-  step dynroute 30 dynroute --device "$device" --check
-  step cholesky 30 cholesky --device "$device"
+  local example
+  for example in sequence_readme sequence_asynchronous sequence_parallel; do
+    step "$example" 30 "$example"
+  done
 }
 
 # ---------------------------------------------------------------------------------------------------------------
