@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "program_vulkan.h"
 #include "random.h"
 
 // Any list of devices, as it is given.
@@ -13,12 +14,15 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
   uint32_t count = 0;
   for (const char *name = devices; name != NULL; name = strchr(name, ',')) {
     if (*name == ',') name++;
-    if (strncmp(name, "cuda", 4) == 0) shape->cuda_devices |= 1u << count;
+    bool cuda = strncmp(name, "cuda", 4) == 0, vulkan = strncmp(name, "vulkan", 6) == 0;
+    if (cuda || vulkan) shape->cards |= 1u << count;
+    run->options.cuda = run->options.cuda || cuda;
+    run->options.vulkan = run->options.vulkan || vulkan;
     count++;
   }
-  run->options.cuda = shape->cuda_devices != 0;
-  shape->device_count = run->options.cuda ? count : random_below(random, 2);
-  if (!run->options.cuda) return;
+  if (run->options.vulkan) shape->alignment = PROGRAM_VULKAN_ALIGNMENT;
+  shape->device_count = shape->cards != 0 ? count : random_below(random, 2);
+  if (shape->cards == 0) return;
   static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
   run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
@@ -56,7 +60,7 @@ static uint64_t staging_bytes(const random_run *run) {
                   operation->kind == OPERATION_BUFFER_PAIR;
     if (buffer && operation->bytes > largest) largest = operation->bytes;
   }
-  return run->options.cuda ? largest + largest / 4 + 64 : 0;
+  return run->options.cuda || run->options.vulkan ? largest + largest / 4 + 64 : 0;
 }
 
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {

@@ -99,8 +99,10 @@ typedef struct program_shape {
   bool pauses; // let tasks take different times
   bool churn;  // create and release many buffers of nearly one size, at most PROGRAM_CHURN_BYTES
   bool dense;  // many short ranges of few large buffers
-  // Where kernels have code for CUDA: bit per device that is one; a second value has 8 bytes, and tasks there never fail.
-  uint32_t cuda_devices;
+  // Where kernels have code for CUDA or Vulkan: bit per device that is one; a second value has 8 bytes, and tasks there never
+  // fail.
+  uint32_t cards;
+  uint32_t alignment; // of ranges that tasks name; 0: none
 } program_shape;
 
 // Makes the program of a seed. Never fails: without memory the test ends.

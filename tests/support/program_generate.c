@@ -43,9 +43,9 @@ static uint64_t bytes_of(const generator *g, uint32_t buffer) {
 }
 
 // Storage that a buffer needs at most in one memory. Weir rounds sizes up by a quarter at most; PROGRAM_CHURN_BYTES it
-// need not round. Memory of the caller's has a copy in the memory of a CUDA device.
+// need not round. Memory of the caller's has a copy in the memory of a card.
 static uint64_t footprint(const generator *g, const program_operation *operation) {
-  if (operation->wrapped && g->shape->cuda_devices == 0) return 0;
+  if (operation->wrapped && g->shape->cards == 0) return 0;
   return g->shape->churn ? PROGRAM_CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
 }
 
@@ -139,6 +139,7 @@ static void add_access(generator *g, program_task *task) {
   program_access access = {.buffer = choose_buffer(g)};
   uint64_t offset, bytes, size = bytes_of(g, access.buffer);
   choose_range(g, size, &offset, &bytes);
+  if (g->shape->alignment > 0) offset -= offset % g->shape->alignment;
   access.mode = (weir_mode)random_between(&g->random, WEIR_READ, WEIR_READ_WRITE);
   access.offset = (uint32_t)offset;
   access.bytes = (uint32_t)bytes;
@@ -156,7 +157,7 @@ static program_task make_task(generator *g) {
     task.value_bytes = random_between(random, 1, random_chance(random, 10) ? 4096 : 40);
     task.value_index = random_below(random, task.access_count + 1);
   }
-  if (g->shape->cuda_devices != 0 && task.value_bytes > 0) task.value_bytes = 8;
+  if (g->shape->cards != 0 && task.value_bytes > 0) task.value_bytes = 8;
   if (random_chance(random, 30)) {
     task.groups[0] = random_below(random, 6);
     if (random_chance(random, 30)) task.groups[1] = random_below(random, 4);
@@ -174,7 +175,7 @@ static program_task make_task(generator *g) {
 static bool may_fail(const generator *g, const program_task *task) {
   if (!g->shape->failures) return false;
   uint32_t device = task->device == 0 ? 0 : task->device - 1;
-  return task->kernel == PROGRAM_HOST || (g->shape->cuda_devices >> device & 1) == 0;
+  return task->kernel == PROGRAM_HOST || (g->shape->cards >> device & 1) == 0;
 }
 
 static void choose_event(generator *g, program_operation *operation) {

@@ -9,6 +9,7 @@
 #include "program_body.h"
 #include "program_reference.h"
 #include "program_run.h"
+#include "program_vulkan.h"
 
 typedef struct submission {
   _Atomic uint64_t groups_done;
@@ -31,8 +32,8 @@ typedef struct runner {
   test_program *program;
   const program_options *options;
   weir_context *context;
-  weir_kernel *kernels[PROGRAM_KERNELS][BODY_MAX_ARGS + 1]; // by arguments where CUDA is; else only the first
-  weir_buffer **buffers;                                    // per operation
+  weir_kernel *kernels[PROGRAM_KERNELS][PROGRAM_VULKAN_FORMS]; // by runner_form
+  weir_buffer **buffers;                                       // per operation
   unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
   weir_graph **graphs;          // per operation
   submission *submissions;      // per operation

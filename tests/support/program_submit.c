@@ -31,12 +31,28 @@ static void run_function(const weir_work *work) {
   if (description.fail_group >= work->first && description.fail_group < work->end) weir_work_fail(work, "as told");
 }
 
-static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t arg_count) {
+static bool has_cards(const runner *r) {
+  return r->options->cuda || r->options->vulkan;
+}
+
+// Kernels of a card have fixed numbers and kinds of arguments, besides the description. A form stands for these; it is 0 where
+// no device is a card, and the number of arguments where none is Vulkan's.
+static uint32_t form_of(const runner *r, const program_task *task) {
+  if (r->options->vulkan) return program_vulkan_form(task);
+  return r->options->cuda ? task->access_count + (task->value_bytes > 0) : 0;
+}
+
+static uint32_t args_of_form(const runner *r, uint32_t form) {
+  return r->options->vulkan ? program_vulkan_args(form) : form;
+}
+
+static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   static const char *const names[PROGRAM_KERNELS] = {"alpha", "beta", "gamma"};
   weir_kernel *kernel = NULL;
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
-  if (status == WEIR_OK && r->options->cuda) status = program_cuda_set(kernel, arg_count);
+  if (status == WEIR_OK && r->options->cuda) status = program_cuda_set(kernel, args_of_form(r, form));
+  if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, form);
   if (status == WEIR_OK && r->options->simulated) {
     weir_sim_launch launches[PROGRAM_KERNELS];
     for (uint32_t i = 0; i <= number; i++) {
@@ -53,14 +69,14 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t arg_count
 }
 
 void runner_create_kernels(runner *r) {
-  for (uint32_t i = 0; i < PROGRAM_KERNELS && !r->options->cuda; i++) r->kernels[i][0] = create_kernel(r, i, 0);
+  for (uint32_t i = 0; i < PROGRAM_KERNELS && !has_cards(r); i++) r->kernels[i][0] = create_kernel(r, i, 0);
 }
 
-// The kernel for a task. On CUDA a function has a fixed number of parameters, and kernels are made when needed.
-static weir_kernel *kernel_for(runner *r, uint32_t number, uint32_t arg_count) {
-  if (!r->options->cuda) return r->kernels[number][0];
-  weir_kernel **kernel = &r->kernels[number][arg_count];
-  if (*kernel == NULL) *kernel = create_kernel(r, number, arg_count);
+// The kernel for a task. Those of a card are made when needed.
+static weir_kernel *kernel_for(runner *r, const program_task *task) {
+  uint32_t form = form_of(r, task);
+  weir_kernel **kernel = &r->kernels[task->kernel][form];
+  if (*kernel == NULL && has_cards(r)) *kernel = create_kernel(r, task->kernel, form);
   return *kernel;
 }
 
@@ -90,16 +106,16 @@ static weir_task make_task(runner *r, const program_task *task, const weir_arg *
   if (task->kernel == PROGRAM_HOST)
     made.host = run_function;
   else
-    made.kernel = kernel_for(r, task->kernel, arg_count - 1);
+    made.kernel = kernel_for(r, task);
   if (task->device > 0) made.device = weir_context_device(r->context, task->device - 1);
   return made;
 }
 
 // Whether a task runs where it cannot write to the host's memory.
 static bool is_uncounted(const runner *r, const program_task *task) {
-  if (!r->options->cuda || task->kernel == PROGRAM_HOST || program_stub_load() != NULL) return false;
-  weir_device *device = weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0);
-  return strcmp(weir_device_kind(device), "cuda") == 0;
+  if (task->kernel == PROGRAM_HOST) return false;
+  const char *kind = weir_device_kind(weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0));
+  return strcmp(kind, "vulkan") == 0 || (strcmp(kind, "cuda") == 0 && program_stub_load() == NULL);
 }
 
 static void on_done(void *user, weir_status status) {
@@ -278,8 +294,8 @@ static void await_event(runner *r, uint32_t index) {
 }
 
 static void renew_kernel(runner *r, uint32_t number) {
-  for (uint32_t i = 0; i <= BODY_MAX_ARGS; i++) {
-    if (r->kernels[number][i] == NULL && (r->options->cuda || i > 0)) continue;
+  for (uint32_t i = 0; i < PROGRAM_VULKAN_FORMS; i++) {
+    if (r->kernels[number][i] == NULL && (has_cards(r) || i > 0)) continue;
     weir_kernel *kernel = create_kernel(r, number, i);
     if (kernel == NULL) continue;
     if (weir_kernel_release(r->kernels[number][i]) != WEIR_OK)
