@@ -70,12 +70,11 @@ static bool waits_for_nothing(const weir__vulkan_device *device, const weir__vul
 void weir__vulkan_copier_serve(weir__vulkan_device *device) {
   weir__vulkan_lane *lane = weir__vulkan_host_lane(device);
   uint64_t done = atomic_load_explicit(&device->copies_done, memory_order_acquire);
-  if (done > lane->reached && device->lost == WEIR_OK) {
+  while (lane->reached < done && device->lost == WEIR_OK) {
     const VkSemaphoreSignalInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = done};
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = ++lane->reached};
     VkResult result = device->calls.vkSignalSemaphore(device->device, &info);
     if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
-    lane->reached = done;
   }
   while (device->next_copy != NULL && waits_for_nothing(device, device->next_copy)) {
     weir__vulkan_batch *batch = device->next_copy;
