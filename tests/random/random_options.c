@@ -20,7 +20,10 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
     run->options.vulkan = run->options.vulkan || vulkan;
     count++;
   }
-  if (run->options.vulkan) shape->alignment = PROGRAM_VULKAN_ALIGNMENT;
+  if (run->options.vulkan) {
+    shape->alignment = PROGRAM_VULKAN_ALIGNMENT;
+    shape->largest = PROGRAM_VULKAN_LARGEST;
+  }
   shape->device_count = shape->cards != 0 ? count : random_below(random, 2);
   if (shape->cards == 0) return;
   static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};

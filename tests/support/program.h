@@ -103,6 +103,7 @@ typedef struct program_shape {
   // fail.
   uint32_t cards;
   uint32_t alignment; // of ranges that tasks name; 0: none
+  uint32_t largest;   // buffer; 0: any
 } program_shape;
 
 // Makes the program of a seed. Never fails: without memory the test ends.

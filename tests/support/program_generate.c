@@ -49,7 +49,7 @@ static uint64_t footprint(const generator *g, const program_operation *operation
   return g->shape->churn ? PROGRAM_CHURN_BYTES : operation->bytes + operation->bytes / 4 + 64;
 }
 
-static uint32_t choose_size(random_state *random, const program_shape *shape) {
+static uint32_t choose_any_size(random_state *random, const program_shape *shape) {
   if (shape->churn) return random_between(random, 1030, PROGRAM_CHURN_BYTES);
   if (shape->dense) return random_between(random, 5000, 60000);
   switch (random_below(random, 12)) {
@@ -65,6 +65,11 @@ static uint32_t choose_size(random_state *random, const program_shape *shape) {
   default:
     return random_between(random, 17, 400);
   }
+}
+
+static uint32_t choose_size(random_state *random, const program_shape *shape) {
+  uint32_t size = choose_any_size(random, shape);
+  return shape->largest > 0 && size > shape->largest ? shape->largest : size;
 }
 
 static void add_buffer(generator *g) {

@@ -10,6 +10,7 @@
 enum {
   PROGRAM_VULKAN_FORMS = 4 << PROGRAM_MAX_ACCESSES, // numbers of forms lie below
   PROGRAM_VULKAN_ALIGNMENT = 64,                    // of ranges: enough for the devices that there are
+  PROGRAM_VULKAN_LARGEST = 5000, // buffer: Mesa's lavapipe ends all loops after 65,535 rounds together
 };
 
 // The form of a task's arguments: what its kernel must be made for.
