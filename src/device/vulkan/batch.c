@@ -8,10 +8,34 @@
 #include "device/vulkan/validation.h"
 #include "device/vulkan/vulkan.h"
 
-enum { QUERIES = 512 };
+enum {
+  QUERIES = 512,
+  TOLD = 1, // the value of a semaphore that is used once
+};
+
+// The validation layer (1.3.239) takes a timeline semaphore for a binary one, that one wait consumes, and does not know what
+// the host has seen of its value. It does know what the host waits for with a fence. So there submissions have fences too, and
+// a semaphore for each lane that may wait for them, used once.
+struct weir__vulkan_told {
+  VkSemaphore signals[WEIR__VULKAN_MOST_LANES]; // per lane that may wait
+  VkSemaphore waits[WEIR__VULKAN_MOST_LANES];   // that it waited for
+  VkSemaphore old[2 * WEIR__VULKAN_MOST_LANES]; // of its submission before
+};
+
+// Those of a submission that is done are destroyed when the next one is, too: only then lavapipe (Mesa 22.3) has let go of them.
+static void destroy_old_semaphores(weir__vulkan_device *device, struct weir__vulkan_told *told) {
+  for (uint32_t i = 0; i < 2 * WEIR__VULKAN_MOST_LANES; i++) {
+    VkSemaphore *from = i < WEIR__VULKAN_MOST_LANES ? &told->signals[i] : &told->waits[i - WEIR__VULKAN_MOST_LANES];
+    if (told->old[i] != VK_NULL_HANDLE) device->calls.vkDestroySemaphore(device->device, told->old[i], NULL);
+    told->old[i] = *from;
+    *from = VK_NULL_HANDLE;
+  }
+}
 
 static void destroy_batch(weir__vulkan_device *device, weir__vulkan_batch *batch) {
   if (batch->fence != VK_NULL_HANDLE) device->calls.vkDestroyFence(device->device, batch->fence, NULL);
+  for (int i = 0; i < 2 && batch->told != NULL; i++) destroy_old_semaphores(device, batch->told);
+  weir__free(batch->told);
   if (batch->pool != VK_NULL_HANDLE) device->calls.vkDestroyCommandPool(device->device, batch->pool, NULL);
   if (batch->queries != VK_NULL_HANDLE) device->calls.vkDestroyQueryPool(device->device, batch->queries, NULL);
   weir__free(batch);
@@ -43,12 +67,46 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
   return device->calls.vkCreateQueryPool(device->device, &queries, NULL, &batch->queries) == VK_SUCCESS;
 }
 
-// The validation layer (1.3.239) takes a timeline semaphore for a binary one, and does not know what the host has seen of its
-// value, but it does know what the host waits for with a fence. So there submissions have fences too.
 static bool make_fence(weir__vulkan_device *device, weir__vulkan_batch *batch) {
   const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-  return !weir__vulkan_validation_wanted() ||
-         device->calls.vkCreateFence(device->device, &info, NULL, &batch->fence) == VK_SUCCESS;
+  if (!weir__vulkan_validation_wanted()) return true;
+  batch->told = weir__allocate_zeroed(sizeof *batch->told);
+  return batch->told != NULL && device->calls.vkCreateFence(device->device, &info, NULL, &batch->fence) == VK_SUCCESS;
+}
+
+// Adds fresh semaphores for the lanes that may wait; their number.
+static uint32_t add_told_signals(weir__vulkan_device *device, weir__vulkan_batch *batch, VkSemaphore *signals,
+                                 uint64_t *values) {
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i + 1 < device->lane_count; i++) {
+    VkSemaphore *semaphore = &batch->told->signals[i];
+    if (*semaphore == VK_NULL_HANDLE &&
+        device->calls.vkCreateSemaphore(device->device, &info, NULL, semaphore) != VK_SUCCESS) {
+      *semaphore = VK_NULL_HANDLE;
+      continue;
+    }
+    signals[count] = *semaphore;
+    values[count++] = TOLD;
+  }
+  return count;
+}
+
+// The semaphore by which the layer learns that a lane waits for a batch in flight; it now belongs to who waits.
+static VkSemaphore tell_wait(weir__vulkan_lane *other, uint64_t value, uint32_t lane_index, weir__vulkan_batch *batch) {
+  for (weir__vulkan_batch *before = other->first; before != NULL && batch->told != NULL; before = before->next) {
+    if (before->value != value || before->told == NULL) continue;
+    VkSemaphore semaphore = before->told->signals[lane_index];
+    for (uint32_t i = 0; semaphore != VK_NULL_HANDLE; i++) {
+      if (batch->told->waits[i] != VK_NULL_HANDLE) continue;
+      batch->told->waits[i] = semaphore;
+      before->told->signals[lane_index] = VK_NULL_HANDLE;
+      return semaphore;
+    }
+  }
+  return VK_NULL_HANDLE;
 }
 
 // Of a batch that was seen to be done.
@@ -56,6 +114,7 @@ static void tell_layer(weir__vulkan_device *device, weir__vulkan_batch *batch) {
   if (!batch->fenced) return;
   device->calls.vkWaitForFences(device->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
   device->calls.vkResetFences(device->device, 1, &batch->fence);
+  destroy_old_semaphores(device, batch->told);
   batch->fenced = false;
 }
 
@@ -169,15 +228,21 @@ static void find_waits(const weir__vulkan_device *device, const weir__vulkan_lan
 static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch,
                        uint32_t command_count) {
   const VkCommandBuffer commands[] = {batch->commands, batch->graph};
-  VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES + 1], signals[2] = {lane->semaphore};
-  VkPipelineStageFlags stages[WEIR__VULKAN_MOST_LANES + 1];
-  uint64_t waits[WEIR__VULKAN_MOST_LANES], values[WEIR__VULKAN_MOST_LANES + 1], signal_values[2] = {batch->value};
-  uint32_t count = 0;
+  VkSemaphore semaphores[2 * WEIR__VULKAN_MOST_LANES + 1], signals[WEIR__VULKAN_MOST_LANES + 2];
+  VkPipelineStageFlags stages[2 * WEIR__VULKAN_MOST_LANES + 1];
+  uint64_t waits[WEIR__VULKAN_MOST_LANES], values[2 * WEIR__VULKAN_MOST_LANES + 1];
+  uint64_t signal_values[WEIR__VULKAN_MOST_LANES + 2];
+  uint32_t count = 0, signal_count = 0;
   find_waits(device, lane, batch, waits);
   for (uint32_t i = 0; i < device->lane_count; i++) {
     if (waits[i] == 0) continue;
     semaphores[count] = device->lanes[i].semaphore;
     values[count] = waits[i];
+    stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    VkSemaphore told = tell_wait(&device->lanes[i], waits[i], (uint32_t)(lane - device->lanes), batch);
+    if (told == VK_NULL_HANDLE) continue;
+    semaphores[count] = told;
+    values[count] = TOLD;
     stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   }
   if (batch->await != NULL) {
@@ -185,14 +250,17 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, wei
     values[count] = batch->await->value;
     stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   }
+  if (batch->told != NULL) signal_count = add_told_signals(device, batch, signals, signal_values);
   if (batch->signal != NULL) {
-    signals[1] = batch->signal->semaphore;
-    signal_values[1] = batch->signal->value;
+    signals[signal_count] = batch->signal->semaphore;
+    signal_values[signal_count++] = batch->signal->value;
   }
+  signals[signal_count] = lane->semaphore; // the last: who sees it may destroy the others
+  signal_values[signal_count++] = batch->value;
   const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                   .waitSemaphoreValueCount = count,
                                                   .pWaitSemaphoreValues = values,
-                                                  .signalSemaphoreValueCount = batch->signal != NULL ? 2 : 1,
+                                                  .signalSemaphoreValueCount = signal_count,
                                                   .pSignalSemaphoreValues = signal_values};
   const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                              .pNext = &timeline,
@@ -201,7 +269,7 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, wei
                              .pWaitDstStageMask = stages,
                              .commandBufferCount = command_count,
                              .pCommandBuffers = commands,
-                             .signalSemaphoreCount = timeline.signalSemaphoreValueCount,
+                             .signalSemaphoreCount = signal_count,
                              .pSignalSemaphores = signals};
   weir__vulkan_queue_acquire(device, lane->queue);
   VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, batch->fence);

@@ -68,6 +68,7 @@ typedef struct weir__vulkan_batch {
   weir__vulkan_op *first, *last;
   uint32_t count;
   uint64_t value;
+  struct weir__vulkan_told *told;           // under the validation layer
   uint64_t waits[WEIR__VULKAN_MOST_LANES];  // per lane: this value first; 0: none
   uint64_t waited;                          // bit per lane
   const weir__vulkan_fence *await, *signal; // semaphores of the caller's to wait for, to signal; NULL: none
