@@ -167,6 +167,7 @@ void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lan
   batch->await = batch->signal = NULL;
   batch->host_writes = 0;
   batch->graph = VK_NULL_HANDLE;
+  batch->graph_timed = false;
   batch->for_host = batch->submitted = false;
   batch->next = lane->free;
   lane->free = batch;

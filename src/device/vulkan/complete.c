@@ -138,21 +138,26 @@ static void look_at(weir__vulkan_device *device, weir__vulkan_lane *lane) {
   if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
 }
 
-// Reading timestamps may wait for all that was submitted (Mesa's lavapipe does so whatever it is asked), which must then not
-// wait for copies that this thread has yet to hand over or to announce.
-static bool must_not_read_times(weir__vulkan_device *device) {
+// Whether reports of the lane read timestamps, which may wait for all that was submitted (Mesa's lavapipe does so whatever it
+// is asked), and something submitted waits for copies that this thread has yet to hand over or to announce.
+static bool must_not_report(weir__vulkan_device *device, const weir__vulkan_lane *lane) {
   const weir__vulkan_lane *host = weir__vulkan_host_lane(device);
-  return device->base.context->trace != NULL && host->last != NULL && host->reached < host->last->value;
+  if (host->last == NULL || host->reached >= host->last->value) return false;
+  for (const weir__vulkan_batch *batch = lane->first; batch != NULL && batch->value <= lane->reached;
+       batch = batch->next) {
+    if (batch->queries != VK_NULL_HANDLE || batch->graph_timed) return true;
+  }
+  return false;
 }
 
 bool weir__vulkan_poll(weir__vulkan_device *device) {
   bool any = false;
   for (uint32_t i = 0; i < device->lane_count; i++) look_at(device, &device->lanes[i]);
   weir__vulkan_copier_serve(device);
-  if (!weir__vulkan_is_well(device) || must_not_read_times(device)) return false;
+  if (!weir__vulkan_is_well(device)) return false;
   for (uint32_t i = 0; i < device->lane_count; i++) {
     weir__vulkan_lane *lane = &device->lanes[i];
-    if (lane->first == NULL || lane->reached < lane->first->value) continue;
+    if (lane->first == NULL || lane->reached < lane->first->value || must_not_report(device, lane)) continue;
     report_up_to(device, lane, lane->reached);
     any = true;
   }

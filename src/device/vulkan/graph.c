@@ -325,6 +325,7 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   op->recording->in_flight = true;
   op->recording->last_used = ++plan->launches;
   lane->open->graph = op->recording->commands;
+  lane->open->graph_timed = op->recording->queries != VK_NULL_HANDLE;
   return VK_SUCCESS;
 }
 

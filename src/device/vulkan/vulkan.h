@@ -63,6 +63,7 @@ typedef struct weir__vulkan_batch {
   VkCommandBuffer graph;    // of a recording, behind its own; VK_NULL_HANDLE: none
   VkFence fence;            // under the validation layer only: see tell_layer in batch.c
   bool fenced;              // the fence was submitted
+  bool graph_timed;         // the recording has timestamps
   VkQueryPool queries;
   uint32_t query_count;
   weir__vulkan_op *first, *last;
