@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|cpu:2,cuda|sim] [--programs N]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N]
 //                            many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
