@@ -32,11 +32,20 @@ static void fail_process(void) {
   _exit(WEIR__VULKAN_VALIDATION_EXIT);
 }
 
+// Weir's images stay in one layout, so that a barrier for all memory serves them as well as buffers: the layer advises others
+// for copies.
+static bool is_advice_on_layouts(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+                                 const char *message) {
+  return severity < VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT &&
+         types == VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT && message != NULL &&
+         strstr(message, "instead of GENERAL") != NULL;
+}
+
 static VKAPI_ATTR VkBool32 VKAPI_CALL take_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                    VkDebugUtilsMessageTypeFlagsEXT types,
                                                    const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
-  (void)types;
   (void)user;
+  if (is_advice_on_layouts(severity, types, data->pMessage)) return VK_FALSE;
   const char *kind = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? "error" : "warning";
   fprintf(stderr, "Vulkan validation: %s: %s\n", kind, data->pMessage != NULL ? data->pMessage : "?");
   // What the layer says of itself: that its own books of a timeline semaphore, which one thread signals on the host while

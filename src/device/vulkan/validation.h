@@ -3,8 +3,8 @@
 // The Khronos validation layer, for tests: where the environment variable WEIR_VULKAN_VALIDATION is set (and not "0"), Weir's
 // instance is made with the layer, with synchronization validation inside command buffers and across submissions. Every
 // warning and error goes to stderr and is counted, and a process in which there was one exits with
-// WEIR__VULKAN_VALIDATION_EXIT, whatever it wanted to exit with; but for the one message in which the layer reports that its
-// own books were late. What the layer cannot see are accesses of the host.
+// WEIR__VULKAN_VALIDATION_EXIT, whatever it wanted to exit with; but for advice on faster layouts of images, as Weir's stay in one,
+// and the one message in which the layer reports that its own books were late. What the layer cannot see are accesses of the host.
 #ifndef WEIR_DEVICE_VULKAN_VALIDATION_H
 #define WEIR_DEVICE_VULKAN_VALIDATION_H
 
