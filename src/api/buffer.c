@@ -30,6 +30,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
     buffer->id = ++context->next_buffer;
     buffer->bytes = bytes;
     buffer->wrapped = wrapped;
+    buffer->image = false;
     buffer->valid = buffer->held = 0;
     memset(buffer->places, 0, context->space_count * sizeof buffer->places[0]);
     if (wrapped) {
@@ -64,7 +65,12 @@ weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer->object.released) {
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   } else {
+    weir__id last_use = buffer->last_use;
     weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->window.live));
+    if (buffer->image) {
+      weir_device *device = context->space_devices[buffer->home];
+      device->ops->image_released(device, buffer->places[buffer->home].memory, last_use);
+    }
     weir__segment_empty(&buffer->whole, &context->ranges.arrays);
     weir__object_give(&context->buffers, &buffer->object);
   }

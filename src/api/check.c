@@ -120,6 +120,21 @@ static weir_status bad_range(const weir_task *task, uint32_t index, const weir_a
                      (unsigned long long)buffer->bytes);
 }
 
+// An image is all there is to access.
+static weir_status check_images(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const weir_buffer *buffer = accesses[i].buffer;
+    if (!buffer->image || accesses[i].hi - accesses[i].lo == buffer->bytes) continue;
+    char what[WEIR__WHAT_BYTES];
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "%s: bytes [%llu, %llu) of buffer %llu '%s', which is an image of %llu bytes and used whole",
+                       what, (unsigned long long)accesses[i].lo, (unsigned long long)accesses[i].hi,
+                       (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
+  }
+  return WEIR_OK;
+}
+
 static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_arg *arg) {
   char what[WEIR__WHAT_BYTES];
   weir__describe_task(task, what);
@@ -178,6 +193,10 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
                                  .repeats = found & REPEATS,
                                  .needs_storage = needs_storage};
   if (found & ELSEWHERE) check_spaces(accesses, out_checked);
+  if (found & RANGED) {
+    weir_status status = check_images(task, accesses, out_checked->access_count);
+    if (status != WEIR_OK) return status;
+  }
   return found & REPEATS ? check_agreement(task, accesses, out_checked->access_count) : WEIR_OK;
 }
 

@@ -97,6 +97,11 @@ static weir_status check_range(const weir_context *context, const char *label, c
                        "%s: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", label,
                        (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id,
                        buffer->label, (unsigned long long)buffer->bytes);
+  if (buffer->image && bytes != buffer->bytes)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "%s: %llu bytes of buffer %llu '%s', which is an image of %llu bytes and copied whole", label,
+                       (unsigned long long)bytes, (unsigned long long)buffer->id, buffer->label,
+                       (unsigned long long)buffer->bytes);
   return WEIR_OK;
 }
 
@@ -197,6 +202,13 @@ static weir_device *device_of(weir_context *context, const weir_buffer *buffer, 
   return device;
 }
 
+// Whether the device can copy between the buffers, or fill one, as far as they are its images. What it cannot, the host can.
+static bool suits_images(weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
+                         uint64_t from_offset, uint32_t pattern) {
+  bool any = (to->image && to->home == device->space) || (from != NULL && from->image && from->home == device->space);
+  return !any || device->ops->copies_image(device, to, to_offset, from, from_offset, pattern);
+}
+
 static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   return bytes == WEIR_WHOLE && offset <= buffer->bytes ? buffer->bytes - offset : bytes;
 }
@@ -277,7 +289,7 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
   weir_device *device = device_of(context, source, true);
-  if (device != NULL) {
+  if (device != NULL && suits_images(device, destination, destination_offset, source, source_offset, 0)) {
     device_copy copy = {.label = "copy",
                         .to = destination,
                         .to_offset = destination_offset,
@@ -310,7 +322,7 @@ weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
   weir_device *device = device_of(context, buffer, false);
-  if (device != NULL) {
+  if (device != NULL && suits_images(device, buffer, offset, NULL, 0, pattern)) {
     device_copy fill = {.label = "fill",
                         .to = buffer,
                         .to_offset = offset,

@@ -104,6 +104,7 @@ weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const stru
   weir__access accesses[WEIR_MAX_ARGS];
   uint32_t space = device == NULL ? WEIR__HOST_SPACE : device->space;
   weir_status status = weir__check_args(context, task, space, accesses, &checked);
+  if (status == WEIR_OK && like->kind != WEIR__GRAPH_CALL) status = weir__graph_check_images(graph, task, like->kind);
   if (status != WEIR_OK) return status;
   if (!weir__graph_record(graph, task, like)) {
     char what[WEIR__WHAT_BYTES];

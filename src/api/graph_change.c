@@ -39,6 +39,8 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
   weir__checked checked;
   weir__access accesses[WEIR_MAX_ARGS];
   weir_status status = weir__check_args(context, &recorded->task, weir__graph_device(graph)->space, accesses, &checked);
+  if (status == WEIR_OK && (changed.buffer->image || kept.buffer->image))
+    status = weir__graph_check_images(graph, &recorded->task, recorded->kind);
   if (status != WEIR_OK)
     *old = kept;
   else
@@ -63,6 +65,11 @@ static weir_status replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_b
                        "graph replace buffer: buffer %llu '%s' has %llu bytes, its replacement %llu '%s' only %llu",
                        (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes,
                        (unsigned long long)replacement->id, replacement->label, (unsigned long long)replacement->bytes);
+  if (buffer->image || replacement->image)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "graph replace buffer: buffer %llu '%s' is an image; weir_graph_set_arg changes images",
+                       (unsigned long long)(buffer->image ? buffer : replacement)->id,
+                       (buffer->image ? buffer : replacement)->label);
   bool replacement_known = false, found = false;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     const weir_task *task = &graph->recorded[i].task;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies, fills and products as nodes of graphs.
+#include <string.h>
+
 #include "api/graph_plan.h"
 #include "api/multiply.h"
 #include "api/submit.h"
@@ -16,6 +18,37 @@ static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t byt
 static weir_status check(const weir_graph *graph, const weir_buffer *buffer, const char *what) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, what);
   return status == WEIR_OK ? weir__object_check(buffer, WEIR__KIND_BUFFER, graph->object.context, what) : status;
+}
+
+weir_status weir__graph_check_images(const weir_graph *graph, const weir_task *task, weir__graph_kind kind) {
+  const weir_buffer *buffers[2] = {NULL, NULL};
+  const weir_device *device = NULL;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) continue;
+    if (i < 2) buffers[i] = arg->buffer;
+    if (arg->buffer->image) device = graph->object.context->space_devices[arg->buffer->home];
+  }
+  if (device == NULL) return WEIR_OK;
+  if (kind == WEIR__GRAPH_CALL) {
+    const weir_device *runs = weir__graph_device(graph);
+    return runs->ops->check == NULL ? WEIR_OK : runs->ops->check(runs, task);
+  }
+  uint32_t pattern = 0;
+  bool from_host = buffers[1] == NULL && kind == WEIR__GRAPH_COPY, to_host = buffers[0] == NULL;
+  if (kind == WEIR__GRAPH_FILL) memcpy(&pattern, task->args[1].value, sizeof pattern);
+  if (from_host || to_host ||
+      device->ops->copies_image(device, buffers[0], task->args[0].offset, buffers[1],
+                                buffers[1] != NULL ? task->args[1].offset : 0, pattern))
+    return WEIR_OK;
+  if (kind == WEIR__GRAPH_FILL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph fill: buffer %llu '%s' is an image; only 0 fills it",
+                       (unsigned long long)buffers[0]->id, buffers[0]->label);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "graph copy: images of different shapes, or a range of a buffer that begins at no texel: buffers "
+                     "%llu '%s' and %llu '%s'",
+                     (unsigned long long)buffers[0]->id, buffers[0]->label, (unsigned long long)buffers[1]->id,
+                     buffers[1]->label);
 }
 
 // Records a node whose arguments are `to` and `from`.

@@ -28,6 +28,10 @@ static inline uint64_t weir__graph_padded(uint64_t bytes) {
 bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct weir__recorded *like);
 void weir__recorded_clear(struct weir__recorded *recorded);
 
+// Refuses what a graph cannot do with images: kernels whose shaders have something else there, copies that only the host could
+// make, fills with other bytes than 0. The arguments were checked; the lock is held.
+weir_status weir__graph_check_images(const weir_graph *graph, const weir_task *task, weir__graph_kind kind);
+
 // Checks and records a task; `like` as above. The lock is held.
 weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
                             uint32_t *out_node);

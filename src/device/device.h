@@ -55,6 +55,13 @@ typedef struct weir__device_ops {
   // answer is no, the node gets memory of the run's, from the host memory above. Called without the lock.
   bool (*graph_reaches)(weir_device *device, const void *memory, uint64_t bytes);
 
+  // For devices with images (`image` of a buffer whose home is the device's space). `copies_image`: whether the device itself can
+  // copy `from` to `to`, of which one at least is such an image, whole; `from` NULL: fill `to` with the pattern.
+  // `image_released`: its buffer was released, whose memory was this; the last task that uses it is `last_use`.
+  bool (*copies_image)(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
+                       uint64_t from_offset, uint32_t pattern);
+  void (*image_released)(weir_device *device, void *memory, weir__id last_use);
+
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
   weir_status (*check)(const weir_device *device, const weir_task *task);
 

@@ -32,6 +32,7 @@ struct weir_buffer {
   uint16_t held;     // bit per space with a block
   uint8_t home;      // space of wrapped memory
   bool wrapped;
+  bool image;  // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   bool ranged; // `map` is in use, else `whole`
   alignas(64) weir__segment whole;
   uint64_t id;

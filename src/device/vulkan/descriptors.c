@@ -7,7 +7,7 @@
 
 enum {
   SETS_PER_POOL = 256,
-  BUFFERS_PER_SET = 6, // on average
+  BUFFERS_PER_SET = 6, // on average; or images of one kind
   FIRST_SIZE = 256,
   WORDS_PER_BINDING = 3, // of a key
 };
@@ -101,7 +101,9 @@ static VkResult add_pool(weir__vulkan_sets *sets, uint32_t bindings) {
     sets->pool_capacity = capacity;
   }
   uint32_t descriptors = SETS_PER_POOL * BUFFERS_PER_SET + bindings;
-  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptors}};
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptors},
+                                        {VK_DESCRIPTOR_TYPE_STORAGE_IMAGE, descriptors},
+                                        {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, descriptors}};
   const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                            .maxSets = SETS_PER_POOL,
                                            .poolSizeCount = sizeof sizes / sizeof *sizes,
@@ -165,16 +167,20 @@ static void write(weir__vulkan_sets *sets, const weir__vulkan_layout *layout, co
                   VkDescriptorSet set) {
   VkWriteDescriptorSet writes[WRITES_AT_ONCE];
   VkDescriptorBufferInfo buffers[WRITES_AT_ONCE];
+  VkDescriptorImageInfo images[WRITES_AT_ONCE];
   uint32_t count = 0;
   for (uint32_t i = 0; i < layout->binding_count; i++) {
     if (bound[i].chunk == NULL) continue;
+    const weir__vulkan_image *image = bound[i].chunk->image;
     buffers[count] = (VkDescriptorBufferInfo){bound[i].chunk->buffer, bound[i].offset, bound[i].bytes};
+    if (image != NULL) images[count] = (VkDescriptorImageInfo){image->sampler, image->view, VK_IMAGE_LAYOUT_GENERAL};
     writes[count] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                            .dstSet = set,
                                            .dstBinding = i,
                                            .descriptorCount = 1,
                                            .descriptorType = layout->types[i],
-                                           .pBufferInfo = &buffers[count]};
+                                           .pBufferInfo = &buffers[count],
+                                           .pImageInfo = &images[count]};
     if (++count < WRITES_AT_ONCE) continue;
     sets->calls->vkUpdateDescriptorSets(sets->device, count, writes, 0, NULL);
     count = 0;

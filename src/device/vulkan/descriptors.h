@@ -10,7 +10,7 @@
 
 // What one binding gets: a range of a chunk.
 typedef struct weir__vulkan_bound {
-  const weir__vulkan_chunk *chunk; // NULL: nothing, where the shader ignores the binding
+  const weir__vulkan_chunk *chunk; // an image's: all of it. NULL: nothing, where the shader ignores the binding
   uint64_t offset, bytes;
 } weir__vulkan_bound;
 

@@ -25,6 +25,7 @@ enum {
   SPIN_NS = 2000000, // the thread spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
   FEW_CORES = 2,
+  LARGEST_TEXEL = 16, // of an image, in bytes
 };
 
 extern const weir__device_ops weir__vulkan_ops;
@@ -55,10 +56,10 @@ static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool 
          bytes <= chunk->bytes - ((uintptr_t)memory - chunk->address);
 }
 
-// What commands can copy: not what the host copies in their place.
+// What commands can copy, also with images: not what the host copies in their place.
 static bool graph_reaches(weir_device *base, const void *memory, uint64_t bytes) {
   const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&weir__vulkan_of(base)->memory, memory);
-  return chunk != NULL && chunk->buffer != VK_NULL_HANDLE &&
+  return chunk != NULL && chunk->buffer != VK_NULL_HANDLE && (uintptr_t)memory % LARGEST_TEXEL == 0 &&
          bytes <= chunk->bytes - ((uintptr_t)memory - chunk->address);
 }
 
@@ -354,6 +355,8 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .destroy = destroy,
                                            .memory = memory,
                                            .reaches = reaches,
+                                           .copies_image = weir__vulkan_copies_image,
+                                           .image_released = weir__vulkan_image_released,
                                            .graph_reaches = graph_reaches,
                                            .check = weir__vulkan_kernel_check,
                                            .has_code = has_code,

@@ -195,6 +195,10 @@ static void describe_place(const weir_task *task, uint32_t index, uint32_t bindi
            (unsigned long long)buffer->id, buffer->label, binding);
 }
 
+static bool is_buffer(const weir_buffer *buffer) {
+  return buffer != NULL && buffer->object.kind == WEIR__KIND_BUFFER && !buffer->object.released;
+}
+
 // Whether the range of one buffer can be bound, and the task says what the shader does with it. What is wrong with the argument
 // by itself is found later, by the check of all tasks' arguments.
 static weir_status check_buffer(const weir_device *device, const weir_task *task, uint32_t index, uint32_t binding,
@@ -202,7 +206,7 @@ static weir_status check_buffer(const weir_device *device, const weir_task *task
   const VkPhysicalDeviceLimits *limits = &weir__vulkan_device_facts(device)->properties.limits;
   const weir_arg *arg = &task->args[index];
   const weir_buffer *buffer = arg->buffer;
-  if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || arg->offset >= buffer->bytes) return WEIR_OK;
+  if (!is_buffer(buffer) || arg->offset >= buffer->bytes) return WEIR_OK;
   uint64_t bytes = arg->bytes == WEIR_WHOLE ? buffer->bytes - arg->offset : arg->bytes;
   bool aligned = arg->offset % limits->minStorageBufferOffsetAlignment == 0;
   bool agrees = !declared->writes || arg->mode != WEIR_READ;
@@ -222,13 +226,37 @@ static weir_status check_buffer(const weir_device *device, const weir_task *task
                      (unsigned long long)bytes, device->name, limits->maxStorageBufferRange);
 }
 
+static weir_status check_image(weir_device *device, const weir_task *task, uint32_t index, uint32_t binding,
+                               const weir__vulkan_pipeline *pipeline) {
+  const weir_arg *arg = &task->args[index];
+  const weir__vulkan_binding *declared = &pipeline->bindings[binding];
+  const weir_buffer *buffer = arg->buffer;
+  char place[PLACE_BYTES], reason[128];
+  if (buffer->home != device->space) {
+    describe_place(task, index, binding, place);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: an image of another device than %s", place, device->name);
+  }
+  const weir__vulkan_chunk *chunk =
+      weir__vulkan_chunk_find(&weir__vulkan_of(device)->memory, buffer->places[buffer->home].memory);
+  bool fits = weir__vulkan_image_fits(chunk->image, declared, pipeline->layout->types[binding], reason, sizeof reason);
+  if (fits && (!declared->writes || arg->mode != WEIR_READ)) return WEIR_OK;
+  describe_place(task, index, binding, place);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", place,
+                     fits ? "the task only reads it, and the shader writes it" : reason);
+}
+
+static bool is_image(const weir_buffer *buffer) {
+  return is_buffer(buffer) && buffer->image;
+}
+
 static weir_status check_buffers(const weir_device *device, const weir_task *task,
                                  const weir__vulkan_pipeline *pipeline) {
   weir_status status = WEIR_OK;
   uint32_t binding = 0;
   for (uint32_t i = 0; i < task->arg_count && binding < pipeline->layout->binding_count && status == WEIR_OK; i++) {
     if (task->args[i].mode == WEIR_VALUE) continue;
-    status = check_buffer(device, task, i, binding, &pipeline->bindings[binding]);
+    status = is_image(task->args[i].buffer) ? check_image((weir_device *)(uintptr_t)device, task, i, binding, pipeline)
+                                            : check_buffer(device, task, i, binding, &pipeline->bindings[binding]);
     binding++;
   }
   return status;

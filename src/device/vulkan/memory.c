@@ -142,6 +142,7 @@ static void release(weir__vulkan_memory *memory, weir__vulkan_chunk *chunk) {
     calls->vkUnmapMemory(memory->device, chunk->memory);
   else if (chunk->address != 0)
     munmap((void *)chunk->address, chunk->bytes);
+  if (chunk->image != NULL) weir__vulkan_image_free(memory, chunk->image);
   if (chunk->memory != VK_NULL_HANDLE) {
     calls->vkDestroyBuffer(memory->device, chunk->buffer, NULL);
     calls->vkFreeMemory(memory->device, chunk->memory, NULL);
@@ -201,6 +202,32 @@ weir__vulkan_chunk *weir__vulkan_chunk_adopt(weir__vulkan_memory *memory, VkBuff
   if (reserve_addresses(chunk) && enter(memory, chunk)) return chunk;
   release(memory, chunk);
   return NULL;
+}
+
+weir__vulkan_chunk *weir__vulkan_chunk_take_image(weir__vulkan_memory *memory, weir__vulkan_image *image,
+                                                  VkDeviceMemory image_memory, uint64_t bytes) {
+  weir__vulkan_chunk *chunk = weir__allocate_zeroed(sizeof *chunk);
+  if (chunk == NULL) {
+    weir__vulkan_image_free(memory, image);
+    memory->calls->vkFreeMemory(memory->device, image_memory, NULL);
+    return NULL;
+  }
+  chunk->bytes = bytes;
+  chunk->image = image;
+  chunk->memory = image_memory;
+  if (reserve_addresses(chunk) && enter(memory, chunk)) return chunk;
+  release(memory, chunk);
+  return NULL;
+}
+
+VkResult weir__vulkan_memory_allocate(const weir__vulkan_memory *memory, const VkMemoryRequirements *needs,
+                                      VkDeviceMemory *out_memory) {
+  uint32_t type = find_type(memory->facts, needs->memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, needs->size);
+  if (type == NO_TYPE) type = find_type(memory->facts, needs->memoryTypeBits, 0, 0, needs->size);
+  if (type == NO_TYPE || !weir__allocate_permit()) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  const VkMemoryAllocateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs->size, .memoryTypeIndex = type};
+  return memory->calls->vkAllocateMemory(memory->device, &info, NULL, out_memory);
 }
 
 void weir__vulkan_chunk_destroy(weir__vulkan_memory *memory, weir__vulkan_chunk *chunk) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Vulkan device's memory: chunks, each one VkDeviceMemory with one VkBuffer over all of it. Elsewhere in Weir memory has
+// A Vulkan device's memory: chunks, each one VkDeviceMemory with one VkBuffer over all of it, or one image. Elsewhere in Weir memory has
 // addresses, so every chunk has a range of them: where it is mapped, or, where the host cannot reach it, a range of the
 // process's address space that is reserved and never touched. An address leads back to the chunk.
 #ifndef WEIR_DEVICE_VULKAN_MEMORY_H
@@ -8,17 +8,19 @@
 
 #include "base/lock.h"
 #include "device/vulkan/driver.h"
+#include "device/vulkan/image.h"
 #include "memory/pool.h"
 
 typedef struct weir__vulkan_chunk {
   uint64_t number; // never used again, unlike handles
   uintptr_t address;
   uint64_t bytes;
-  VkBuffer buffer;
-  VkDeviceMemory memory; // VK_NULL_HANDLE: the caller's
-  char *mapped;          // NULL: the host cannot reach it
-  bool on_host;          // meant for copies from and to the host
-  bool heap;             // no memory of the device's at all: stands in for it on a device that is lost
+  VkBuffer buffer;           // VK_NULL_HANDLE: an image's
+  weir__vulkan_image *image; // NULL: a buffer's; owned
+  VkDeviceMemory memory;     // VK_NULL_HANDLE: the caller's
+  char *mapped;              // NULL: the host cannot reach it
+  bool on_host;              // meant for copies from and to the host
+  bool heap;                 // no memory of the device's at all: stands in for it on a device that is lost
 } weir__vulkan_chunk;
 
 typedef struct weir__vulkan_memory {
@@ -47,6 +49,12 @@ void weir__vulkan_memory_deinitialize(weir__vulkan_memory *memory);
 weir__vulkan_chunk *weir__vulkan_chunk_create(weir__vulkan_memory *memory, uint64_t bytes, bool on_host);
 // Enters a caller's VkBuffer. NULL: no memory.
 weir__vulkan_chunk *weir__vulkan_chunk_adopt(weir__vulkan_memory *memory, VkBuffer buffer, uint64_t bytes);
+// Enters an image with its memory, which the chunk owns from now on, and even if it fails. NULL: no memory.
+weir__vulkan_chunk *weir__vulkan_chunk_take_image(weir__vulkan_memory *memory, weir__vulkan_image *image,
+                                                  VkDeviceMemory image_memory, uint64_t bytes);
+// Memory for an image: the device's own if there is some that suits.
+VkResult weir__vulkan_memory_allocate(const weir__vulkan_memory *memory, const VkMemoryRequirements *needs,
+                                      VkDeviceMemory *out_memory);
 void weir__vulkan_chunk_destroy(weir__vulkan_memory *memory, weir__vulkan_chunk *chunk);
 // The chunk of a caller's VkBuffer; NULL: it was not entered.
 weir__vulkan_chunk *weir__vulkan_chunk_of(weir__vulkan_memory *memory, VkBuffer buffer);

@@ -103,19 +103,32 @@ static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t
   return true;
 }
 
+static bool is_of_device(const weir__vulkan_chunk *chunk) {
+  return chunk != NULL && (chunk->buffer != VK_NULL_HANDLE || chunk->image != NULL);
+}
+
+// Whether the device itself can copy. What does not suit an image is memory of the host's that begins at no texel, which is
+// copied as memory that the device does not reach.
+static bool suits(const weir__move *move, const weir__vulkan_chunk *to, const weir__vulkan_chunk *from) {
+  return (to->image == NULL && from->image == NULL) ||
+         weir__vulkan_image_suits(to, (uintptr_t)move->destination - to->address, from,
+                                  (uintptr_t)move->source - from->address);
+}
+
 bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   const weir__move *move = op->task->move;
   if (move->fence != NULL) return put_fence(device, op, count);
   if (move->fill) return put_fill(device, op, count);
   const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
   const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);
-  bool to_device = to != NULL && to->buffer != VK_NULL_HANDLE,
-       from_device = from != NULL && from->buffer != VK_NULL_HANDLE;
-  if (to_device && from_device) {
+  bool to_device = is_of_device(to), from_device = is_of_device(from);
+  if (to_device && from_device && suits(move, to, from)) {
     uint32_t lane = to->on_host || from->on_host ? copy_lane(device, from->on_host, move->bytes, count)
                                                  : weir__vulkan_choose_lane(device, count);
     return put_copy(device, op, count, lane, move->destination, move->source, move->bytes);
   }
+  if (to_device && from_device)
+    *(to->image != NULL ? &from_device : &to_device) = false; // the other side is the host's
   bool direct = to_device ? to->mapped != NULL : from->mapped != NULL && (from->on_host || device->memory.reads_mapped);
   if (direct) return put_host_copy(device, op, count, move->destination, move->source, move->bytes);
   return put_staged_copy(device, op, count, to_device);

@@ -54,8 +54,8 @@ weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device) {
   return sets;
 }
 
-static const weir__vulkan_chunk *find_chunk(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
-                                            const void *address) {
+static weir__vulkan_chunk *find_chunk(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
+                                      const void *address) {
   const weir__vulkan_chunk *last = recorder->chunk;
   if (last == NULL || (uintptr_t)address - last->address >= last->bytes)
     recorder->chunk = weir__vulkan_chunk_find(&device->memory, address);
@@ -69,7 +69,13 @@ static VkResult find_set(weir__vulkan_device *device, weir__vulkan_recorder *rec
   uint32_t bindings = 0;
   for (uint32_t i = 0; i < count && bindings < layout->binding_count; i++) {
     if (args[i].is_value) continue;
-    const weir__vulkan_chunk *chunk = find_chunk(device, recorder, args[i].address);
+    weir__vulkan_chunk *chunk = find_chunk(device, recorder, args[i].address);
+    if (chunk->image != NULL) {
+      weir__vulkan_lay_out(device, recorder->commands, chunk);
+      bool ignored = layout->types[bindings] == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      bound[bindings++] = (weir__vulkan_bound){.chunk = ignored ? NULL : chunk};
+      continue;
+    }
     bound[bindings++] = (weir__vulkan_bound){
         .chunk = chunk, .offset = (uintptr_t)args[i].address - chunk->address, .bytes = args[i].bytes};
   }
@@ -140,15 +146,23 @@ VkResult weir__vulkan_record_kernel(weir__vulkan_device *device, weir__vulkan_re
 
 void weir__vulkan_record_copy(weir__vulkan_device *device, VkCommandBuffer commands, void *destination,
                               const void *source, uint64_t bytes) {
-  const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, destination);
-  const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, source);
+  weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, destination);
+  weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, source);
   const VkBufferCopy region = {
       .srcOffset = (uintptr_t)source - from->address, .dstOffset = (uintptr_t)destination - to->address, .size = bytes};
+  if (to->image != NULL || from->image != NULL) {
+    weir__vulkan_record_image_copy(device, commands, to, region.dstOffset, from, region.srcOffset);
+    return;
+  }
   device->calls.vkCmdCopyBuffer(commands, from->buffer, to->buffer, 1, &region);
 }
 
 void weir__vulkan_record_fill(weir__vulkan_device *device, VkCommandBuffer commands, void *destination, uint64_t bytes,
                               uint32_t pattern) {
-  const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, destination);
+  weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, destination);
+  if (to->image != NULL) {
+    weir__vulkan_record_clear(device, commands, to);
+    return;
+  }
   device->calls.vkCmdFillBuffer(commands, to->buffer, (uintptr_t)destination - to->address, bytes, pattern);
 }

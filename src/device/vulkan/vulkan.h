@@ -91,8 +91,8 @@ typedef struct weir__vulkan_recorder {
   VkPipeline pipeline;
   const weir__vulkan_layout *layout;
   VkDescriptorSet set;
-  VkDescriptorSet *known;          // not NULL: the set of the next dispatch, or VK_NULL_HANDLE: it is put there
-  const weir__vulkan_chunk *chunk; // that the last binding was in; NULL: none that is sure to be there still
+  VkDescriptorSet *known;    // not NULL: the set of the next dispatch, or VK_NULL_HANDLE: it is put there
+  weir__vulkan_chunk *chunk; // that the last binding was in; NULL: none that is sure to be there still
 } weir__vulkan_recorder;
 
 typedef struct weir__vulkan_lane {
@@ -170,6 +170,7 @@ typedef struct weir__vulkan_device {
   _Atomic uint32_t copies_word;               // changes with it; the device's thread sleeps on it
   _Atomic bool copier_stopping;
   weir__vulkan_chunk *idle_staging;
+  weir__vulkan_chunk *released_images; // guarded by the context's lock
   // Waits for semaphores of the caller's.
   weir__lock fence_lock;
   weir__vulkan_fence *fences;   // not reached; guarded by fence_lock
