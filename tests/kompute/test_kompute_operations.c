@@ -3,6 +3,7 @@
 // kp::OpBase and the operations that come with Kompute.
 #include <math.h>
 
+#include "gate.h"
 #include "kompute.h"
 
 // OpSyncDevice and OpSyncLocal: one evaluation brings several arrays in and out.
@@ -152,6 +153,24 @@ static void operations_of_the_caller(void **state) {
   assert_int_equal(own.destroyed, 1);
 }
 
+// `after` is called when the launch is done, not when a wait for it is over.
+static void operations_outlast_a_time_out(void **state) {
+  (void)state;
+  gate door = {0};
+  counted own = {.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
+  weir_graph *sequence = make_sequence();
+  add_counted(sequence, &own);
+  const weir_arg held = weir_updates(own.buffer);
+  good(gate_submit(context, &door, &held, 1, NULL));
+  refused(weir_graph_evaluate(sequence, 0), WEIR_TIMEOUT, "still runs");
+  assert_int_equal(own.after, 0);
+  gate_open(&door);
+  good(weir_graph_wait(sequence, WEIR_FOREVER));
+  assert_int_equal(own.after, 1);
+  assert_int_equal(own.ended, WEIR_OK);
+  expect_numbers(own.buffer, 1, 10, 1);
+}
+
 // Kompute's rerecord: the operations record anew, with what has changed meanwhile; what was recorded directly stays.
 static void operations_are_recorded_anew(void **state) {
   (void)state;
@@ -179,6 +198,7 @@ int main(void) {
       KOMPUTE_TEST(multiplied),
       KOMPUTE_TEST(dependent_dispatches_need_no_barrier),
       KOMPUTE_TEST(operations_of_the_caller),
+      KOMPUTE_TEST(operations_outlast_a_time_out),
       KOMPUTE_TEST(operations_are_recorded_anew),
   };
   kompute_skip_without_device();
