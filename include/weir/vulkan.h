@@ -158,8 +158,8 @@ WEIR_API void weir_vulkan_host_free(weir_device *device, void *memory);
 // Creates a buffer on `bytes` bytes, from byte `offset` on, of a VkBuffer that the caller owns. Its usage has STORAGE_BUFFER,
 // TRANSFER_SRC and TRANSFER_DST; it is bound to memory; it is shared concurrently by the families of all queues that Weir uses,
 // unless these are of one family. `offset` is a multiple of the device's alignment for storage buffers. The buffer is tracked,
-// never renamed or moved; what tasks of other devices write to it is copied back behind them. Of buffers that share bytes Weir
-// does not know that they do. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (it leaves the VkBuffer), OUT_OF_MEMORY.
+// never renamed or moved; what tasks of other devices write to it is copied back behind them (other devices with memory of their
+// own only read it). Of buffers that share bytes Weir does not know that they do. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (it leaves the VkBuffer), OUT_OF_MEMORY.
 WEIR_API weir_status weir_buffer_wrap_vulkan(weir_device *device, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
                                              weir_buffer **out_buffer);
 

@@ -142,14 +142,25 @@ static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_ar
 }
 
 // Which contents are elsewhere, and what must be brought back there.
-static void check_spaces(const weir__access *accesses, weir__checked *checked) {
+static weir_status check_spaces(const weir_context *context, const weir_task *task, const weir__access *accesses,
+                                weir__checked *checked) {
+  weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < checked->access_count; i++) {
     const weir__access *access = &accesses[i];
     weir_mode mode = (weir_mode)access->mode;
     if (weir__lacks_contents(access->buffer, access->space, mode, access->lo, access->hi))
       checked->lacks_contents = true;
-    checked->write_backs += weir__is_written_back(access->buffer, mode, access->space);
+    if (!weir__is_written_back(access->buffer, mode, access->space)) continue;
+    checked->write_backs++;
+    if (status != WEIR_OK || weir__is_direct(context, access->space, access->buffer->home)) continue;
+    char what[WEIR__WHAT_BYTES];
+    weir__describe_task(task, what);
+    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                         "%s: %s cannot write buffer %llu '%s', which is in memory of %s that it does not reach", what,
+                         context->space_devices[access->space]->name, (unsigned long long)access->buffer->id,
+                         access->buffer->label, context->space_devices[access->buffer->home]->name);
   }
+  return status;
 }
 
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
@@ -192,11 +203,9 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
                                  .needs_storage = needs_storage};
-  if (found & ELSEWHERE) check_spaces(accesses, out_checked);
-  if (found & RANGED) {
-    weir_status status = check_images(task, accesses, out_checked->access_count);
-    if (status != WEIR_OK) return status;
-  }
+  weir_status status = found & ELSEWHERE ? check_spaces(context, task, accesses, out_checked) : WEIR_OK;
+  if (status == WEIR_OK && (found & RANGED)) status = check_images(task, accesses, out_checked->access_count);
+  if (status != WEIR_OK) return status;
   return found & REPEATS ? check_agreement(task, accesses, out_checked->access_count) : WEIR_OK;
 }
 

@@ -202,9 +202,13 @@ static weir_device *device_of(weir_context *context, const weir_buffer *buffer, 
   return device;
 }
 
-// Whether the device can copy between the buffers, or fill one, as far as they are its images. What it cannot, the host can.
-static bool suits_images(weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
-                         uint64_t from_offset, uint32_t pattern) {
+// Whether the device can copy between the buffers, or fill one, as far as they are images, or wrapped memory of a device. What
+// it cannot, the host can.
+static bool can_copy(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
+                     uint64_t from_offset, uint32_t pattern) {
+  if (weir__is_written_back(to, WEIR_WRITE, device->space) &&
+      !weir__is_direct(device->context, device->space, to->home))
+    return false;
   bool any = (to->image && to->home == device->space) || (from != NULL && from->image && from->home == device->space);
   return !any || device->ops->copies_image(device, to, to_offset, from, from_offset, pattern);
 }
@@ -289,7 +293,7 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
   weir_device *device = device_of(context, source, true);
-  if (device != NULL && suits_images(device, destination, destination_offset, source, source_offset, 0)) {
+  if (device != NULL && can_copy(device, destination, destination_offset, source, source_offset, 0)) {
     device_copy copy = {.label = "copy",
                         .to = destination,
                         .to_offset = destination_offset,
@@ -322,7 +326,7 @@ weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
   weir_device *device = device_of(context, buffer, false);
-  if (device != NULL && suits_images(device, buffer, offset, NULL, 0, pattern)) {
+  if (device != NULL && can_copy(device, buffer, offset, NULL, 0, pattern)) {
     device_copy fill = {.label = "fill",
                         .to = buffer,
                         .to_offset = offset,

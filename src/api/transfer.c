@@ -3,12 +3,12 @@
 
 #include "api/storage.h"
 
-// Which copy to take: that of another device, if there is one and it is not lost, since it is likely to be the nearest.
-static uint32_t choose_source(const weir_context *context, const weir_buffer *buffer) {
+// Which copy to take: that of another device, if there is one that is reached and not lost, since it is likely to be the nearest.
+static uint32_t choose_source(const weir_context *context, const weir_buffer *buffer, uint32_t destination) {
   uint32_t source = (uint32_t)__builtin_ctz((uint32_t)buffer->valid);
   for (uint32_t space = source + 1; space < context->space_count; space++) {
     if (!(buffer->valid & weir__space_bit(space)) || context->space_devices[space]->lost) continue;
-    source = space;
+    if (weir__is_direct(context, space, destination)) source = space;
   }
   return source;
 }
@@ -53,7 +53,12 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
 
 weir__enter_result weir__transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,
                                   weir_status *out_status) {
-  weir__enter_result result = weir__enter_wait(context, task, 1, out_status);
+  weir__enter_result result;
+  if (!weir__is_direct(context, choose_source(context, buffer, space), space)) {
+    result = weir__transfer(context, task, buffer, WEIR__HOST_SPACE, out_status);
+    if (result != WEIR__ENTERED) return result;
+  }
+  result = weir__enter_wait(context, task, 1, out_status);
   if (result != WEIR__ENTERED) return result;
   if (buffer->ranged && !weir__range_pool_reserve(&context->ranges, 1))
     return weir__no_memory(task, "transfer", out_status);
@@ -63,7 +68,7 @@ weir__enter_result weir__transfer(weir_context *context, const weir_task *task, 
     if (result != WEIR__ENTERED) return result;
     weir__buffer_set_storage(buffer, space, fresh);
   }
-  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(context, buffer), space, fresh, false, NULL);
+  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(context, buffer, space), space, fresh, false, NULL);
   return WEIR__ENTERED;
 }
 

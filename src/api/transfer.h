@@ -15,6 +15,13 @@ static inline bool weir__lacks_contents(const weir_buffer *buffer, uint32_t spac
   return buffer->valid != 0 && !(buffer->valid & weir__space_bit(space)) && !overwrites;
 }
 
+// Whether contents can go from one space to the other without the host in between.
+static inline bool weir__is_direct(const weir_context *context, uint32_t from, uint32_t to) {
+  if (from == to || from == WEIR__HOST_SPACE || to == WEIR__HOST_SPACE) return true;
+  const weir__device_ops *ops = context->space_devices[from]->ops;
+  return ops->peers && ops == context->space_devices[to]->ops;
+}
+
 // Submits a transfer of the buffer's contents to `space`, where they are not. AGAIN: the lock was released meanwhile.
 // `task` is for messages.
 weir__enter_result weir__transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,

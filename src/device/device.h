@@ -31,6 +31,7 @@ typedef struct weir__device_ops {
   const char *kind; // "cpu": the part of a device's name before ':'
   uint32_t code;    // WEIR__CODE_*, for devices that do not run functions
   bool run_ahead;
+  bool peers;  // copies by itself between its memory and that of other devices of its kind
   bool hidden; // made only when asked for by name; not listed by weir_probe
 
   // Whether this machine has such a device, and a line about it or about why not. No lock, no context.

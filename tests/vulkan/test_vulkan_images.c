@@ -467,6 +467,38 @@ static void released_at_once(void **state) {
   weir_kernel_release(stores);
 }
 
+// Another Vulkan device gets an image's bytes by way of the host, and may not write to it.
+static void two_devices(void **state) {
+  (void)state;
+  weir_context *first = context;
+  weir_device *first_device = device;
+  good(weir_context_create(&(weir_context_options){.devices = "vulkan:0,vulkan:0,cpu:1"}, &context));
+  device = weir_context_device(context, 0);
+  weir_device *other = weir_context_device(context, 1);
+  weir_kernel *stores = KERNEL(image_store), *adds = KERNEL(add);
+  weir_buffer *image = make_plane(), *plain = make_buffer(BYTES), *sum = make_buffer(BYTES);
+  float found[TEXELS];
+  uint32_t count = TEXELS;
+  store(stores, image, 1);
+  good(weir_copy(plain, 0, image, 0, BYTES, NULL));
+  weir_arg args[] = {weir_reads(image), weir_reads(plain), weir_writes(sum), weir_value(&count, sizeof count)};
+  weir_task task = {.kernel = adds, .args = args, .arg_count = 4, .groups = {8}, .device = other};
+  refused(weir_submit(context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "an image of another device than vulkan:0");
+  args[0] = weir_reads(plain);
+  good(weir_submit(context, &task, NULL));
+  good(weir_copy_out(sum, 0, BYTES, found, NULL));
+  good(weir_copy(image, 0, sum, 0, BYTES, NULL));
+  good(weir_finish(context));
+  expect_plane(found, 2, 1);
+  memset(found, 0, sizeof found);
+  good(weir_copy_out(image, 0, BYTES, found, NULL));
+  good(weir_finish(context));
+  expect_plane(found, 2, 1);
+  weir_context_release(context);
+  context = first;
+  device = first_device;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // What is refused
 
@@ -556,9 +588,11 @@ static void bad_uses(void **state) {
 int main(void) {
   rig_skip_without_device();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_format),     cmocka_unit_test(copies_that_do_not_fit), cmocka_unit_test(storage_images),
-      cmocka_unit_test(lines_and_solids), cmocka_unit_test(sampled_images),         cmocka_unit_test(between_devices),
-      cmocka_unit_test(graphs),           cmocka_unit_test(released_at_once),       cmocka_unit_test(bad_images),
+      cmocka_unit_test(every_format),     cmocka_unit_test(copies_that_do_not_fit),
+      cmocka_unit_test(storage_images),   cmocka_unit_test(lines_and_solids),
+      cmocka_unit_test(sampled_images),   cmocka_unit_test(between_devices),
+      cmocka_unit_test(graphs),           cmocka_unit_test(two_devices),
+      cmocka_unit_test(released_at_once), cmocka_unit_test(bad_images),
       cmocka_unit_test(bad_uses),
   };
   return cmocka_run_group_tests(tests, create, destroy);

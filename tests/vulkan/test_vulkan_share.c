@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "add.spv.h"
 #include "double.spv.h"
 #include "gate.h"
 #include "rig.h"
@@ -413,6 +414,39 @@ static void refused_registrations(void **state) {
           WEIR_ERROR_INVALID_ARGUMENT, "no such device is registered");
 }
 
+// Another Vulkan device reads what is wrapped, by way of the host, and does not write to it.
+static void beside_another_device(void **state) {
+  (void)state;
+  weir_context_release(context);
+  char devices[64];
+  snprintf(devices, sizeof devices, "%s,vulkan:0,cpu:1", name);
+  good(weir_context_create(&(weir_context_options){.devices = devices}, &context));
+  device = weir_context_device(context, 0);
+  weir_device *other = weir_context_device(context, 1);
+  weir_kernel *add;
+  good(weir_kernel_create(context, "add", &add));
+  good(weir_kernel_set_vulkan(add, &(weir_vulkan_code){add_spv, sizeof add_spv}, &(weir_vulkan_launch){0}, 1));
+  weir_buffer *numbers = wrap(0, BYTES), *sum;
+  good(weir_buffer_create(context, BYTES, &sum));
+  float sent[COUNT], found[COUNT];
+  const uint32_t count = COUNT;
+  for (uint32_t i = 0; i < COUNT; i++) sent[i] = (float)i;
+  good(weir_copy_in(numbers, 0, BYTES, sent, NULL));
+  const weir_arg args[] = {weir_reads(numbers), weir_reads(numbers), weir_writes(sum), weir_value(&count, 4)};
+  const weir_arg wrong[] = {weir_reads(sum), weir_reads(sum), weir_writes(numbers), weir_value(&count, 4)};
+  const weir_task task = {.kernel = add, .args = args, .arg_count = 4, .groups = {COUNT / 64}, .device = other};
+  const weir_task wrong_task = {.kernel = add, .args = wrong, .arg_count = 4, .groups = {COUNT / 64}, .device = other};
+  good(weir_submit(context, &task, NULL));
+  refused(weir_submit(context, &wrong_task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "cannot write buffer");
+  good(weir_copy(numbers, 0, sum, 0, BYTES, NULL)); // the host does it
+  good(weir_copy_out(numbers, 0, BYTES, found, NULL));
+  good(weir_finish(context));
+  for (uint32_t i = 0; i < COUNT; i++) assert_true(found[i] == 2 * (float)i);
+  weir_buffer_release(numbers);
+  weir_buffer_release(sum);
+  good(weir_vulkan_forget_buffer(device, (uint64_t)buffer.buffer));
+}
+
 // Shaders may use only what the caller's device was made with, though the card has more.
 static void features_are_the_callers(void **state) {
   (void)state;
@@ -443,6 +477,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_wait_holds_up_what_comes_after, create, destroy),
       cmocka_unit_test_setup_teardown(failed_and_cancelled, create, destroy),
       cmocka_unit_test_setup_teardown(host_memory, create, destroy),
+      cmocka_unit_test_setup_teardown(beside_another_device, create, destroy),
       cmocka_unit_test_setup_teardown(refused_calls, create, destroy),
       cmocka_unit_test_setup_teardown(refused_registrations, create, destroy),
       cmocka_unit_test_setup_teardown(features_are_the_callers, create, destroy),

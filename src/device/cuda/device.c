@@ -333,6 +333,7 @@ static uint64_t time_now(weir_device *device) {
 
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .run_ahead = true,
+                                         .peers = true,
                                          .probe = weir__cuda_probe,
                                          .create = create,
                                          .destroy = destroy,
