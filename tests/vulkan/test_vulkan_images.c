@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "add.spv.h"
+#include "base/allocate.h"
 #include "image_double.spv.h"
 #include "image_line.spv.h"
 #include "image_solid.spv.h"
@@ -585,6 +586,37 @@ static void bad_uses(void **state) {
   good(weir_finish(context));
 }
 
+// An allocation that fails leaves nothing behind: the next image is as good as any.
+static void no_memory(void **state) {
+  (void)state;
+  uint32_t failures = 0;
+  weir_kernel *stores = KERNEL(image_store);
+  for (uint64_t n = 1; n <= 12; n++) {
+    const weir_image_info info = {
+        .dimensions = 2, .width = WIDTH, .height = HEIGHT, .type = WEIR_IMAGE_FLOAT32, .channels = 1, .storage = true};
+    weir_buffer *image;
+    float found[TEXELS];
+    weir__allocate_fail_at(n);
+    weir_status status = weir_image_create(device, &info, &image);
+    weir__allocate_fail_at(0);
+    failures += status != WEIR_OK;
+    if (status != WEIR_OK) {
+      assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+      assert_null(image);
+    }
+    weir_finish(context); // the task that clears the image may have found no memory
+    weir_buffer_release(image);
+    image = make_plane();
+    store(stores, image, (float)n);
+    good(weir_copy_out(image, 0, BYTES, found, NULL));
+    good(weir_finish(context));
+    expect_plane(found, 1, (float)n);
+    weir_buffer_release(image);
+  }
+  assert_true(failures >= 3); // the image, its memory, its chunk
+  weir_kernel_release(stores);
+}
+
 int main(void) {
   rig_skip_without_device();
   const struct CMUnitTest tests[] = {
@@ -593,7 +625,7 @@ int main(void) {
       cmocka_unit_test(sampled_images),   cmocka_unit_test(between_devices),
       cmocka_unit_test(graphs),           cmocka_unit_test(two_devices),
       cmocka_unit_test(released_at_once), cmocka_unit_test(bad_images),
-      cmocka_unit_test(bad_uses),
+      cmocka_unit_test(bad_uses),         cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, create, destroy);
 }
