@@ -277,7 +277,6 @@ typedef struct vec4 {
 static void sample(weir_kernel *kernel, weir_buffer *image, const vec4 *places, uint32_t count, vec4 *found) {
   weir_buffer *asked = make_buffer(count * sizeof *places), *answers = make_buffer(count * sizeof *found);
   const weir_arg args[] = {weir_reads(image), weir_reads(asked), weir_writes(answers)};
-  good(weir_finish(context));
   good(weir_copy_in(asked, 0, count * sizeof *places, places, NULL));
   run(kernel, args, 3);
   good(weir_copy_out(answers, 0, count * sizeof *found, found, NULL));
