@@ -68,6 +68,14 @@ void rig_destroy(vulkan_rig *rig) {
   rig->calls.vkDestroyDevice(rig->device, NULL);
 }
 
+// Memory that the host reaches.
+static bool serves(const vulkan_rig *rig, const VkMemoryRequirements *needs, uint32_t type) {
+  const VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  assert_true(type < rig->facts.memory.memoryTypeCount);
+  return (needs->memoryTypeBits >> type & 1) != 0 &&
+         (rig->facts.memory.memoryTypes[type].propertyFlags & wanted) == wanted;
+}
+
 rig_buffer rig_make_buffer(vulkan_rig *rig, VkDeviceSize bytes) {
   rig_buffer made;
   const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -78,7 +86,7 @@ rig_buffer rig_make_buffer(vulkan_rig *rig, VkDeviceSize bytes) {
   assert_int_equal(rig->calls.vkCreateBuffer(rig->device, &info, NULL, &made.buffer), VK_SUCCESS);
   rig->calls.vkGetBufferMemoryRequirements(rig->device, made.buffer, &needs);
   VkMemoryAllocateInfo memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs.size};
-  while ((needs.memoryTypeBits >> memory.memoryTypeIndex & 1) == 0) memory.memoryTypeIndex++;
+  while (!serves(rig, &needs, memory.memoryTypeIndex)) memory.memoryTypeIndex++;
   assert_int_equal(rig->calls.vkAllocateMemory(rig->device, &memory, NULL, &made.memory), VK_SUCCESS);
   assert_int_equal(rig->calls.vkBindBufferMemory(rig->device, made.buffer, made.memory, 0), VK_SUCCESS);
   return made;
