@@ -15,10 +15,10 @@
 
 enum {
   RECORDINGS_KEPT = 8,
-  RECORDINGS_ALIKE = 3, // that differ in values only
-  SETS_PER_STEP = 4,    // of a recording, before it forgets them
-  TIMED_LAUNCH = 2,     // the launch whose steps are timed
-  MOST_TIMED = 1 << 14, // steps
+  RECORDINGS_ALIKE = 3,   // that differ in values only
+  MOST_SETS_PER_STEP = 2, // of a recording: beyond that it forgets them, and takes their memory again
+  TIMED_LAUNCH = 2,       // the launch whose steps are timed
+  MOST_TIMED = 1 << 14,   // steps
 };
 
 typedef struct weir__vulkan_recording {
@@ -169,8 +169,8 @@ static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, 
   const weir__vulkan_calls *calls = &device->calls;
   const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   // Sets that bind what they bound stay good, as long as no memory was given up.
-  bool keeps =
-      item->sets_generation == device->memory.generation && item->sets.count <= SETS_PER_STEP * plan->steps.count;
+  bool keeps = item->sets_generation == device->memory.generation &&
+               item->sets.count + plan->steps.count <= MOST_SETS_PER_STEP * plan->steps.count;
   if (!keeps) weir__vulkan_sets_reset(&item->sets);
   if (!keeps || !item->valid ||
       memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) != 0)
