@@ -84,7 +84,6 @@ def targets(rows, again):
         Target("raw Vulkan: host time to record a dispatch, worst stream", 0.5, greatest(column(rows, "record_order_buffer")), " us"),
         Target("Weir: host time per dispatch to record a sequence anew, a constant replaced", 500, again.get("a constant replaced"), " ns"),
         Target("the same, a buffer of all dispatches replaced", 500, again.get("a buffer replaced"), " ns"),
-        Target("Weir: host time per task, repeated, worst stream", 500, greatest(column(rows, "host_repeated")), " ns"),
     ]
 
 
