@@ -139,7 +139,7 @@ class Run(CommandTest):
             "weir": WEIR_STAND_IN, "weir-gpu-peers": PEERS_STAND_IN, "weir-gpu-vulkan": f"#!/bin/sh\nexec '{RAW}' \"$@\"\n",
             "test_random": "#!/bin/sh\necho 50 programs\n", "test_vulkan_one": "#!/bin/sh\nexit 0\n",
             "test_vulkan_two": "#!/bin/sh\necho no layer\nexit 77\n",
-            "dynroute": "#!/bin/sh\necho different results >&2\nexit 1\n"})
+            "sequence_readme": "#!/bin/sh\necho different results >&2\nexit 1\n"})
         result = self.run_it("--binaries", folder, "--quick", "--output", place("table"), "--commit", "abc", *map(stream, NAMES), code=1)
         with open(place("table.json")) as file:
             record = json.load(file)
@@ -162,14 +162,14 @@ class Run(CommandTest):
         for name in ("ways", "raw", "peers", "serial", "queues", "graph", "auto", "together", "cold-1", "topology-1", "check-auto",
                      "random", "test_vulkan_one"):
             self.assertEqual(steps[name]["status"], "ok", steps[name])
-        self.assertEqual((steps["dynroute"]["status"], steps["dynroute"]["text"]), ("failed", "exit code 1: different results"))
+        self.assertEqual((steps["sequence_readme"]["status"], steps["sequence_readme"]["text"]), ("failed", "exit code 1: different results"))
         self.assertEqual((steps["test_vulkan_two"]["status"], steps["test_vulkan_two"]["text"]), ("missing", "no layer"))
-        self.assertEqual((steps["cholesky"]["status"], steps["cholesky"]["text"]), ("missing", "there is no program cholesky"))
+        self.assertEqual((steps["sequence_parallel"]["status"], steps["sequence_parallel"]["text"]), ("missing", "there is no program sequence_parallel"))
         targets = {line[0]: line for line in record["targets"]}
         worst = max(row["weir_by_dag"] for row in record["streams"])
         self.assertEqual(targets["the same, worst stream"][2:], [f"{worst:.2f}x", "yes" if worst <= 1.25 else "NO"])
         with open(place("table.log")) as file:
-            self.assertIn("== dynroute\ndifferent results", file.read())
+            self.assertIn("== sequence_readme\ndifferent results", file.read())
 
 
 if __name__ == "__main__":
