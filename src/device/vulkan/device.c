@@ -25,7 +25,8 @@ enum {
   SPIN_NS = 2000000, // the thread spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
   FEW_CORES = 2,
-  LARGEST_TEXEL = 16, // of an image, in bytes
+  LEAST_TIMESTAMP_BITS = 36, // with fewer they begin anew every few seconds
+  LARGEST_TEXEL = 16,        // of an image, in bytes
 };
 
 extern const weir__device_ops weir__vulkan_ops;
@@ -172,7 +173,9 @@ static weir_status open_device(weir__vulkan_device *device, uint32_t kernel_lane
     queue->family = out_plan->families[i];
     queue->index = out_plan->indices[i];
     queue->computes = (family->queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
-    queue->has_timestamps = family->timestampValidBits > 0;
+    uint32_t bits = family->timestampValidBits;
+    queue->has_timestamps = bits >= LEAST_TIMESTAMP_BITS;
+    if (queue->has_timestamps && bits < 64) device->ticks_mask &= ((uint64_t)1 << bits) - 1;
     device->calls.vkGetDeviceQueue(device->device, queue->family, queue->index, &queue->queue);
   }
   return WEIR_OK;
@@ -325,6 +328,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->base = (weir_device){.ops = &weir__vulkan_ops, .context = context};
   device->driver = driver;
   device->random = context->seed;
+  device->ticks_mask = UINT64_MAX;
   device->spin_ns = weir__usable_cores() <= FEW_CORES ? SPIN_NS_FEW_CORES : SPIN_NS;
   uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   device->spreads = lanes > 1;

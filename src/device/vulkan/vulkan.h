@@ -157,6 +157,7 @@ typedef struct weir__vulkan_device {
   weir_status lost;         // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];
   uint64_t base_ns, base_ticks; // of timelines
+  uint64_t ticks_mask;          // of the bits that timestamps of all queues have
   uint64_t lane_ends[WEIR__VULKAN_MOST_LANES + WEIR__VULKAN_TRACE_LANES];
   // Copies that the host makes, by a thread of their own, to which the device's thread hands those that wait for nothing more.
   pthread_t copier;
