@@ -12,8 +12,9 @@
 enum { LOOK_NS = 1000000 }; // how often who waits for the device looks whether the host has copied
 
 uint64_t weir__vulkan_ticks_ns(const weir__vulkan_device *device, uint64_t ticks) {
-  double ns = (double)((ticks - device->base_ticks) & device->ticks_mask) *
-              (double)device->facts.properties.limits.timestampPeriod;
+  uint64_t passed = (ticks - device->base_ticks) & device->ticks_mask;
+  if (passed > device->ticks_mask / 2) passed = 0; // another queue's clock, a little behind
+  double ns = (double)passed * (double)device->facts.properties.limits.timestampPeriod;
   return device->base_ns + (uint64_t)ns;
 }
 
