@@ -166,6 +166,8 @@ const char *weir__graph_node_name(const weir__graph_node *node);
 
 // Finds out which nodes read poison and makes the counters ready. Called by the device before the first node runs.
 void weir__graph_run_start(weir__graph_run *run);
+// Notes that no node ran well: the run failed as a whole.
+void weir__graph_run_fail(weir__graph_run *run);
 
 // Node `index` of a run as a function call; the device calls it when the node's predecessors are done. It runs all
 // work-groups, or skips the node if it reads poison or was cancelled, and sets its state. Thread-safe for different nodes.

@@ -240,6 +240,11 @@ void weir__graph_run_start(weir__graph_run *run) {
   if (run->task->reads_poison) mark_poisoned(run);
 }
 
+void weir__graph_run_fail(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->node_count; i++)
+    atomic_store_explicit(&run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+}
+
 const char *weir__graph_node_name(const weir__graph_node *node) {
   if (node->label[0] != '\0') return node->label;
   if (node->kernel != NULL) return node->kernel->name;

@@ -20,8 +20,7 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
                                  .lane = op->place->queue,
                                  .start_ns = weir__cuda_event_ns(device, op->start),
                                  .end_ns = weir__cuda_event_ns(device, op->end)};
-  for (uint32_t i = 0; op->task->run != NULL && op->status != WEIR_OK && i < op->task->run->plan->node_count; i++)
-    atomic_store_explicit(&op->task->run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+  if (op->task->run != NULL && op->status != WEIR_OK) weir__graph_run_fail(op->task->run);
   // It ran, but on what a task that could not be launched should have written.
   if (op->task->run == NULL && op->status == WEIR_OK && op->task->reads_poison &&
       weir__context_skips(context, op->task) != WEIR_OK)
@@ -168,6 +167,7 @@ void weir__cuda_drain(weir__cuda_device *device) {
 void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task) {
   weir__cuda_drain(device);
   weir_context *context = device->base.context;
+  if (task->run != NULL) weir__graph_run_fail(task->run);
   uint64_t now = device->base.ops->time(&device->base);
   bool lost = device->lost != WEIR_OK;
   weir__context_lock(context);

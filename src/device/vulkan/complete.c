@@ -218,12 +218,10 @@ bool weir__vulkan_is_well(weir__vulkan_device *device) {
 bool weir__vulkan_report_lost(weir__vulkan_device *device) {
   if (device->lost == WEIR_OK || device->ops_in_flight == 0) return false;
   weir__vulkan_submit_all(device);
-  // Nothing runs on a device that is dead; one that was given up for another reason must come to its end.
+  // Nothing runs on a device that is dead; one that was given up for another reason must come to its end, also where it waits
+  // for copies that the host will not make any more.
+  weir__vulkan_copier_give_up(device);
   weir__vulkan_wait_idle(device);
-  const weir__vulkan_lane *host = weir__vulkan_host_lane(device);
-  while (atomic_load_explicit(&device->copies_done, memory_order_acquire) <
-         (host->last != NULL ? host->last->value : 0))
-    weir__pause();
   for (uint32_t i = 0; i < device->lane_count; i++) {
     weir__vulkan_lane *lane = &device->lanes[i];
     for (weir__vulkan_batch *batch = lane->first; batch != NULL; batch = batch->next) {
@@ -251,6 +249,7 @@ void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task) {
   weir_context *context = device->base.context;
   bool lost = device->lost != WEIR_OK;
   if (task->move != NULL) weir__free(task->move->fence);
+  if (task->run != NULL) weir__graph_run_fail(task->run);
   weir__context_lock(context);
   uint64_t now = device->base.ops->time(&device->base);
   weir__context_complete(

@@ -429,8 +429,7 @@ static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, 
 
 void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion) {
   weir__graph_run *run = op->task->run;
-  for (uint32_t i = 0; op->status != WEIR_OK && i < run->plan->node_count; i++)
-    atomic_store_explicit(&run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
+  if (op->status != WEIR_OK) weir__graph_run_fail(run);
   if (op->status == WEIR_OK) completion->status = weir__graph_run_status(run, &completion->message);
   if (device->base.context->trace != NULL && op->status == WEIR_OK) trace_nodes(device, op, completion);
   if (op->recording != NULL) op->recording->in_flight = false;

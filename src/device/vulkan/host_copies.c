@@ -70,17 +70,32 @@ static bool waits_for_nothing(const weir__vulkan_device *device, const weir__vul
 void weir__vulkan_copier_serve(weir__vulkan_device *device) {
   weir__vulkan_lane *lane = weir__vulkan_host_lane(device);
   uint64_t done = atomic_load_explicit(&device->copies_done, memory_order_acquire);
-  while (lane->reached < done && device->lost == WEIR_OK) {
+  VkResult result = VK_SUCCESS;
+  while (lane->reached < done && device->lost == WEIR_OK && result == VK_SUCCESS) {
     const VkSemaphoreSignalInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = ++lane->reached};
-    VkResult result = device->calls.vkSignalSemaphore(device->device, &info);
-    if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = lane->reached + 1};
+    result = device->calls.vkSignalSemaphore(device->device, &info);
+    if (result == VK_SUCCESS)
+      lane->reached++;
+    else
+      weir__vulkan_trouble(device, result);
   }
   while (device->next_copy != NULL && waits_for_nothing(device, device->next_copy)) {
     weir__vulkan_batch *batch = device->next_copy;
     device->next_copy = batch->next;
     hand_over(device, batch);
   }
+}
+
+void weir__vulkan_copier_give_up(weir__vulkan_device *device) {
+  weir__vulkan_lane *lane = weir__vulkan_host_lane(device);
+  device->next_copy = NULL;
+  while (atomic_load_explicit(&device->copies_done, memory_order_acquire) < device->copies_handed) weir__pause();
+  if (lane->reached >= lane->value) return;
+  const VkSemaphoreSignalInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = lane->value};
+  device->calls.vkSignalSemaphore(device->device, &info);
+  lane->reached = lane->value;
 }
 
 weir_status weir__vulkan_copier_start(weir__vulkan_device *device) {

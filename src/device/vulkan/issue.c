@@ -263,6 +263,13 @@ static weir__vulkan_op *issue_move(weir__vulkan_device *device, weir__vulkan_op 
   return NULL;
 }
 
+static bool reads_poison(weir__vulkan_device *device, const weir__task *task) {
+  weir__context_lock(device->base.context);
+  bool poison = task->reads_poison;
+  weir__context_unlock(device->base.context);
+  return poison;
+}
+
 static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   weir__task *task = op->task;
   uint32_t wanted = task->run->queue;
@@ -272,7 +279,15 @@ static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *
     give_up(device, op, task);
     return NULL;
   }
+  // Which nodes read what a task that failed should have written is known once that is reported.
   weir__vulkan_lane *lane = &device->lanes[op->place->queue];
+  if (op->status == WEIR_OK && reads_poison(device, task)) {
+    weir__vulkan_drain(device);
+    if (weir__vulkan_open(device, lane) == NULL) {
+      give_up(device, op, task);
+      return NULL;
+    }
+  }
   if (op->status == WEIR_OK) {
     weir__vulkan_mark(device, op, lane, false);
     VkResult result = weir__vulkan_prepare_run(device, op, lane);
@@ -281,8 +296,8 @@ static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *
   }
   weir__vulkan_append(device, op);
   weir__vulkan_submit(device, lane);
-  // Who reads what a skipped node should have written must know before it is recorded.
-  if (op->status == WEIR_OK && atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0)
+  // Who reads what nodes that do not run should have written must know before it is recorded.
+  if (op->status != WEIR_OK || atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0)
     weir__vulkan_drain(device);
   return op;
 }

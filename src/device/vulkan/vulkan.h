@@ -300,5 +300,7 @@ weir_status weir__vulkan_copier_start(weir__vulkan_device *device);
 void weir__vulkan_copier_stop(weir__vulkan_device *device);
 // Hands over copies that wait for nothing more, and lets the other lanes go on behind those that were made.
 void weir__vulkan_copier_serve(weir__vulkan_device *device);
+// On a device that is lost: makes no more copies; what waits for them goes on without.
+void weir__vulkan_copier_give_up(weir__vulkan_device *device);
 
 #endif // WEIR_DEVICE_VULKAN_VULKAN_H
