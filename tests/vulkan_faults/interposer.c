@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#define VK_NO_PROTOTYPES
+#include "interposer.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vulkan/vulkan_core.h>
+
+enum { MOST_SEMAPHORES = 8192 };
+
+INTERPOSER_API PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char *name);
+
+// A timeline semaphore: up to where submissions wait for it, and up to where they signal it.
+typedef struct timeline {
+  VkSemaphore semaphore;
+  uint64_t waited, signalled;
+} timeline;
+
+static struct {
+  pthread_mutex_t mutex;
+  const char *name, *failed;
+  uint64_t n, seen;
+  VkResult result;
+  bool lost;
+  int64_t live;
+  timeline timelines[MOST_SEMAPHORES];
+  VkDevice device; // the last one
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static PFN_vkGetInstanceProcAddr real_instance;
+static PFN_vkGetDeviceProcAddr real_device;
+
+// All functions that are passed on by way of a wrapper.
+// clang-format off
+#define CREATES(X) \
+  X(Buffer) X(Image) X(ImageView) X(Sampler) X(ShaderModule) X(PipelineCache) X(PipelineLayout) X(DescriptorSetLayout) \
+  X(DescriptorPool) X(CommandPool) X(QueryPool) X(Fence)
+#define OTHERS(X) \
+  X(vkDestroyDevice) X(vkDeviceWaitIdle) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkAllocateMemory) X(vkFreeMemory) \
+  X(vkMapMemory) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements) X(vkGetImageMemoryRequirements) \
+  X(vkAllocateDescriptorSets) X(vkAllocateCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) \
+  X(vkResetCommandPool) X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores) \
+  X(vkSignalSemaphore) X(vkGetQueryPoolResults) X(vkCreateComputePipelines) X(vkDestroyPipeline)
+// clang-format on
+
+static struct {
+#define MEMBER(kind)                                                                                                   \
+  PFN_vkCreate##kind vkCreate##kind;                                                                                   \
+  PFN_vkDestroy##kind vkDestroy##kind;
+  CREATES(MEMBER)
+#undef MEMBER
+#define MEMBER(name) PFN_##name name;
+  OTHERS(MEMBER)
+#undef MEMBER
+} real;
+
+static PFN_vkCreateDevice real_create_device;
+static PFN_vkGetPhysicalDeviceMemoryProperties real_memory;
+
+static void end_all(void);
+
+// What a call is to return; VK_SUCCESS: what the real one does. `can_lose`: it may return VK_ERROR_DEVICE_LOST.
+static VkResult enter(const char *name, bool can_lose) {
+  pthread_mutex_lock(&state.mutex);
+  VkResult result = state.lost && can_lose ? VK_ERROR_DEVICE_LOST : VK_SUCCESS;
+  bool counts = state.n > 0 && !state.lost && (state.name == NULL || strcmp(state.name, name) == 0) &&
+                (can_lose || state.result != VK_ERROR_DEVICE_LOST);
+  if (counts && ++state.seen == state.n) {
+    state.failed = name;
+    result = state.result;
+    if (result == VK_ERROR_DEVICE_LOST) {
+      state.lost = true;
+      end_all();
+    }
+  }
+  pthread_mutex_unlock(&state.mutex);
+  return result;
+}
+
+static void count(int64_t change) {
+  pthread_mutex_lock(&state.mutex);
+  state.live += change;
+  pthread_mutex_unlock(&state.mutex);
+}
+
+static timeline *find(VkSemaphore semaphore) {
+  for (int i = 0; i < MOST_SEMAPHORES; i++)
+    if (state.timelines[i].semaphore == semaphore) return &state.timelines[i];
+  return NULL;
+}
+
+// What was submitted must come to its end, even where it waits for the host: nothing may be in use when it is destroyed.
+static void end_all(void) {
+  for (int i = 0; i < MOST_SEMAPHORES; i++) {
+    timeline *each = &state.timelines[i];
+    if (each->semaphore == VK_NULL_HANDLE || each->waited <= each->signalled) continue;
+    const VkSemaphoreSignalInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = each->semaphore, .value = each->waited};
+    real.vkSignalSemaphore(state.device, &info);
+  }
+  real.vkDeviceWaitIdle(state.device);
+}
+
+static const char *memory_kind(void) {
+  const char *kind = getenv("WEIR_INTERPOSER_MEMORY");
+  return kind != NULL && kind[0] != '\0' ? kind : NULL;
+}
+
+#define WRAPPER(kind)                                                                                                  \
+  static VKAPI_ATTR VkResult VKAPI_CALL create##kind(VkDevice device, const Vk##kind##CreateInfo *info,                \
+                                                     const VkAllocationCallbacks *allocator, Vk##kind *out) {          \
+    VkResult result = enter("vkCreate" #kind, false);                                                                  \
+    if (result == VK_SUCCESS) result = real.vkCreate##kind(device, info, allocator, out);                              \
+    if (result == VK_SUCCESS) count(1);                                                                                \
+    return result;                                                                                                     \
+  }                                                                                                                    \
+  static VKAPI_ATTR void VKAPI_CALL destroy##kind(VkDevice device, Vk##kind object,                                    \
+                                                  const VkAllocationCallbacks *allocator) {                            \
+    if (object != VK_NULL_HANDLE) count(-1);                                                                           \
+    real.vkDestroy##kind(device, object, allocator);                                                                   \
+  }
+CREATES(WRAPPER)
+#undef WRAPPER
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                                        const VkAllocationCallbacks *allocator, VkDevice *out) {
+  VkResult result = enter("vkCreateDevice", false);
+  if (result == VK_SUCCESS) result = real_create_device(physical, info, allocator, out);
+  if (result != VK_SUCCESS) return result;
+  count(1);
+#define LOOK_UP(kind)                                                                                                  \
+  real.vkCreate##kind = (PFN_vkCreate##kind)real_device(*out, "vkCreate" #kind);                                       \
+  real.vkDestroy##kind = (PFN_vkDestroy##kind)real_device(*out, "vkDestroy" #kind);
+  CREATES(LOOK_UP)
+#undef LOOK_UP
+#define LOOK_UP(name) real.name = (PFN_##name)real_device(*out, #name);
+  OTHERS(LOOK_UP)
+#undef LOOK_UP
+  state.device = *out;
+  return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator) {
+  if (device != VK_NULL_HANDLE) count(-1);
+  real.vkDestroyDevice(device, allocator);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkDeviceWaitIdle(VkDevice device) {
+  VkResult result = enter("vkDeviceWaitIdle", true);
+  return result == VK_SUCCESS ? real.vkDeviceWaitIdle(device) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkQueueWaitIdle(VkQueue queue) {
+  VkResult result = enter("vkQueueWaitIdle", true);
+  return result == VK_SUCCESS ? real.vkQueueWaitIdle(queue) : result;
+}
+
+static void note(VkSemaphore semaphore, uint64_t value, bool waits) {
+  timeline *found = find(semaphore);
+  if (found == NULL) return;
+  uint64_t *noted = waits ? &found->waited : &found->signalled;
+  if (value > *noted) *noted = value;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkQueueSubmit(VkQueue queue, uint32_t submits, const VkSubmitInfo *infos,
+                                                       VkFence fence) {
+  VkResult result = enter("vkQueueSubmit", true);
+  if (result != VK_SUCCESS) return result;
+  pthread_mutex_lock(&state.mutex);
+  for (uint32_t i = 0; i < submits; i++) {
+    const VkTimelineSemaphoreSubmitInfo *values = infos[i].pNext;
+    for (uint32_t j = 0; values != NULL && j < infos[i].waitSemaphoreCount; j++)
+      note(infos[i].pWaitSemaphores[j], values->pWaitSemaphoreValues[j], true);
+    for (uint32_t j = 0; values != NULL && j < infos[i].signalSemaphoreCount; j++)
+      note(infos[i].pSignalSemaphores[j], values->pSignalSemaphoreValues[j], false);
+  }
+  pthread_mutex_unlock(&state.mutex);
+  return real.vkQueueSubmit(queue, submits, infos, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                          const VkAllocationCallbacks *allocator, VkDeviceMemory *out) {
+  VkResult result = enter("vkAllocateMemory", false);
+  VkMemoryAllocateInfo copy = *info;
+  if (memory_kind() != NULL) copy.memoryTypeIndex = 0;
+  if (result == VK_SUCCESS) result = real.vkAllocateMemory(device, &copy, allocator, out);
+  if (result == VK_SUCCESS) count(1);
+  return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkFreeMemory(VkDevice device, VkDeviceMemory memory,
+                                                  const VkAllocationCallbacks *allocator) {
+  if (memory != VK_NULL_HANDLE) count(-1);
+  real.vkFreeMemory(device, memory, allocator);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
+                                                     VkDeviceSize size, VkMemoryMapFlags flags, void **data) {
+  VkResult result = enter("vkMapMemory", false);
+  return result == VK_SUCCESS ? real.vkMapMemory(device, memory, offset, size, flags, data) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkBindBufferMemory(VkDevice device, VkBuffer buffer, VkDeviceMemory memory,
+                                                            VkDeviceSize offset) {
+  VkResult result = enter("vkBindBufferMemory", false);
+  return result == VK_SUCCESS ? real.vkBindBufferMemory(device, buffer, memory, offset) : result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkGetBufferMemoryRequirements(VkDevice device, VkBuffer buffer,
+                                                                   VkMemoryRequirements *out) {
+  real.vkGetBufferMemoryRequirements(device, buffer, out);
+  if (memory_kind() != NULL) out->memoryTypeBits = 3;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkGetImageMemoryRequirements(VkDevice device, VkImage image,
+                                                                  VkMemoryRequirements *out) {
+  real.vkGetImageMemoryRequirements(device, image, out);
+  if (memory_kind() != NULL) out->memoryTypeBits = 3;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkAllocateDescriptorSets(VkDevice device,
+                                                                  const VkDescriptorSetAllocateInfo *info,
+                                                                  VkDescriptorSet *out) {
+  VkResult result = enter("vkAllocateDescriptorSets", false);
+  return result == VK_SUCCESS ? real.vkAllocateDescriptorSets(device, info, out) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkAllocateCommandBuffers(VkDevice device,
+                                                                  const VkCommandBufferAllocateInfo *info,
+                                                                  VkCommandBuffer *out) {
+  VkResult result = enter("vkAllocateCommandBuffers", false);
+  return result == VK_SUCCESS ? real.vkAllocateCommandBuffers(device, info, out) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkBeginCommandBuffer(VkCommandBuffer commands,
+                                                              const VkCommandBufferBeginInfo *info) {
+  VkResult result = enter("vkBeginCommandBuffer", false);
+  return result == VK_SUCCESS ? real.vkBeginCommandBuffer(commands, info) : result;
+}
+
+// One that fails leaves the buffer invalid: it is ended all the same, and never submitted.
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkEndCommandBuffer(VkCommandBuffer commands) {
+  VkResult result = enter("vkEndCommandBuffer", false), ended = real.vkEndCommandBuffer(commands);
+  return result == VK_SUCCESS ? ended : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkResetCommandPool(VkDevice device, VkCommandPool pool,
+                                                            VkCommandPoolResetFlags flags) {
+  VkResult result = enter("vkResetCommandPool", false);
+  return result == VK_SUCCESS ? real.vkResetCommandPool(device, pool, flags) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateSemaphore(VkDevice device, const VkSemaphoreCreateInfo *info,
+                                                           const VkAllocationCallbacks *allocator, VkSemaphore *out) {
+  VkResult result = enter("vkCreateSemaphore", false);
+  if (result == VK_SUCCESS) result = real.vkCreateSemaphore(device, info, allocator, out);
+  if (result != VK_SUCCESS) return result;
+  count(1);
+  pthread_mutex_lock(&state.mutex);
+  timeline *place = find(VK_NULL_HANDLE);
+  if (place != NULL) *place = (timeline){.semaphore = *out};
+  pthread_mutex_unlock(&state.mutex);
+  return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkDestroySemaphore(VkDevice device, VkSemaphore semaphore,
+                                                        const VkAllocationCallbacks *allocator) {
+  pthread_mutex_lock(&state.mutex);
+  timeline *place = semaphore != VK_NULL_HANDLE ? find(semaphore) : NULL;
+  if (place != NULL) *place = (timeline){0};
+  if (semaphore != VK_NULL_HANDLE) state.live--;
+  pthread_mutex_unlock(&state.mutex);
+  real.vkDestroySemaphore(device, semaphore, allocator);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore,
+                                                                    uint64_t *out) {
+  VkResult result = enter("vkGetSemaphoreCounterValue", true);
+  return result == VK_SUCCESS ? real.vkGetSemaphoreCounterValue(device, semaphore, out) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
+                                                          uint64_t timeout) {
+  VkResult result = enter("vkWaitSemaphores", true);
+  return result == VK_SUCCESS ? real.vkWaitSemaphores(device, info, timeout) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkSignalSemaphore(VkDevice device, const VkSemaphoreSignalInfo *info) {
+  VkResult result = enter("vkSignalSemaphore", false);
+  if (result != VK_SUCCESS) return result;
+  pthread_mutex_lock(&state.mutex);
+  note(info->semaphore, info->value, false);
+  if (!state.lost) result = real.vkSignalSemaphore(device, info);
+  pthread_mutex_unlock(&state.mutex);
+  return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkGetQueryPoolResults(VkDevice device, VkQueryPool pool, uint32_t first,
+                                                               uint32_t queries, size_t bytes, void *data,
+                                                               VkDeviceSize stride, VkQueryResultFlags flags) {
+  VkResult result = enter("vkGetQueryPoolResults", true);
+  return result == VK_SUCCESS ? real.vkGetQueryPoolResults(device, pool, first, queries, bytes, data, stride, flags)
+                              : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateComputePipelines(VkDevice device, VkPipelineCache cache,
+                                                                  uint32_t pipelines,
+                                                                  const VkComputePipelineCreateInfo *infos,
+                                                                  const VkAllocationCallbacks *allocator,
+                                                                  VkPipeline *out) {
+  VkResult result = enter("vkCreateComputePipelines", false);
+  for (uint32_t i = 0; i < pipelines; i++) out[i] = VK_NULL_HANDLE;
+  if (result == VK_SUCCESS) result = real.vkCreateComputePipelines(device, cache, pipelines, infos, allocator, out);
+  if (result == VK_SUCCESS) count(pipelines);
+  return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkDestroyPipeline(VkDevice device, VkPipeline pipeline,
+                                                       const VkAllocationCallbacks *allocator) {
+  if (pipeline != VK_NULL_HANDLE) count(-1);
+  real.vkDestroyPipeline(device, pipeline, allocator);
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
+                                                                         VkPhysicalDeviceMemoryProperties *out) {
+  const VkMemoryPropertyFlags reached = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  real_memory(physical, out);
+  const char *kind = memory_kind();
+  if (kind == NULL) return;
+  bool bar = strcmp(kind, "bar") == 0;
+  out->memoryTypeCount = 2;
+  out->memoryTypes[0] =
+      (VkMemoryType){.propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | (bar ? reached : 0), .heapIndex = 0};
+  out->memoryTypes[1] = (VkMemoryType){.propertyFlags = reached | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, .heapIndex = 1};
+  out->memoryHeapCount = 2;
+  out->memoryHeaps[0].flags = VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+  out->memoryHeaps[1] = (VkMemoryHeap){.size = out->memoryHeaps[0].size};
+}
+
+static PFN_vkVoidFunction find_wrapper(const char *name) {
+#define FIND(kind)                                                                                                     \
+  if (strcmp(name, "vkCreate" #kind) == 0) return (PFN_vkVoidFunction)create##kind;                                    \
+  if (strcmp(name, "vkDestroy" #kind) == 0) return (PFN_vkVoidFunction)destroy##kind;
+  CREATES(FIND)
+#undef FIND
+#define FIND(each)                                                                                                     \
+  if (strcmp(name, #each) == 0) return (PFN_vkVoidFunction)my_##each;
+  OTHERS(FIND)
+#undef FIND
+  return NULL;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device(VkDevice device, const char *name) {
+  PFN_vkVoidFunction function = find_wrapper(name);
+  return function != NULL ? function : real_device(device, name);
+}
+
+PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char *name) {
+  if (real_instance == NULL) {
+    void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *found = library != NULL ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
+    if (found == NULL) return NULL;
+    memcpy(&real_instance, &found, sizeof found);
+  }
+  PFN_vkVoidFunction function = real_instance(instance, name);
+  if (function == NULL) return NULL;
+  if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
+    real_device = (PFN_vkGetDeviceProcAddr)function;
+    return (PFN_vkVoidFunction)get_device;
+  }
+  if (strcmp(name, "vkCreateDevice") == 0) {
+    real_create_device = (PFN_vkCreateDevice)function;
+    return (PFN_vkVoidFunction)my_vkCreateDevice;
+  }
+  if (strcmp(name, "vkGetPhysicalDeviceMemoryProperties") == 0) {
+    real_memory = (PFN_vkGetPhysicalDeviceMemoryProperties)function;
+    return (PFN_vkVoidFunction)my_vkGetPhysicalDeviceMemoryProperties;
+  }
+  return function;
+}
+
+void interposer_fail(const char *name, uint64_t n, int result) {
+  pthread_mutex_lock(&state.mutex);
+  state.name = name;
+  state.n = n;
+  state.seen = 0;
+  state.result = (VkResult)result;
+  state.failed = NULL;
+  state.lost = false;
+  pthread_mutex_unlock(&state.mutex);
+}
+
+const char *interposer_failed(void) {
+  pthread_mutex_lock(&state.mutex);
+  const char *failed = state.failed;
+  pthread_mutex_unlock(&state.mutex);
+  return failed;
+}
+
+int64_t interposer_live(void) {
+  pthread_mutex_lock(&state.mutex);
+  int64_t live = state.live;
+  pthread_mutex_unlock(&state.mutex);
+  return live;
+}

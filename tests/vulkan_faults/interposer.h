@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Vulkan loader in front of the real one (libvulkan.so.1): a shared library that Weir loads when the environment variable
+// WEIR_VULKAN_LOADER names it, and that a test links with to control it. It lets chosen calls of a device fail, counts
+// objects, and can show other kinds of memory than the device has.
+#ifndef WEIR_TESTS_VULKAN_INTERPOSER_H
+#define WEIR_TESTS_VULKAN_INTERPOSER_H
+
+#include <stdint.h>
+
+#define INTERPOSER_API __attribute__((visibility("default")))
+
+// From now on the `n`th call (1: the next) of the function `name` (NULL: of any function that can fail) returns `result`, a
+// VkResult. After VK_ERROR_DEVICE_LOST all calls that can return that do so, and nothing runs any more. 0: none fails. Forgets
+// what was counted.
+INTERPOSER_API void interposer_fail(const char *name, uint64_t n, int result);
+
+// Name of the function that failed; NULL: none has.
+INTERPOSER_API const char *interposer_failed(void);
+
+// Objects of devices that were made and not destroyed, devices among them.
+INTERPOSER_API int64_t interposer_live(void);
+
+// The environment variable WEIR_INTERPOSER_MEMORY, read at the first call, says what memory is shown in place of memory that is
+// the device's and the host's at once: "discrete" (memory that only the device reaches, and the host's), "bar" (the host
+// also writes the device's).
+
+#endif // WEIR_TESTS_VULKAN_INTERPOSER_H
