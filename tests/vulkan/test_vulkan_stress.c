@@ -139,8 +139,47 @@ static void every_evaluation_counts_once(void **state) {
   end(&s);
 }
 
+// More dispatches in a batch than it has timestamps for, none of which ends a task.
+static void traced_tasks_of_two_dispatches(void **state) {
+  (void)state;
+  enum { TASKS = 450, LONG = 1 << 20, STRIDE = 256 };
+  const weir_context_options options = {.devices = "vulkan", .queues = 1, .flags = WEIR_CONTEXT_TRACE};
+  const weir_vulkan_code code = {.words = multiply_add_spv, .bytes = sizeof multiply_add_spv};
+  const weir_vulkan_launch launches[2] = {{0}};
+  uint32_t *words = calloc(TASKS, STRIDE), factor = 3, value = 1;
+  assert_non_null(words);
+  weir_context *context;
+  weir_kernel *kernel;
+  weir_buffer *buffer, *busy;
+  require(weir_context_create(&options, &context));
+  require(weir_kernel_create(context, "twice", &kernel));
+  require(weir_kernel_set_vulkan(kernel, &code, launches, 2));
+  require(weir_buffer_create(context, TASKS * STRIDE, &buffer));
+  require(weir_buffer_create(context, LONG, &busy));
+  require(weir_copy_in(buffer, 0, TASKS * STRIDE, words, NULL));
+  require(weir_finish(context));
+  for (uint32_t i = 0; i < TASKS + 4; i++) {
+    bool is_long = i < 4; // meanwhile the others come together
+    const weir_arg args[] = {is_long ? weir_updates(busy) : weir_updates_range(buffer, (i - 4) * STRIDE, STRIDE),
+                             weir_value(&factor, sizeof factor), weir_value(&value, sizeof value)};
+    weir_task task = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {1, 1, 1}};
+    if (is_long) task.groups[0] = LONG / sizeof(uint32_t) / GROUP;
+    if (is_long && i == 0) require(weir_copy_in(busy, 0, TASKS * STRIDE, words, NULL));
+    require(weir_submit(context, &task, NULL));
+  }
+  require(weir_copy_out(buffer, 0, TASKS * STRIDE, words, NULL));
+  require(weir_finish(context));
+  for (uint32_t i = 0; i < TASKS * STRIDE / sizeof *words; i++) assert_int_equal(words[i], 4);
+  require(weir_buffer_release(buffer));
+  require(weir_buffer_release(busy));
+  require(weir_kernel_release(kernel));
+  weir_context_release(context);
+  free(words);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) evaluations = (uint32_t)strtoul(argv[1], NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_evaluation_counts_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_evaluation_counts_once),
+                                     cmocka_unit_test(traced_tasks_of_two_dispatches)};
   return cmocka_run_group_tests_name("Vulkan: many sequences", tests, NULL, NULL);
 }

@@ -9,7 +9,6 @@
 #include "device/vulkan/vulkan.h"
 
 enum {
-  QUERIES = 512,
   TOLD = 1, // the value of a semaphore that is used once
 };
 
@@ -62,8 +61,9 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
                                                 .commandBufferCount = 1};
   if (device->calls.vkAllocateCommandBuffers(device->device, &allocate, &batch->commands) != VK_SUCCESS) return false;
   if (device->base.context->trace == NULL || !lane->queue->has_timestamps) return true;
-  const VkQueryPoolCreateInfo queries = {
-      .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = QUERIES};
+  const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                         .queryCount = WEIR__VULKAN_QUERIES};
   return device->calls.vkCreateQueryPool(device->device, &queries, NULL, &batch->queries) == VK_SUCCESS;
 }
 
@@ -136,13 +136,16 @@ static bool begin(weir__vulkan_device *device, weir__vulkan_batch *batch) {
   const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                          .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   if (device->calls.vkBeginCommandBuffer(batch->commands, &info) != VK_SUCCESS) return false;
-  if (batch->queries != VK_NULL_HANDLE) device->calls.vkCmdResetQueryPool(batch->commands, batch->queries, 0, QUERIES);
+  if (batch->queries != VK_NULL_HANDLE)
+    device->calls.vkCmdResetQueryPool(batch->commands, batch->queries, 0, WEIR__VULKAN_QUERIES);
   batch->query_count = 0;
   return true;
 }
 
 weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_lane *lane) {
-  if (lane->open != NULL && (lane->open->queries == VK_NULL_HANDLE || lane->open->query_count + 2 <= QUERIES))
+  // One without a task cannot be submitted: it may hold the first steps of some, which then get no timestamps.
+  if (lane->open != NULL && (lane->open->queries == VK_NULL_HANDLE || lane->open->count == 0 ||
+                             lane->open->query_count + 2 <= WEIR__VULKAN_QUERIES))
     return lane->open;
   weir__vulkan_submit(device, lane);
   weir__vulkan_batch *batch = take_batch(device, lane);

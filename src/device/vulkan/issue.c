@@ -161,7 +161,7 @@ static void refuse(weir__vulkan_device *device, weir__vulkan_op *op, VkResult re
 
 void weir__vulkan_mark(const weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane, bool end) {
   weir__vulkan_batch *batch = lane->open;
-  if (batch->queries == VK_NULL_HANDLE) return;
+  if (batch->queries == VK_NULL_HANDLE || (!end && batch->query_count + 2 > WEIR__VULKAN_QUERIES)) return;
   if (!end) {
     op->query = batch->query_count;
     op->marked = batch;

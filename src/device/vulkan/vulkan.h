@@ -26,6 +26,7 @@ enum {
   WEIR__VULKAN_MOST_LANES = 64,
   WEIR__VULKAN_TRACE_LANES = 24,   // of timelines, for what overlaps in a lane
   WEIR__VULKAN_HELD_AT_MOST = 512, // tasks that are held back
+  WEIR__VULKAN_QUERIES = 512,      // timestamps of a batch
   WEIR__VULKAN_MOST_STEPS = 8,     // of a task; the dispatches of one with more stay together
 };
 
