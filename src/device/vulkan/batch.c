@@ -132,11 +132,14 @@ static weir__vulkan_batch *take_batch(weir__vulkan_device *device, weir__vulkan_
 }
 
 // Starts the batch's command buffer.
-static bool begin(weir__vulkan_device *device, weir__vulkan_batch *batch) {
+static bool begin(weir__vulkan_device *device, const weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
   const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                          .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   if (device->calls.vkBeginCommandBuffer(batch->commands, &info) != VK_SUCCESS) return false;
-  if (batch->queries != VK_NULL_HANDLE)
+  // Queues that only copy cannot do it.
+  if (batch->queries != VK_NULL_HANDLE && !lane->queue->computes)
+    device->calls.vkResetQueryPool(device->device, batch->queries, 0, WEIR__VULKAN_QUERIES);
+  else if (batch->queries != VK_NULL_HANDLE)
     device->calls.vkCmdResetQueryPool(batch->commands, batch->queries, 0, WEIR__VULKAN_QUERIES);
   batch->query_count = 0;
   return true;
@@ -150,7 +153,7 @@ weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_
   weir__vulkan_submit(device, lane);
   weir__vulkan_batch *batch = take_batch(device, lane);
   if (batch == NULL) return NULL;
-  if (lane->queue != NULL && !begin(device, batch)) {
+  if (lane->queue != NULL && !begin(device, lane, batch)) {
     destroy_batch(device, batch);
     return NULL;
   }

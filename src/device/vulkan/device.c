@@ -174,7 +174,8 @@ static weir_status open_device(weir__vulkan_device *device, uint32_t kernel_lane
     queue->index = out_plan->indices[i];
     queue->computes = (family->queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
     uint32_t bits = family->timestampValidBits;
-    queue->has_timestamps = bits >= LEAST_TIMESTAMP_BITS;
+    queue->has_timestamps =
+        bits >= LEAST_TIMESTAMP_BITS && (queue->computes || device->enabled.features12.hostQueryReset);
     if (queue->has_timestamps && bits < 64) device->ticks_mask &= ((uint64_t)1 << bits) - 1;
     device->calls.vkGetDeviceQueue(device->device, queue->family, queue->index, &queue->queue);
   }

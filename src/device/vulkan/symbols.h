@@ -78,6 +78,7 @@
   X(vkCmdClearColorImage, REQUIRED) \
   X(vkCmdWriteTimestamp, REQUIRED) \
   X(vkCmdResetQueryPool, REQUIRED) \
+  X(vkResetQueryPool, REQUIRED) \
   X(vkCreateQueryPool, REQUIRED) \
   X(vkDestroyQueryPool, REQUIRED) \
   X(vkGetQueryPoolResults, REQUIRED) \
