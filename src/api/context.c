@@ -42,8 +42,10 @@ static void task_ready(void *user, weir__task *task) {
 }
 
 static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
-  (void)user;
-  if (task->run != NULL) weir__graph_run_upstream_failed(task, predecessor);
+  const weir_context *context = user;
+  // One that is done already, in another queue than its predecessor, has no run any more.
+  if (task->run != NULL && weir__live(&context->window.live, task->id))
+    weir__graph_run_upstream_failed(task, predecessor);
 }
 
 static uint32_t power_of_two(uint32_t value) {

@@ -336,7 +336,7 @@ static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
       continue;
     weir__task *task = weir__window_task(window, reader->task);
     task->reads_poison = true;
-    if (task->run == NULL) return;
+    if (task->run == NULL || !weir__live(&window->live, task->id)) return;
     weir__hit poisoned = *reader;
     poisoned.task = 0;
     if (external->lo > poisoned.lo) poisoned.lo = external->lo;

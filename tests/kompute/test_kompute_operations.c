@@ -139,7 +139,8 @@ static void add_counted(weir_graph *sequence, counted *self) {
 
 static void operations_of_the_caller(void **state) {
   (void)state;
-  counted own = {.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
+  static counted own; // the context destroys the operation, perhaps after this function
+  own = (counted){.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
   weir_graph *sequence = make_sequence();
   add_counted(sequence, &own);
   assert_int_equal(own.recorded, 1);
@@ -157,7 +158,8 @@ static void operations_of_the_caller(void **state) {
 static void operations_outlast_a_time_out(void **state) {
   (void)state;
   gate door = {0};
-  counted own = {.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
+  static counted own; // the context destroys the operation, perhaps after this function
+  own = (counted){.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
   weir_graph *sequence = make_sequence();
   add_counted(sequence, &own);
   const weir_arg held = weir_updates(own.buffer);
@@ -175,7 +177,8 @@ static void operations_outlast_a_time_out(void **state) {
 static void operations_are_recorded_anew(void **state) {
   (void)state;
   weir_buffer *old = make_numbers(1), *new = make_numbers(100);
-  counted own = {.scale = make_scale(10), .buffer = old};
+  static counted own; // the context destroys the operation, perhaps after this function
+  own = (counted){.scale = make_scale(10), .buffer = old};
   weir_graph *sequence = make_sequence();
   record_scale(sequence, make_scale(1), old, 5);
   add_counted(sequence, &own);

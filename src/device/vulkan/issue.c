@@ -6,7 +6,6 @@
 
 #include "api/graph.h"
 #include "base/allocate.h"
-#include "device/vulkan/validation.h"
 #include "device/vulkan/vulkan.h"
 
 enum { OPS_AT_ONCE = 128, OPS_PER_BATCH = 512 };
@@ -100,22 +99,6 @@ uint32_t weir__vulkan_choose_lane(const weir__vulkan_device *device, uint32_t co
   return device->spreads ? emptiest_lane(device) : 0;
 }
 
-// The validation layer (1.3.239) takes the last submission of another queue for unordered if only a third queue stands
-// between: under it, whatever the op comes after in other queues is waited for directly.
-static bool wait_directly(weir__vulkan_device *device, const weir__vulkan_op *op, weir__vulkan_lane *lane) {
-  for (uint32_t i = 0; i + 1 < device->lane_count; i++) {
-    const weir__vulkan_lane *other = &device->lanes[i];
-    weir__vulkan_batch *last = NULL;
-    if (other == lane) continue;
-    for (weir__vulkan_batch *batch = other->first; batch != NULL; batch = batch->next)
-      if (batch->first->place->sequence <= op->place->clock[i]) last = batch;
-    if (other->open != NULL && other->open->count > 0 && other->open->first->place->sequence <= op->place->clock[i])
-      last = other->open;
-    if (last != NULL && lane->awaited[i] < last->value && !weir__vulkan_let_wait(device, lane, last)) return false;
-  }
-  return true;
-}
-
 bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, uint32_t lane_index) {
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   weir__queue_choice choice = weir__queues_issue(device->places, device->predecessors, count, lane_index);
@@ -131,7 +114,6 @@ bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32
     const weir__vulkan_op *before = choice.waits[i]->user;
     if (!weir__vulkan_let_wait(device, lane, before->batch)) return false;
   }
-  if (lane->queue != NULL && weir__vulkan_validation_wanted() && !wait_directly(device, op, lane)) return false;
   if (weir__vulkan_open(device, lane) == NULL) return false;
   // Within a lane that executes commands only barriers keep an order.
   bool needs_barrier = false;
