@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches: command buffers that many tasks are recorded into, submitted as a whole.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/allocate.h"
@@ -287,17 +286,14 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, wei
   return result;
 }
 
-// Nothing of the batch will run; its place in the order is kept.
-static void refuse(weir__vulkan_device *device, weir__vulkan_batch *batch, VkResult result) {
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  for (weir__vulkan_op *op = batch->first; op != NULL; op = op->next) {
-    if (op->status != WEIR_OK || op->task == NULL) continue;
-    op->status = weir__vulkan_status(result);
-    snprintf(op->message, sizeof op->message, "submit: %s", weir__vulkan_result_name(result));
-    weir__window_doom(&context->window, op->task);
-  }
-  weir__context_unlock(context);
+// Nothing of the batch will run; its place in the order is kept. A copy whose first half is lost has nothing to go on with.
+static void refuse(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__vulkan_batch *batch,
+                   VkResult result) {
+  device->refusals++;
+  lane->refused = batch->value;
+  lane->refusal = result;
+  for (weir__vulkan_op *op = batch->first; op != NULL; op = op->next)
+    weir__vulkan_refuse(device, op->task != NULL ? op : op->rest, "submit", result);
 }
 
 static void put_in_flight(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
@@ -325,7 +321,7 @@ void weir__vulkan_submit(weir__vulkan_device *device, weir__vulkan_lane *lane) {
   VkResult result = device->calls.vkEndCommandBuffer(batch->commands);
   if (result == VK_SUCCESS) result = submit(device, lane, batch, batch->graph != VK_NULL_HANDLE ? 2 : 1);
   if (result == VK_SUCCESS) return;
-  refuse(device, batch, result);
+  refuse(device, lane, batch, result);
   if (result != VK_ERROR_DEVICE_LOST) result = submit(device, lane, batch, 0);
   if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
 }

@@ -24,7 +24,7 @@ static weir__vulkan_batch *pop(weir__vulkan_device *device) {
 static void run_copy(weir__vulkan_device *device, weir__vulkan_batch *batch) {
   uint64_t value = batch->value, context_ns = device->base.context->start_ns;
   batch->start_ns = weir__clock_ns() - context_ns;
-  memcpy(batch->to, batch->from, batch->bytes);
+  if (batch->first->status == WEIR_OK) memcpy(batch->to, batch->from, batch->bytes);
   batch->end_ns = weir__clock_ns() - context_ns;
   atomic_store_explicit(&device->copies_done, value, memory_order_release); // from here on the batch may be used again
   atomic_fetch_add_explicit(&device->copies_word, 1, memory_order_release);

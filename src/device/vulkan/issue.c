@@ -30,8 +30,10 @@ weir__vulkan_op *weir__vulkan_new_op(weir__vulkan_device *device) {
   op->place = NULL;
   op->batch = op->marked = NULL;
   op->task = NULL;
+  op->rest = NULL;
   op->recording = NULL;
   op->staging = NULL;
+  op->refusals = device->refusals;
   op->query = WEIR__VULKAN_NO_QUERY;
   op->status = WEIR_OK;
   op->message[0] = '\0';
@@ -123,7 +125,48 @@ bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32
   }
   if (needs_barrier && lane->stages != 0) weir__vulkan_barrier(device, lane);
   op->epoch = lane->epoch;
+  op->first = lane->open->value;
   return true;
+}
+
+// A task that will not run: who reads what it should have written must know before they are recorded.
+static void doom(weir__vulkan_device *device, const weir__task *task) {
+  weir_context *context = device->base.context;
+  weir__context_lock(context);
+  weir__window_doom(&context->window, (weir__task *)(uintptr_t)task);
+  weir__context_unlock(context);
+}
+
+void weir__vulkan_refuse(weir__vulkan_device *device, weir__vulkan_op *op, const char *what, VkResult result) {
+  if (op->status != WEIR_OK) return;
+  op->status = weir__vulkan_status(result);
+  snprintf(op->message, sizeof op->message, "%s: %s", what, weir__vulkan_result_name(result));
+  if (result == VK_ERROR_DEVICE_LOST)
+    weir__vulkan_trouble(device, result);
+  else
+    doom(device, op->task);
+}
+
+static bool reads_poison(weir__vulkan_device *device, const weir__task *task) {
+  weir__context_lock(device->base.context);
+  bool poison = task->reads_poison;
+  weir__context_unlock(device->base.context);
+  return poison;
+}
+
+// A batch was refused since the op was issued: it may have held the task's first dispatches, or what it reads. (Launches of
+// graphs are recorded at once, and look themselves at what they read.)
+static void look_again(weir__vulkan_device *device, weir__vulkan_op *op) {
+  const weir__vulkan_lane *lane = &device->lanes[op->place->queue];
+  if (op->task->run != NULL) return;
+  if (lane->refused >= op->first) {
+    weir__vulkan_refuse(device, op, "submit", lane->refusal);
+    return;
+  }
+  bool transfer = op->task->move != NULL && op->task->move->transfer;
+  if (transfer || !reads_poison(device, op->task)) return;
+  op->status = WEIR_ERROR_UPSTREAM_FAILED;
+  doom(device, op->task);
 }
 
 void weir__vulkan_append(weir__vulkan_device *device, weir__vulkan_op *op) {
@@ -139,24 +182,9 @@ void weir__vulkan_append(weir__vulkan_device *device, weir__vulkan_op *op) {
   batch->count++;
   lane->ops_in_flight++;
   device->ops_in_flight++;
-  if (op->task != NULL) device->slot_ops[slot_of(device, op->task->id)] = op;
-}
-
-// A task that will not run: who reads what it should have written must know before they are recorded.
-static void doom(weir__vulkan_device *device, const weir__task *task) {
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  weir__window_doom(&context->window, (weir__task *)(uintptr_t)task);
-  weir__context_unlock(context);
-}
-
-static void refuse(weir__vulkan_device *device, weir__vulkan_op *op, VkResult result) {
-  op->status = weir__vulkan_status(result);
-  snprintf(op->message, sizeof op->message, "record: %s", weir__vulkan_result_name(result));
-  if (result == VK_ERROR_DEVICE_LOST)
-    weir__vulkan_trouble(device, result);
-  else
-    doom(device, op->task);
+  if (op->task == NULL) return;
+  device->slot_ops[slot_of(device, op->task->id)] = op;
+  if (op->status == WEIR_OK && op->refusals != device->refusals) look_again(device, op);
 }
 
 void weir__vulkan_mark(const weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane, bool end) {
@@ -223,7 +251,7 @@ static weir__vulkan_op *issue_kernel(weir__vulkan_device *device, weir__vulkan_o
     weir__vulkan_mark(device, op, lane, false);
     VkResult result = record_task(device, lane, task, 0);
     weir__vulkan_mark(device, op, lane, true);
-    if (result != VK_SUCCESS) refuse(device, op, result);
+    if (result != VK_SUCCESS) weir__vulkan_refuse(device, op, "record", result);
   }
   weir__vulkan_append(device, op);
   return op;
@@ -239,11 +267,12 @@ weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulk
   }
   if (index > 0 && op->epoch == lane->epoch && lane->stages != 0) weir__vulkan_barrier(device, lane);
   op->epoch = lane->epoch;
+  if (index == 0) op->first = lane->open->value;
   if (op->status == WEIR_OK) {
     if (index == 0) weir__vulkan_mark(device, op, lane, false);
     VkResult result = record_task(device, lane, task, index);
     if (last) weir__vulkan_mark(device, op, lane, true);
-    if (result != VK_SUCCESS) refuse(device, op, result);
+    if (result != VK_SUCCESS) weir__vulkan_refuse(device, op, "record", result);
   }
   if (last) weir__vulkan_append(device, op);
   return op;
@@ -261,13 +290,6 @@ static weir__vulkan_op *issue_move(weir__vulkan_device *device, weir__vulkan_op 
   if (placed) return op;
   give_up(device, op, task);
   return NULL;
-}
-
-static bool reads_poison(weir__vulkan_device *device, const weir__task *task) {
-  weir__context_lock(device->base.context);
-  bool poison = task->reads_poison;
-  weir__context_unlock(device->base.context);
-  return poison;
 }
 
 static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
@@ -292,7 +314,7 @@ static weir__vulkan_op *issue_run(weir__vulkan_device *device, weir__vulkan_op *
     weir__vulkan_mark(device, op, lane, false);
     VkResult result = weir__vulkan_prepare_run(device, op, lane);
     weir__vulkan_mark(device, op, lane, true);
-    if (result != VK_SUCCESS) refuse(device, op, result);
+    if (result != VK_SUCCESS) weir__vulkan_refuse(device, op, "record", result);
   }
   weir__vulkan_append(device, op);
   weir__vulkan_submit(device, lane);

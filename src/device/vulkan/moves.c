@@ -53,6 +53,7 @@ static bool put_staged_copy(weir__vulkan_device *device, weir__vulkan_op *op, ui
   const weir__move *move = op->task->move;
   weir__vulkan_op *half = weir__vulkan_new_op(device);
   if (half == NULL) return false;
+  half->rest = op;
   op->staging = take_staging(device, move->bytes);
   bool good = op->staging != NULL;
   void *staging = good ? op->staging->mapped : NULL;

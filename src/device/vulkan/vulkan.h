@@ -48,10 +48,13 @@ typedef struct weir__vulkan_op {
   weir__queue_task *place;
   struct weir__vulkan_batch *batch, *marked; // where its last command is; where its start was marked
   weir__task *task;
+  struct weir__vulkan_op *rest;             // of a first half: the op of the copy's task
   struct weir__vulkan_recording *recording; // of a graph
   weir__vulkan_chunk *staging;              // given back when it is done
   uint64_t epoch;
-  uint32_t query; // the first of two; NO_QUERY: none
+  uint64_t first;    // value of the batch where its first command is
+  uint32_t refusals; // the device's when it was issued
+  uint32_t query;    // the first of two; NO_QUERY: none
   weir_status status;
   char message[WEIR__MESSAGE_BYTES];
 } weir__vulkan_op;
@@ -99,7 +102,9 @@ typedef struct weir__vulkan_recorder {
 typedef struct weir__vulkan_lane {
   weir__vulkan_queue *queue; // NULL: copies that the host makes
   VkSemaphore semaphore;
-  uint64_t value; // of the last batch that was opened
+  uint64_t value;   // of the last batch that was opened
+  uint64_t refused; // of the last batch that could not be submitted, and why
+  VkResult refusal;
   weir__vulkan_batch *open;
   weir__vulkan_batch *first, *last; // submitted, not known to be done
   weir__vulkan_batch *free;
@@ -153,6 +158,7 @@ typedef struct weir__vulkan_device {
   uint32_t young;
   uint64_t old_values[WEIR__VULKAN_MOST_LANES]; // of the lanes when the old ones were used last
   uint32_t batches_in_flight, ops_in_flight;
+  uint32_t refusals; // batches that could not be submitted
   uint64_t random;
   _Atomic uint32_t trouble; // a VkResult, negated, for which the device is lost
   weir_status lost;         // not WEIR_OK: the device is dead, and why
@@ -219,11 +225,13 @@ void weir__vulkan_free_op(weir__vulkan_device *device, weir__vulkan_op *op);
 
 // The parts of issuing. Predecessors are the first `count` of device->predecessors. `choose_lane`: the lane of the latest
 // predecessor, else one for tasks. `place`: gives the op a place behind them in a lane, whose open batch its
-// commands go to; false: no memory. `mark`: a timestamp before or behind its commands. `append`: the op is complete.
+// commands go to; false: no memory. `mark`: a timestamp before or behind its commands. `append`: the op is complete. `refuse`:
+// the op's task fails, since what is named here failed; the lock is not held.
 uint32_t weir__vulkan_choose_lane(const weir__vulkan_device *device, uint32_t count);
 bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, uint32_t lane_index);
 void weir__vulkan_mark(const weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane, bool end);
 void weir__vulkan_append(weir__vulkan_device *device, weir__vulkan_op *op);
+void weir__vulkan_refuse(weir__vulkan_device *device, weir__vulkan_op *op, const char *what, VkResult result);
 
 // Puts a task that runs no kernel into a lane (moves.c). False: no memory.
 bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count);
