@@ -109,8 +109,9 @@ timelines() {
 random_programs() {
   step random 90 test_random --device vulkan --programs "$programs"
   step random-mixed 40 test_random --device cpu:2,vulkan --programs $((programs / 4))
-  # Under the validation layer; missing where it is not installed.
-  WEIR_VULKAN_VALIDATION=1 step random-validated 60 test_random --device vulkan --programs $((programs / 4))
+  # Under the validation layer; missing where it is not installed. On one queue: between several layer 1.3.239 takes for a race
+  # what timeline semaphores keep in order (docs/vulkan.md).
+  WEIR_VULKAN_VALIDATION=1 step random-validated 60 test_random --device vulkan --queues 1 --programs $((programs / 2))
 }
 
 # Every test of the Vulkan device that is there, but for that of the loader, which needs libraries beside it; and sequences over

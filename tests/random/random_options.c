@@ -8,6 +8,8 @@
 #include "random.h"
 
 // Any list of devices, as it is given.
+uint32_t random_queues;
+
 static void choose_listed(random_run *run, random_state *random, const char *devices, program_shape *shape) {
   run->options.context.devices = devices;
   shape->host_tasks = strstr(devices, "cpu") != NULL;
@@ -29,6 +31,7 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
   static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
   run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
+  if (random_queues != 0) run->options.context.queues = random_queues;
   run->stub.devices = 2;
   run->stub.seed = random_next(random);
   run->stub.manual = random_chance(random, 40);

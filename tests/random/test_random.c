@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N]
 //                            many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
@@ -102,6 +102,8 @@ int main(int argc, char **argv) {
       chosen_device = argv[++i];
     else if (strcmp(argv[i], "--programs") == 0)
       program_count = number(argv[++i], "--programs");
+    else if (strcmp(argv[i], "--queues") == 0)
+      random_queues = (uint32_t)number(argv[++i], "--queues");
     else if (strcmp(argv[i], "--repeat") == 0)
       repeats = (uint32_t)number(argv[++i], "--repeat");
     else if (strcmp(argv[i], "--seed") == 0) {
