@@ -6,20 +6,6 @@
 
 static const char image[] = "STUB\nmix 256 8 8 4\nbad 256 8 8 4\n";
 
-uint32_t faults_mixed(uint32_t from, uint32_t value) {
-  return from * 3 + value;
-}
-
-static void mix(uint32_t *to, const uint32_t *from, uint32_t value) {
-  for (int i = 0; i < WORDS; i++) to[i] = faults_mixed(from[i], value);
-}
-
-static void mix_on_cpu(const weir_work *work) {
-  uint32_t value;
-  memcpy(&value, work->args[2], sizeof value);
-  mix(work->args[0], work->args[1], value);
-}
-
 static void mix_on_stub(const stub_launch *launch) {
   uint64_t to, from;
   uint32_t value;
@@ -28,7 +14,7 @@ static void mix_on_stub(const stub_launch *launch) {
   memcpy(&value, launch->params[2], sizeof value);
   uint32_t *target = stub_memory(launch, to, WORDS * sizeof(uint32_t));
   const uint32_t *source = stub_memory(launch, from, WORDS * sizeof(uint32_t));
-  if (target != NULL && source != NULL) mix(target, source, value);
+  if (target != NULL && source != NULL) faults_mix(target, source, value);
 }
 
 static void bad_on_stub(const stub_launch *launch) {
@@ -56,37 +42,11 @@ static weir_status make_kernel(weir_context *context, const char *name, weir_ker
 
 weir_status faults_mix_kernel(weir_context *context, weir_kernel **out_kernel) {
   weir_status status = make_kernel(context, "mix", out_kernel);
-  return status == WEIR_OK ? weir_kernel_set_cpu(*out_kernel, mix_on_cpu) : status;
+  return status == WEIR_OK ? weir_kernel_set_cpu(*out_kernel, faults_mix_on_cpu) : status;
 }
 
 weir_status faults_bad_kernel(weir_context *context, weir_kernel **out_kernel) {
   return make_kernel(context, "bad", out_kernel);
-}
-
-weir_task faults_task(weir_kernel *kernel, weir_arg args[3], weir_buffer *to, weir_buffer *from,
-                      const uint32_t *value) {
-  args[0] = weir_writes(to);
-  args[1] = weir_reads(from);
-  args[2] = weir_value(value, sizeof *value);
-  return (weir_task){.kernel = kernel, .args = args, .arg_count = 3};
-}
-
-static unsigned wrong;
-
-void faults_wrong(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (wrong++ < 40) {
-    vprint_message(format, arguments);
-    print_message("\n");
-  }
-  va_end(arguments);
-}
-
-void faults_expect_none(void) {
-  unsigned found = wrong;
-  wrong = 0;
-  assert_int_equal(found, 0);
 }
 
 void faults_check_driver(const char *what) {
