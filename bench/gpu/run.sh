@@ -56,13 +56,6 @@ replay() { # NAME LIMIT OPTION...
   step "$name" "$limit" weir replay --json --no-host-waits "$@" "${streams[@]}"
 }
 
-each() { # NAME LIMIT OPTION...: first passes, every stream in a process of its own
-  local name=$1 limit=$2
-  shift 2
-  step "$name" "$limit" python3 "$here/each.py" "$weir" --no-host-waits --device "$device" --apart --issue auto "$@" -- \
-    "${streams[@]}"
-}
-
 peers() {
   step peers 60 weir-gpu-peers --json --runs "$peer_runs" "${streams[@]}"
 }

@@ -58,13 +58,6 @@ replay() { # NAME LIMIT OPTION...
   step "$name" "$limit" weir replay --json --no-host-waits --device "$device" "$@" "${streams[@]}"
 }
 
-each() { # NAME LIMIT OPTION...: first passes, every stream in a process of its own
-  local name=$1 limit=$2
-  shift 2
-  step "$name" "$limit" python3 "$here/each.py" "$weir" --no-host-waits --device "$device" --apart --issue auto "$@" -- \
-    "${streams[@]}"
-}
-
 raw_vulkan() {
   step ways 60 weir-gpu-vulkan --json --runs "$raw_runs" $quick --ways
   step raw 60 weir-gpu-vulkan --json --runs "$raw_runs" $quick "${streams[@]}"
@@ -109,8 +102,8 @@ timelines() {
 random_programs() {
   step random 90 test_random --device vulkan --programs "$programs"
   step random-mixed 40 test_random --device cpu:2,vulkan --programs $((programs / 4))
-  # Under the validation layer; missing where it is not installed. On one queue: between several layer 1.3.239 takes for a race
-  # what timeline semaphores keep in order (docs/vulkan.md).
+  # Under the validation layer; missing where it is not installed. On one queue, for what layer 1.3.239 says of several see
+  # docs/vulkan.md.
   WEIR_VULKAN_VALIDATION=1 step random-validated 60 test_random --device vulkan --queues 1 --programs $((programs / 2))
 }
 

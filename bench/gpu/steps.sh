@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What run.sh and run_vulkan.sh share: where programs are, and steps with a time limit. To be sourced by bash, with these set:
-# root, binaries (or empty), scratch (a folder), MOST_SECONDS (of all steps together), and measure_start before the first step.
+# root, here, binaries (or empty), scratch (a folder), device, streams (an array), MOST_SECONDS (of all steps together), and, before
+# the first step, measure_start and weir (the program).
 
 # ---------------------------------------------------------------------------------------------------------------
 # Programs
@@ -61,4 +62,11 @@ step() {
   124 | 137) note "$name" failed $((SECONDS - start)) "longer than $limit s" ;;
   *) note "$name" failed $((SECONDS - start)) "exit code $status: $text" ;;
   esac
+}
+
+each() { # NAME LIMIT OPTION...: first passes, every stream in a process of its own
+  local name=$1 limit=$2
+  shift 2
+  step "$name" "$limit" python3 "$here/each.py" "$weir" --no-host-waits --device "$device" --apart --issue auto "$@" -- \
+    "${streams[@]}"
 }

@@ -281,24 +281,28 @@ def write_log(folder, path):
                 log.write(f"== {os.path.basename(name)[:-4]}\n{text}\n")
 
 
-def main():
-    folder, output, commit, *paths = sys.argv[1:]
-    steps = Steps(folder)
-    record = make_record(steps, commit, paths)
+def write_results(steps, record, text, output, suffix=""):
+    """Writes OUTPUT.md, .json and .log, and ends: exit code 1 if a step failed or is missing, else 0. OUTPUT "": DATE-CARD + suffix."""
     if not output:
         results = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
         card = re.sub(r"[^a-z0-9]+", "-", record["card"].lower()).strip("-")
-        output = os.path.join(os.path.normpath(results), f"{record['date']}-{card}")
-    text = report(record)
+        output = os.path.join(os.path.normpath(results), f"{record['date']}-{card}{suffix}")
     with open(output + ".md", "w", encoding="utf-8") as file:
         file.write(text)
     with open(output + ".json", "w", encoding="utf-8") as file:
         json.dump(record, file, indent=1)
         file.write("\n")
-    write_log(folder, output + ".log")
+    write_log(steps.folder, output + ".log")
     print(text)
     print(f"written: {output}.md, .json, .log", file=sys.stderr)
     sys.exit(0 if all(row["status"] == "ok" for row in steps.rows) else 1)
+
+
+def main():
+    folder, output, commit, *paths = sys.argv[1:]
+    steps = Steps(folder)
+    record = make_record(steps, commit, paths)
+    write_results(steps, record, report(record), output)
 
 
 if __name__ == "__main__":

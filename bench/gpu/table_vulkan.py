@@ -10,7 +10,7 @@ import os
 import sys
 
 from table import (MEAN, Steps, Target, column, cpu_name, get, greatest, mean, median_of, number, parallelism, ratio, stream_table,
-                   table, write_log)
+                   table, write_results)
 
 # Raw Vulkan: the columns of weir-gpu-vulkan.
 ONE_QUEUE = [("no barrier (wrong)", "unordered"), ("after each", "each"), ("order, by address", "order_address"),
@@ -164,20 +164,7 @@ def main():
     folder, output, commit, *paths = sys.argv[1:]
     steps = Steps(folder)
     record = make_record(steps, commit, paths)
-    if not output:
-        results = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
-        card = "-".join("".join(c if c.isalnum() else " " for c in record["card"].lower()).split())
-        output = os.path.join(os.path.normpath(results), f"{record['date']}-{card}-vulkan")
-    text = report(record)
-    with open(output + ".md", "w", encoding="utf-8") as file:
-        file.write(text)
-    with open(output + ".json", "w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
-        file.write("\n")
-    write_log(folder, output + ".log")
-    print(text)
-    print(f"written: {output}.md, .json, .log", file=sys.stderr)
-    sys.exit(0 if all(row["status"] == "ok" for row in steps.rows) else 1)
+    write_results(steps, record, report(record), output, "-vulkan")
 
 
 if __name__ == "__main__":

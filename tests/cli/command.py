@@ -52,3 +52,21 @@ class CommandTest(unittest.TestCase):
 
     def replay(self, *arguments, code=0):
         return json.loads(self.weir("replay", "--json", *arguments, code=code).stdout)
+
+
+class ScriptTest(CommandTest):
+    """Running a script of bench/gpu, SCRIPT of the class, with programs of the test's in a folder."""
+
+    def folder(self, name, programs):
+        path = place(name)
+        os.makedirs(path)
+        for program, text in programs.items():
+            with open(os.path.join(path, program), "w") as file:
+                file.write(text)
+            os.chmod(os.path.join(path, program), 0o755)
+        return path
+
+    def run_it(self, *arguments, code):
+        result = subprocess.run([self.SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result

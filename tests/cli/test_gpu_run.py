@@ -7,7 +7,7 @@ import os
 import subprocess
 import unittest
 
-from command import STREAMS, WEIR, CommandTest, place, stream
+from command import STREAMS, WEIR, ScriptTest, place, stream
 
 RUN = os.path.join(STREAMS, "..", "..", "bench", "gpu", "run.sh")
 
@@ -37,20 +37,8 @@ json.dump({"card": "Stand-In 1000", "driver": 13000, "sms": 132, "runs": 3, "str
 """
 
 
-class GpuRun(CommandTest):
-    def folder(self, name, programs):
-        path = place(name)
-        os.makedirs(path)
-        for program, text in programs.items():
-            with open(os.path.join(path, program), "w") as file:
-                file.write(text)
-            os.chmod(os.path.join(path, program), 0o755)
-        return path
-
-    def run_it(self, *arguments, code):
-        result = subprocess.run([RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result
+class GpuRun(ScriptTest):
+    SCRIPT = RUN
 
     def test_syntax(self):
         subprocess.run(["bash", "-n", RUN], check=True)

@@ -11,7 +11,7 @@ import unittest
 
 RAW = os.path.abspath(sys.argv.pop(3))
 
-from command import STREAMS, WEIR, CommandTest, place, stream, write  # noqa: E402
+from command import STREAMS, WEIR, CommandTest, ScriptTest, place, stream, write  # noqa: E402
 
 RUN = os.path.join(STREAMS, "..", "..", "bench", "gpu", "run_vulkan.sh")
 NAMES = ("squeezenet", "dynroute_a.0")
@@ -104,20 +104,8 @@ class Raw(CommandTest):
             self.assertEqual(columns[name]["barriers"], 2, name)
 
 
-class Run(CommandTest):
-    def folder(self, name, programs):
-        path = place(name)
-        os.makedirs(path)
-        for program, text in programs.items():
-            with open(os.path.join(path, program), "w") as file:
-                file.write(text)
-            os.chmod(os.path.join(path, program), 0o755)
-        return path
-
-    def run_it(self, *arguments, code):
-        result = subprocess.run([RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result
+class Run(ScriptTest):
+    SCRIPT = RUN
 
     def test_syntax(self):
         subprocess.run(["bash", "-n", RUN], check=True)
