@@ -183,6 +183,14 @@ static VkPipelineStageFlags stages_of(const weir__vulkan_lane *lane) {
                                : VK_PIPELINE_STAGE_TRANSFER_BIT;
 }
 
+// What the host waited for before it copied is not thereby visible to who waits for the copy: that waits for it, too.
+static void wait_for_the_same(const weir__vulkan_device *device, weir__vulkan_batch *batch,
+                              const weir__vulkan_batch *copy) {
+  batch->waited |= copy->waited;
+  for (uint32_t i = 0; i < device->lane_count; i++)
+    if (batch->waits[i] < copy->waits[i]) batch->waits[i] = copy->waits[i];
+}
+
 bool weir__vulkan_let_wait(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
   uint32_t other = batch->first->place->queue;
   weir__vulkan_submit(device, &device->lanes[other]);
@@ -192,7 +200,9 @@ bool weir__vulkan_let_wait(weir__vulkan_device *device, weir__vulkan_lane *lane,
   if (open == NULL) return false;
   open->waits[other] = batch->value;
   open->waited |= (uint64_t)1 << other;
-  if (device->lanes[other].queue != NULL || lane->queue == NULL || open->host_writes != 0) return true;
+  if (device->lanes[other].queue != NULL || lane->queue == NULL) return true;
+  wait_for_the_same(device, open, batch);
+  if (open->host_writes != 0) return true;
   open->host_writes = stages_of(lane);
   const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                    .srcAccessMask = VK_ACCESS_HOST_WRITE_BIT,
@@ -308,12 +318,22 @@ static void put_in_flight(weir__vulkan_device *device, weir__vulkan_lane *lane, 
   device->batches_in_flight++;
 }
 
+// Copies of the host are made in order: each has waited for what those before it waited for.
+static void keep_waits(const weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
+  for (uint32_t i = 0; i < device->lane_count; i++) {
+    if (batch->waits[i] < lane->awaited[i]) batch->waits[i] = lane->awaited[i];
+    if (batch->waits[i] != 0) batch->waited |= (uint64_t)1 << i;
+    lane->awaited[i] = batch->waits[i];
+  }
+}
+
 void weir__vulkan_submit(weir__vulkan_device *device, weir__vulkan_lane *lane) {
   weir__vulkan_batch *batch = lane->open;
   if (batch == NULL || batch->count == 0) return;
   lane->open = NULL;
   put_in_flight(device, lane, batch);
   if (lane->queue == NULL) {
+    keep_waits(device, lane, batch);
     if (device->next_copy == NULL) device->next_copy = batch;
     return;
   }

@@ -107,9 +107,6 @@ bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32
   if (choice.task == NULL) return false;
   op->place = choice.task;
   op->place->user = op;
-  // What the host waited for is not thereby visible to the device: who comes after both waits for both.
-  for (uint32_t i = 0; i < device->lane_count && lane->queue == NULL; i++)
-    if (i != lane_index) op->place->clock[i] = 0;
   if (lane->queue == NULL || (lane->open != NULL && lane->open->count >= OPS_PER_BATCH))
     weir__vulkan_submit(device, lane);
   for (uint32_t i = 0; i < choice.wait_count; i++) {
