@@ -10,8 +10,8 @@
 
 #define INTERPOSER_API __attribute__((visibility("default")))
 
-// From now on the `n`th call (1: the next) of the function `name` (NULL: of any function that can fail) returns `result`, a
-// VkResult. After VK_ERROR_DEVICE_LOST all calls that can return that do so, and nothing runs any more. 0: none fails. Forgets
+// From now on the `n`th call (1: the next) of the function `name` (NULL: of any function that can fail, but those that ask or
+// wait for a semaphore's value: how many there are is a matter of time) returns `result`, a VkResult. After VK_ERROR_DEVICE_LOST all calls that can return that do so, and nothing runs any more. 0: none fails. Forgets
 // what was counted.
 INTERPOSER_API void interposer_fail(const char *name, uint64_t n, int result);
 

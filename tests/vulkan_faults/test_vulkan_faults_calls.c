@@ -15,7 +15,7 @@
 #include "mix.spv.h"
 #include "weir/vulkan.h"
 
-enum { MANY = 5000 };
+enum { MANY = 5000, ASKED = 12 };
 
 static weir_status make_kernel(weir_context *context, weir_kernel **out_kernel) {
   const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
@@ -73,7 +73,8 @@ static void sweep(const char *devices, const char *name, VkResult result, uint32
     if (queues == 3) options.flags = WEIR_CONTEXT_TRACE;
     uint64_t n = 1;
     while (n < MANY && faults_found() == 0 && run(&options, name, n, result)) n++;
-    if (faults_found() == 0 && (n <= least || n >= MANY)) faults_wrong("%s: only %llu calls", devices, (unsigned long long)n);
+    if (faults_found() == 0 && (n <= least || n >= MANY))
+      faults_wrong("%s: only %llu calls", devices, (unsigned long long)n);
   }
   faults_expect_none();
 }
@@ -96,12 +97,26 @@ static void submissions_fail(void **state) {
   sweep("vulkan,cpu:1", "vkAllocateMemory", VK_ERROR_OUT_OF_DEVICE_MEMORY, 1);
 }
 
+// As many as are made while something runs: only the first ones are tried.
+static void questions_fail(void **state) {
+  (void)state;
+  static const char *const names[] = {"vkGetSemaphoreCounterValue", "vkWaitSemaphores"};
+  static const VkResult results[] = {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST};
+  const weir_context_options options = {.devices = "vulkan,cpu:1", .queues = 3};
+  for (int i = 0; i < 4; i++) {
+    uint64_t n = 1;
+    while (n <= ASKED && faults_found() == 0 && run(&options, names[i / 2], n, results[i % 2])) n++;
+  }
+  faults_expect_none();
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_memory),
       cmocka_unit_test(the_device_is_lost),
       cmocka_unit_test(submissions_fail),
+      cmocka_unit_test(questions_fail),
   };
   return cmocka_run_group_tests_name("Vulkan: failing calls", tests, NULL, NULL);
 }
