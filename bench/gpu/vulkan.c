@@ -191,6 +191,5 @@ void vulkan_open(int number) {
 void vulkan_close(void) {
   VULKAN(DeviceWaitIdle(card.device));
   vulkan_objects_close();
-  vk.DestroyDevice(card.device, NULL);
-  vk.DestroyInstance(card.instance, NULL);
+  vk.DestroyDevice(card.device, NULL); // the instance stays: without it the loader unloads code that has exit handlers
 }

@@ -5,7 +5,6 @@
 #define WEIR_BENCH_GPU_VULKAN_CALLS_H
 
 #define VULKAN_INSTANCE_CALLS(X)                                                                                       \
-  X(DestroyInstance)                                                                                                   \
   X(EnumeratePhysicalDevices)                                                                                          \
   X(EnumerateDeviceExtensionProperties)                                                                                \
   X(GetPhysicalDeviceProperties2)                                                                                      \
@@ -25,8 +24,6 @@
   X(DestroyCommandPool)                                                                                                \
   X(ResetCommandPool)                                                                                                  \
   X(AllocateCommandBuffers)                                                                                            \
-  X(FreeCommandBuffers)                                                                                                \
-  X(ResetCommandBuffer)                                                                                                \
   X(BeginCommandBuffer)                                                                                                \
   X(EndCommandBuffer)                                                                                                  \
   X(CmdBindPipeline)                                                                                                   \
@@ -37,7 +34,6 @@
   X(CmdSetEvent)                                                                                                       \
   X(CmdWaitEvents)                                                                                                     \
   X(CmdCopyBuffer)                                                                                                     \
-  X(CmdExecuteCommands)                                                                                                \
   X(CmdResetQueryPool)                                                                                                 \
   X(CmdWriteTimestamp)                                                                                                 \
   X(CreateQueryPool)                                                                                                   \
@@ -74,8 +70,6 @@
   X(CreateShaderModule)                                                                                                \
   X(DestroyShaderModule)                                                                                               \
   X(CreateComputePipelines)                                                                                            \
-  X(CreatePipelineCache)                                                                                               \
-  X(DestroyPipelineCache)                                                                                              \
   X(DestroyPipeline)
 
 // NULL where the device does not have them.
