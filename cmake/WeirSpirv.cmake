@@ -12,10 +12,19 @@ function(weir_spirv_program variable program package)
   endif()
 endfunction()
 
+# weir_shader_files(VARIABLE FILE): what a shader depends on: itself, absolute, and the *.glsl beside it that it may include.
+function(weir_shader_files variable file)
+  get_filename_component(file ${file} ABSOLUTE)
+  get_filename_component(folder ${file} DIRECTORY)
+  file(GLOB included CONFIGURE_DEPENDS ${folder}/*.glsl)
+  set(${variable} ${file} ${included} PARENT_SCOPE)
+endfunction()
+
 function(weir_embed_spirv target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_spirv)
   file(MAKE_DIRECTORY ${folder})
   foreach(file ${ARGN})
+    weir_shader_files(files ${file})
     get_filename_component(file ${file} ABSOLUTE)
     get_filename_component(name ${file} NAME_WE)
     get_filename_component(kind ${file} LAST_EXT)
@@ -30,7 +39,7 @@ function(weir_embed_spirv target)
     add_custom_command(OUTPUT ${words}.c ${words}.h BYPRODUCTS ${words}
       COMMAND ${compile}
       COMMAND ${CMAKE_COMMAND} -DINPUT=${words} -DOUTPUT=${words} -DNAME=${name} -P ${WEIR_SPIRV_SCRIPT}
-      DEPENDS ${file} ${WEIR_SPIRV_SCRIPT} VERBATIM)
+      DEPENDS ${files} ${WEIR_SPIRV_SCRIPT} VERBATIM)
     target_sources(${target} PRIVATE ${words}.c ${words}.h)
   endforeach()
   target_include_directories(${target} PRIVATE ${folder})
