@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs of up to six tasks as numbers: bit t * (t - 1) / 2 + p is the edge from task p to task t.
+// Graphs of up to six tasks as numbers: bit t * (t - 1) / 2 + p is the edge from task p to task t; and larger ones at random.
 #ifndef WEIR_TESTS_BARRIERS_DAG_H
 #define WEIR_TESTS_BARRIERS_DAG_H
 
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -49,6 +50,28 @@ static inline uint32_t dag_from(const weir__plan_graph *graph) {
     for (uint64_t e = graph->first[t]; e < graph->first[t + 1]; e++) dag |= dag_edge(graph->predecessors[e], t);
   }
   return dag;
+}
+
+static inline uint64_t next_random(uint64_t *seed) {
+  *seed ^= *seed << 13;
+  *seed ^= *seed >> 7;
+  *seed ^= *seed << 17;
+  return *seed;
+}
+
+// Each task waits for up to `most` of the `reach` tasks before it.
+static inline weir__plan_graph random_graph(uint32_t task_count, uint32_t reach, uint32_t most, uint64_t seed) {
+  weir__plan_edge *edges = malloc((size_t)task_count * most * sizeof *edges);
+  size_t count = 0;
+  assert_non_null(edges);
+  for (uint32_t t = 1; t < task_count; t++) {
+    for (uint64_t n = next_random(&seed) % (most + 1); n > 0; n--)
+      edges[count++] = (weir__plan_edge){t - 1 - (uint32_t)(next_random(&seed) % (t < reach ? t : reach)), t};
+  }
+  weir__plan_graph graph;
+  assert_int_equal(weir__plan_graph_build(task_count, edges, count, &graph), WEIR_OK);
+  free(edges);
+  return graph;
 }
 
 #endif // WEIR_TESTS_BARRIERS_DAG_H

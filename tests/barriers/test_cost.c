@@ -9,13 +9,6 @@
 #include "plan/barriers_cost.h"
 #include "plan/paths.h"
 
-static uint64_t next_random(uint64_t *seed) {
-  *seed ^= *seed << 13;
-  *seed ^= *seed >> 7;
-  *seed ^= *seed << 17;
-  return *seed;
-}
-
 // The least time over all levels below `level_count`, every task on every level above its predecessors'.
 static void try_all(const weir__plan_graph *graph, const weir__barrier_costs *costs, uint32_t task, uint32_t *levels,
                     uint32_t level_count, double *least) {
@@ -98,21 +91,6 @@ static void small_graphs_against_the_best(void **state) {
   assert_true(excess[1] / ROUNDS < 0.002);
 }
 
-static weir__plan_graph random_graph(uint32_t task_count, uint32_t reach) {
-  weir__plan_edge *edges = malloc((size_t)task_count * 3 * sizeof *edges);
-  uint64_t seed = 3;
-  size_t count = 0;
-  assert_non_null(edges);
-  for (uint32_t t = 1; t < task_count; t++) {
-    for (uint64_t n = next_random(&seed) % 4; n > 0; n--)
-      edges[count++] = (weir__plan_edge){t - 1 - (uint32_t)(next_random(&seed) % (t < reach ? t : reach)), t};
-  }
-  weir__plan_graph graph;
-  assert_int_equal(weir__plan_graph_build(task_count, edges, count, &graph), WEIR_OK);
-  free(edges);
-  return graph;
-}
-
 static void large_graphs_get_shorter(void **state) {
   (void)state;
   enum { TASKS = 20000 };
@@ -125,7 +103,7 @@ static void large_graphs_get_shorter(void **state) {
   }
   weir__barrier_costs costs = {times, works, 1};
   for (uint32_t reach = 20; reach <= TASKS; reach *= 10) {
-    weir__plan_graph graph = random_graph(TASKS, reach);
+    weir__plan_graph graph = random_graph(TASKS, reach, 3, 3);
     uint32_t fewest = weir__plan_levels(&graph, earliest), level_count, any_count;
     double first, time, any;
     assert_int_equal(weir__barrier_levels_time(&costs, TASKS, earliest, fewest, &first), WEIR_OK);
@@ -185,7 +163,7 @@ static void without_tasks_no_time_passes(void **state) {
 
 static void every_failed_allocation_is_reported(void **state) {
   (void)state;
-  weir__plan_graph graph = random_graph(50, 5);
+  weir__plan_graph graph = random_graph(50, 5, 3, 3);
   double times[50], time;
   uint32_t levels[50], level_count;
   for (uint32_t t = 0; t < 50; t++) times[t] = t % 7;

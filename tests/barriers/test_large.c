@@ -11,30 +11,7 @@
 #include "plan/barriers_queues.h"
 #include "plan/paths.h"
 
-enum { TASKS = 100000, MOST_PREDECESSORS = 4 };
-
-static uint64_t next_random(uint64_t *seed) {
-  *seed ^= *seed << 13;
-  *seed ^= *seed >> 7;
-  *seed ^= *seed << 17;
-  return *seed;
-}
-
-// Each task waits for up to MOST_PREDECESSORS of the `reach` tasks before it.
-static weir__plan_graph random_graph(uint32_t task_count, uint32_t reach, uint64_t seed) {
-  weir__plan_edge *edges = malloc((size_t)task_count * MOST_PREDECESSORS * sizeof *edges);
-  size_t count = 0;
-  assert_non_null(edges);
-  for (uint32_t t = 1; t < task_count; t++) {
-    uint32_t most = t < reach ? t : reach;
-    for (uint64_t n = next_random(&seed) % (MOST_PREDECESSORS + 1); n > 0; n--)
-      edges[count++] = (weir__plan_edge){t - 1 - (uint32_t)(next_random(&seed) % most), t};
-  }
-  weir__plan_graph graph;
-  assert_int_equal(weir__plan_graph_build(task_count, edges, count, &graph), WEIR_OK);
-  free(edges);
-  return graph;
-}
+enum { TASKS = 100000 };
 
 typedef struct arrays {
   uint32_t *levels, *order, *epochs, *chain;
@@ -88,7 +65,7 @@ static void large_graphs(void **state) {
   static const uint32_t reaches[] = {1, 8, 100, 5000, TASKS};
   arrays use = make_arrays(TASKS);
   for (uint32_t i = 0; i < sizeof reaches / sizeof *reaches; i++) {
-    weir__plan_graph graph = random_graph(TASKS, reaches[i], i + 1);
+    weir__plan_graph graph = random_graph(TASKS, reaches[i], 4, i + 1);
     uint32_t levels = weir__plan_levels(&graph, use.levels);
     assert_int_equal(weir__barriers_chain(&graph, use.levels, levels, use.chain), levels);
     assert_int_equal(weir__barrier_check_chain(&graph, use.chain, levels), WEIR_OK);
@@ -134,7 +111,7 @@ static weir_status attempt_proof(const weir__plan_graph *graph, const arrays *us
 static void every_failed_allocation_is_reported(void **state) {
   (void)state;
   static const attempt attempts[] = {attempt_order, attempt_plan, attempt_queues, attempt_proof};
-  weir__plan_graph graph = random_graph(100, 10, 1);
+  weir__plan_graph graph = random_graph(100, 10, 4, 1);
   arrays use = make_arrays(100);
   weir__plan_levels(&graph, use.levels);
   weir__barriers_in_order(&graph, NULL, use.epochs, use.reasons);
