@@ -188,3 +188,24 @@ void sequence_read(weir_buffer *buffer, uint32_t *numbers) {
   good(weir_event_wait(event, WEIR_FOREVER));
   weir_event_release(event);
 }
+
+weir_buffer *sequence_numbered(const sequence *s, const char *label, uint32_t first) {
+  uint32_t numbers[COUNT];
+  weir_buffer *buffer = sequence_buffer(s, label);
+  weir_event *event;
+  sequence_set(numbers, first);
+  good(weir_copy_in(buffer, 0, WEIR_WHOLE, numbers, &event));
+  good(weir_event_wait(event, WEIR_FOREVER));
+  weir_event_release(event);
+  return buffer;
+}
+
+void sequence_expect_steps(weir_buffer *buffer, uint32_t first, const uint32_t *values, uint32_t count) {
+  uint32_t numbers[COUNT];
+  sequence_read(buffer, numbers);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t wanted = first + i;
+    for (uint32_t j = 0; j < count; j++) wanted = stepped(wanted, values[j]);
+    if (numbers[i] != wanted) fail_msg("number %u is %u, not %u", i, numbers[i], wanted);
+  }
+}

@@ -47,6 +47,10 @@ void sequence_set(uint32_t *numbers, uint32_t first);
 void sequence_expect(const uint32_t *numbers, uint32_t first);
 // What is read back of a buffer.
 void sequence_read(weir_buffer *buffer, uint32_t *numbers);
+// A buffer with the numbers from `first` on, which are there on return; and whether a buffer has these after steps with the
+// values.
+weir_buffer *sequence_numbered(const sequence *s, const char *label, uint32_t first);
+void sequence_expect_steps(weir_buffer *buffer, uint32_t first, const uint32_t *values, uint32_t count);
 
 static inline uint32_t stepped(uint32_t number, uint32_t value) {
   return number * 3 + value;

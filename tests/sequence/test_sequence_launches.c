@@ -6,8 +6,6 @@
 
 #include "sequence.h"
 
-static uint32_t from[COUNT], to[COUNT];
-
 enum { LITTLE_NS = 1000000 };
 
 static void hold(const sequence *s, gate *door, weir_buffer *buffer) {
@@ -15,28 +13,9 @@ static void hold(const sequence *s, gate *door, weir_buffer *buffer) {
   good(gate_submit(s->context, door, &arg, 1, NULL));
 }
 
-static weir_buffer *numbered(const sequence *s, const char *label, uint32_t first) {
-  weir_buffer *buffer = sequence_buffer(s, label);
-  weir_event *event;
-  sequence_set(from, first);
-  good(weir_copy_in(buffer, 0, WEIR_WHOLE, from, &event));
-  good(weir_event_wait(event, WEIR_FOREVER));
-  weir_event_release(event);
-  return buffer;
-}
-
-static void expect_steps(weir_buffer *buffer, uint32_t first, const uint32_t *values, uint32_t count) {
-  sequence_read(buffer, to);
-  for (uint32_t i = 0; i < COUNT; i++) {
-    uint32_t wanted = first + i;
-    for (uint32_t j = 0; j < count; j++) wanted = stepped(wanted, values[j]);
-    if (to[i] != wanted) fail_msg("number %u is %u, not %u", i, to[i], wanted);
-  }
-}
-
 static void record_over(sequence *s) {
   gate door = {0};
-  weir_buffer *x = numbered(s, "x", 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   hold(s, &door, x);
   uint32_t values[10];
   for (uint32_t i = 0; i < 10; i++) {
@@ -52,7 +31,7 @@ static void record_over(sequence *s) {
   gate_open(&door);
   good(weir_graph_wait(s->graph, WEIR_FOREVER));
   assert_int_equal(weir_graph_running(s->graph), 0);
-  expect_steps(x, 1, values, 10);
+  sequence_expect_steps(x, 1, values, 10);
 }
 
 static void launches_in_flight_outlive_a_clear(void **state) {
@@ -62,7 +41,7 @@ static void launches_in_flight_outlive_a_clear(void **state) {
 
 static void time_out(sequence *s) {
   gate door = {0};
-  weir_buffer *x = numbered(s, "x", 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   sequence_step(s, x, 1);
   good(weir_graph_wait(s->graph, WEIR_FOREVER)); // nothing is in flight
   hold(s, &door, x);
@@ -78,7 +57,7 @@ static void time_out(sequence *s) {
   good(weir_graph_wait(s->graph, WEIR_FOREVER));
   assert_int_equal(weir_event_poll(event), WEIR_OK);
   weir_event_release(event);
-  expect_steps(x, 1, (uint32_t[]){1, 1, 1}, 3);
+  sequence_expect_steps(x, 1, (uint32_t[]){1, 1, 1}, 3);
 }
 
 static void time_outs_lose_nothing(void **state) {
@@ -88,7 +67,7 @@ static void time_outs_lose_nothing(void **state) {
 
 static void failing(sequence *s) {
   if (!s->fails) return;
-  weir_buffer *x = numbered(s, "x", 1), *y = numbered(s, "y", 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_numbered(s, "y", 1);
   weir_arg arg = weir_updates(x);
   good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));
   sequence_step(s, y, 1);
@@ -99,7 +78,7 @@ static void failing(sequence *s) {
   good(weir_graph_launch(s->graph, NULL));
   assert_int_equal(weir_graph_wait(s->graph, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
   good(weir_graph_wait(s->graph, WEIR_FOREVER));
-  expect_steps(y, 1, (uint32_t[]){1, 1, 1}, 3);
+  sequence_expect_steps(y, 1, (uint32_t[]){1, 1, 1}, 3);
   (void)weir_finish(s->context);
 }
 
@@ -111,7 +90,7 @@ static void failures_are_reported_once(void **state) {
 static void release_early(sequence *s) {
   for (uint32_t round = 0; round < 70; round++) { // more than are kept
     gate door = {0};
-    weir_buffer *x = numbered(s, "x", round);
+    weir_buffer *x = sequence_numbered(s, "x", round);
     weir_graph *graph;
     good(weir_graph_create(s->context, &graph));
     weir_graph *kept = s->graph;
@@ -124,7 +103,7 @@ static void release_early(sequence *s) {
     refused(weir_graph_clear(graph), WEIR_ERROR_RELEASED, NULL);
     s->graph = kept;
     gate_open(&door);
-    expect_steps(x, round, (uint32_t[]){4, 4}, 2);
+    sequence_expect_steps(x, round, (uint32_t[]){4, 4}, 2);
     good(weir_buffer_release(x));
   }
 }
@@ -139,14 +118,14 @@ static void many_on_queues(sequence *s) {
   enum { GRAPHS = 8, ROUNDS = 20 };
   uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
   assert_int_equal(queues > 0, s->own_memory || strncmp(s->devices, "sim:h200", 8) == 0);
-  weir_buffer *shared = numbered(s, "shared", 1), *own[GRAPHS];
+  weir_buffer *shared = sequence_numbered(s, "shared", 1), *own[GRAPHS];
   weir_graph *graphs[GRAPHS], *kept = s->graph;
   uint32_t steps[GRAPHS * ROUNDS], own_steps[ROUNDS];
   for (uint32_t i = 0; i < GRAPHS; i++) {
     good(weir_graph_create(s->context, &graphs[i]));
     s->graph = graphs[i];
     if (queues > 0) good(weir_graph_set_queue(graphs[i], i % queues));
-    own[i] = numbered(s, "own", i);
+    own[i] = sequence_numbered(s, "own", i);
     sequence_step(s, own[i], 7);
     sequence_step(s, shared, i);
   }
@@ -158,8 +137,8 @@ static void many_on_queues(sequence *s) {
     }
   }
   for (uint32_t i = 0; i < GRAPHS; i++) good(weir_graph_wait(graphs[i], WEIR_FOREVER));
-  expect_steps(shared, 1, steps, GRAPHS * ROUNDS);
-  for (uint32_t i = 0; i < GRAPHS; i++) expect_steps(own[i], i, own_steps, ROUNDS);
+  sequence_expect_steps(shared, 1, steps, GRAPHS * ROUNDS);
+  for (uint32_t i = 0; i < GRAPHS; i++) sequence_expect_steps(own[i], i, own_steps, ROUNDS);
   s->graph = kept;
 }
 
@@ -169,7 +148,7 @@ static void graphs_run_on_chosen_queues(void **state) {
 }
 
 static void wrong_queue(sequence *s) {
-  weir_buffer *x = numbered(s, "x", 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
   good(weir_graph_set_queue(s->graph, 100000)); // its device is not known yet
   sequence_step(s, x, 1);
@@ -193,7 +172,8 @@ static void queues_that_are_not_there_are_refused(void **state) {
 }
 
 static void timed(sequence *s) {
-  weir_buffer *x = numbered(s, "x", 1), *y = sequence_buffer(s, "y");
+  static uint32_t from[COUNT], to[COUNT];
+  weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_buffer(s, "y");
   uint64_t start[4], end[4], again[4];
   good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, from, NULL));
   sequence_step(s, x, 1);
@@ -231,7 +211,7 @@ static void times_of_tasks_are_kept(void **state) {
 // Tasks that did not run have no times; where several launches are in flight, each counts.
 static void timed_failure(sequence *s) {
   if (!s->fails) return;
-  weir_buffer *x = numbered(s, "x", 1), *y = numbered(s, "y", 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_numbered(s, "y", 1);
   weir_arg arg = weir_updates(x);
   good(weir_graph_set_timing(s->graph, true));
   good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));

@@ -6,8 +6,6 @@
 
 #include "sequence.h"
 
-static uint32_t from[COUNT], to[COUNT];
-
 // What an operation notes: a letter for each call.
 typedef struct notes {
   char text[256];
@@ -68,27 +66,8 @@ static void add(sequence *s, notes *self) {
   good(weir_graph_add_operation(s->graph, &operation));
 }
 
-static void expect(weir_buffer *buffer, uint32_t first, const uint32_t *values, uint32_t count) {
-  sequence_read(buffer, to);
-  for (uint32_t i = 0; i < COUNT; i++) {
-    uint32_t wanted = first + i;
-    for (uint32_t j = 0; j < count; j++) wanted = stepped(wanted, values[j]);
-    if (to[i] != wanted) fail_msg("number %u is %u, not %u", i, to[i], wanted);
-  }
-}
-
-static weir_buffer *numbered(const sequence *s, uint32_t first) {
-  weir_buffer *buffer = sequence_buffer(s, "x");
-  sequence_set(from, first);
-  weir_event *event;
-  good(weir_copy_in(buffer, 0, WEIR_WHOLE, from, &event));
-  good(weir_event_wait(event, WEIR_FOREVER));
-  weir_event_release(event);
-  return buffer;
-}
-
 static void hooks(sequence *s) {
-  weir_buffer *x = numbered(s, 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   notes order = {0};
   notes first = {.buffer = x, .steps = 1, .letter = '1', .all = &order}, second = {.letter = '2', .all = &order};
   add(s, &first);
@@ -97,7 +76,7 @@ static void hooks(sequence *s) {
   assert_string_equal(first.text, "rbababa");
   assert_string_equal(second.text, "rbababa");
   assert_string_equal(order.text, "121212121212");
-  expect(x, 1, (uint32_t[]){10, 20, 30}, 3);
+  sequence_expect_steps(x, 1, (uint32_t[]){10, 20, 30}, 3);
   good(weir_graph_clear(s->graph));
   assert_string_equal(first.text, "rbababad");
   assert_string_equal(second.text, "rbababad");
@@ -111,7 +90,7 @@ static void operations_are_told_of_launches(void **state) {
 // An event is done only when the operations were told; who is in flight keeps them.
 static void in_flight(sequence *s) {
   gate door = {0};
-  weir_buffer *x = numbered(s, 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   notes one = {.buffer = x, .steps = 1};
   add(s, &one);
   weir_arg arg = weir_updates(x);
@@ -127,7 +106,7 @@ static void in_flight(sequence *s) {
   good(weir_graph_wait(s->graph, WEIR_FOREVER));
   good(weir_finish(s->context));
   assert_string_equal(one.text, "rbbaad"); // by the last launch
-  expect(x, 1, (uint32_t[]){10, 20}, 2);
+  sequence_expect_steps(x, 1, (uint32_t[]){10, 20}, 2);
   weir_graph *released;
   good(weir_graph_create(s->context, &released));
   notes two = {0};
@@ -147,7 +126,7 @@ static void launches_keep_their_operations(void **state) {
 }
 
 static void refusal(sequence *s) {
-  weir_buffer *x = numbered(s, 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   notes first = {.buffer = x, .steps = 2}, second = {.before_status = WEIR_ERROR_UNAVAILABLE}, third = {0};
   add(s, &first);
   add(s, &second);
@@ -181,7 +160,7 @@ static void operations_refuse_launches(void **state) {
 
 static void failed_launch(sequence *s) {
   if (!s->fails) return;
-  weir_buffer *x = numbered(s, 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   notes one = {0};
   add(s, &one);
   weir_arg arg = weir_updates(x);
@@ -198,7 +177,7 @@ static void operations_learn_how_launches_end(void **state) {
 }
 
 static void again(sequence *s) {
-  weir_buffer *x = numbered(s, 1);
+  weir_buffer *x = sequence_numbered(s, "x", 1);
   notes first = {.buffer = x, .steps = 2, .value = 1}, second = {.buffer = x, .steps = 2, .value = 5};
   sequence_step(s, x, 100);
   add(s, &first);
@@ -206,7 +185,7 @@ static void again(sequence *s) {
   sequence_step(s, x, 300);
   add(s, &second);
   good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
-  expect(x, 1, (uint32_t[]){100, 1, 2, 200, 300, 5, 6}, 7);
+  sequence_expect_steps(x, 1, (uint32_t[]){100, 1, 2, 200, 300, 5, 6}, 7);
   first.steps = 3;
   first.value = 7;
   second.steps = 0;
@@ -214,7 +193,7 @@ static void again(sequence *s) {
   assert_int_equal(weir_graph_node_count(s->graph), 6);
   good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
   const uint32_t all[] = {100, 1, 2, 200, 300, 5, 6, 100, 7, 8, 9, 200, 300};
-  expect(x, 1, all, 13);
+  sequence_expect_steps(x, 1, all, 13);
   assert_memory_equal(first.text, "rbarba", 6);
   // An operation that fails leaves everything as it was.
   first.steps = 5;
