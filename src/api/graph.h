@@ -15,7 +15,6 @@ typedef enum weir__graph_kind {
   WEIR__GRAPH_FILL, // `bytes` bytes: 0 is where to, 1 points to the 4 bytes of the pattern
 } weir__graph_kind;
 
-#define WEIR__GRAPH_NO_HOST UINT32_MAX
 #define WEIR__GRAPH_ANY_QUEUE UINT32_MAX
 
 typedef struct weir__graph_arg {
@@ -27,7 +26,6 @@ typedef struct weir__graph_arg {
 
 typedef struct weir__graph_node {
   weir__graph_kind kind;
-  uint32_t host;  // of a copy with the caller's memory: index in the plan's `hosts`; else WEIR__GRAPH_NO_HOST
   uint64_t bytes; // of a copy or fill
   weir_function function;
   void *user;

@@ -70,6 +70,7 @@ bool weir__flight_is_next(const weir_event *event) {
 }
 
 void weir__graph_run_stage_out(weir__graph_run *run) {
+  if (!weir__graph_run_stages_out(run)) return;
   weir_context *context = run->context;
   weir__context_lock(context);
   const weir_event *oldest = oldest_with_bytes(run->graph);

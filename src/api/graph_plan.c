@@ -97,12 +97,9 @@ static bool fill_nodes(builder *build) {
     weir__graph_node *node = &plan->nodes[i];
     node->kind = graph->recorded[i].kind;
     node->bytes = graph->recorded[i].bytes;
-    node->host = WEIR__GRAPH_NO_HOST;
-    if (graph->recorded[i].host != NULL) {
-      node->host = plan->host_count;
+    if (graph->recorded[i].host != NULL)
       plan->hosts[plan->host_count++] =
           (weir__graph_host){.node = i, .writes = graph->recorded[i].writes_host, .bytes = graph->recorded[i].bytes};
-    }
     node->function = task->kernel != NULL ? task->kernel->cpu : task->host;
     node->user = task->user;
     node->kernel = task->kernel;
