@@ -124,6 +124,22 @@ void weir__context_completed(weir_context *context) {
   context->wake_at = next;
 }
 
+void weir__context_cannot_take(weir_context *context, weir__task *task, weir_status lost, const char *lost_text) {
+  if (task->run != NULL) weir__graph_run_fail(task->run);
+  weir__context_lock(context);
+  weir_device *device = context->devices[task->device];
+  uint64_t now = device->ops->time(device);
+  bool no_memory = lost == WEIR_OK;
+  weir__context_complete(
+      context, task,
+      &(weir__completion){.status = no_memory ? WEIR_ERROR_OUT_OF_MEMORY : lost,
+                          .message = no_memory ? "no memory to keep track of it on the device" : lost_text,
+                          .start_ns = now,
+                          .end_ns = now});
+  weir__context_completed(context);
+  weir__context_unlock(context);
+}
+
 void weir__context_issue_ready(weir_context *context) {
   while (context->issue_first != NULL) {
     weir__task *task = context->issue_first;

@@ -160,6 +160,10 @@ weir_status weir__context_skips(weir_context *context, const weir__task *task);
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion);
 void weir__context_completed(weir_context *context);
 
+// A run-ahead device reports a task that it could not even take down: there is no memory for it, or the device is `lost`, for
+// the reason that `lost_text` gives. The lock is not held.
+void weir__context_cannot_take(weir_context *context, weir__task *task, weir_status lost, const char *lost_text);
+
 // Lets devices start what they hold back, because somebody waits. The lock is held.
 void weir__context_flush(weir_context *context);
 

@@ -246,18 +246,6 @@ void weir__vulkan_drain(weir__vulkan_device *device) {
 
 void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task) {
   weir__vulkan_drain(device);
-  weir_context *context = device->base.context;
-  bool lost = device->lost != WEIR_OK;
   if (task->move != NULL) weir__free(task->move->fence);
-  if (task->run != NULL) weir__graph_run_fail(task->run);
-  weir__context_lock(context);
-  uint64_t now = device->base.ops->time(&device->base);
-  weir__context_complete(
-      context, task,
-      &(weir__completion){.status = lost ? device->lost : WEIR_ERROR_OUT_OF_MEMORY,
-                          .message = lost ? device->lost_text : "no memory to keep track of it on the device",
-                          .start_ns = now,
-                          .end_ns = now});
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
 }
