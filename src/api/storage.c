@@ -92,8 +92,12 @@ static bool named_before(const weir__request *request, uint32_t index) {
   return false;
 }
 
+static bool is_whole(const weir__access *access) {
+  return access->lo == 0 && access->hi == access->buffer->bytes;
+}
+
 static bool covers_all(const weir__access *access) {
-  return access->mode == WEIR_WRITE && access->lo == 0 && access->hi == access->buffer->bytes;
+  return access->mode == WEIR_WRITE && is_whole(access);
 }
 
 static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
@@ -132,12 +136,12 @@ static weir__enter_result no_storage(weir_context *context, const weir_task *tas
 }
 
 weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
-                                      uint32_t space, uint32_t access, weir__block **out_block,
+                                      uint32_t space, uint32_t access, bool whole, weir__block **out_block,
                                       weir_status *out_status) {
   const weir__liveness *live = &context->window.live;
   weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
   if (result == WEIR__POOL_OK) return WEIR__ENTERED;
-  *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
+  if (whole) *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
   if (*out_block != NULL) return WEIR__ENTERED;
   return no_storage(context, task, buffer, space, result, out_status);
 }
@@ -151,8 +155,8 @@ weir__enter_result weir__storage_find(weir_context *context, const weir__request
     request->fresh[i] = NULL;
     bool first = buffer->places[access->space].memory == NULL && !named_before(request, i);
     if (first) {
-      weir__enter_result result =
-          weir__storage_take(context, request->task, buffer, access->space, i, &request->fresh[i], out_status);
+      weir__enter_result result = weir__storage_take(context, request->task, buffer, access->space, i, is_whole(access),
+                                                     &request->fresh[i], out_status);
       if (result == WEIR__ENTERED) continue;
       weir__storage_give_back(context, request, i);
       return result;

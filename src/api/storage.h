@@ -9,10 +9,11 @@
 // Finds storage for every access that needs some: request->fresh. AGAIN: the lock was released, to wait for memory.
 weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
 
-// Takes a block for `buffer` in `space`: an idle one, or a waiting one whose users are known (then it has users). AGAIN: the
-// lock was released, to wait for memory. `task` is for messages, `access` tells accesses of a task apart.
+// Takes a block for `buffer` in `space`: an idle one, or, if its first user is there for the `whole` of it, so that later users
+// come after that one, also a waiting one whose users are known (then it has users). AGAIN: the lock was released, to wait for
+// memory. `task` is for messages, `access` tells accesses of a task apart.
 weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
-                                      uint32_t space, uint32_t access, weir__block **out_block,
+                                      uint32_t space, uint32_t access, bool whole, weir__block **out_block,
                                       weir_status *out_status);
 
 // Undoes weir__storage_find for the first `count` accesses.

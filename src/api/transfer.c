@@ -64,7 +64,7 @@ weir__enter_result weir__transfer(weir_context *context, const weir_task *task, 
     return weir__no_memory(task, "transfer", out_status);
   weir__block *fresh = NULL;
   if (buffer->places[space].memory == NULL) {
-    result = weir__storage_take(context, task, buffer, space, WEIR_MAX_ARGS, &fresh, out_status);
+    result = weir__storage_take(context, task, buffer, space, WEIR_MAX_ARGS, true, &fresh, out_status);
     if (result != WEIR__ENTERED) return result;
     weir__buffer_set_storage(buffer, space, fresh);
   }

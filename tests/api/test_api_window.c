@@ -284,6 +284,36 @@ static void idle_storage_makes_room(void **state) {
   weir_context_release(context);
 }
 
+// Overwrites its buffer late: after the task that sets the flag, if that does not wait for it.
+static void fill_late(const weir_work *work) {
+  atomic_bool *other_ran = work->user;
+  for (int i = 0; i < 2000 && !atomic_load(other_ran); i++) usleep(10);
+  memset(work->args[0], 0xaa, LARGE);
+}
+
+static void fill_half(const weir_work *work) {
+  memset(work->args[0], 0x11, LARGE / 2);
+  if (work->user != NULL) atomic_store((atomic_bool *)work->user, true);
+}
+
+// Two tasks write the halves of a buffer whose storage somebody else still uses: both must wait for that.
+static void halves_wait_for_released_storage(void **state) {
+  (void)state;
+  static unsigned char bytes[LARGE];
+  weir_context *context = limited_context(LARGE + LARGE / 2);
+  weir_buffer *released = api_buffer(context, LARGE, NULL), *buffer = api_buffer(context, LARGE, NULL);
+  atomic_bool ran = false;
+  weir_arg write = weir_writes(released), left = weir_writes_range(buffer, 0, LARGE / 2),
+           right = weir_writes_range(buffer, LARGE / 2, LARGE / 2);
+  weir_event_release(api_submit_host(context, fill_late, &ran, &write, 1));
+  weir_buffer_release(released);
+  weir_event_release(api_submit_host(context, fill_half, NULL, &left, 1));
+  weir_event_release(api_submit_host(context, fill_half, &ran, &right, 1));
+  assert_int_equal(api_read(buffer, 0, LARGE, bytes), WEIR_OK);
+  for (int i = 0; i < LARGE; i++) assert_int_equal(bytes[i], 0x11);
+  weir_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(window_of_8_is_full_with_8),
@@ -298,6 +328,7 @@ int main(void) {
       cmocka_unit_test(storage_that_was_given_back_keeps_its_users),
       cmocka_unit_test(what_never_fits_is_refused),
       cmocka_unit_test(idle_storage_makes_room),
+      cmocka_unit_test(halves_wait_for_released_storage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
