@@ -148,8 +148,7 @@ static weir_status check_spaces(const weir_context *context, const weir_task *ta
   for (uint32_t i = 0; i < checked->access_count; i++) {
     const weir__access *access = &accesses[i];
     weir_mode mode = (weir_mode)access->mode;
-    if (weir__lacks_contents(access->buffer, access->space, mode, access->lo, access->hi))
-      checked->lacks_contents = true;
+    if (weir__lacks_contents(context, access, checked->access_count)) checked->lacks_contents = true;
     if (!weir__is_written_back(access->buffer, mode, access->space)) continue;
     checked->write_backs++;
     if (status != WEIR_OK || weir__is_direct(context, access->space, access->buffer->home)) continue;
@@ -192,7 +191,8 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
       if (arg->mode != WEIR_READ || buffer->places[space].memory == NULL)
         needs_storage |= weir__storage_bit((uint32_t)(access - accesses));
       bool here = buffer->valid & weir__space_bit(space);
-      if ((buffer->valid & ~weir__space_bit(space)) != 0 && (!here || arg->mode != WEIR_READ)) found |= ELSEWHERE;
+      if ((buffer->valid & ~weir__space_bit(space)) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
+        found |= ELSEWHERE;
     }
     if (buffer->ranged | (bytes != buffer->bytes)) found |= RANGED;
     if (buffer->named == check) found |= REPEATS;

@@ -9,8 +9,10 @@
 #include "api/transfer.h"
 
 weir_status weir__context_skips(weir_context *context, const weir__task *task) {
-  if (task->move != NULL && task->move->transfer) // what it brings may be wanted by tasks that are not skipped
-    return task->move->back && task->reads_poison ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
+  if (task->move != NULL && task->move->transfer) { // what it brings may be wanted by tasks that are not skipped
+    bool skips = task->source_failed || (task->move->back && task->reads_poison);
+    return skips ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
+  }
   if (task->id < atomic_load_explicit(&context->cancel_before, memory_order_relaxed)) return WEIR_ERROR_CANCELLED;
   if (task->reads_poison && task->run == NULL) return WEIR_ERROR_UPSTREAM_FAILED;
   return WEIR_OK;

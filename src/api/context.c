@@ -9,6 +9,7 @@
 
 #include "api/graph.h"
 #include "api/storage.h"
+#include "api/transfer.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -42,10 +43,14 @@ static void task_ready(void *user, weir__task *task) {
 }
 
 static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
-  const weir_context *context = user;
-  // One that is done already, in another queue than its predecessor, has no run any more.
-  if (task->run != NULL && weir__live(&context->window.live, task->id))
+  weir_context *context = user;
+  // One that is done already, in another queue than its predecessor, has no run or move any more.
+  if (task->run == NULL && task->move == NULL) return;
+  if (!weir__live(&context->window.live, task->id)) return;
+  if (task->run != NULL)
     weir__graph_run_upstream_failed(task, predecessor);
+  else if (task->move->transfer)
+    weir__transfer_upstream_failed(context, task, predecessor);
 }
 
 static uint32_t power_of_two(uint32_t value) {
@@ -116,6 +121,7 @@ static weir_status check_options(const weir_context_options *options) {
 static void destroy_buffer(weir__object *object) {
   weir_buffer *buffer = (weir_buffer *)object;
   if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
+  if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
 }
 
@@ -142,6 +148,7 @@ static void destroy(weir_context *context) {
   for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->pools[i]);
   destroy_devices(context, true); // after the pools, whose memory is theirs
   weir__range_pool_deinitialize(&context->ranges);
+  weir__validity_pool_deinitialize(&context->validities);
   weir__hits_deinitialize(&context->hits);
   if (context->window.tasks != NULL) weir__window_deinitialize(&context->window);
   if (context->trace != NULL) weir__trace_destroy(context->trace);

@@ -74,6 +74,7 @@ struct weir_context {
   alignas(64) weir__window window;
   weir__hits hits;
   weir__range_pool ranges;
+  weir__validity_pool validities;
   weir__pool pools[WEIR__MAX_SPACES]; // by space
   weir_device *space_devices[WEIR__MAX_SPACES];
   uint32_t space_count; // 1: all devices work in the host's memory

@@ -180,16 +180,27 @@ static weir_status submit_device_copy(weir_context *context, const device_copy *
   return status;
 }
 
-// The device whose memory the buffer's contents are in, or would be put; NULL: they are the host's, or for who only reads
-// them there too. A device that is lost counts only where nothing else has what is read.
-static weir_device *device_of(weir_context *context, const weir_buffer *buffer, bool reads) {
+// The spaces that have these bytes of a buffer. Where none has all of them: none for who reads them, else those that have the
+// first.
+static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, bool reads) {
+  if (buffer->parts == NULL || offset >= buffer->bytes || bytes > buffer->bytes - offset) return buffer->valid;
+  uint64_t end;
+  uint16_t common = weir__buffer_common_spaces(buffer, offset, offset + bytes);
+  return common != 0 || reads ? common : weir__buffer_spaces(buffer, offset, &end);
+}
+
+// The device whose memory these bytes of a buffer are in, or would be put; NULL: they are the host's, or for who only reads
+// them there too, or in several memories. A device that is lost counts only where nothing else has what is read.
+static weir_device *device_of(weir_context *context, const weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                              bool reads) {
   if (context->space_count == 1 || buffer->object.released) return NULL;
   weir_device *device = NULL, *lost = NULL;
   weir__context_lock(context);
-  bool on_host = (buffer->valid & weir__space_bit(WEIR__HOST_SPACE)) != 0;
+  uint16_t spaces = spaces_of(buffer, offset, bytes, reads);
+  bool on_host = (spaces & weir__space_bit(WEIR__HOST_SPACE)) != 0;
   for (uint32_t space = 1; space < context->space_count && !(reads && on_host); space++) {
     weir_device *holder = context->space_devices[space];
-    if (!(buffer->valid & weir__space_bit(space))) continue;
+    if (!(spaces & weir__space_bit(space))) continue;
     if (holder->lost)
       lost = holder;
     else
@@ -237,7 +248,7 @@ weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, c
   if (source == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy in: the source is NULL");
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, false);
+  weir_device *device = device_of(context, buffer, offset, bytes, false);
   if (device == NULL) return copy_in_on_host(buffer, offset, bytes, source, out_event);
   device_copy copy = {.label = "copy in",
                       .to = buffer,
@@ -264,7 +275,7 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
   if (destination == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy out: the destination is NULL");
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, true);
+  weir_device *device = device_of(context, buffer, offset, bytes, true);
   if (device == NULL) return copy_out_on_host(buffer, offset, bytes, destination, out_event);
   device_copy copy = {.label = "copy out",
                       .from = buffer,
@@ -292,7 +303,7 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   status = weir__object_check(destination, WEIR__KIND_BUFFER, context, "copy");
   if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
-  weir_device *device = device_of(context, source, true);
+  weir_device *device = device_of(context, source, source_offset, bytes, true);
   if (device != NULL && can_copy(device, destination, destination_offset, source, source_offset, 0)) {
     device_copy copy = {.label = "copy",
                         .to = destination,
@@ -325,7 +336,7 @@ weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint
   status = weir__check_fill(buffer, offset, bytes, "fill");
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, false);
+  weir_device *device = device_of(context, buffer, offset, bytes, false);
   if (device != NULL && can_copy(device, buffer, offset, NULL, 0, pattern)) {
     device_copy fill = {.label = "fill",
                         .to = buffer,

@@ -146,8 +146,37 @@ weir__enter_result weir__storage_take(weir_context *context, const weir_task *ta
   return no_storage(context, task, buffer, space, result, out_status);
 }
 
+// Which spaces have what the access writes: its own, and the caller's memory, which is brought up to date behind the task.
+static inline uint16_t spaces_behind(const weir__access *access) {
+  const weir_buffer *buffer = access->buffer;
+  uint16_t spaces = weir__space_bit(access->space);
+  return buffer->wrapped ? (uint16_t)(spaces | weir__space_bit(buffer->home)) : spaces;
+}
+
+// Whether the rest of the buffer stays with other spaces than what the access writes.
+static inline bool divides(const weir__access *access) {
+  const weir_buffer *buffer = access->buffer;
+  return !is_whole(access) && buffer->valid != 0 && buffer->valid != spaces_behind(access);
+}
+
+// Sets memory aside for the parts of buffers that have none yet.
+static bool reserve_parts(weir_context *context, const weir__request *request) {
+  const weir_buffer *last = NULL;
+  size_t count = 0;
+  for (uint32_t i = 0; i < request->checked.access_count; i++) {
+    const weir__access *access = &request->accesses[i];
+    if (access->mode == WEIR_READ || access->buffer == last || access->buffer->parts != NULL || !divides(access))
+      continue;
+    last = access->buffer;
+    count++;
+  }
+  return weir__validity_reserve(&context->validities, count);
+}
+
 weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
   uint64_t needs = request->checked.needs_storage;
+  if (context->space_count > 1 && !reserve_parts(context, request))
+    return weir__no_memory(request->task, "arguments", out_status);
   for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
        i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
@@ -168,17 +197,23 @@ weir__enter_result weir__storage_find(weir_context *context, const weir__request
   return WEIR__ENTERED;
 }
 
-// Only the task's own copy stays valid, and the caller's memory, which is brought up to date behind the task.
-static void keep_only(weir_context *context, weir_buffer *buffer, uint32_t space) {
-  uint16_t others = buffer->held & (uint16_t)~weir__space_bit(space);
+// Of what the access writes only the task's own copy stays valid, and the caller's memory. Other places that have nothing
+// else give their blocks back.
+static void keep_only(weir_context *context, const weir__access *access) {
+  weir_buffer *buffer = access->buffer;
+  uint16_t spaces = spaces_behind(access);
+  if (buffer->parts == NULL && !divides(access))
+    buffer->valid = spaces;
+  else if (!weir__buffer_change_valid(buffer, &context->validities, access->lo, access->hi, 0, spaces))
+    // There are too many parts; then the task has made sure that its space has all of the buffer.
+    weir__buffer_change_valid(buffer, &context->validities, 0, buffer->bytes, 0, spaces);
+  uint16_t others = buffer->held & (uint16_t)~buffer->valid;
   bool idle = others != 0 && weir__buffer_idle(buffer, &context->window.live);
   while (others != 0) {
     uint32_t other = (uint32_t)__builtin_ctz(others);
     others &= (uint16_t)(others - 1);
     weir__buffer_drop_place(buffer, other, &context->pools[other], idle);
   }
-  buffer->valid = weir__space_bit(space);
-  if (buffer->wrapped) buffer->valid |= weir__space_bit(buffer->home);
 }
 
 void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index) {
@@ -193,5 +228,9 @@ void weir__storage_settle(weir_context *context, const weir__request *request, u
     for (uint8_t user = 0; user < fresh->user_count; user++)
       weir__hit_task(context, &context->hits, fresh->users[user], WEIR__HAZARD_STORAGE);
   }
-  if (access->mode != WEIR_READ) keep_only(context, buffer, access->space);
+  if (access->mode == WEIR_READ) return;
+  if (context->space_count == 1)
+    buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
+  else
+    keep_only(context, access);
 }

@@ -145,10 +145,9 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     weir_buffer *buffer = access->buffer;
     if (request->checked.needs_storage & weir__storage_bit(i)) weir__storage_settle(context, request, i);
     size_t before = hits->count;
+    if (several_spaces && access->mode != WEIR_WRITE)
+      weir__hit_arrivals(context, buffer, access->space, access->lo, access->hi);
     weir__buffer_access(buffer, &context->ranges, live, id, (weir_mode)access->mode, access->lo, access->hi, hits);
-    if (several_spaces && weir__live(live, buffer->places[access->space].arrival))
-      weir__hits_add(hits, buffer->places[access->space].arrival, WEIR__HAZARD_RAW, access->mode != WEIR_WRITE,
-                     access->lo, access->hi);
     access->serial = buffer->serial;
     if (notes_buffers) {
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
@@ -329,7 +328,8 @@ submit(weir_context *context, const weir_task *task, weir_event **out_event, wei
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
   if (request.checked.lacks_contents) {
-    weir__enter_result result = weir__transfer_args(context, task, request.device->space, out_status);
+    weir__enter_result result =
+        weir__transfer_args(context, task, request.device->space, request.checked.access_count, out_status);
     return result == WEIR__ENTERED ? WEIR__ENTER_AGAIN : result; // transfers have taken the slot
   }
   if (weir__window_room(&context->window) <= request.checked.write_backs) {

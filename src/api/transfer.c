@@ -3,14 +3,115 @@
 
 #include "api/storage.h"
 
-// Which copy to take: that of another device, if there is one that is reached and not lost, since it is likely to be the nearest.
-static uint32_t choose_source(const weir_context *context, const weir_buffer *buffer, uint32_t destination) {
-  uint32_t source = (uint32_t)__builtin_ctz((uint32_t)buffer->valid);
-  for (uint32_t space = source + 1; space < context->space_count; space++) {
-    if (!(buffer->valid & weir__space_bit(space)) || context->space_devices[space]->lost) continue;
-    if (weir__is_direct(context, space, destination)) source = space;
+typedef struct arrivals {
+  weir_context *context;
+  uint32_t space;
+  weir__id newest;
+  bool hits; // they are added to the context's
+  bool found;
+} arrivals;
+
+static void arrives(arrivals *self, weir__id transfer, uint64_t lo, uint64_t hi) {
+  if (!weir__live(&self->context->window.live, transfer)) return;
+  self->found = true;
+  if (self->hits) weir__hits_add(&self->context->hits, transfer, WEIR__HAZARD_RAW, true, lo, hi);
+}
+
+// How many of the ids, which grow, are at most `newest`.
+static uint32_t count_up_to(const weir__id *ids, uint32_t count, weir__id newest) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (ids[middle] <= newest)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  arrivals *self = user;
+  const weir__id *readers = weir__segment_readers(segment);
+  uint32_t count = count_up_to(readers, segment->reader_count, self->newest);
+  if (count > 0 && readers[count - 1] == self->newest) {
+    arrives(self, self->newest, lo, hi); // and nothing else brings this: a transfer brings what was not there
+    return;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (!weir__live(&self->context->window.live, readers[i])) continue;
+    const weir__move *move = weir__window_task(&self->context->window, readers[i])->move;
+    if (move != NULL && move->transfer && move->destination_space == self->space) arrives(self, readers[i], lo, hi);
+  }
+}
+
+// Whether bytes of [lo, hi) are still on their way to the buffer's place in `space`. `hits`: adds what brings them.
+static bool find_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
+                          bool hits) {
+  arrivals self = {.context = context, .space = space, .newest = buffer->places[space].arrival, .hits = hits};
+  if (self.newest >= context->window.live.oldest) weir__buffer_visit(buffer, lo, hi, visit_arrivals, &self);
+  return self.found;
+}
+
+void weir__hit_arrivals_in_flight(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
+                                  uint64_t hi) {
+  find_arrivals(context, buffer, space, lo, hi, true);
+}
+
+static bool is_lost(const weir_context *context, uint32_t space) {
+  return space != WEIR__HOST_SPACE && context->space_devices[space]->lost;
+}
+
+// Which of the copies in `spaces` to take: the device's must not be lost, it should be there already, and that of another
+// device is likely to be nearer than the host's.
+static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16_t spaces, uint64_t lo, uint64_t hi,
+                              uint32_t destination) {
+  enum { DEVICE = 1, ARRIVED = 2, NOT_LOST = 4, DIRECT = 8 };
+  uint32_t source = 0, best = 0;
+  for (uint32_t space = 0; space < context->space_count; space++) {
+    if (!(spaces & weir__space_bit(space))) continue;
+    uint32_t rank = space != WEIR__HOST_SPACE ? DEVICE : 0;
+    if (!is_lost(context, space)) rank |= NOT_LOST;
+    if (!find_arrivals(context, buffer, space, lo, hi, false)) rank |= ARRIVED;
+    if (weir__is_direct(context, space, destination)) rank |= DIRECT;
+    if (rank >= best) source = space;
+    if (rank >= best) best = rank;
   }
   return source;
+}
+
+// Bytes that a space lacks, and the space to take them from.
+typedef struct piece {
+  uint64_t lo, hi;
+  uint32_t source;
+} piece;
+
+// The first piece of [lo, hi) that `space` lacks. False: it has all of it.
+static bool next_piece(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
+                       piece *out_piece) {
+  uint64_t end;
+  uint16_t spaces = weir__buffer_spaces(buffer, lo, &end);
+  while (spaces & weir__space_bit(space)) {
+    lo = end;
+    if (lo >= hi) return false;
+    spaces = weir__buffer_spaces(buffer, lo, &end);
+  }
+  if (buffer->parts != NULL && buffer->parts->count + 2 > WEIR__MAX_PARTS) {
+    // No more parts: all of this one.
+    lo = buffer->parts->first[weir__validity_find(buffer->parts, lo)];
+    hi = end;
+  }
+  *out_piece = (piece){.lo = lo, .hi = end < hi ? end : hi};
+  out_piece->source = choose_source(context, buffer, spaces, lo, out_piece->hi, space);
+  while (out_piece->hi < hi) {
+    spaces = weir__buffer_spaces(buffer, out_piece->hi, &end);
+    uint64_t to = end < hi ? end : hi;
+    if ((spaces & weir__space_bit(space)) || !(spaces & weir__space_bit(out_piece->source)) ||
+        choose_source(context, buffer, spaces, out_piece->hi, to, space) != out_piece->source)
+      break;
+    out_piece->hi = to;
+  }
+  return true;
 }
 
 // Takes a transfer into the window, which has room. The destination has storage.
@@ -24,11 +125,11 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__hits *hits = &context->hits;
   weir__hits_clear(hits);
   context->held_listed = false;
+  task->source_failed = is_lost(context, source); // another device could still read its memory
+  weir__hit_arrivals(context, buffer, source, lo, hi);
   weir__buffer_access(buffer, &context->ranges, &context->window.live, task->id, WEIR_READ, lo, hi, hits);
   for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
   access->serial = buffer->serial;
-  weir__hit_task(context, hits, from->arrival, WEIR__HAZARD_RAW);
-  weir__hit_task(context, hits, to->arrival, WEIR__HAZARD_WAW);
   for (uint8_t user = 0; fresh != NULL && user < fresh->user_count; user++)
     weir__hit_task(context, hits, fresh->users[user], WEIR__HAZARD_STORAGE);
   if (!skippable) hits->poisoned = false; // the bytes that are not poisoned are wanted
@@ -40,7 +141,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
                        .transfer = true,
                        .back = skippable};
   to->arrival = task->id;
-  buffer->valid |= weir__space_bit(destination);
+  weir__buffer_change_valid(buffer, &context->validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {
       .device = device, .accesses = access, .checked.access_count = 1, .label = "transfer", .move = move};
@@ -51,35 +152,50 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__enter_found(context, &request, task);
 }
 
-weir__enter_result weir__transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,
-                                  weir_status *out_status) {
-  weir__enter_result result;
-  if (!weir__is_direct(context, choose_source(context, buffer, space), space)) {
-    result = weir__transfer(context, task, buffer, WEIR__HOST_SPACE, out_status);
+// Submits transfers of what `space` lacks of [lo, hi). AGAIN: the lock was released meanwhile. `task` is for messages.
+static weir__enter_result transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,
+                                   uint64_t lo, uint64_t hi, weir_status *out_status) {
+  piece next;
+  while (next_piece(context, buffer, space, lo, hi, &next)) {
+    if (!weir__is_direct(context, next.source, space)) {
+      weir__enter_result result = transfer(context, task, buffer, WEIR__HOST_SPACE, next.lo, next.hi, out_status);
+      if (result != WEIR__ENTERED) return result;
+      continue;
+    }
+    weir__enter_result result = weir__enter_wait(context, task, 1, out_status);
     if (result != WEIR__ENTERED) return result;
+    bool whole = next.lo == 0 && next.hi == buffer->bytes;
+    if ((buffer->ranged || !whole) && !weir__range_pool_reserve(&context->ranges, 1))
+      return weir__no_memory(task, "transfer", out_status);
+    if (!weir__validity_reserve(&context->validities, 1)) return weir__no_memory(task, "transfer", out_status);
+    weir__block *fresh = NULL;
+    if (buffer->places[space].memory == NULL) {
+      result = weir__storage_take(context, task, buffer, space, WEIR_MAX_ARGS, whole, &fresh, out_status);
+      if (result != WEIR__ENTERED) return result;
+      weir__buffer_set_storage(buffer, space, fresh);
+    }
+    enter_transfer(context, buffer, next.lo, next.hi, next.source, space, fresh, false, NULL);
   }
-  result = weir__enter_wait(context, task, 1, out_status);
-  if (result != WEIR__ENTERED) return result;
-  if (buffer->ranged && !weir__range_pool_reserve(&context->ranges, 1))
-    return weir__no_memory(task, "transfer", out_status);
-  weir__block *fresh = NULL;
-  if (buffer->places[space].memory == NULL) {
-    result = weir__storage_take(context, task, buffer, space, WEIR_MAX_ARGS, true, &fresh, out_status);
-    if (result != WEIR__ENTERED) return result;
-    weir__buffer_set_storage(buffer, space, fresh);
-  }
-  enter_transfer(context, buffer, 0, buffer->bytes, choose_source(context, buffer, space), space, fresh, false, NULL);
   return WEIR__ENTERED;
 }
 
+// What an access needs in its space.
+static weir__enter_result transfer_needed(weir_context *context, const weir_task *task, const weir__access *access,
+                                          uint32_t access_count, weir_status *out_status) {
+  uint64_t lo, hi;
+  if (!weir__needed_contents(context, access, access_count, &lo, &hi)) return WEIR__ENTERED;
+  return transfer(context, task, access->buffer, access->space, lo, hi, out_status);
+}
+
 weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
-                                       weir_status *out_status) {
+                                       uint32_t access_count, weir_status *out_status) {
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
     uint64_t hi = arg->bytes == WEIR_WHOLE ? arg->buffer->bytes : arg->offset + arg->bytes;
-    if (!weir__lacks_contents(arg->buffer, space, arg->mode, arg->offset, hi)) continue;
-    weir__enter_result result = weir__transfer(context, task, arg->buffer, space, out_status);
+    weir__access access = {
+        .buffer = arg->buffer, .lo = arg->offset, .hi = hi, .mode = (uint8_t)arg->mode, .space = (uint8_t)space};
+    weir__enter_result result = transfer_needed(context, task, &access, access_count, out_status);
     if (result != WEIR__ENTERED) return result;
   }
   return WEIR__ENTERED;
@@ -90,10 +206,8 @@ weir__enter_result weir__transfer_accesses(weir_context *context, const weir__ac
   *out_write_backs = 0;
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
-    weir_mode mode = (weir_mode)access->mode;
-    if (weir__is_written_back(access->buffer, mode, access->space)) ++*out_write_backs;
-    if (!weir__lacks_contents(access->buffer, access->space, mode, access->lo, access->hi)) continue;
-    weir__enter_result result = weir__transfer(context, NULL, access->buffer, access->space, out_status);
+    if (weir__is_written_back(access->buffer, (weir_mode)access->mode, access->space)) ++*out_write_backs;
+    weir__enter_result result = transfer_needed(context, NULL, access, count, out_status);
     if (result != WEIR__ENTERED) return result;
   }
   return WEIR__ENTERED;
@@ -145,14 +259,45 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
   }
 }
 
+typedef struct failure {
+  weir_context *context;
+  weir_buffer *buffer;
+  weir__id transfer;
+  uint16_t bad; // spaces that do not have the bytes
+} failure;
+
+// Only contents that are still those that were to be moved.
+static void visit_failed(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  const failure *failed = user;
+  if (segment->writer > failed->transfer) return;
+  uint16_t keep = (uint16_t)~failed->bad;
+  for (uint64_t at = lo; at < hi;) {
+    if ((weir__buffer_spaces(failed->buffer, at, &at) & keep) == 0) segment->poisoned = true;
+  }
+  if (!weir__buffer_change_valid(failed->buffer, &failed->context->validities, lo, hi, keep, 0))
+    segment->poisoned = true;
+}
+
 void weir__transfer_failed(weir_context *context, const weir__task *task) {
   const weir__access *access = &task->accesses[0];
   weir_buffer *buffer = access->buffer;
-  uint32_t destination = task->move->destination_space;
+  uint32_t source = task->move->source_space, destination = task->move->destination_space;
   if (buffer->serial != access->serial) return;
-  // The device that failed has the only copy, or should have got one.
-  if (destination == WEIR__HOST_SPACE || context->space_devices[destination]->index != task->device)
-    weir__buffer_poison_all(buffer);
-  else if (buffer->places[destination].arrival == task->id && !(buffer->wrapped && buffer->home == destination))
-    buffer->valid &= (uint16_t)~weir__space_bit(destination);
+  bool at_destination = destination != WEIR__HOST_SPACE && context->space_devices[destination]->index == task->device;
+  failure failed = {.context = context, .buffer = buffer, .transfer = task->id};
+  if (buffer->wrapped && buffer->home == destination) {
+    // The caller's memory is all that there is, and was not brought up to date.
+    if (at_destination) return;
+    failed.bad = UINT16_MAX;
+  } else {
+    failed.bad = weir__space_bit(destination);
+    if (!at_destination || is_lost(context, source)) failed.bad |= weir__space_bit(source);
+  }
+  weir__buffer_visit(buffer, access->lo, access->hi, visit_failed, &failed);
+}
+
+void weir__transfer_upstream_failed(weir_context *context, weir__task *task, weir__id predecessor) {
+  const weir__move *before = weir__window_task(&context->window, predecessor)->move;
+  if (before != NULL && before->transfer && before->destination_space == task->move->source_space)
+    task->source_failed = true;
 }

@@ -44,11 +44,40 @@ static void note_users(const weir_buffer *buffer, weir__block *block) {
   block->users[block->user_count++] = whole->writer;
 }
 
-void weir__buffer_poison_all(weir_buffer *buffer) {
+void weir__buffer_visit(weir_buffer *buffer, uint64_t lo, uint64_t hi, weir__segment_visit visit, void *user) {
   if (buffer->ranged)
-    weir__range_map_poison_all(&buffer->map);
+    weir__range_map_visit_range(&buffer->map, lo, hi, visit, user);
   else
-    buffer->whole.poisoned = true;
+    visit(user, lo, hi, &buffer->whole);
+}
+
+uint16_t weir__buffer_common_spaces(const weir_buffer *buffer, uint64_t lo, uint64_t hi) {
+  uint16_t common = buffer->valid;
+  for (uint64_t at = lo; at < hi && common != 0;) common &= weir__buffer_spaces(buffer, at, &at);
+  return common;
+}
+
+static void forget_parts(weir_buffer *buffer) {
+  if (buffer->parts != NULL) weir__validity_give(buffer->parts);
+  buffer->parts = NULL;
+}
+
+bool weir__buffer_change_valid(weir_buffer *buffer, weir__validity_pool *pool, uint64_t lo, uint64_t hi, uint16_t keep,
+                               uint16_t add) {
+  if (buffer->parts == NULL) {
+    uint16_t valid = (uint16_t)((buffer->valid & keep) | add);
+    if (valid == 0 || valid == buffer->valid) return true;
+    if (buffer->valid == 0 || (lo == 0 && hi == buffer->bytes)) {
+      buffer->valid = valid;
+      return true;
+    }
+    buffer->parts = weir__validity_take(pool, buffer->bytes, buffer->valid);
+    if (buffer->parts == NULL) return false;
+  }
+  if (!weir__validity_change(buffer->parts, lo, hi, keep, add)) return false;
+  buffer->valid = weir__validity_spaces(buffer->parts);
+  if (buffer->parts->count == 1) forget_parts(buffer);
+  return true;
 }
 
 void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
@@ -72,6 +101,7 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
     buffer->ranged = false;
   }
   weir__segment_reset(&buffer->whole);
+  forget_parts(buffer);
   buffer->valid = 0;
   buffer->serial++;
   buffer->last_use = 0;

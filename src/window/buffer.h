@@ -9,6 +9,7 @@
 #include "memory/pool.h"
 #include "window/object.h"
 #include "window/range_map.h"
+#include "window/validity.h"
 
 // Memory comes in spaces: the host's (0), and one for each device with memory of its own.
 // Numbers of storage tell in which space it is by the bits from NUMBER_SPACE_SHIFT on.
@@ -19,7 +20,7 @@ typedef struct weir__place {
   weir__block *block; // NULL: none, or wrapped memory
   void *memory;       // its first byte; NULL: none
   uint64_t storage;   // number of the storage, for timelines
-  weir__id arrival;   // the transfer that brings the contents; 0 or done: they are there
+  weir__id arrival;   // the newest transfer that brings contents; below the oldest task: all that came are there
 } weir__place;
 
 // What every access looks at comes first: two cache lines, and that of its space's place.
@@ -28,13 +29,15 @@ struct weir_buffer {
   uint64_t bytes;
   weir__id last_use; // newest task that names this buffer with this storage
   uint64_t named;    // number of the check that met it last; see weir__check_args
-  uint16_t valid;    // bit per space: the contents are there, or will be when `arrival` is done. 0: they are undefined
-  uint16_t held;     // bit per space with a block
-  uint8_t home;      // space of wrapped memory
+  uint16_t valid; // bit per space: the contents are there, or will be when transfers in flight are done; if there are
+                  // `parts`: some contents are. 0: they are undefined
+  uint16_t held;  // bit per space with a block
+  uint8_t home;   // space of wrapped memory
   bool wrapped;
   bool image;  // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   bool ranged; // `map` is in use, else `whole`
   alignas(64) weir__segment whole;
+  weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;
   uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
   char label[48];
@@ -69,8 +72,28 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 // Poisons what `task` was the last to write in [lo, hi).
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
 
-// Poisons all of it, whoever wrote it.
-void weir__buffer_poison_all(weir_buffer *buffer);
+// Calls `visit` for the users of each stretch of [lo, hi), in order.
+typedef void (*weir__segment_visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment);
+void weir__buffer_visit(weir_buffer *buffer, uint64_t lo, uint64_t hi, weir__segment_visit visit, void *user);
+
+// The spaces that have the byte `at`, and those behind it up to `*out_end`.
+static inline uint16_t weir__buffer_spaces(const weir_buffer *buffer, uint64_t at, uint64_t *out_end) {
+  if (buffer->parts == NULL) {
+    *out_end = buffer->bytes;
+    return buffer->valid;
+  }
+  uint32_t index = weir__validity_find(buffer->parts, at);
+  *out_end = weir__validity_end(buffer->parts, index);
+  return buffer->parts->spaces[index];
+}
+
+// The spaces that have all of [lo, hi).
+uint16_t weir__buffer_common_spaces(const weir_buffer *buffer, uint64_t lo, uint64_t hi);
+
+// Changes what is valid, as weir__validity_change does; contents that were undefined are those of `add` then. Takes at most
+// one validity from `pool`. False: there is none, or there would be too many parts, and nothing has changed.
+bool weir__buffer_change_valid(weir_buffer *buffer, weir__validity_pool *pool, uint64_t lo, uint64_t hi, uint16_t keep,
+                               uint16_t add);
 
 // Gives up the block in one space, which the buffer must have there: it goes to the space's pool, at once if the buffer is
 // `idle`, or else when its users are done.

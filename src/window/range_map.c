@@ -390,19 +390,23 @@ void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, ui
   } while (next_place(&at));
 }
 
-void weir__range_map_poison_all(weir__range_map *map) {
-  place at = find(map, 0);
-  do {
-    segment_at(at)->poisoned = true;
-  } while (next_place(&at));
-}
-
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness) {
   place at = find(map, 0);
   do {
     if (!weir__segment_idle(segment_at(at), liveness)) return false;
   } while (next_place(&at));
   return true;
+}
+
+void weir__range_map_visit_range(const weir__range_map *map, uint64_t lo, uint64_t hi,
+                                 void (*visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment),
+                                 void *user) {
+  place at = find(map, lo);
+  do {
+    uint64_t from = at.leaf->key[at.index], to = end_of(map, at);
+    if (from >= hi) break;
+    visit(user, from > lo ? from : lo, to < hi ? to : hi, segment_at(at));
+  } while (next_place(&at));
 }
 
 void weir__range_map_visit(const weir__range_map *map,

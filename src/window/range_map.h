@@ -58,11 +58,13 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
 // Poisons what `task` was the last to write in [lo, hi).
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi);
 
-// Poisons everything, whoever wrote it.
-void weir__range_map_poison_all(weir__range_map *map);
-
 // Whether no task in flight uses any part.
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness);
+
+// Calls `visit` for the part of each segment that is in [lo, hi), in order. It may change the segment, not the map.
+void weir__range_map_visit_range(const weir__range_map *map, uint64_t lo, uint64_t hi,
+                                 void (*visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment),
+                                 void *user);
 
 // Calls `visit` for each segment in order; for tests.
 void weir__range_map_visit(const weir__range_map *map,

@@ -55,7 +55,7 @@ static void test_transfers(void **state) {
   share_run("cuda,cpu:2", contents_follow_tasks);
 }
 
-// A part is written where the rest is not: the rest is fetched first.
+// A part is written where the rest is not: a later reader gets each from where it is.
 static void parts_are_completed(share *s) {
   weir_buffer *buffer = share_buffer(s, COUNT);
   uint32_t numbers[COUNT];
