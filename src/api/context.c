@@ -158,14 +158,14 @@ static void destroy(weir_context *context) {
 }
 
 // The device for copies between the caller's memory and storage on the host. Where no device that the caller asked for runs
-// host tasks, and there are devices with memory of their own, the context gets one that is not listed.
+// host tasks, the context gets one that is not listed.
 static weir_status add_copier(weir_context *context) {
   context->listed_count = context->device_count;
   context->copier = context->cpu;
   for (uint32_t i = 0; context->copier == NULL && i < context->device_count; i++) {
     if (context->devices[i]->ops->has_code(context->devices[i], NULL)) context->copier = context->devices[i];
   }
-  if (context->copier != NULL || context->space_count == 1) return WEIR_OK;
+  if (context->copier != NULL) return WEIR_OK;
   weir_status status = add_device(context, "cpu:1", 0);
   if (status == WEIR_OK) context->copier = context->devices[context->device_count - 1];
   return status;

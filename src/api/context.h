@@ -25,7 +25,8 @@ struct weir_kernel {
   bool has_device;
   bool cuda_checks; // the CUDA code takes something from the task, which is checked
   uint32_t sim_count;
-  weir_sim_launch *sim; // NULL: no code for simulated devices; names are copies
+  weir_sim_launch *sim;               // NULL: no code for simulated devices; names are copies
+  struct weir__opencl_kernel *opencl; // NULL: no code for OpenCL devices; guarded by the lock
   alignas(64) _Atomic uint32_t
       group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
   char name[WEIR__LABEL_BYTES];
@@ -186,6 +187,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
 
 // The kernel's code for a device that does not run functions.
 static inline const void *weir__kernel_code(const weir_kernel *kernel, const weir_device *device) {
+  if (device->ops->code == WEIR__CODE_OPENCL) return kernel->opencl;
   return device->ops->code == WEIR__CODE_VULKAN ? (const void *)kernel->vulkan : (const void *)kernel->cuda;
 }
 

@@ -9,6 +9,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/cuda/kernel.h"
+#include "device/opencl/kernel.h"
 #include "device/vulkan/kernel.h"
 
 static const double LONGEST_LAUNCH_US = 1e9;
@@ -70,6 +71,8 @@ void weir__kernel_destroy(weir__object *object) {
   weir__vulkan_kernel_free(kernel->vulkan);
   kernel->cuda = NULL;
   kernel->vulkan = NULL;
+  weir__opencl_kernel_free(kernel->opencl);
+  kernel->opencl = NULL;
   kernel->cuda_checks = false;
 }
 

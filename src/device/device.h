@@ -25,7 +25,7 @@
 struct weir__graph_run;
 
 // Whose code a task of the device carries.
-enum { WEIR__CODE_CUDA = 0, WEIR__CODE_VULKAN = 1 };
+enum { WEIR__CODE_CUDA = 0, WEIR__CODE_VULKAN = 1, WEIR__CODE_OPENCL = 2 };
 
 typedef struct weir__device_ops {
   const char *kind; // "cpu": the part of a device's name before ':'

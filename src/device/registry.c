@@ -5,10 +5,11 @@
 #include "base/error.h"
 #include "device/device.h"
 
-extern const weir__device_ops weir__cpu_ops, weir__cuda_ops, weir__null_ops, weir__sim_ops, weir__vulkan_ops;
+extern const weir__device_ops weir__cpu_ops, weir__cuda_ops, weir__null_ops, weir__opencl_ops, weir__sim_ops,
+    weir__vulkan_ops;
 
-const weir__device_ops *const weir__device_kinds[] = {&weir__cpu_ops, &weir__cuda_ops,   &weir__null_ops,
-                                                      &weir__sim_ops, &weir__vulkan_ops, NULL};
+const weir__device_ops *const weir__device_kinds[] = {
+    &weir__cpu_ops, &weir__cuda_ops, &weir__null_ops, &weir__opencl_ops, &weir__sim_ops, &weir__vulkan_ops, NULL};
 
 weir_status weir__device_create(weir_context *context, const char *name, uint32_t queues, weir_device **out_device) {
   *out_device = NULL;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/opencl/driver.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lock.h"
+
+enum { MOST_PLATFORMS = 16 };
+
+typedef struct symbol {
+  const char *name;
+  size_t offset; // of the member
+  enum { OPTIONAL, REQUIRED } need;
+} symbol;
+
+static const symbol SYMBOLS[] = {
+#define SYMBOL(result, name, need, parameters) {#name, offsetof(weir__opencl_driver, name), need},
+    WEIR__OPENCL_SYMBOLS(SYMBOL)
+#undef SYMBOL
+};
+
+static struct {
+  weir__lock lock;
+  bool loaded;
+  weir__opencl_driver driver;
+} shared;
+
+const char *weir__opencl_result_text(cl_int result, char *text, size_t size) {
+  switch (result) {
+#define NAME(name, value)                                                                                              \
+  case name:                                                                                                           \
+    snprintf(text, size, "%s", #name);                                                                                 \
+    return text;
+    WEIR__OPENCL_RESULTS(NAME)
+#undef NAME
+  default:
+    snprintf(text, size, "OpenCL error %d", (int)result);
+    return text;
+  }
+}
+
+weir_status weir__opencl_status(cl_int result) {
+  switch (result) {
+  case CL_SUCCESS:
+    return WEIR_OK;
+  case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+  case CL_OUT_OF_HOST_MEMORY:
+    return WEIR_ERROR_OUT_OF_MEMORY;
+  case CL_DEVICE_NOT_FOUND:
+  case CL_DEVICE_NOT_AVAILABLE:
+  case CL_COMPILER_NOT_AVAILABLE:
+  case CL_PLATFORM_NOT_FOUND_KHR:
+    return WEIR_ERROR_UNAVAILABLE;
+  case CL_BUILD_PROGRAM_FAILURE:
+  case CL_DEVICE_PARTITION_FAILED:
+    return WEIR_ERROR_INVALID_ARGUMENT;
+  default:
+    return result <= CL_INVALID_VALUE && result > CL_PLATFORM_NOT_FOUND_KHR ? WEIR_ERROR_INVALID_ARGUMENT
+                                                                            : WEIR_ERROR_TASK_FAILED;
+  }
+}
+
+weir_status weir__opencl_error(cl_int result, const char *format, ...) {
+  if (result == CL_SUCCESS) return WEIR_OK;
+  char what[256], why[64];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  return weir__error(weir__opencl_status(result), "%s: %s", what, weir__opencl_result_text(result, why, sizeof why));
+}
+
+static bool find_symbols(void *library, weir__opencl_driver *driver, const char *path, char *reason, size_t size) {
+  for (size_t i = 0; i < sizeof SYMBOLS / sizeof SYMBOLS[0]; i++) {
+    void *function = dlsym(library, SYMBOLS[i].name);
+    if (function == NULL && SYMBOLS[i].need == REQUIRED) {
+      snprintf(reason, size, "%s: the loader lacks %s", path, SYMBOLS[i].name);
+      return false;
+    }
+    memcpy((char *)driver + SYMBOLS[i].offset, &function, sizeof function);
+  }
+  return true;
+}
+
+static void device_text(const weir__opencl_driver *driver, cl_device_id device, cl_uint what, char *text) {
+  char whole[4 * WEIR__OPENCL_TEXT_BYTES] = "";
+  if (driver->clGetDeviceInfo(device, what, sizeof whole - 1, whole, NULL) != CL_SUCCESS) whole[0] = '\0';
+  snprintf(text, WEIR__OPENCL_TEXT_BYTES, "%.*s", WEIR__OPENCL_TEXT_BYTES - 1, whole);
+}
+
+static void list_device(weir__opencl_driver *driver, cl_platform_id platform, cl_device_id device) {
+  char platform_name[WEIR__OPENCL_TEXT_BYTES] = "", platform_version[WEIR__OPENCL_TEXT_BYTES] = "";
+  char name[WEIR__OPENCL_TEXT_BYTES], version[WEIR__OPENCL_TEXT_BYTES], release[WEIR__OPENCL_TEXT_BYTES];
+  char il[WEIR__OPENCL_TEXT_BYTES];
+  cl_bitfield floats = 0;
+  weir__opencl_listed *listed = &driver->devices[driver->count++];
+  *listed = (weir__opencl_listed){.platform = platform, .device = device};
+  driver->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
+  driver->clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof platform_version - 1, platform_version, NULL);
+  device_text(driver, device, CL_DEVICE_NAME, name);
+  device_text(driver, device, CL_DRIVER_VERSION, release);
+  device_text(driver, device, CL_DEVICE_VERSION, version);
+  device_text(driver, device, CL_DEVICE_IL_VERSION, il);
+  memcpy(listed->platform_name, platform_name, sizeof platform_name);
+  memcpy(listed->name, name, sizeof name);
+  snprintf(listed->identity, sizeof listed->identity, "%s\n%s\n%s\n%s\n%s", platform_name, platform_version, name,
+           version, release);
+  driver->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof listed->type, &listed->type, NULL);
+  driver->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof listed->units, &listed->units, NULL);
+  driver->clGetDeviceInfo(device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof floats, &floats, NULL);
+  listed->exact = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  listed->has_il = driver->clCreateProgramWithIL != NULL && strstr(il, "SPIR-V") != NULL;
+  // Devices of OpenCL 1 do not know the question.
+  if (driver->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof listed->svm, &listed->svm, NULL) != CL_SUCCESS)
+    listed->svm = 0;
+  if ((listed->svm & (CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_SYSTEM)) == 0)
+    snprintf(listed->reason, sizeof listed->reason, "it has no shared virtual memory");
+}
+
+static bool list_devices(weir__opencl_driver *driver, char *reason, size_t size) {
+  cl_platform_id platforms[MOST_PLATFORMS];
+  cl_uint platform_count = 0;
+  cl_int result = driver->clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
+  if (result != CL_SUCCESS) platform_count = 0;
+  if (platform_count > MOST_PLATFORMS) platform_count = MOST_PLATFORMS;
+  driver->count = 0;
+  for (cl_uint i = 0; i < platform_count; i++) {
+    cl_device_id devices[WEIR__OPENCL_MOST_DEVICES];
+    cl_uint count = 0;
+    if (driver->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, WEIR__OPENCL_MOST_DEVICES, devices, &count) !=
+        CL_SUCCESS)
+      continue;
+    for (cl_uint j = 0; j < count && j < WEIR__OPENCL_MOST_DEVICES && driver->count < WEIR__OPENCL_MOST_DEVICES; j++)
+      list_device(driver, platforms[i], devices[j]);
+  }
+  if (driver->count > 0) return true;
+  char text[64];
+  if (platform_count == 0)
+    snprintf(reason, size, "no OpenCL platform%s%s", result == CL_SUCCESS ? "" : ": ",
+             result == CL_SUCCESS ? "" : weir__opencl_result_text(result, text, sizeof text));
+  else
+    snprintf(reason, size, "no OpenCL device on %u platform%s", platform_count, platform_count == 1 ? "" : "s");
+  return false;
+}
+
+// The library stays open once it was asked, whatever it answered: drivers may have threads and exit handlers by then.
+static bool load(weir__opencl_driver *driver, char *reason, size_t size) {
+  const char *path = getenv("WEIR_OPENCL_LOADER");
+  if (path == NULL || path[0] == 0) path = "libOpenCL.so.1";
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    const char *why = dlerror();
+    snprintf(reason, size, "no OpenCL loader: %s", why != NULL ? why : path);
+    return false;
+  }
+  if (!find_symbols(library, driver, path, reason, size)) {
+    dlclose(library);
+    return false;
+  }
+  return list_devices(driver, reason, size);
+}
+
+const weir__opencl_driver *weir__opencl_driver_load(char *reason, size_t size) {
+  weir__lock_acquire(&shared.lock);
+  if (!shared.loaded) shared.loaded = load(&shared.driver, reason, size);
+  bool loaded = shared.loaded;
+  weir__lock_release(&shared.lock);
+  return loaded ? &shared.driver : NULL;
+}
+
+bool weir__opencl_probe(char *text, size_t size) {
+  const weir__opencl_driver *driver = weir__opencl_driver_load(text, size);
+  if (driver == NULL) return false;
+  size_t used = 0;
+  bool usable = false;
+  for (uint32_t i = 0; i < driver->count && used < size; i++) {
+    const weir__opencl_listed *listed = &driver->devices[i];
+    usable = usable || listed->reason[0] == '\0';
+    used += (size_t)snprintf(text + used, size - used, "%sopencl:%u %.60s (%.40s, %u compute unit%s%s%s)",
+                             i > 0 ? "; " : "", i, listed->name, listed->platform_name, listed->units,
+                             listed->units == 1 ? "" : "s", listed->reason[0] != '\0' ? ", not usable: " : "",
+                             listed->reason);
+  }
+  return usable;
+}

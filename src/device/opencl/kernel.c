@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/opencl/kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/submit.h"
+#include "base/allocate.h"
+#include "base/error.h"
+#include "device/opencl/opencl.h"
+#include "device/opencl/program.h"
+
+enum { DIMENSIONS = 3, KNOWN_KINDS = 64 };
+
+void weir__opencl_kernel_free(weir__opencl_kernel *opencl) {
+  if (opencl == NULL) return;
+  for (uint32_t i = 0; i < WEIR__MAX_DEVICES; i++) {
+    if (opencl->kernels[i] != NULL) opencl->driver->clReleaseKernel(opencl->kernels[i]);
+  }
+  weir__free(opencl);
+}
+
+static weir_status check_call(const weir_kernel *kernel, const weir_opencl_code *code,
+                              const weir_opencl_launch *launch) {
+  const char *why = NULL;
+  if (code == NULL || launch == NULL)
+    why = code == NULL ? "the code is NULL" : "the launch is NULL";
+  else if ((code->source == NULL) == (code->spirv == NULL))
+    why = "the code needs a source or SPIR-V, and not both";
+  else if (code->spirv != NULL && code->spirv_bytes == 0)
+    why = "the SPIR-V has no bytes";
+  else if (launch->entry == NULL || launch->entry[0] == '\0')
+    why = "the launch names no kernel of the code";
+  else if (launch->local_count > WEIR_OPENCL_MOST_LOCAL)
+    why = "more arguments of local memory than WEIR_OPENCL_MOST_LOCAL";
+  for (uint32_t i = 0; why == NULL && i < launch->local_count; i++) {
+    if (launch->local_bytes[i] == 0) why = "an argument of local memory has no bytes";
+  }
+  return why == NULL ? WEIR_OK : weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': %s", kernel->name, why);
+}
+
+static weir_status check_local(const weir__opencl_device *device, const char *name, const weir__opencl_kernel *opencl,
+                               cl_kernel kernel) {
+  size_t most = 0, wanted[DIMENSIONS] = {0};
+  cl_ulong room = 0, bytes = 0;
+  const size_t *local = opencl->local;
+  const weir__opencl_driver *driver = device->driver;
+  driver->clGetKernelWorkGroupInfo(kernel, device->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+  driver->clGetKernelWorkGroupInfo(kernel, device->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof wanted, wanted,
+                                   NULL);
+  driver->clGetDeviceInfo(device->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof room, &room, NULL);
+  for (uint32_t i = 0; i < opencl->local_count; i++) bytes += opencl->local_bytes[i];
+  if (wanted[0] != 0 && memcmp(wanted, local, sizeof wanted) != 0)
+    return weir__error(
+        WEIR_ERROR_INVALID_ARGUMENT,
+        "kernel '%s', '%s' on %s: work-groups of %zu x %zu x %zu work-items; the code asks for %zu x %zu x %zu", name,
+        opencl->entry, device->base.name, local[0], local[1], local[2], wanted[0], wanted[1], wanted[2]);
+  if (most > 0 && (local[0] > most || local[1] > most / local[0] || local[2] > most / local[0] / local[1]))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s', '%s' on %s: work-groups of %zu x %zu x %zu work-items; at most %zu are possible",
+                       name, opencl->entry, device->base.name, local[0], local[1], local[2], most);
+  if (room > 0 && bytes > room)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s', '%s' on %s: %llu bytes of local memory; at most %llu are possible", name,
+                       opencl->entry, device->base.name, (unsigned long long)bytes, (unsigned long long)room);
+  return WEIR_OK;
+}
+
+// The arguments of local memory are the last ones; where the driver tells, they are checked.
+static weir_status find_arguments(const weir__opencl_device *device, const char *name, cl_kernel kernel,
+                                  weir__opencl_kernel *opencl) {
+  cl_uint count = 0;
+  cl_int result = device->driver->clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
+  if (result != CL_SUCCESS)
+    return weir__opencl_error(result, "kernel '%s', '%s' on %s", name, opencl->entry, device->base.name);
+  if (count < opencl->local_count)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s', '%s' on %s: %u arguments of local memory; the kernel has %u arguments", name,
+                       opencl->entry, device->base.name, opencl->local_count, count);
+  opencl->argument_count = count - opencl->local_count;
+  for (cl_uint i = 0; i < count && i < KNOWN_KINDS; i++) {
+    cl_uint kind = 0;
+    if (device->driver->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof kind, &kind, NULL) !=
+        CL_SUCCESS)
+      return WEIR_OK;
+    bool is_local = kind == CL_KERNEL_ARG_ADDRESS_LOCAL;
+    if (is_local != (i >= opencl->argument_count))
+      return weir__error(
+          WEIR_ERROR_INVALID_ARGUMENT,
+          "kernel '%s', '%s' on %s: argument %u of %u is %s of local memory, of which the launch has the "
+          "last %u",
+          name, opencl->entry, device->base.name, i, count, is_local ? "one" : "none", opencl->local_count);
+    if (kind == CL_KERNEL_ARG_ADDRESS_GLOBAL || kind == CL_KERNEL_ARG_ADDRESS_CONSTANT)
+      opencl->is_pointer |= UINT64_C(1) << i;
+    if (kind == CL_KERNEL_ARG_ADDRESS_PRIVATE) opencl->is_value |= UINT64_C(1) << i;
+  }
+  return WEIR_OK;
+}
+
+// Builds the code on one device.
+static weir_status load(weir__opencl_device *device, const char *name, const weir_opencl_code *code,
+                        const weir_opencl_launch *launch, weir__opencl_kernel *opencl) {
+  cl_program program;
+  weir_status status = weir__opencl_program_build(device, name, code, &program);
+  if (status != WEIR_OK) return status;
+  cl_int result = CL_SUCCESS;
+  cl_kernel kernel = device->driver->clCreateKernel(program, launch->entry, &result);
+  if (kernel == NULL && result == CL_INVALID_KERNEL_NAME)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': its OpenCL code has no kernel '%s'", name,
+                       launch->entry);
+  if (kernel == NULL)
+    return weir__opencl_error(result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result, "kernel '%s', '%s' on %s", name,
+                              launch->entry, device->base.name);
+  opencl->kernels[device->base.index] = kernel;
+  status = find_arguments(device, name, kernel, opencl);
+  return status == WEIR_OK ? check_local(device, name, opencl, kernel) : status;
+}
+
+static weir__opencl_kernel *make(const weir_opencl_launch *launch) {
+  weir__opencl_kernel *opencl = weir__allocate_zeroed(sizeof *opencl);
+  if (opencl == NULL) return NULL;
+  snprintf(opencl->entry, sizeof opencl->entry, "%s", launch->entry);
+  bool of_task = (launch->groups[0] | launch->groups[1] | launch->groups[2]) == 0;
+  for (int i = 0; i < DIMENSIONS; i++) {
+    opencl->groups[i] = launch->groups[i] == 0 && !of_task ? 1 : launch->groups[i];
+    opencl->local[i] = launch->local[i] == 0 ? 1 : launch->local[i];
+  }
+  opencl->local_count = launch->local_count;
+  memcpy(opencl->local_bytes, launch->local_bytes, sizeof opencl->local_bytes);
+  return opencl;
+}
+
+// Gives the kernel its new code, or frees it: tasks in flight may use what is there.
+static weir_status replace(weir_kernel *kernel, weir__opencl_kernel *opencl) {
+  weir_context *context = kernel->object.context;
+  weir__context_lock(context);
+  bool in_use = kernel->object.last_use >= context->window.live.oldest;
+  weir__opencl_kernel *old = in_use ? opencl : kernel->opencl;
+  if (!in_use) {
+    kernel->opencl = opencl;
+    weir__kernel_choose_device(kernel);
+  }
+  weir__context_unlock(context);
+  weir__opencl_kernel_free(old);
+  return in_use ? weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its OpenCL code",
+                              kernel->name)
+                : WEIR_OK;
+}
+
+weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *code,
+                                   const weir_opencl_launch *launch) {
+  weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for OpenCL");
+  if (status == WEIR_OK) status = check_call(kernel, code, launch);
+  if (status != WEIR_OK) return status;
+  weir__opencl_kernel *opencl = make(launch);
+  if (opencl == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel->name);
+  const weir_context *context = kernel->object.context;
+  for (uint32_t i = 0; i < context->device_count && status == WEIR_OK; i++) {
+    if (!weir__is_opencl(context->devices[i])) continue;
+    weir__opencl_device *device = weir__opencl_of(context->devices[i]);
+    opencl->driver = device->driver;
+    status = load(device, kernel->name, code, launch, opencl);
+  }
+  if (status == WEIR_OK && opencl->driver == NULL)
+    status = weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no OpenCL device for this code",
+                         kernel->name);
+  if (status != WEIR_OK) {
+    weir__opencl_kernel_free(opencl);
+    return status;
+  }
+  return replace(kernel, opencl);
+}
+
+weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task *task) {
+  (void)device;
+  if (task->kernel == NULL) return WEIR_OK;
+  const weir__opencl_kernel *opencl = task->kernel->opencl;
+  char what[WEIR__WHAT_BYTES];
+  if (task->arg_count != opencl->argument_count) {
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; the OpenCL kernel '%s' has %u", what,
+                       task->arg_count, opencl->entry, opencl->argument_count);
+  }
+  for (uint32_t i = 0; i < task->arg_count && i < KNOWN_KINDS; i++) {
+    bool value = task->args[i].mode == WEIR_VALUE;
+    if (((value ? opencl->is_pointer : opencl->is_value) >> i & 1) == 0) continue;
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: a %s; the OpenCL kernel '%s' takes a %s", what, i,
+                       value ? "value" : "buffer", opencl->entry, value ? "pointer" : "value");
+  }
+  return WEIR_OK;
+}

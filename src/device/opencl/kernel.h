@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code of kernels for OpenCL devices: kernels that are built and ready to be launched.
+#ifndef WEIR_DEVICE_OPENCL_KERNEL_H
+#define WEIR_DEVICE_OPENCL_KERNEL_H
+
+#include "api/context.h"
+#include "device/opencl/driver.h"
+#include "weir/opencl.h"
+
+typedef struct weir__opencl_kernel {
+  const weir__opencl_driver *driver;
+  cl_kernel kernels[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there
+  char entry[64];                       // cut, for messages
+  uint32_t groups[3];                   // all 0: the task's
+  size_t local[3];
+  uint32_t argument_count;                      // of the kernel, without those of local memory
+  uint64_t is_pointer, is_value;                // a bit for each of the first 64, where the driver tells
+  uint32_t local_count;                         // arguments of local memory, which come last
+  uint64_t local_bytes[WEIR_OPENCL_MOST_LOCAL]; // of each
+} weir__opencl_kernel;
+
+// An argument of a launch.
+typedef struct weir__opencl_argument {
+  const void *value; // bytes, or the address itself
+  uint64_t bytes;    // 0: an address
+} weir__opencl_argument;
+
+// Frees kernel->opencl; NULL is allowed.
+void weir__opencl_kernel_free(weir__opencl_kernel *opencl);
+
+// Checks a task against what the kernel takes: number and kinds of arguments. The text names the task.
+weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task *task);
+
+#endif // WEIR_DEVICE_OPENCL_KERNEL_H

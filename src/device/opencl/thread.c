@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device's thread: takes tasks from the ring, enqueues them, notices what is done. While it waits for commands it sleeps,
+// since the device may well be the CPU that it runs on: the driver rings when one is done, and should it not, a nap ends soon.
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/opencl/opencl.h"
+
+enum {
+  TASKS_AT_ONCE = 16,
+  TASKS_BETWEEN_REPORTS = 96,
+  PAUSES = 8,
+  PAUSES_PER_CLOCK = 16,
+  NAP_NS = 1000000,
+};
+
+static void wake(weir__opencl_bell *bell) {
+  if (atomic_load_explicit(&bell->sleeping, memory_order_relaxed) == 0) return;
+  if (atomic_exchange_explicit(&bell->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&bell->sleeping, 1);
+}
+
+void weir__opencl_push(weir_device *base, weir__task *task) {
+  weir__opencl_device *device = weir__opencl_of(base);
+  uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
+  device->ring[at & base->context->window.live.mask] = task;
+  atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
+  weir__barrier_light(); // see must_sleep
+  wake(device->bell);
+}
+
+// Takes some tasks from the ring. Returns whether there were any.
+static bool take_tasks(weir__opencl_device *device) {
+  uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
+  if (device->taken == pushed) return false;
+  uint64_t end = pushed - device->taken > TASKS_AT_ONCE ? device->taken + TASKS_AT_ONCE : pushed;
+  uint32_t mask = device->base.context->window.live.mask;
+  for (; device->taken < end; device->taken++) weir__opencl_issue(device, device->ring[device->taken & mask]);
+  return true;
+}
+
+// Tells who hands over tasks, and the driver, that the thread is about to sleep; then looks once more for what they did before.
+static bool must_sleep(weir__opencl_device *device, uint64_t *out_ns) {
+  atomic_store_explicit(&device->bell->sleeping, 1, memory_order_seq_cst);
+  bool heavy = weir__barrier_heavy();
+  weir__opencl_ask_to_ring(device);
+  bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken ||
+              atomic_load_explicit(&device->stopping, memory_order_seq_cst) || weir__opencl_has_done(device);
+  if (work) atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
+  *out_ns = heavy && device->ops_in_flight == 0 ? UINT64_MAX : NAP_NS;
+  return !work;
+}
+
+static void *thread_main(void *argument) {
+  weir__opencl_device *device = argument;
+  weir__in_task = true; // callbacks are called here, and must not wait
+  uint64_t idle_since = 0, reported = 0;
+  for (uint32_t rounds = 0;; rounds++) {
+    bool any = take_tasks(device);
+    if (!any) weir__opencl_flush(device);
+    // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
+    if (!any || device->taken - reported >= TASKS_BETWEEN_REPORTS) {
+      reported = device->taken;
+      any = weir__opencl_poll(device) || any;
+    }
+    if (any) {
+      idle_since = 0;
+      continue;
+    }
+    if (device->ops_in_flight == 0 && atomic_load_explicit(&device->stopping, memory_order_acquire) &&
+        atomic_load_explicit(&device->pushed, memory_order_acquire) == device->taken)
+      return NULL;
+    for (int i = 0; i < PAUSES; i++) weir__pause();
+    if (rounds % PAUSES_PER_CLOCK != 0) continue;
+    uint64_t now = weir__clock_ns(), nap_ns;
+    if (idle_since == 0) idle_since = now;
+    if (now - idle_since < device->spin_ns || !must_sleep(device, &nap_ns)) continue;
+    weir__sleep_on(&device->bell->sleeping, 1, nap_ns);
+    atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
+    idle_since = 0;
+  }
+}
+
+weir_status weir__opencl_thread_start(weir__opencl_device *device) {
+  if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no thread");
+  device->has_thread = true;
+  return WEIR_OK;
+}
+
+void weir__opencl_thread_stop(weir__opencl_device *device) {
+  if (!device->has_thread) return;
+  atomic_store_explicit(&device->stopping, true, memory_order_seq_cst);
+  atomic_thread_fence(memory_order_seq_cst);
+  wake(device->bell);
+  pthread_join(device->thread, NULL);
+  device->has_thread = false;
+}
