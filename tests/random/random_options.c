@@ -17,9 +17,11 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
   for (const char *name = devices; name != NULL; name = strchr(name, ',')) {
     if (*name == ',') name++;
     bool cuda = strncmp(name, "cuda", 4) == 0, vulkan = strncmp(name, "vulkan", 6) == 0;
-    if (cuda || vulkan) shape->cards |= 1u << count;
+    bool opencl = strncmp(name, "opencl", 6) == 0;
+    if (cuda || vulkan || opencl) shape->cards |= 1u << count;
     run->options.cuda = run->options.cuda || cuda;
     run->options.vulkan = run->options.vulkan || vulkan;
+    run->options.opencl = run->options.opencl || opencl;
     count++;
   }
   if (run->options.vulkan) {
@@ -66,7 +68,8 @@ static uint64_t staging_bytes(const random_run *run) {
                   operation->kind == OPERATION_BUFFER_PAIR;
     if (buffer && operation->bytes > largest) largest = operation->bytes;
   }
-  return run->options.cuda || run->options.vulkan ? largest + largest / 4 + 64 : 0;
+  bool stages = run->options.cuda || run->options.vulkan || run->options.opencl;
+  return stages ? largest + largest / 4 + 64 : 0;
 }
 
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {

@@ -163,7 +163,7 @@ static void check_statistics(runner *r, const reference_result *reference, uint6
     runner_fail(r, "%llu of %llu tasks are done", (unsigned long long)statistics.done,
                 (unsigned long long)statistics.tasks);
   // A copy between a device and memory that it does not reach takes two tasks.
-  bool staged = r->options->cuda || r->options->vulkan;
+  bool staged = r->options->cuda || r->options->vulkan || r->options->opencl;
   if (staged ? statistics.tasks < r->submit_count : statistics.tasks != r->submit_count)
     runner_fail(r, "%llu tasks counted, not %llu", (unsigned long long)statistics.tasks,
                 (unsigned long long)r->submit_count);

@@ -14,6 +14,7 @@ typedef struct program_options {
   weir_context *shared; // not NULL: run in this context, which others use too
   bool simulated;       // give the kernels code for simulated devices
   bool cuda, vulkan;    // give them code for CUDA or Vulkan devices, for which the program's shape has `cards`
+  bool opencl;          // or for OpenCL devices; not with `vulkan`
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
   bool abandon;         // release the context with tasks in flight and objects unreleased
 } program_options;

@@ -4,6 +4,7 @@
 
 #include "program_body.h"
 #include "program_cuda.h"
+#include "program_opencl.h"
 #include "program_runner.h"
 
 void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end) {
@@ -32,18 +33,20 @@ static void run_function(const weir_work *work) {
 }
 
 static bool has_cards(const runner *r) {
-  return r->options->cuda || r->options->vulkan;
+  return r->options->cuda || r->options->vulkan || r->options->opencl;
 }
 
 // Kernels of a card have fixed numbers and kinds of arguments, besides the description. A form stands for these; it is 0 where
-// no device is a card, and the number of arguments where none is Vulkan's.
+// no device is a card, and the number of arguments where all are CUDA's.
 static uint32_t form_of(const runner *r, const program_task *task) {
   if (r->options->vulkan) return program_vulkan_form(task);
+  if (r->options->opencl) return program_opencl_form(task);
   return r->options->cuda ? task->access_count + (task->value_bytes > 0) : 0;
 }
 
 static uint32_t args_of_form(const runner *r, uint32_t form) {
-  return r->options->vulkan ? program_vulkan_args(form) : form;
+  if (r->options->vulkan) return program_vulkan_args(form);
+  return r->options->opencl ? program_opencl_args(form) : form;
 }
 
 static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
@@ -53,6 +56,7 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
   if (status == WEIR_OK && r->options->cuda) status = program_cuda_set(kernel, args_of_form(r, form));
   if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, form);
+  if (status == WEIR_OK && r->options->opencl) status = program_opencl_set(kernel, form);
   if (status == WEIR_OK && r->options->simulated) {
     weir_sim_launch launches[PROGRAM_KERNELS];
     for (uint32_t i = 0; i <= number; i++) {
@@ -115,7 +119,8 @@ static weir_task make_task(runner *r, const program_task *task, const weir_arg *
 static bool is_uncounted(const runner *r, const program_task *task) {
   if (task->kernel == PROGRAM_HOST) return false;
   const char *kind = weir_device_kind(weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0));
-  return strcmp(kind, "vulkan") == 0 || (strcmp(kind, "cuda") == 0 && program_stub_load() == NULL);
+  return strcmp(kind, "vulkan") == 0 || strcmp(kind, "opencl") == 0 ||
+         (strcmp(kind, "cuda") == 0 && program_stub_load() == NULL);
 }
 
 static void on_done(void *user, weir_status status) {

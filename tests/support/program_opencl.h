@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of random programs on OpenCL devices (program.cl): one for each number of arguments and place of a value among
+// them.
+#ifndef WEIR_TESTS_PROGRAM_OPENCL_H
+#define WEIR_TESTS_PROGRAM_OPENCL_H
+
+#include "program_body.h"
+
+// The form of a task's arguments: what its kernel must be made for. Below PROGRAM_VULKAN_FORMS.
+uint32_t program_opencl_form(const program_task *task);
+
+// How many arguments it has besides the description.
+uint32_t program_opencl_args(uint32_t form);
+
+// Gives a kernel its code for tasks of a form.
+weir_status program_opencl_set(weir_kernel *kernel, uint32_t form);
+
+#endif // WEIR_TESTS_PROGRAM_OPENCL_H
