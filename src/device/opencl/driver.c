@@ -49,6 +49,7 @@ weir_status weir__opencl_status(cl_int result) {
   case CL_SUCCESS:
     return WEIR_OK;
   case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+  case CL_OUT_OF_RESOURCES:
   case CL_OUT_OF_HOST_MEMORY:
     return WEIR_ERROR_OUT_OF_MEMORY;
   case CL_DEVICE_NOT_FOUND:

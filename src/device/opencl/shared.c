@@ -8,9 +8,11 @@
 #include "base/allocate.h"
 #include "device/opencl/opencl.h"
 
+typedef enum answer { UNKNOWN, YES, NO } answer;
+
 static struct {
   weir__lock lock;
-  enum { UNKNOWN, YES, NO } answers[WEIR__OPENCL_MOST_DEVICES];
+  answer answers[WEIR__OPENCL_MOST_DEVICES];
 } tried;
 
 static const char source[] = "__kernel void weir_try(__global uint *words, uint add) { words[1] = words[0] + add; }";
@@ -57,13 +59,15 @@ static bool use(const weir__opencl_driver *driver, const trial *made, uint32_t *
          driver->clFinish(made->queue) == CL_SUCCESS && words[1] == 7 && words[2] == 7 && words[3] == 9;
 }
 
-static bool try_it(const weir__opencl_driver *driver, cl_device_id device) {
+// UNKNOWN: it could not be tried this time.
+static answer try_it(const weir__opencl_driver *driver, cl_device_id device) {
   trial made = {0};
   uint32_t *words = weir__allocate(4 * sizeof *words);
-  bool works = words != NULL && begin(driver, device, &made) && use(driver, &made, words);
+  answer found = UNKNOWN;
+  if (words != NULL && begin(driver, device, &made)) found = use(driver, &made, words) ? YES : NO;
   end(driver, &made);
   weir__free(words);
-  return works;
+  return found;
 }
 
 bool weir__opencl_shares_memory(const weir__opencl_driver *driver, uint32_t number) {
@@ -73,7 +77,7 @@ bool weir__opencl_shares_memory(const weir__opencl_driver *driver, uint32_t numb
   if (listed->svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) return true;
   if (!(listed->type & CL_DEVICE_TYPE_CPU)) return false;
   weir__lock_acquire(&tried.lock);
-  if (tried.answers[number] == UNKNOWN) tried.answers[number] = try_it(driver, listed->device) ? YES : NO;
+  if (tried.answers[number] == UNKNOWN) tried.answers[number] = try_it(driver, listed->device);
   bool shares = tried.answers[number] == YES;
   weir__lock_release(&tried.lock);
   return shares;

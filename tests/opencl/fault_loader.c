@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fault_loader.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/opencl/symbols.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *chosen;
+static uint64_t left;
+static int32_t chosen_result;
+static bool came;
+static _Atomic int64_t live;
+static _Atomic bool no_platforms, no_svm;
+
+void fault_loader_fail(const char *function, uint64_t n, int32_t result) {
+  pthread_mutex_lock(&lock);
+  chosen = function;
+  left = n;
+  chosen_result = result;
+  came = false;
+  pthread_mutex_unlock(&lock);
+}
+
+bool fault_loader_failed(void) {
+  pthread_mutex_lock(&lock);
+  bool failed = came;
+  pthread_mutex_unlock(&lock);
+  return failed;
+}
+
+int64_t fault_loader_live(void) {
+  return atomic_load(&live);
+}
+
+void fault_loader_hide(bool platforms, bool svm) {
+  atomic_store(&no_platforms, platforms);
+  atomic_store(&no_svm, svm);
+}
+
+// The result with which this call fails; CL_SUCCESS: it is passed on.
+static int32_t fails(const char *function) {
+  pthread_mutex_lock(&lock);
+  bool now = left > 0 && strcmp(chosen, function) == 0 && --left == 0;
+  if (now) came = true;
+  int32_t result = now ? chosen_result : CL_SUCCESS;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+// The function of the real loader. Its address is an object's in dlsym, which C does not convert.
+static void find(const char *name, void *out_function) {
+  void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *function = library != NULL ? dlsym(library, name) : NULL;
+  if (function == NULL) {
+    fprintf(stderr, "the real OpenCL loader has no %s\n", name);
+    abort();
+  }
+  memcpy(out_function, &function, sizeof function);
+}
+
+#define EXPORT __attribute__((visibility("default")))
+
+// Calls that return a result; `made` objects more if they succeed.
+#define PASS(name, parameters, arguments, made)                                                                        \
+  EXPORT cl_int name parameters;                                                                                       \
+  cl_int name parameters {                                                                                             \
+    cl_int(*real) parameters;                                                                                          \
+    find(#name, (void *)&real);                                                                                        \
+    cl_int result = fails(#name);                                                                                      \
+    if (result == CL_SUCCESS) result = real arguments;                                                                 \
+    if (result == CL_SUCCESS) atomic_fetch_add(&live, made);                                                           \
+    return result;                                                                                                     \
+  }
+
+// Calls that return an object.
+#define MAKE(type, name, parameters, arguments)                                                                        \
+  EXPORT type name parameters;                                                                                         \
+  type name parameters {                                                                                               \
+    type(*real) parameters;                                                                                            \
+    find(#name, (void *)&real);                                                                                        \
+    *result = fails(#name);                                                                                            \
+    type object = *result == CL_SUCCESS ? real arguments : NULL;                                                       \
+    if (object != NULL) atomic_fetch_add(&live, 1);                                                                    \
+    return object;                                                                                                     \
+  }
+
+#define EVENT (event != NULL)
+
+MAKE(cl_context, clCreateContext,
+     (const intptr_t *properties, cl_uint count, const cl_device_id *devices,
+      void (*notify)(const char *, const void *, size_t, void *), void *user, cl_int *result),
+     (properties, count, devices, notify, user, result))
+MAKE(cl_command_queue, clCreateCommandQueueWithProperties,
+     (cl_context context, cl_device_id device, const cl_ulong *properties, cl_int *result),
+     (context, device, properties, result))
+MAKE(cl_program, clCreateProgramWithSource,
+     (cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *result),
+     (context, count, texts, lengths, result))
+MAKE(cl_program, clCreateProgramWithBinary,
+     (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *sizes,
+      const unsigned char **binaries, cl_int *statuses, cl_int *result),
+     (context, count, devices, sizes, binaries, statuses, result))
+MAKE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *result), (program, name, result))
+
+PASS(clReleaseContext, (cl_context context), (context), -1)
+PASS(clReleaseCommandQueue, (cl_command_queue queue), (queue), -1)
+PASS(clReleaseProgram, (cl_program program), (program), -1)
+PASS(clReleaseKernel, (cl_kernel kernel), (kernel), -1)
+PASS(clReleaseEvent, (cl_event event), (event), -1)
+
+PASS(clGetDeviceIDs, (cl_platform_id platform, cl_bitfield type, cl_uint room, cl_device_id *devices, cl_uint *count),
+     (platform, type, room, devices, count), 0)
+PASS(clGetPlatformInfo, (cl_platform_id platform, cl_uint name, size_t size, void *value, size_t *value_size),
+     (platform, name, size, value, value_size), 0)
+PASS(clCreateSubDevices,
+     (cl_device_id device, const intptr_t *properties, cl_uint room, cl_device_id *devices, cl_uint *count),
+     (device, properties, room, devices, count), 0)
+PASS(clReleaseDevice, (cl_device_id device), (device), 0)
+PASS(clBuildProgram,
+     (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+      void (*notify)(cl_program, void *), void *user),
+     (program, count, devices, options, notify, user), 0)
+PASS(clGetProgramInfo, (cl_program program, cl_uint name, size_t size, void *value, size_t *value_size),
+     (program, name, size, value, value_size), 0)
+PASS(clGetProgramBuildInfo,
+     (cl_program program, cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size),
+     (program, device, name, size, value, value_size), 0)
+PASS(clGetKernelInfo, (cl_kernel kernel, cl_uint name, size_t size, void *value, size_t *value_size),
+     (kernel, name, size, value, value_size), 0)
+PASS(clGetKernelArgInfo, (cl_kernel kernel, cl_uint index, cl_uint name, size_t size, void *value, size_t *value_size),
+     (kernel, index, name, size, value, value_size), 0)
+PASS(clGetKernelWorkGroupInfo,
+     (cl_kernel kernel, cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size),
+     (kernel, device, name, size, value, value_size), 0)
+PASS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value), 0)
+PASS(clSetKernelArgSVMPointer, (cl_kernel kernel, cl_uint index, const void *pointer), (kernel, index, pointer), 0)
+PASS(clEnqueueNDRangeKernel,
+     (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+      const size_t *local, WEIR__OPENCL_WAITS),
+     (queue, kernel, dimensions, offset, global, local, wait_count, waits, event), EVENT)
+PASS(clEnqueueSVMMemcpy,
+     (cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size, WEIR__OPENCL_WAITS),
+     (queue, blocking, to, from, size, wait_count, waits, event), EVENT)
+PASS(clEnqueueSVMMemFill,
+     (cl_command_queue queue, void *to, const void *pattern, size_t pattern_size, size_t size, WEIR__OPENCL_WAITS),
+     (queue, to, pattern, pattern_size, size, wait_count, waits, event), EVENT)
+PASS(clEnqueueMarkerWithWaitList, (cl_command_queue queue, WEIR__OPENCL_WAITS), (queue, wait_count, waits, event),
+     EVENT)
+PASS(clFlush, (cl_command_queue queue), (queue), 0)
+PASS(clFinish, (cl_command_queue queue), (queue), 0)
+PASS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events), 0)
+PASS(clGetEventProfilingInfo, (cl_event event, cl_uint name, size_t size, void *value, size_t *value_size),
+     (event, name, size, value, value_size), 0)
+PASS(clSetEventCallback, (cl_event event, cl_int status, void (*notify)(cl_event, cl_int, void *), void *user),
+     (event, status, notify, user), 0)
+
+EXPORT cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count);
+cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count) {
+  cl_int (*real)(cl_uint room, cl_platform_id * platforms, cl_uint * count);
+  find("clGetPlatformIDs", (void *)&real);
+  return atomic_load(&no_platforms) ? CL_PLATFORM_NOT_FOUND_KHR : real(room, platforms, count);
+}
+
+EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size);
+cl_int clGetDeviceInfo(cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size) {
+  cl_int (*real)(cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size);
+  find("clGetDeviceInfo", (void *)&real);
+  if (name == CL_DEVICE_SVM_CAPABILITIES && atomic_load(&no_svm)) return CL_INVALID_VALUE;
+  return real(device, name, size, value, value_size);
+}
+
+EXPORT cl_int clGetEventInfo(cl_event event, cl_uint name, size_t size, void *value, size_t *value_size);
+cl_int clGetEventInfo(cl_event event, cl_uint name, size_t size, void *value, size_t *value_size) {
+  cl_int (*real)(cl_event event, cl_uint name, size_t size, void *value, size_t *value_size);
+  find("clGetEventInfo", (void *)&real);
+  cl_int status = fails("clGetEventInfo");
+  if (status == CL_SUCCESS) return real(event, name, size, value, value_size);
+  memcpy(value, &status, sizeof status);
+  return CL_SUCCESS;
+}
+
+EXPORT void *clSVMAlloc(cl_context context, cl_bitfield flags, size_t size, cl_uint alignment);
+void *clSVMAlloc(cl_context context, cl_bitfield flags, size_t size, cl_uint alignment) {
+  void *(*real)(cl_context context, cl_bitfield flags, size_t size, cl_uint alignment);
+  find("clSVMAlloc", (void *)&real);
+  void *memory = fails("clSVMAlloc") == CL_SUCCESS ? real(context, flags, size, alignment) : NULL;
+  if (memory != NULL) atomic_fetch_add(&live, 1);
+  return memory;
+}
+
+EXPORT void clSVMFree(cl_context context, void *memory);
+void clSVMFree(cl_context context, void *memory) {
+  void (*real)(cl_context context, void *memory);
+  find("clSVMFree", (void *)&real);
+  real(context, memory);
+  atomic_fetch_sub(&live, 1);
+}
