@@ -180,6 +180,7 @@ WEIR__ATOMIC_ADD_FLOAT(__local)
 #include <string.h>
 
 #include "weir/cuda.h"
+#include "weir/opencl.h"
 #include "weir/weir.h"
 
 // All that a host needs to run a kernel. The file of a kernel defines one, under the kernel's name.
@@ -190,17 +191,20 @@ typedef struct weir_kernel_code {
   uint32_t block[3];      // work-items of a work-group
 } weir_kernel_code;
 
-// Creates a kernel with its code for the CPU and, if the context has CUDA devices and the source is embedded, for those:
-// compiled with -fmad=false, so that +, -, *, / and sqrt give the same bits on both. The task's groups are work-groups.
-// Errors: as weir_kernel_create, weir_kernel_set_cpu and weir_kernel_set_cuda.
+// Creates a kernel with its code for the CPU and, if the context has CUDA or OpenCL devices and the source is embedded, for
+// those: compiled such that +, -, *, / and sqrt give the same bits on all (on OpenCL, / and sqrt of floats where the device
+// offers it). The task's groups are work-groups.
+// Errors: as weir_kernel_create, weir_kernel_set_cpu, weir_kernel_set_cuda and weir_kernel_set_opencl.
 static inline weir_status weir_kernel_create_from(weir_context *context, const weir_kernel_code *code,
                                                   weir_kernel **out_kernel) {
   weir_status status = weir_kernel_create(context, code->name, out_kernel);
   if (status != WEIR_OK) return status;
   status = weir_kernel_set_cpu(*out_kernel, code->function);
-  bool cuda = false;
+  bool cuda = false, opencl = false;
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    cuda = cuda || strcmp(weir_device_kind(weir_context_device(context, i)), "cuda") == 0;
+    const char *kind = weir_device_kind(weir_context_device(context, i));
+    cuda = cuda || strcmp(kind, "cuda") == 0;
+    opencl = opencl || strcmp(kind, "opencl") == 0;
   }
   if (status == WEIR_OK && cuda && code->source) {
     weir_cuda_code cuda_code;
@@ -212,6 +216,17 @@ static inline weir_status weir_kernel_create_from(weir_context *context, const w
     launch.function = code->name;
     memcpy(launch.block, code->block, sizeof launch.block);
     status = weir_kernel_set_cuda(*out_kernel, &cuda_code, &launch, 1);
+  }
+  if (status == WEIR_OK && opencl && code->source) {
+    weir_opencl_code opencl_code;
+    weir_opencl_launch launch;
+    memset(&opencl_code, 0, sizeof opencl_code);
+    memset(&launch, 0, sizeof launch);
+    opencl_code.source = code->source;
+    opencl_code.exact = true;
+    launch.entry = code->name;
+    memcpy(launch.local, code->block, sizeof launch.local);
+    status = weir_kernel_set_opencl(*out_kernel, &opencl_code, &launch);
   }
   if (status != WEIR_OK) {
     weir_kernel_release(*out_kernel);

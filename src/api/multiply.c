@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "weir/cuda.h"
+#include "weir/opencl.h"
 #include "weir/vulkan.h"
 
 enum { GROUP = 256, MOST_GROUPS = 65535 };
@@ -15,6 +16,12 @@ static const char cuda_source[] =
     "  size_t step = (size_t)gridDim.x * blockDim.x;\n"
     "  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)\n"
     "    product[i] = first[i] * second[i];\n"
+    "}\n";
+
+static const char opencl_source[] =
+    "__kernel void weir_multiply(__global float *product, __global const float *first, __global const float *second,\n"
+    "                            uint count) {\n"
+    "  for (size_t i = get_global_id(0); i < count; i += get_global_size(0)) product[i] = first[i] * second[i];\n"
     "}\n";
 
 uint32_t weir__multiply_groups(uint32_t count) {
@@ -52,6 +59,10 @@ static weir_status set_code(weir_kernel *kernel, const weir_device *device) {
     const weir_cuda_code code = {.source = cuda_source};
     const weir_cuda_launch launch = {.function = "weir_multiply", .block = {GROUP}};
     return weir_kernel_set_cuda(kernel, &code, &launch, 1);
+  }
+  if (strcmp(device->ops->kind, "opencl") == 0) {
+    const weir_opencl_code code = {.source = opencl_source};
+    return weir_kernel_set_opencl(kernel, &code, &(weir_opencl_launch){.entry = "weir_multiply", .local = {GROUP}});
   }
   if (strcmp(device->ops->kind, "vulkan") == 0) {
     static const uint32_t words[] = {

@@ -2,12 +2,14 @@
 //
 // What Weir uses of OpenCL's binary interface: types and numbers, under the names that Khronos's headers give them. Nothing of
 // OpenCL is needed to build Weir, and this header must not be mixed with <CL/cl.h> in one source;
-// tests/opencl/test_opencl_api.c compares both. The functions are in symbols.h.
+// the numbers are in numbers.h, the functions in symbols.h.
 #ifndef WEIR_DEVICE_OPENCL_API_H
 #define WEIR_DEVICE_OPENCL_API_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "device/opencl/numbers.h"
 
 typedef int32_t cl_int;
 typedef uint32_t cl_uint;
@@ -22,96 +24,6 @@ typedef struct _cl_command_queue *cl_command_queue;
 typedef struct _cl_program *cl_program;
 typedef struct _cl_kernel *cl_kernel;
 typedef struct _cl_event *cl_event;
-
-// X(name, value): results of functions, and of commands.
-#define WEIR__OPENCL_RESULTS(X)                                                                                        \
-  X(CL_SUCCESS, 0)                                                                                                     \
-  X(CL_DEVICE_NOT_FOUND, -1)                                                                                           \
-  X(CL_DEVICE_NOT_AVAILABLE, -2)                                                                                       \
-  X(CL_COMPILER_NOT_AVAILABLE, -3)                                                                                     \
-  X(CL_MEM_OBJECT_ALLOCATION_FAILURE, -4)                                                                              \
-  X(CL_OUT_OF_RESOURCES, -5)                                                                                           \
-  X(CL_OUT_OF_HOST_MEMORY, -6)                                                                                         \
-  X(CL_PROFILING_INFO_NOT_AVAILABLE, -7)                                                                               \
-  X(CL_MEM_COPY_OVERLAP, -8)                                                                                           \
-  X(CL_BUILD_PROGRAM_FAILURE, -11)                                                                                     \
-  X(CL_MISALIGNED_SUB_BUFFER_OFFSET, -13)                                                                              \
-  X(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, -14)                                                                 \
-  X(CL_DEVICE_PARTITION_FAILED, -18)                                                                                   \
-  X(CL_INVALID_VALUE, -30)                                                                                             \
-  X(CL_INVALID_DEVICE_TYPE, -31)                                                                                       \
-  X(CL_INVALID_PLATFORM, -32)                                                                                          \
-  X(CL_INVALID_DEVICE, -33)                                                                                            \
-  X(CL_INVALID_CONTEXT, -34)                                                                                           \
-  X(CL_INVALID_QUEUE_PROPERTIES, -35)                                                                                  \
-  X(CL_INVALID_COMMAND_QUEUE, -36)                                                                                     \
-  X(CL_INVALID_HOST_PTR, -37)                                                                                          \
-  X(CL_INVALID_MEM_OBJECT, -38)                                                                                        \
-  X(CL_INVALID_BINARY, -42)                                                                                            \
-  X(CL_INVALID_BUILD_OPTIONS, -43)                                                                                     \
-  X(CL_INVALID_PROGRAM, -44)                                                                                           \
-  X(CL_INVALID_PROGRAM_EXECUTABLE, -45)                                                                                \
-  X(CL_INVALID_KERNEL_NAME, -46)                                                                                       \
-  X(CL_INVALID_KERNEL_DEFINITION, -47)                                                                                 \
-  X(CL_INVALID_KERNEL, -48)                                                                                            \
-  X(CL_INVALID_ARG_INDEX, -49)                                                                                         \
-  X(CL_INVALID_ARG_VALUE, -50)                                                                                         \
-  X(CL_INVALID_ARG_SIZE, -51)                                                                                          \
-  X(CL_INVALID_KERNEL_ARGS, -52)                                                                                       \
-  X(CL_INVALID_WORK_DIMENSION, -53)                                                                                    \
-  X(CL_INVALID_WORK_GROUP_SIZE, -54)                                                                                   \
-  X(CL_INVALID_WORK_ITEM_SIZE, -55)                                                                                    \
-  X(CL_INVALID_GLOBAL_OFFSET, -56)                                                                                     \
-  X(CL_INVALID_EVENT_WAIT_LIST, -57)                                                                                   \
-  X(CL_INVALID_EVENT, -58)                                                                                             \
-  X(CL_INVALID_OPERATION, -59)                                                                                         \
-  X(CL_INVALID_BUFFER_SIZE, -61)                                                                                       \
-  X(CL_INVALID_GLOBAL_WORK_SIZE, -63)                                                                                  \
-  X(CL_INVALID_PROPERTY, -64)                                                                                          \
-  X(CL_INVALID_DEVICE_PARTITION_COUNT, -68)                                                                            \
-  X(CL_PLATFORM_NOT_FOUND_KHR, -1001)
-
-// X(name, value): everything else.
-#define WEIR__OPENCL_NUMBERS(X)                                                                                        \
-  X(CL_FALSE, 0)                                                                                                       \
-  X(CL_TRUE, 1)                                                                                                        \
-  X(CL_COMPLETE, 0)                                                                                                    \
-  X(CL_PLATFORM_VERSION, 0x0901)                                                                                       \
-  X(CL_PLATFORM_NAME, 0x0902)                                                                                          \
-  X(CL_DEVICE_TYPE, 0x1000)                                                                                            \
-  X(CL_DEVICE_MAX_COMPUTE_UNITS, 0x1002)                                                                               \
-  X(CL_DEVICE_MAX_WORK_GROUP_SIZE, 0x1004)                                                                             \
-  X(CL_DEVICE_MAX_WORK_ITEM_SIZES, 0x1005)                                                                             \
-  X(CL_DEVICE_SINGLE_FP_CONFIG, 0x101B)                                                                                \
-  X(CL_DEVICE_GLOBAL_MEM_SIZE, 0x101F)                                                                                 \
-  X(CL_DEVICE_LOCAL_MEM_SIZE, 0x1023)                                                                                  \
-  X(CL_DEVICE_NAME, 0x102B)                                                                                            \
-  X(CL_DRIVER_VERSION, 0x102D)                                                                                         \
-  X(CL_DEVICE_VERSION, 0x102F)                                                                                         \
-  X(CL_DEVICE_SVM_CAPABILITIES, 0x1053)                                                                                \
-  X(CL_DEVICE_IL_VERSION, 0x105B)                                                                                      \
-  X(CL_DEVICE_PARTITION_EQUALLY, 0x1086)                                                                               \
-  X(CL_DEVICE_TYPE_CPU, 1 << 1)                                                                                        \
-  X(CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, 1 << 0)                                                                         \
-  X(CL_DEVICE_SVM_FINE_GRAIN_SYSTEM, 1 << 2)                                                                           \
-  X(CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, 1 << 7)                                                                       \
-  X(CL_MEM_READ_WRITE, 1 << 0)                                                                                         \
-  X(CL_QUEUE_PROFILING_ENABLE, 1 << 1)                                                                                 \
-  X(CL_QUEUE_PROPERTIES, 0x1093)                                                                                       \
-  X(CL_PROGRAM_BINARY_SIZES, 0x1165)                                                                                   \
-  X(CL_PROGRAM_BINARIES, 0x1166)                                                                                       \
-  X(CL_PROGRAM_BUILD_LOG, 0x1183)                                                                                      \
-  X(CL_KERNEL_NUM_ARGS, 0x1191)                                                                                        \
-  X(CL_KERNEL_ARG_ADDRESS_QUALIFIER, 0x1196)                                                                           \
-  X(CL_KERNEL_ARG_ADDRESS_GLOBAL, 0x119B)                                                                              \
-  X(CL_KERNEL_ARG_ADDRESS_LOCAL, 0x119C)                                                                               \
-  X(CL_KERNEL_ARG_ADDRESS_CONSTANT, 0x119D)                                                                            \
-  X(CL_KERNEL_ARG_ADDRESS_PRIVATE, 0x119E)                                                                             \
-  X(CL_KERNEL_WORK_GROUP_SIZE, 0x11B0)                                                                                 \
-  X(CL_KERNEL_COMPILE_WORK_GROUP_SIZE, 0x11B1)                                                                         \
-  X(CL_EVENT_COMMAND_EXECUTION_STATUS, 0x11D3)                                                                         \
-  X(CL_PROFILING_COMMAND_START, 0x1282)                                                                                \
-  X(CL_PROFILING_COMMAND_END, 0x1283)
 
 #define WEIR__OPENCL_NUMBER(name, value) name = value,
 enum { WEIR__OPENCL_RESULTS(WEIR__OPENCL_NUMBER) };
