@@ -9,6 +9,7 @@
 #include "stub.h"
 #include "sum.spv.h"
 #include "weir/cuda.h"
+#include "weir/opencl.h"
 #include "weir/vulkan.h"
 
 static const char IMAGE[] = "STUB\nstep 256 8 4\nsum 256 8 8 8\nbroken 256 8\n";
@@ -95,6 +96,22 @@ static void set_vulkan(weir_kernel *kernel, const char *name) {
   if (strcmp(name, "broken") != 0) good(weir_kernel_set_vulkan(kernel, &code, &(weir_vulkan_launch){0}, 1));
 }
 
+static void set_opencl(weir_kernel *kernel, const char *name) {
+  static const char source[] =
+      "__kernel void own_step(__global uint *data, uint value) {\n"
+      "  for (uint i = get_local_id(0); i < COUNT; i += get_local_size(0)) data[i] = data[i] * 3 + value;\n"
+      "}\n"
+      "__kernel void own_sum(__global uint *result, __global const uint *a, __global const uint *b) {\n"
+      "  for (uint i = get_local_id(0); i < COUNT; i += get_local_size(0)) result[i] = a[i] + b[i];\n"
+      "}\n";
+  const weir_opencl_code code = {.source = source, .options = "-DCOUNT=1000"};
+  _Static_assert(COUNT == 1000, "as the option says");
+  if (strcmp(name, "broken") == 0) return;
+  // step is a function of OpenCL's own.
+  const char *entry = strcmp(name, "step") == 0 ? "own_step" : "own_sum";
+  good(weir_kernel_set_opencl(kernel, &code, &(weir_opencl_launch){.entry = entry, .local = {64, 1, 1}}));
+}
+
 static weir_kernel *make_kernel(const sequence *s, const char *name, weir_function cpu) {
   weir_kernel *kernel;
   good(weir_kernel_create(s->context, name, &kernel));
@@ -103,6 +120,7 @@ static weir_kernel *make_kernel(const sequence *s, const char *name, weir_functi
   if (s->on_cuda)
     good(weir_kernel_set_cuda(kernel, &(weir_cuda_code){.image = IMAGE}, &(weir_cuda_launch){.function = name}, 1));
   if (strncmp(s->devices, "vulkan", 6) == 0) set_vulkan(kernel, name);
+  if (s->on_opencl) set_opencl(kernel, name);
   return kernel;
 }
 
@@ -114,7 +132,8 @@ static void run_on(const char *devices, const weir_context_options *options, voi
                 .on_sim = strncmp(devices, "sim", 3) == 0,
                 .on_cuda = strncmp(devices, "cuda", 4) == 0};
   s.fails = s.on_cpu || s.on_sim;
-  s.own_memory = !s.fails;
+  s.on_opencl = strncmp(devices, "opencl", 6) == 0;
+  s.stages = !s.fails && !s.on_opencl;
   print_message("on %s\n", devices);
   if (s.on_cuda) {
     setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the tests of sequences share: a context on each kind of device in turn, a graph in it, and kernels with code for all.
-// CUDA devices are those of the driver without a card (tests/cuda/stub). With the argument "vulkan" a program runs its tests on
-// the machine's first Vulkan device instead.
+// CUDA devices are those of the driver without a card (tests/cuda/stub). With the argument "vulkan" or "opencl" a program
+// runs its tests on the machine's first device of this kind instead.
 #ifndef WEIR_TESTS_SEQUENCE_H
 #define WEIR_TESTS_SEQUENCE_H
 
@@ -20,14 +20,14 @@ enum { COUNT = 1000, BYTES = COUNT * sizeof(uint32_t) };
 
 typedef struct sequence {
   const char *devices; // the first one runs the graph
-  bool on_cpu, on_sim, on_cuda;
-  bool own_memory; // the device has
-  bool fails;      // `broken` fails and leaves the device as it is
+  bool on_cpu, on_sim, on_cuda, on_opencl;
+  bool stages; // the device copies to and from the host by way of memory in between
+  bool fails;  // `broken` fails and leaves the device as it is
   weir_context *context;
   weir_graph *graph;
   weir_kernel *step;   // (data, value): data[i] = data[i] * 3 + value
   weir_kernel *sum;    // (out, a, b): out[i] = a[i] + b[i]
-  weir_kernel *broken; // (data): fails; on CUDA it loses the device, for Vulkan it has no code
+  weir_kernel *broken; // (data): fails; on CUDA it loses the device, for Vulkan and OpenCL it has no code
 } sequence;
 
 // To be called first in main: chooses the devices. Ends the program as skipped where there is none of the kind.

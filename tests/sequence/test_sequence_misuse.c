@@ -150,7 +150,7 @@ static void limited(sequence *s) {
   good(weir_buffer_create(s->context, sizeof large, &x));
   good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, large, NULL));
   good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, large, NULL));
-  if (s->own_memory)
+  if (s->stages)
     refused(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_OUT_OF_MEMORY, "limit", NULL);
   else
     good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
