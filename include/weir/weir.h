@@ -96,7 +96,7 @@ typedef enum weir_issue {
 // Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
 typedef struct weir_context_options {
   const char *devices; // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1",
-                       // "sim:ideal", "sim:h200", "sim:FILE";
+                       // "opencl", "opencl:1", "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE";
                        // default "cpu", which has a worker per core
   uint32_t window;     // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
   uint32_t queues;     // in-order queues on each device that has them; default: the device's own number
