@@ -38,6 +38,8 @@ typedef struct weir_opencl_launch {
   uint32_t local[3];                            // work-items of a work-group; 0 counts as 1
   uint64_t local_bytes[WEIR_OPENCL_MOST_LOCAL]; // of each of the kernel's last arguments, which are of __local memory;
   uint32_t local_count;                         // how many these are
+  const void *value; // not NULL: the kernel has this one argument, `value_bytes` bytes that are copied, in place of the
+  uint32_t value_bytes; // task's
 } weir_opencl_launch;
 
 // Gives a kernel its code for the context's OpenCL devices. It is built at once, on each of them; code that several kernels

@@ -29,6 +29,7 @@ static const char source[] =
     "  barrier(CLK_LOCAL_MEM_FENCE);\n"
     "  to[get_global_id(0)] = group[get_local_size(0) - 1 - get_local_id(0)];\n"
     "}\n"
+    "__kernel void nothing(ulong value) {}\n"
     "__kernel void number(__global uint *to) { to[0] = NUMBER; }\n";
 
 static weir_context *context;
@@ -130,6 +131,10 @@ static void refused_code(void **state) {
   expect_error(set("-DNUMBER=1", &launch), WEIR_ERROR_INVALID_ARGUMENT, "has no bytes");
   launch.local_count = WEIR_OPENCL_MOST_LOCAL + 1;
   expect_error(set("-DNUMBER=1", &launch), WEIR_ERROR_INVALID_ARGUMENT, "WEIR_OPENCL_MOST_LOCAL");
+  launch = (weir_opencl_launch){.entry = "add", .value = source, .value_bytes = 8};
+  expect_error(set("-DNUMBER=1", &launch), WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the launch has one value");
+  launch.value_bytes = 0;
+  expect_error(set("-DNUMBER=1", &launch), WEIR_ERROR_INVALID_ARGUMENT, "the launch's value has no bytes");
   weir_context *plain;
   weir_kernel *other;
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &plain), WEIR_OK);
@@ -220,6 +225,12 @@ static void shapes_and_local_memory(void **state) {
   run(args, 1, 4);
   assert_int_equal(weir_finish(context), WEIR_OK);
   for (uint32_t i = 0; i < 64; i++) assert_int_equal(memory[i], i / 16 * 16 + 15 - i % 16);
+  // A value of the launch's in place of the task's arguments.
+  const uint64_t value = 7;
+  const weir_opencl_launch nothing = {.entry = "nothing", .value = &value, .value_bytes = sizeof value};
+  assert_int_equal(set("-DNUMBER=1", &nothing), WEIR_OK);
+  run(args, 1, 4);
+  assert_int_equal(weir_finish(context), WEIR_OK);
   weir_buffer_release(buffer);
 }
 

@@ -209,8 +209,8 @@ int weir__replay_main(int argc, char **argv) {
   bool as_json = false;
   const weir__cli_option list[] = {
       {"device", WEIR__CLI_TEXT, &options.device, "NAME",
-       "cpu, cpu:N (N workers), cuda:N, vulkan:N, sim:ideal (no host costs), sim:h200, or sim:FILE with a profile;\n"
-       "default cpu",
+       "cpu, cpu:N (N workers), cuda:N, vulkan:N, opencl:N (or opencl:N/P.K), sim:ideal (no host costs), sim:h200, or\n"
+       "sim:FILE with a profile; default cpu",
        0, 0},
       {"hazards", WEIR__CLI_CHOICE, &options.hazards, WEIR__PLAN_MODES,
        "one after another; between raw addresses; between logical buffers, which may be renamed (default)", 0, 0},

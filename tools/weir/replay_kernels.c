@@ -49,6 +49,7 @@ static weir_status create_kernel(const weir__replay *run, uint32_t index, bool o
   if (strcmp(kind, "cpu") == 0) return weir_kernel_set_cpu(kernels->kernels[index], spin);
   if (strcmp(kind, "cuda") == 0) return weir__replay_set_cuda(run, task, other, kernels->kernels[index]);
   if (strcmp(kind, "vulkan") == 0) return weir__replay_set_vulkan(run, task, other, kernels->kernels[index]);
+  if (strcmp(kind, "opencl") == 0) return weir__replay_set_opencl(run, us, kernels->kernels[index]);
   return set_sim(run, task, other, kernels->kernels[index]);
 }
 

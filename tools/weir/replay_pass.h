@@ -52,6 +52,9 @@ weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_ta
 weir_status weir__replay_set_vulkan(const weir__replay *run, const weir__stream_task *task, bool other,
                                     weir_kernel *kernel);
 
+// The same for an OpenCL device, on which a task takes `us` microseconds; replay_opencl.c.
+weir_status weir__replay_set_opencl(const weir__replay *run, double us, weir_kernel *kernel);
+
 int weir__replay_create_address_space(weir__replay *run);
 
 // Submits a pass, and releases what does not live on after it.

@@ -161,7 +161,8 @@ static int play(weir__replay *run, weir__replay_progress progress, void *user, w
 
 static int prepare(weir__replay *run) {
   const weir__replay_options *options = run->options;
-  bool own_memory = strncmp(options->device, "cuda", 4) == 0 || strncmp(options->device, "vulkan", 6) == 0;
+  bool own_memory = strncmp(options->device, "cuda", 4) == 0 || strncmp(options->device, "vulkan", 6) == 0 ||
+                    strncmp(options->device, "opencl", 6) == 0;
   bool address = options->hazards == WEIR__PLAN_ADDRESS;
   bool task_by_task = options->issue == WEIR__REPLAY_SERIAL || options->issue == WEIR__REPLAY_QUEUES;
   // An address space that has memory, on a device with memory of its own, is never renamed either.

@@ -65,6 +65,10 @@ cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__open
   const weir__opencl_driver *driver = device->driver;
   cl_kernel code = kernel->kernels[device->base.index];
   cl_int result = CL_SUCCESS;
+  if (kernel->value.bytes > 0) {
+    arguments = &kernel->value;
+    count = 1;
+  }
   for (uint32_t i = 0; i < count && result == CL_SUCCESS; i++) {
     const weir__opencl_argument *argument = &arguments[i];
     result = argument->bytes == 0 ? driver->clSetKernelArgSVMPointer(code, i, argument->value)

@@ -17,6 +17,7 @@ void weir__opencl_kernel_free(weir__opencl_kernel *opencl) {
   for (uint32_t i = 0; i < WEIR__MAX_DEVICES; i++) {
     if (opencl->kernels[i] != NULL) opencl->driver->clReleaseKernel(opencl->kernels[i]);
   }
+  weir__free((void *)(uintptr_t)opencl->value.value);
   weir__free(opencl);
 }
 
@@ -33,6 +34,8 @@ static weir_status check_call(const weir_kernel *kernel, const weir_opencl_code 
     why = "the launch names no kernel of the code";
   else if (launch->local_count > WEIR_OPENCL_MOST_LOCAL)
     why = "more arguments of local memory than WEIR_OPENCL_MOST_LOCAL";
+  else if (launch->value != NULL && launch->value_bytes == 0)
+    why = "the launch's value has no bytes";
   for (uint32_t i = 0; why == NULL && i < launch->local_count; i++) {
     if (launch->local_bytes[i] == 0) why = "an argument of local memory has no bytes";
   }
@@ -78,6 +81,9 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
                        "kernel '%s', '%s' on %s: %u arguments of local memory; the kernel has %u arguments", name,
                        opencl->entry, device->base.name, opencl->local_count, count);
   opencl->argument_count = count - opencl->local_count;
+  if (opencl->value.bytes > 0 && opencl->argument_count != 1)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', '%s' on %s: %u arguments; the launch has one value",
+                       name, opencl->entry, device->base.name, opencl->argument_count);
   for (cl_uint i = 0; i < count && i < KNOWN_KINDS; i++) {
     cl_uint kind = 0;
     if (device->driver->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof kind, &kind, NULL) !=
@@ -127,6 +133,14 @@ static weir__opencl_kernel *make(const weir_opencl_launch *launch) {
   }
   opencl->local_count = launch->local_count;
   memcpy(opencl->local_bytes, launch->local_bytes, sizeof opencl->local_bytes);
+  if (launch->value == NULL) return opencl;
+  void *value = weir__allocate(launch->value_bytes);
+  if (value == NULL) {
+    weir__free(opencl);
+    return NULL;
+  }
+  memcpy(value, launch->value, launch->value_bytes);
+  opencl->value = (weir__opencl_argument){value, launch->value_bytes};
   return opencl;
 }
 
@@ -175,6 +189,7 @@ weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task
   (void)device;
   if (task->kernel == NULL) return WEIR_OK;
   const weir__opencl_kernel *opencl = task->kernel->opencl;
+  if (opencl->value.bytes > 0) return WEIR_OK;
   char what[WEIR__WHAT_BYTES];
   if (task->arg_count != opencl->argument_count) {
     weir__describe_task(task, what);

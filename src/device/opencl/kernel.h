@@ -8,6 +8,12 @@
 #include "device/opencl/driver.h"
 #include "weir/opencl.h"
 
+// An argument of a launch.
+typedef struct weir__opencl_argument {
+  const void *value; // bytes, or the address itself
+  uint64_t bytes;    // 0: an address
+} weir__opencl_argument;
+
 typedef struct weir__opencl_kernel {
   const weir__opencl_driver *driver;
   cl_kernel kernels[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there
@@ -18,13 +24,8 @@ typedef struct weir__opencl_kernel {
   uint64_t is_pointer, is_value;                // a bit for each of the first 64, where the driver tells
   uint32_t local_count;                         // arguments of local memory, which come last
   uint64_t local_bytes[WEIR_OPENCL_MOST_LOCAL]; // of each
+  weir__opencl_argument value;                  // bytes not 0: the only argument; owned
 } weir__opencl_kernel;
-
-// An argument of a launch.
-typedef struct weir__opencl_argument {
-  const void *value; // bytes, or the address itself
-  uint64_t bytes;    // 0: an address
-} weir__opencl_argument;
 
 // Frees kernel->opencl; NULL is allowed.
 void weir__opencl_kernel_free(weir__opencl_kernel *opencl);
