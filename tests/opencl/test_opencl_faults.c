@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/allocate.h"
 #include "fault_loader.h"
 #include "faults.h"
 #include "weir/opencl.h"
@@ -108,6 +109,38 @@ static void commands_that_fail_lose_the_device(void **state) {
   faults_expect_none();
 }
 
+static const char *allocation_failed(void) {
+  return "an allocation";
+}
+
+// The Nth allocation of Weir's own fails.
+static void no_memory(void **state) {
+  (void)state;
+  const weir_context_options options[] = {{.devices = "opencl", .queues = 2, .window = 8, .flags = WEIR_CONTEXT_TRACE},
+                                          {.devices = "opencl:0/2.0,cpu:1,opencl:0/2.1", .queues = 2, .window = 8}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    uint64_t n = 0;
+    bool came = true;
+    while (came && n < 10 * MANY) {
+      char what[160];
+      snprintf(what, sizeof what, "%s, allocation %llu fails", options[i].devices, (unsigned long long)++n);
+      faults_scenario s = {.make_kernel = make_kernel, .failed = allocation_failed, .spread = true};
+      uint64_t before = weir__allocate_count();
+      alarm(60);
+      weir__allocate_fail_at(n);
+      weir_status status = faults_play(&s, &options[i], what);
+      if (status == WEIR_OK) faults_check(&s, what);
+      faults_release(&s);
+      weir__allocate_fail_at(0);
+      alarm(0);
+      came = weir__allocate_count() - before >= n;
+      if (fault_loader_live() != 0) faults_wrong("%s: %lld objects are left", what, (long long)fault_loader_live());
+    }
+    assert_true(n > 40);
+  }
+  faults_expect_none();
+}
+
 static void the_text_names_the_error(void **state) {
   (void)state;
   weir_context *context;
@@ -165,8 +198,11 @@ int main(void) {
   setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_to_use), // first: what is found stays
-      cmocka_unit_test(the_text_names_the_error), cmocka_unit_test(refused_calls),
-      cmocka_unit_test(refused_memory),           cmocka_unit_test(commands_that_fail_lose_the_device),
+      cmocka_unit_test(the_text_names_the_error),
+      cmocka_unit_test(refused_calls),
+      cmocka_unit_test(refused_memory),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(commands_that_fail_lose_the_device),
   };
   return cmocka_run_group_tests_name("OpenCL: failing calls", tests, NULL, NULL);
 }
