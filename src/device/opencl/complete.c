@@ -192,17 +192,5 @@ void weir__opencl_drain(weir__opencl_device *device) {
 
 void weir__opencl_fail_now(weir__opencl_device *device, weir__task *task) {
   weir__opencl_drain(device);
-  weir_context *context = device->base.context;
-  if (task->run != NULL) weir__graph_run_fail(task->run);
-  uint64_t now = device->base.ops->time(&device->base);
-  bool lost = device->lost != WEIR_OK;
-  weir__context_lock(context);
-  weir__context_complete(
-      context, task,
-      &(weir__completion){.status = lost ? device->lost : WEIR_ERROR_OUT_OF_MEMORY,
-                          .message = lost ? device->lost_text : "no memory to keep track of it on the device",
-                          .start_ns = now,
-                          .end_ns = now});
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
 }
