@@ -64,6 +64,25 @@ static void find(const char *name, void *out_function) {
   memcpy(out_function, &function, sizeof function);
 }
 
+bool fault_loader_available(const char **out_why) {
+  void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  cl_platform_id platform;
+  cl_device_id device;
+  cl_uint count = 0, units = 0;
+  *out_why = "no OpenCL loader";
+  if (library == NULL) return false;
+  *out_why = "no OpenCL device with two compute units";
+  cl_int (*platforms)(cl_uint room, cl_platform_id * list, cl_uint * out_count);
+  cl_int (*devices)(cl_platform_id from, cl_bitfield type, cl_uint room, cl_device_id * list, cl_uint * out_count);
+  cl_int (*info)(cl_device_id of, cl_uint name, size_t size, void *value, size_t *value_size);
+  find("clGetPlatformIDs", (void *)&platforms);
+  find("clGetDeviceIDs", (void *)&devices);
+  find("clGetDeviceInfo", (void *)&info);
+  return platforms(1, &platform, &count) == CL_SUCCESS && count > 0 &&
+         devices(platform, CL_DEVICE_TYPE_ALL, 1, &device, &count) == CL_SUCCESS && count > 0 &&
+         info(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL) == CL_SUCCESS && units >= 2;
+}
+
 #define EXPORT __attribute__((visibility("default")))
 
 // Calls that return a result; `made` objects more if they succeed.

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Whether the real loader lists a device with two compute units at least; else why the tests cannot run.
+bool fault_loader_available(const char **out_why);
+
 // The `n`th call of the function from now on (1: the next) fails with the result; 0: none does. A status that is asked for, of an
 // event, is then the result.
 void fault_loader_fail(const char *function, uint64_t n, int32_t result);
