@@ -167,13 +167,23 @@ static weir_status open_device(weir__opencl_device *device, const weir__opencl_n
   return WEIR_OK;
 }
 
+static uint32_t units_of(const weir__opencl_listed *listed, const weir__opencl_name *name) {
+  return name->parts > 0 ? listed->units / name->parts : listed->units;
+}
+
+// A CPU runs no more commands at once than it has cores, and order between queues costs it more than order within one.
+static uint32_t default_queues(const weir__opencl_listed *listed, const weir__opencl_name *name) {
+  uint32_t units = units_of(listed, name);
+  return (listed->type & CL_DEVICE_TYPE_CPU) != 0 && units < DEFAULT_QUEUES ? units : DEFAULT_QUEUES;
+}
+
 static void describe(weir__opencl_device *device, const weir__opencl_name *name) {
   const weir__opencl_listed *listed = device->listed;
   bool parts = name->parts > 0;
   int used = snprintf(device->base.name, sizeof device->base.name, "opencl:%u", name->number);
   if (parts)
     snprintf(device->base.name + used, sizeof device->base.name - (size_t)used, "/%u.%u", name->parts, name->part);
-  uint32_t units = parts ? listed->units / name->parts : listed->units;
+  uint32_t units = units_of(listed, name);
   snprintf(device->base.description, sizeof device->base.description, "%.60s, %.40s, %u compute unit%s, %s, %u queue%s",
            listed->name, listed->platform_name, units, units == 1 ? "" : "s",
            device->base.ops->memory == NULL ? "the host's memory" : "memory of its own", device->queue_count,
@@ -192,14 +202,15 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
                        WEIR__OPENCL_MOST_QUEUES);
   weir__opencl_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
-  device->queue_count = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
+  device->driver = driver;
+  device->listed = &driver->devices[name.number];
+  if (queues == 0) queues = default_queues(device->listed, &name);
+  device->queue_count = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   device->base = (weir_device){.ops = weir__opencl_shares_memory(driver, name.number) ? &weir__opencl_shared_ops
                                                                                       : &weir__opencl_ops,
                                .context = context,
                                .lanes = device->queue_count,
                                .queues = device->queue_count};
-  device->driver = driver;
-  device->listed = &driver->devices[name.number];
   device->spin_ns = weir__usable_cores() <= FEW_CORES ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
   weir__memory_source chunks = {.allocate = allocate_memory, .free = free_memory, .user = device};
