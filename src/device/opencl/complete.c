@@ -35,7 +35,7 @@ static void report(weir__opencl_device *device, weir__opencl_op *op) {
   }
   completion.start_ns = op->start_ns;
   completion.end_ns = op->end_ns;
-  weir__opencl_release_started(device, op);
+  weir__opencl_release_nodes(device, op);
   device->slot_ops[task->id & context->window.live.mask] = NULL;
   weir__context_complete(context, task, &completion);
   weir__queues_done(device->queues, op->place);
@@ -50,14 +50,18 @@ static void finish(weir__opencl_device *device, weir__opencl_op *op) {
   if (op->task->run != NULL && op->status == WEIR_OK) weir__opencl_finish_run(device, op);
   if (traces && op->event != NULL) {
     weir__opencl_event_times(device, op->event, &op->start_ns, &op->end_ns);
-    if (op->task->run != NULL && op->started != NULL) { // the event is that of the marker behind the nodes
+    if (op->task->run != NULL && op->nodes != NULL) { // the event is that of the marker behind the nodes
       uint64_t end_ns = 0;
       op->start_ns = 0;
-      for (uint32_t i = 0; i < op->task->run->plan->node_count && op->start_ns == 0; i++) {
-        if (op->started[i] != NULL) weir__opencl_event_times(device, op->started[i], &op->start_ns, &end_ns);
+      for (uint32_t i = 0; i < op->task->run->plan->node_count; i++) {
+        if (op->nodes[i].event == NULL) continue;
+        uint64_t start_ns = 0;
+        weir__opencl_event_times(device, op->nodes[i].event, &start_ns, &end_ns);
+        if (op->start_ns == 0 || start_ns < op->start_ns) op->start_ns = start_ns;
       }
     }
   }
+  if (!traces) weir__opencl_release_nodes(device, op);
   if (op->event != NULL) device->driver->clReleaseEvent(op->event);
   op->event = NULL;
 }

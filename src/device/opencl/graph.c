@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches of graphs: their nodes one after another in one queue, so that no node needs an event of its own. Nodes that read
-// poison are skipped, and those that read what they should have written.
+// Launches of graphs: their nodes in all queues, with events where queues meet; or one after another in one queue, where the
+// caller chose it, or wants to know their times. Nodes that read poison are skipped, and those that read what they should have
+// written.
 #include "api/graph.h"
 
 #include <stdio.h>
@@ -52,42 +53,147 @@ static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint3
   return CL_SUCCESS;
 }
 
-cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
+static bool is_poisoned(const weir__graph_run *run, uint32_t index) {
+  return atomic_load_explicit(&run->poisoned[index], memory_order_relaxed) != 0;
+}
+
+// One node after another in the launch's own queue.
+static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
   weir__graph_run *run = op->task->run;
   cl_command_queue queue = device->queues_in_flight[op->place->queue].queue;
+  cl_int result = CL_SUCCESS;
+  for (uint32_t i = 0; i < run->plan->node_count && result == CL_SUCCESS; i++) {
+    const weir__graph_node *node = &run->plan->nodes[i];
+    cl_event *event = op->nodes != NULL ? &op->nodes[i].event : NULL;
+    if (op->nodes != NULL) op->nodes[i].queue = op->place->queue;
+    if (is_poisoned(run, i))
+      weir__graph_run_skip(run, i);
+    else if (run->timed && device->base.context->trace == NULL)
+      result = time_node(device, run, i, queue, waits);
+    else
+      result = launch_node(device, run, node, queue, waits, event);
+  }
+  return result;
+}
+
+// A launch whose nodes are in several queues.
+typedef struct spread {
+  weir__opencl_device *device;
+  weir__opencl_op *op;
+  cl_event start;                          // of what comes before all nodes; NULL: the first node does
+  uint32_t last[WEIR__OPENCL_MOST_QUEUES]; // node that was put last into each queue, plus 1; 0: none
+  uint32_t next_queue;
+} spread;
+
+// A predecessor's queue, if that is the last in it; else the next one.
+static uint32_t choose_queue(spread *s, const weir__graph_plan *plan, uint32_t index) {
+  const weir__graph_node *node = &plan->nodes[index];
+  if (index == 0) return s->op->place->queue;
+  for (uint32_t i = 0; i < node->predecessor_count; i++) {
+    uint32_t before = plan->predecessors[node->first_predecessor + i], queue = s->op->nodes[before].queue;
+    if (s->last[queue] == before + 1) return queue;
+  }
+  s->next_queue = (s->next_queue + 1) % s->device->queue_count;
+  return s->next_queue;
+}
+
+// The last nodes in other queues, of those that are marked by queue, are waited for.
+static void add_waits(spread *s, const uint32_t *nodes, uint32_t own_queue, weir__opencl_waits *waits) {
+  for (uint32_t queue = 0; queue < s->device->queue_count; queue++) {
+    if (queue == own_queue || nodes[queue] == 0) continue;
+    weir__opencl_flush_queue(s->device, &s->device->queues_in_flight[queue]);
+    waits->events[waits->count++] = s->op->nodes[nodes[queue] - 1].event;
+  }
+}
+
+static void find_waits(spread *s, const weir__graph_plan *plan, uint32_t index, uint32_t queue,
+                       weir__opencl_waits *out_waits) {
+  const weir__graph_node *node = &plan->nodes[index];
+  uint32_t newest[WEIR__OPENCL_MOST_QUEUES] = {0};
+  out_waits->count = 0;
+  for (uint32_t i = 0; i < node->predecessor_count; i++) {
+    uint32_t before = plan->predecessors[node->first_predecessor + i], its_queue = s->op->nodes[before].queue;
+    if (newest[its_queue] < before + 1) newest[its_queue] = before + 1;
+  }
+  add_waits(s, newest, queue, out_waits);
+  if (node->predecessor_count == 0 && queue != s->op->place->queue && s->start != NULL)
+    out_waits->events[out_waits->count++] = s->start;
+}
+
+// Where there are several roots, a marker comes before all: those in other queues wait for it.
+static cl_int mark_start(spread *s, const weir__graph_plan *plan, weir__opencl_waits *waits) {
+  uint32_t roots = 0;
+  for (uint32_t i = 0; i < plan->node_count; i++) roots += plan->nodes[i].predecessor_count == 0;
+  if (roots < 2) return CL_SUCCESS;
+  weir__opencl_queue *queue = &s->device->queues_in_flight[s->op->place->queue];
+  cl_int result = s->device->driver->clEnqueueMarkerWithWaitList(queue->queue, waits->count,
+                                                                 waits->count > 0 ? waits->events : NULL, &s->start);
+  if (result != CL_SUCCESS) return result;
+  waits->count = 0;
+  queue->unflushed = true;
+  weir__opencl_flush_queue(s->device, queue);
+  return CL_SUCCESS;
+}
+
+static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__opencl_waits *first_waits) {
+  weir__opencl_node *node = &s->op->nodes[index];
+  weir__opencl_waits own, *waits = index == 0 && s->start == NULL ? first_waits : &own;
+  cl_int result;
+  node->queue = choose_queue(s, run->plan, index);
+  if (waits == &own) find_waits(s, run->plan, index, node->queue, waits);
+  weir__opencl_queue *queue = &s->device->queues_in_flight[node->queue];
+  if (is_poisoned(run, index)) { // what comes after it comes after those before it
+    weir__graph_run_skip(run, index);
+    result = s->device->driver->clEnqueueMarkerWithWaitList(queue->queue, waits->count,
+                                                            waits->count > 0 ? waits->events : NULL, &node->event);
+    if (result == CL_SUCCESS) waits->count = 0;
+  } else {
+    result = launch_node(s->device, run, &run->plan->nodes[index], queue->queue, waits, &node->event);
+  }
+  if (result != CL_SUCCESS) return result;
+  queue->unflushed = true;
+  s->last[node->queue] = index + 1;
+  return CL_SUCCESS;
+}
+
+// Nodes go to all queues.
+static cl_int launch_spread(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
+  weir__graph_run *run = op->task->run;
+  spread s = {.device = device, .op = op, .next_queue = op->place->queue};
+  cl_int result = mark_start(&s, run->plan, waits);
+  for (uint32_t i = 0; i < run->plan->node_count && result == CL_SUCCESS; i++) result = put_node(&s, run, i, waits);
+  add_waits(&s, s.last, op->place->queue, waits); // for the marker that follows
+  if (s.start != NULL) device->driver->clReleaseEvent(s.start);
+  return result;
+}
+
+cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
+  weir__graph_run *run = op->task->run;
   bool traces = device->base.context->trace != NULL;
   weir__context_lock(device->base.context);
   weir__graph_run_start(run);
   weir__context_unlock(device->base.context);
-  if (traces) op->started = weir__allocate_zeroed(run->plan->node_count * sizeof(cl_event));
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
-      weir__graph_run_skip(run, i);
-      continue;
-    }
-    cl_event *event = op->started != NULL ? &op->started[i] : NULL;
-    cl_int result = run->timed && !traces ? time_node(device, run, i, queue, waits)
-                                          : launch_node(device, run, &run->plan->nodes[i], queue, waits, event);
-    if (result != CL_SUCCESS) return result;
-  }
-  return CL_SUCCESS; // a marker follows
+  bool spreads = device->queue_count > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
+  if (spreads || traces) op->nodes = weir__allocate_zeroed(run->plan->node_count * sizeof *op->nodes);
+  return spreads && op->nodes != NULL ? launch_spread(device, op, waits) : launch_in_turn(device, op, waits);
 }
 
 void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_op *op) {
   weir__graph_run *run = op->task->run;
   weir__graph_run_stage_out(run);
-  for (uint32_t i = 0; run->timed && op->started != NULL && i < run->plan->node_count; i++) {
-    if (op->started[i] != NULL) weir__opencl_event_times(device, op->started[i], &run->start_ns[i], &run->end_ns[i]);
+  for (uint32_t i = 0; run->timed && op->nodes != NULL && i < run->plan->node_count; i++) {
+    if (op->nodes[i].event != NULL)
+      weir__opencl_event_times(device, op->nodes[i].event, &run->start_ns[i], &run->end_ns[i]);
   }
 }
 
-void weir__opencl_release_started(weir__opencl_device *device, weir__opencl_op *op) {
-  if (op->started == NULL) return;
+void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_op *op) {
+  if (op->nodes == NULL) return;
   for (uint32_t i = 0; i < op->task->run->plan->node_count; i++) {
-    if (op->started[i] != NULL) device->driver->clReleaseEvent(op->started[i]);
+    if (op->nodes[i].event != NULL) device->driver->clReleaseEvent(op->nodes[i].event);
   }
-  weir__free(op->started);
-  op->started = NULL;
+  weir__free(op->nodes);
+  op->nodes = NULL;
 }
 
 void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *op) {
@@ -96,7 +202,9 @@ void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *
     if (atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     weir__trace_span span = {.node = i + 1, .lane = op->place->queue, .start_ns = op->start_ns, .end_ns = op->end_ns};
     uint64_t start = 0, end = 0;
-    if (op->started != NULL && op->started[i] != NULL) weir__opencl_event_times(device, op->started[i], &start, &end);
+    if (op->nodes != NULL) span.lane = op->nodes[i].queue;
+    if (op->nodes != NULL && op->nodes[i].event != NULL)
+      weir__opencl_event_times(device, op->nodes[i].event, &start, &end);
     if (start > span.start_ns) span.start_ns = start < op->end_ns ? start : op->end_ns;
     if (end >= span.start_ns && end < span.end_ns && end != 0) span.end_ns = end;
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[i]));

@@ -39,7 +39,7 @@ static weir__opencl_op *new_op(weir__opencl_device *device) {
   op->next = NULL;
   op->place = NULL;
   op->event = NULL;
-  op->started = NULL;
+  op->nodes = NULL;
   op->task = NULL;
   op->rings = false;
   op->start_ns = op->end_ns = 0;
@@ -48,7 +48,7 @@ static weir__opencl_op *new_op(weir__opencl_device *device) {
   return op;
 }
 
-static void flush_queue(weir__opencl_device *device, weir__opencl_queue *queue) {
+void weir__opencl_flush_queue(weir__opencl_device *device, weir__opencl_queue *queue) {
   if (!queue->unflushed) return;
   queue->unflushed = false;
   cl_int result = device->driver->clFlush(queue->queue);
@@ -56,7 +56,7 @@ static void flush_queue(weir__opencl_device *device, weir__opencl_queue *queue) 
 }
 
 void weir__opencl_flush(weir__opencl_device *device) {
-  for (uint32_t i = 0; i < device->queue_count; i++) flush_queue(device, &device->queues_in_flight[i]);
+  for (uint32_t i = 0; i < device->queue_count; i++) weir__opencl_flush_queue(device, &device->queues_in_flight[i]);
 }
 
 cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__opencl_kernel *kernel,
@@ -163,7 +163,7 @@ static void collect_waits(weir__opencl_device *device, const weir__queue_choice 
   for (uint32_t i = 0; i < choice->wait_count; i++) {
     const weir__opencl_op *before = choice->waits[i]->user;
     if (before->event == NULL) continue;
-    flush_queue(device, &device->queues_in_flight[choice->waits[i]->queue]);
+    weir__opencl_flush_queue(device, &device->queues_in_flight[choice->waits[i]->queue]);
     out_waits->events[out_waits->count++] = before->event;
   }
 }

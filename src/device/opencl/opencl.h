@@ -25,12 +25,18 @@ typedef struct weir__opencl_bell {
   _Atomic uint32_t references;
 } weir__opencl_bell;
 
+// A node of a graph that was enqueued.
+typedef struct weir__opencl_node {
+  cl_event event; // NULL: none
+  uint32_t queue;
+} weir__opencl_node;
+
 // Something that was put into a queue: a task, or the launch of a graph.
 typedef struct weir__opencl_op {
   struct weir__opencl_op *next; // in its queue, oldest first; or in the list of free ones
   weir__queue_task *place;
-  cl_event event;    // stands for its end; NULL: it is done, with all that it came after
-  cl_event *started; // of a launch of a graph whose nodes are timed: an event per node, or NULL
+  cl_event event;                  // stands for its end; NULL: it is done, with all that it came after
+  struct weir__opencl_node *nodes; // of a launch of a graph whose nodes have events; else NULL
   weir__task *task;
   bool rings; // a callback was asked for
   uint64_t start_ns, end_ns;
@@ -117,6 +123,7 @@ void weir__opencl_issue(weir__opencl_device *device, weir__task *task);
 weir__opencl_op *weir__opencl_find(const weir__opencl_device *device, weir__id id); // NULL: done
 bool weir__opencl_reserve_places(weir__opencl_device *device, uint32_t count);
 void weir__opencl_flush(weir__opencl_device *device);
+void weir__opencl_flush_queue(weir__opencl_device *device, weir__opencl_queue *queue);
 
 // Enqueues one kernel. `*out_event` (not NULL) is the command's.
 cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__opencl_kernel *kernel,
@@ -127,11 +134,12 @@ cl_int weir__opencl_enqueue_copy(weir__opencl_device *device, void *to, const vo
 cl_int weir__opencl_enqueue_fill(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event);
 
-// Launches of graphs (graph.c): enqueues the nodes, one after another; what follows when they are done; their times.
+// Launches of graphs (graph.c): enqueues the nodes; what follows when they are done; their times. On failure `waits` has what a
+// marker in place of the launch must wait for.
 cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits);
 void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_op *op);
 void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *op);
-void weir__opencl_release_started(weir__opencl_device *device, weir__opencl_op *op);
+void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_op *op);
 
 // Times (times.c): when the event's command started and ended, in ns since the context was made; 0: not known.
 void weir__opencl_set_clock(weir__opencl_device *device);
