@@ -27,8 +27,7 @@ typedef struct weir_opencl_code {
   const void *spirv;    // SPIR-V, for devices that take it
   uint64_t spirv_bytes; //
   const char *options;  // for the build, separated by spaces; NULL: none
-  bool
-      exact; // divide floats and take their roots with correct rounding, where the device offers it: Weir adds the option
+  bool exact;           // divide floats and take their roots with correct rounding, where the device offers it
 } weir_opencl_code;
 
 // One launch.

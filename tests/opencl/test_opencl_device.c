@@ -135,6 +135,10 @@ static void refused_code(void **state) {
   expect_error(set("-DNUMBER=1", &launch), WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the launch has one value");
   launch.value_bytes = 0;
   expect_error(set("-DNUMBER=1", &launch), WEIR_ERROR_INVALID_ARGUMENT, "the launch's value has no bytes");
+  // Not SPIR-V, whether or not the device takes some.
+  const weir_opencl_code words = {.spirv = source, .spirv_bytes = 64};
+  weir_status status = weir_kernel_set_opencl(kernel, &words, &(weir_opencl_launch){.entry = "add"});
+  if (status != WEIR_ERROR_INVALID_ARGUMENT) expect_error(status, WEIR_ERROR_UNAVAILABLE, "takes no SPIR-V");
   weir_context *plain;
   weir_kernel *other;
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &plain), WEIR_OK);

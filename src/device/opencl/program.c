@@ -97,7 +97,8 @@ static weir_status failed_build(const weir__opencl_device *device, const char *k
                                                            NULL) != CL_SUCCESS)
     bytes = 0;
   if (log != NULL) log[bytes] = '\0';
-  weir_status status = result == CL_INVALID_BUILD_OPTIONS ? WEIR_ERROR_INVALID_ARGUMENT : weir__opencl_status(result);
+  weir_status status = weir__opencl_status(result);
+  if (status == WEIR_ERROR_TASK_FAILED) status = WEIR_ERROR_INVALID_ARGUMENT; // numbers of a vendor's own
   weir__error(status, "kernel '%s': code for %s: %s%s%s", kernel, device->base.name,
               weir__opencl_result_text(result, why, sizeof why), log != NULL && log[0] != '\0' ? "\n" : "",
               log != NULL ? log : "");
