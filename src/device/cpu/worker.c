@@ -166,6 +166,11 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   weir_context *context = cpu->base.context;
   weir__context_lock(context);
+  if (context->called_first != NULL &&
+      !context->calling) { // callbacks may give this worker tasks, so it is not asleep then
+    weir__context_unlock(context);
+    return WOKEN;
+  }
   bool stop = cpu->stopping;
   bool found = stop || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) || others_have_work(worker) ||
                atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
