@@ -76,8 +76,7 @@ WEIR_API weir_split_arg weir_split_part_of(uint32_t halo_of);
 // Policies
 //
 // A policy says how many units a device gets next. A unit is the smallest part that can be cut: weir_split_launch.granularity
-// work-groups, or as many as the common multiple of it and the device's own granularity. It sees what was measured, and has no
-// clock and no state of its own, so that it can be tested with made-up times.
+// work-groups. It sees what was measured, and has no clock and no state of its own, so that it can be tested with made-up times.
 
 enum { WEIR_SPLIT_MOST_DEVICES = 16, WEIR_SPLIT_MOST_ROUNDS = 32 };
 
@@ -133,7 +132,7 @@ typedef struct weir_split_policy {
 // - "queue"    pieces of one size, taken by whoever is free;
 // - "guided"   pieces that shrink towards the end, in the ratio of the measured speeds;
 // - "frames"   a whole launch for one device, the one that should finish it first;
-// - "auto"     history or guided or queue, by what was measured; weir_split_round.why says which and why.
+// - "auto"     history, guided or frames, by what was measured; weir_split_round.why says which and why.
 WEIR_API const weir_split_policy *weir_split_find_policy(const char *name);
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Policies that hand out pieces to whoever is free: of one size, and shrinking.
+#include <stdio.h>
+
+#include "split/policy.h"
+#include "split/rates.h"
+
+// Pieces a device gets of a launch if all are equal and nothing is known; and of which a first look at a device is one.
+enum { QUEUE_PIECES = 32, LOOK_PIECES = 24 };
+
+static uint64_t at_least(uint64_t value, uint64_t least) {
+  return value < least ? least : value;
+}
+
+static uint64_t even(const weir_split_view *view, uint32_t pieces) {
+  return at_least(view->total / ((uint64_t)pieces * view->device_count), 1);
+}
+
+// Self-scheduling by chunks (Kruskal and Weiss, "Allocating independent subtasks on parallel processors", 1985). The piece is
+// so large that the fastest device spends no more than view->overhead of its time on what a piece costs.
+static uint64_t queue_piece(const weir_split_view *view) {
+  double fastest = 0;
+  for (uint32_t i = 0; i < view->device_count; i++) {
+    double rate = weir__split_rate(view, i);
+    if (!view->devices[i].out && rate > fastest) fastest = rate;
+  }
+  uint64_t piece = at_least(even(view, QUEUE_PIECES), view->least);
+  return at_least(piece, (uint64_t)((double)view->cost_ns * fastest / view->overhead));
+}
+
+static uint64_t queue_next(void *user, const weir_split_view *view, uint32_t device) {
+  (void)user;
+  (void)device;
+  return queue_piece(view);
+}
+
+static void queue_why(void *user, const weir_split_view *view, char *out_text, size_t size) {
+  (void)user;
+  snprintf(out_text, size, "pieces of %llu units of %llu, for whoever is free", (unsigned long long)queue_piece(view),
+           (unsigned long long)view->total);
+}
+
+const weir_split_policy weir__split_queue = {.name = "queue", .next = queue_next, .why = queue_why};
+
+// The least piece of a device: what it costs besides the work takes no more than a third of its time.
+static uint64_t least_piece(const weir_split_view *view, uint32_t device, double rate) {
+  uint64_t least = at_least(view->least, view->devices[device].grain);
+  return at_least(least, (uint64_t)(2 * (double)view->cost_ns * rate));
+}
+
+// Factoring (Hummel, Schonberg and Flynn, 1992) with weights (Hummel, Schmidt, Uma and Wein, 1996; HGuided of Pérez, Bosque,
+// Stafford and Beivide, 2016): a device gets `part` of what it would do of all that is not finished, if all went on at their
+// speeds, less what it has already. A piece that the device would finish later than the others all the rest is not given.
+uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double part) {
+  double rates[WEIR_SPLIT_MOST_DEVICES], all = 0;
+  uint64_t unfinished = view->left;
+  for (uint32_t i = 0; i < view->device_count; i++) {
+    const weir_split_state *state = &view->devices[i];
+    rates[i] = state->out ? 0 : weir__split_rate_now(view, i);
+    all += rates[i];
+    if (!state->out) unfinished += weir__split_pending(state);
+  }
+  uint64_t pending = weir__split_pending(&view->devices[device]);
+  if (rates[device] <= 0) // not known yet: a look at it
+    return pending > 0 ? 0 : at_least(even(view, LOOK_PIECES), view->least);
+  double due = (double)unfinished * rates[device] / all; // that it should finish from now on
+  uint64_t least = least_piece(view, device, rates[device]);
+  if (least > view->left) least = view->left;
+  double piece = part * due - (double)pending;
+  if (piece >= (double)least) return (uint64_t)piece;
+  if (due >= (double)(pending + least)) return least;
+  // The end: the piece goes to whoever would finish it first.
+  double mine = (double)(pending + least) / rates[device];
+  for (uint32_t i = 0; i < view->device_count; i++) {
+    double theirs = rates[i] <= 0 ? mine : (double)(weir__split_pending(&view->devices[i]) + least) / rates[i];
+    if (theirs < mine) return 0;
+  }
+  return least;
+}
+
+static uint64_t guided_next(void *user, const weir_split_view *view, uint32_t device) {
+  (void)user;
+  return weir__split_guided_next(view, device, 0.5);
+}
+
+static void guided_why(void *user, const weir_split_view *view, char *out_text, size_t size) {
+  (void)user;
+  (void)view;
+  snprintf(out_text, size, "half of what is left each time, by the speeds measured");
+}
+
+const weir_split_policy weir__split_guided = {.name = "guided", .next = guided_next, .why = guided_why};
+
+// Whole launches to the device that should finish first: list scheduling (Graham, 1966) with measured speeds.
+uint32_t weir__split_frames_device(const weir_split_view *view) {
+  uint32_t best = 0;
+  double first = -1;
+  for (uint32_t i = 0; i < view->device_count; i++) {
+    const weir_split_state *state = &view->devices[i];
+    double rate = weir__split_rate(view, i);
+    if (state->out) continue;
+    // Devices that were not measured come first, in turn.
+    double end = rate > 0 ? (double)(state->backlog + view->total) / rate : (double)state->backlog * 1e-9;
+    if (first < 0 || end < first) {
+      first = end;
+      best = i;
+    }
+  }
+  return best;
+}
+
+static uint64_t frames_next(void *user, const weir_split_view *view, uint32_t device) {
+  (void)user;
+  return weir__split_frames_device(view) == device ? view->left : 0;
+}
+
+static void frames_why(void *user, const weir_split_view *view, char *out_text, size_t size) {
+  (void)user;
+  snprintf(out_text, size, "all to device %u, which should finish it first", weir__split_frames_device(view));
+}
+
+const weir_split_policy weir__split_frames = {.name = "frames", .next = frames_next, .why = frames_why};
