@@ -262,7 +262,8 @@ weir_status weir__check_task(weir_context *context, const weir_task *task, weir_
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "task (tag %llu): a task needs a kernel or a host function, and not both",
                        (unsigned long long)task->tag);
-  if (task->kernel != NULL) {
+  // Parts of a launch come after it, perhaps after its kernel's release.
+  if (task->kernel != NULL && weir__part_now.done == NULL) {
     char what[WEIR__WHAT_BYTES];
     snprintf(what, sizeof what, "task '%.47s' (tag %llu)", task->label == NULL ? "" : task->label,
              (unsigned long long)task->tag);

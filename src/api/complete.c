@@ -43,7 +43,8 @@ static void fail(weir_context *context, weir__task *task, const weir__completion
                  char text[WEIR__MESSAGE_BYTES]) {
   describe_failure(context, task, completion, text);
   context->statistics.failed++;
-  if (context->first_failure == WEIR_OK) {
+  bool reported = task->event == NULL || !task->event->is_part;
+  if (reported && context->first_failure == WEIR_OK) {
     context->first_failure = completion->status;
     memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
   }
@@ -75,6 +76,12 @@ static void trace_completion(weir_context *context, const weir__task *task, cons
   if (task->run != NULL) weir__graph_run_trace(task);
 }
 
+static void note_part_times(weir_context *context, const weir__task *task, const weir__completion *completion) {
+  weir_device *device = context->devices[task->device];
+  task->event->start_ns = completion->start_ns;
+  task->event->end_ns = completion->end_ns != 0 ? completion->end_ns : device->ops->time(device);
+}
+
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion) {
   // A copy back that is skipped has lost nothing: what it would have brought is poisoned already.
   bool skipped_back = task->move != NULL && task->move->back && completion->status == WEIR_ERROR_UPSTREAM_FAILED;
@@ -84,6 +91,7 @@ void weir__context_complete(weir_context *context, weir__task *task, const weir_
   if (failed) fail(context, task, completion, text);
   if (context->trace != NULL) trace_completion(context, task, completion);
   if (task->event != NULL) {
+    if (task->event->is_part) note_part_times(context, task, completion);
     weir__event_finish(task->event, completion->status, text);
     task->event = NULL;
   }

@@ -40,6 +40,15 @@ typedef struct weir__callback {
 
 struct weir__operations;
 
+// Set in a thread while it submits a task of Weir's own: `done` is called like a callback, before all others, and a failure
+// of the task is reported to it only. It needs no memory.
+typedef struct weir__part_hook {
+  weir_event_function done; // NULL: none
+  void *user;
+} weir__part_hook;
+
+extern _Thread_local weir__part_hook weir__part_now;
+
 struct weir_event {
   weir__object object;
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
@@ -49,6 +58,9 @@ struct weir_event {
   weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
+  weir__part_hook part;      // of a task of Weir's own
+  bool is_part;              //
+  uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
   // Of the launch of a graph (graph_flight.h); NULL: of another task.
   weir_graph *graph;
   struct weir__operations *operations; // to be told of its end; NULL: none

@@ -10,6 +10,8 @@
 
 enum { CALLBACKS_AT_ONCE = 64 };
 
+_Thread_local weir__part_hook weir__part_now;
+
 weir_event *weir__event_take(weir_context *context, weir__id task) {
   weir_event *event = (weir_event *)weir__object_take(&context->events, context, UINT64_MAX);
   if (event == NULL) return NULL;
@@ -20,6 +22,9 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   event->task = event->last = task;
   event->callbacks = NULL;
   event->next_called = NULL;
+  event->part = weir__part_now;
+  event->is_part = weir__part_now.done != NULL;
+  event->start_ns = event->end_ns = 0;
   event->graph = NULL;
   event->operations = NULL;
   event->run = NULL;
@@ -43,7 +48,7 @@ void weir__event_queue(weir_event *event) {
 }
 
 static void queue_callbacks(weir_event *event) {
-  if (event->callbacks == NULL)
+  if (event->callbacks == NULL && event->part.done == NULL)
     weir__event_drop(event);
   else
     weir__event_queue(event);
@@ -85,23 +90,26 @@ void weir__context_unlock_and_call(weir_context *context) {
       set_status(event, event->outcome);
       continue;
     }
-    weir__callback *callback = event->callbacks;
-    if (callback == NULL) {
+    weir__part_hook due = event->part;
+    event->part.done = NULL;
+    weir__callback *callback = due.done == NULL ? event->callbacks : NULL;
+    if (callback != NULL) {
+      event->callbacks = callback->next;
+      due = (weir__part_hook){callback->function, callback->user};
+      callback->next = context->free_callbacks;
+      context->free_callbacks = callback;
+    }
+    if (due.done == NULL) {
       context->called_first = event->next_called;
       if (context->called_first == NULL) context->called_last = NULL;
       weir__event_drop(event);
       continue;
     }
-    event->callbacks = callback->next;
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
-    weir_event_function function = callback->function;
-    void *user = callback->user;
-    callback->next = context->free_callbacks;
-    context->free_callbacks = callback;
     weir__lock_release(&context->lock);
     bool nested = weir__in_task;
     weir__in_task = true;
-    function(user, status);
+    due.done(due.user, status);
     weir__in_task = nested;
     weir__context_lock(context);
   }

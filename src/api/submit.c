@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/submit.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +51,14 @@ weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task
   if (weir__in_task) return weir__would_wait(task, "the window", out_status);
   context->statistics.window_waits++;
   weir__id oldest = live->oldest;
-  weir__context_wait(context, context->window.next + slots - context->window.size, WEIR_FOREVER);
+  weir__id target = context->window.next + slots + context->window.reserved - context->window.size;
+  if (target > context->window.next) { // what is reserved is given back
+    weir__context_unlock(context);
+    sched_yield();
+    weir__context_lock(context);
+    target = context->window.next;
+  }
+  weir__context_wait(context, target, WEIR_FOREVER);
   if (!context->polled && context->window.size >= ROOM_WAIT_WINDOW)
     weir__context_wait(context, oldest + context->window.size / 4, ROOM_WAIT_NS);
   return WEIR__ENTER_AGAIN;

@@ -5,6 +5,8 @@
 
 #include "base/allocate.h"
 
+_Thread_local bool weir__window_uses_reserve;
+
 enum { SLAB_CHUNKS = 255 };
 
 struct weir__edge_slab {

@@ -12,9 +12,10 @@ typedef struct weir__window {
   weir__task *tasks; // `size` slots
   uint32_t size;     // a power of two
   weir__liveness live;
-  weir__id next;    // id of the next task
-  uint64_t edges;   // added so far
-  uint32_t touched; // slots that were made ready before any task
+  weir__id next;     // id of the next task
+  uint64_t reserved; // slots that are kept for tasks of weir__window_uses_reserve
+  uint64_t edges;    // added so far
+  uint32_t touched;  // slots that were made ready before any task
   weir__edge_chunk *free_chunks;
   struct weir__edge_slab *slabs;
   // Called when a task has no blocking edge left. Must not call back into the window.
@@ -33,13 +34,18 @@ void weir__window_deinitialize(weir__window *window);
 // them later. Before any task.
 void weir__window_touch(weir__window *window, uint32_t count);
 
-static inline bool weir__window_full(const weir__window *window) {
-  return window->next - window->live.oldest >= window->size;
+// Set in a thread while it submits a task for which slots were reserved.
+extern _Thread_local bool weir__window_uses_reserve;
+
+// Free slots that are not reserved for others.
+static inline uint64_t weir__window_room(const weir__window *window) {
+  uint64_t room = window->size - (window->next - window->live.oldest);
+  if (window->reserved == 0 || weir__window_uses_reserve) return room;
+  return room > window->reserved ? room - window->reserved : 0;
 }
 
-// Free slots.
-static inline uint64_t weir__window_room(const weir__window *window) {
-  return window->size - (window->next - window->live.oldest);
+static inline bool weir__window_full(const weir__window *window) {
+  return weir__window_room(window) == 0;
 }
 
 static inline bool weir__window_empty(const weir__window *window) {

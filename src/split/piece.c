@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A piece: handed to a device as a task on buffers that are wrapped around its bytes; and what follows when it is done.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "split/split.h"
+
+static const uint64_t COST_SMOOTHING = 8;
+
+// How many units the next piece has: a multiple of the device's grain, as much as lies together, and so much that the pieces
+// which the launch may still have are enough for all.
+static uint64_t piece_units(const weir__split_run *run, uint32_t device, uint64_t units) {
+  uint64_t pieces = run->most - run->handed, grain = run->states[device].grain;
+  uint64_t ordinary = pieces > run->margin + run->free_count ? pieces - run->margin - run->free_count : 1;
+  uint64_t enough = (run->view.left - 1) / ordinary + 1;
+  if (units < enough) units = enough;
+  if (units > run->view.left) units = run->view.left;
+  units = (units + grain - 1) / grain * grain;
+  return units < run->free[0].count ? units : run->free[0].count;
+}
+
+static void release_buffers(weir__split_piece *piece) {
+  for (uint32_t i = 0; i < piece->run->launch.arg_count; i++) {
+    weir_buffer_release(piece->buffers[i]);
+    piece->buffers[i] = NULL;
+  }
+}
+
+// The argument that tells the kernel where its part is.
+static weir_split_part describe_part(const weir__split_run *run, const weir__split_piece *piece, uint32_t halo_of,
+                                     weir__split_groups groups) {
+  weir_split_part part = {.first = groups.first,
+                          .count = groups.count,
+                          .total = run->cut.total,
+                          .dimension = run->launch.dimension,
+                          .device = piece->device,
+                          .piece = run->handed};
+  weir__split_range range = weir__split_map(&run->args[halo_of], run->bytes[halo_of], run->cut.total, groups);
+  if (run->args[halo_of].mapping == WEIR_SPLIT_BLOCK) {
+    part.halo_before = range.before;
+    part.halo_after = range.after;
+  }
+  return part;
+}
+
+static weir_status wrap_bytes(weir__split_run *run, uint32_t index, uint64_t lo, uint64_t bytes,
+                              weir_buffer **out_buffer) {
+  weir_context *context = run->split->context;
+  weir_status status = weir_buffer_wrap(context, (char *)run->task->args[index] + lo, bytes, out_buffer);
+  if (status != WEIR_OK || context->trace == NULL) return status;
+  char label[WEIR__LABEL_BYTES];
+  weir__context_lock(context);
+  memcpy(label, run->args[index].arg.buffer->label, sizeof label);
+  weir__context_unlock(context);
+  if (label[0] != '\0') weir_buffer_set_label(*out_buffer, label);
+  return status;
+}
+
+// One argument of a piece.
+static weir_status fill_arg(weir__split_run *run, weir__split_piece *piece, uint32_t index, weir__split_groups groups,
+                            weir_arg *out_arg) {
+  const weir_split_arg *arg = &run->args[index];
+  *out_arg = arg->arg;
+  if (arg->mapping == WEIR_SPLIT_PART || arg->arg.mode == WEIR_VALUE) {
+    out_arg->mode = WEIR_VALUE;
+    out_arg->value = run->task->args[index]; // as the launch's task copied it
+    return WEIR_OK;
+  }
+  weir__split_range range = weir__split_map(arg, run->bytes[index], run->cut.total, groups);
+  bool all = arg->mapping == WEIR_SPLIT_WHOLE;
+  weir_buffer **buffer = all ? &run->wholes[index] : &piece->buffers[index];
+  if (*buffer == NULL) {
+    weir_status status = wrap_bytes(run, index, range.lo, range.hi - range.lo, buffer);
+    if (status != WEIR_OK) return status;
+  }
+  out_arg->buffer = *buffer;
+  out_arg->offset = 0;
+  out_arg->bytes = WEIR_WHOLE;
+  return WEIR_OK;
+}
+
+static void done(void *user, weir_status status);
+
+static weir_status submit(weir__split_run *run, weir__split_piece *piece, weir__split_groups groups) {
+  const weir_split_launch *launch = &run->launch;
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < launch->arg_count && status == WEIR_OK; i++) {
+    status = fill_arg(run, piece, i, groups, &run->piece_args[i]);
+    if (run->args[i].mapping != WEIR_SPLIT_PART) continue;
+    run->parts[i] = describe_part(run, piece, run->args[i].halo_of, groups);
+    run->piece_args[i] = weir_value(&run->parts[i], sizeof run->parts[i]);
+  }
+  if (status != WEIR_OK) return status;
+  weir_task task = {.kernel = launch->kernel,
+                    .user = launch->user,
+                    .args = run->piece_args,
+                    .arg_count = launch->arg_count,
+                    .device = run->split->devices[piece->device],
+                    .priority = launch->priority,
+                    .label = launch->label,
+                    .tag = launch->tag};
+  memcpy(task.groups, launch->groups, sizeof task.groups);
+  task.groups[launch->dimension] = groups.count;
+  weir__part_now = (weir__part_hook){done, piece};
+  weir__window_uses_reserve = true;
+  status = weir_submit(run->split->context, &task, &piece->event);
+  weir__window_uses_reserve = false;
+  weir__part_now = (weir__part_hook){NULL, NULL};
+  return status;
+}
+
+static weir_status check_functions(weir__split_run *run, uint64_t first, uint64_t count) {
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < run->launch.arg_count && status == WEIR_OK; i++) {
+    if (run->args[i].mapping == WEIR_SPLIT_FUNCTION)
+      status = weir__split_check_piece(run->what, i, &run->args[i], run->bytes[i], run->cut, first, count);
+  }
+  return status;
+}
+
+static void take_free(weir__split_run *run, uint64_t units) {
+  run->free[0].first += units;
+  run->free[0].count -= units;
+  if (run->free[0].count == 0) memmove(&run->free[0], &run->free[1], --run->free_count * sizeof run->free[0]);
+  run->view.left -= units;
+}
+
+static void put_back(weir__split_run *run, uint64_t first, uint64_t units) {
+  memmove(&run->free[1], &run->free[0], run->free_count++ * sizeof run->free[0]);
+  run->free[0] = (weir__split_free){first, units};
+  run->view.left += units;
+}
+
+// A device's number of pieces and units changes; and what the split knows of its load.
+static void note_load(weir__split_run *run, const weir__split_piece *piece, bool given) {
+  weir_split *split = run->split;
+  uint64_t groups = weir__split_groups_of(run->cut, piece->first, piece->count).count;
+  run->states[piece->device].in_flight += given ? 1u : UINT32_MAX;
+  run->in_flight += given ? 1u : UINT32_MAX;
+  weir__lock_acquire(&split->lock);
+  split->pending[piece->device] += given ? groups : 0 - groups;
+  weir__lock_release(&split->lock);
+}
+
+static void note_attempt(weir__split_run *run, uint64_t start_ns) {
+  weir_split *split = run->split;
+  run->handed++;
+  weir__context_lock(split->context);
+  split->context->window.reserved -= run->slots;
+  weir__context_unlock(split->context);
+  run->reserved -= run->slots;
+  uint64_t cost_ns = weir__clock_ns() - start_ns;
+  weir__lock_acquire(&split->lock);
+  split->cost_ns = split->cost_ns - split->cost_ns / COST_SMOOTHING + cost_ns / COST_SMOOTHING;
+  weir__lock_release(&split->lock);
+}
+
+bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units) {
+  uint64_t start_ns = weir__clock_ns();
+  if (run->handed == run->most) {
+    if (run->in_flight == 0) {
+      weir__split_fails(run, WEIR_ERROR_OUT_OF_MEMORY, "there is no room in the window for more parts");
+    }
+    return false;
+  }
+  weir__split_piece *piece = &run->pieces[device][run->pieces[device][0].used ? 1 : 0];
+  piece->first = run->free[0].first;
+  piece->count = piece_units(run, device, units);
+  piece->submit_ns = weir_device_time(run->split->devices[device]);
+  weir_status status = check_functions(run, piece->first, piece->count);
+  if (status != WEIR_OK) {
+    weir__split_fails(run, status, weir_last_error());
+    return false;
+  }
+  weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
+  status = submit(run, piece, groups);
+  note_attempt(run, start_ns);
+  if (status != WEIR_OK) {
+    release_buffers(piece);
+    if (status != WEIR_ERROR_OUT_OF_MEMORY || run->in_flight == 0)
+      weir__split_device_fails(run, device, status, weir_last_error());
+    return false;
+  }
+  piece->used = true;
+  take_free(run, piece->count);
+  run->states[device].given += piece->count;
+  run->round.devices[device].pieces++;
+  note_load(run, piece, true);
+  return true;
+}
+
+// Adds a piece's time to what its device was busy.
+static void note_time(weir__split_run *run, const weir__split_piece *piece) {
+  weir_device *device = run->split->devices[piece->device];
+  weir_split_state *state = &run->states[piece->device];
+  weir_split_device_round *round = &run->round.devices[piece->device];
+  // Where bytes are moved, the piece is done when they are back, and began when they began to move.
+  bool near = device->space == WEIR__HOST_SPACE;
+  uint64_t start = near && piece->event->start_ns != 0 ? piece->event->start_ns : piece->submit_ns;
+  uint64_t end = near ? piece->event->end_ns : weir_device_time(device);
+  uint64_t *until = &run->busy_until[piece->device];
+  if (start < *until) start = *until;
+  if (end < start + 1) end = start + 1;
+  if (round->start_ns == 0) round->start_ns = start;
+  round->end_ns = *until = end;
+  state->done += piece->count;
+  state->done_ns += end - start;
+  round->groups += weir__split_groups_of(run->cut, piece->first, piece->count).count;
+}
+
+static void note_failure(weir__split_run *run, const weir__split_piece *piece, weir_status status) {
+  const char *message = weir_event_message(piece->event);
+  weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
+  weir__split_device_fails(run, piece->device, status, message);
+  put_back(run, piece->first, piece->count);
+  run->round.redone++;
+  if (status == WEIR_ERROR_CANCELLED) {
+    weir__split_fails(run, status, message);
+  } else if (run->updates) {
+    char text[WEIR__MESSAGE_BYTES];
+    snprintf(text, sizeof text, "work-groups [%u, %u) update a buffer in place and cannot be run again: %.160s",
+             groups.first, groups.first + groups.count, message);
+    weir__split_fails(run, status, text);
+  }
+}
+
+static void done(void *user, weir_status status) {
+  weir__split_piece *piece = user;
+  weir__split_run *run = piece->run;
+  weir_split_state *state = &run->states[piece->device];
+  note_load(run, piece, false);
+  if (status == WEIR_OK) {
+    note_time(run, piece);
+  } else {
+    state->given -= piece->count;
+    note_failure(run, piece, status);
+  }
+  weir_event_release(piece->event);
+  piece->event = NULL;
+  release_buffers(piece);
+  piece->used = false;
+  weir__split_pump(run);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a launch into the window: checked, room for its parts reserved, submitted as one task.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/submit.h"
+#include "base/allocate.h"
+#include "base/error.h"
+#include "split/policy.h"
+#include "split/split.h"
+
+// A mapping function is asked for each unit, so that where there is one there are no more units than this.
+enum { MOST_ASKED = 4096, PIECES_OF_ONE_PART = 3, PIECES_OF_MANY = 40 };
+
+static const weir_split_part no_part;
+
+static void describe(const weir_split_launch *launch, char *what, size_t size) {
+  snprintf(what, size, "split '%.47s' (tag %llu)", launch->label != NULL ? launch->label : launch->kernel->name,
+           (unsigned long long)launch->tag);
+}
+
+static weir_status check_launch(const weir_split *split, const weir_split_launch *launch) {
+  weir_status status = weir__object_check(launch->kernel, WEIR__KIND_KERNEL, split->context, "split submit");
+  if (status != WEIR_OK) return status;
+  char what[96];
+  describe(launch, what, sizeof what);
+  if (launch->dimension > 2)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no dimension %u to cut; 0 to 2 are possible", what,
+                       launch->dimension);
+  if (launch->arg_count > WEIR_MAX_ARGS)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; at most %d are possible", what,
+                       launch->arg_count, WEIR_MAX_ARGS);
+  if (launch->arg_count > 0 && launch->args == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: args is NULL", what);
+  return WEIR_OK;
+}
+
+static weir__split_cut cut_of(const weir_split_launch *launch) {
+  uint32_t groups = launch->groups[launch->dimension];
+  weir__split_cut cut = {.total = groups == 0 ? 1 : groups, .unit = launch->granularity == 0 ? 1 : launch->granularity};
+  if (cut.unit > cut.total) cut.unit = cut.total;
+  bool asked = false;
+  for (uint32_t i = 0; i < launch->arg_count; i++) asked |= launch->args[i].mapping == WEIR_SPLIT_FUNCTION;
+  uint32_t units = weir__split_units(cut);
+  if (asked && units > MOST_ASKED) cut.unit *= (units - 1) / MOST_ASKED + 1;
+  return cut;
+}
+
+// One allocation: the run, and what it has for each argument and piece.
+static weir__split_run *make_run(const weir_split_launch *launch, uint32_t devices, uint32_t most) {
+  uint64_t args = launch->arg_count, pieces = (uint64_t)devices * WEIR__SPLIT_DEPTH;
+  uint64_t bytes = sizeof(weir__split_run) +
+                   args * (sizeof(weir_split_arg) + sizeof(weir_arg) + sizeof(weir_split_part) + sizeof(uint64_t)) +
+                   (pieces + 1) * args * sizeof(weir_buffer *) + (most + 1ull) * sizeof(weir__split_free);
+  weir__split_run *run = weir__allocate_zeroed(bytes);
+  if (run == NULL) return NULL;
+  run->free = (weir__split_free *)(run + 1);
+  run->args = (weir_split_arg *)(run->free + most + 1);
+  run->piece_args = (weir_arg *)(run->args + args);
+  run->parts = (weir_split_part *)(run->piece_args + args);
+  run->bytes = (uint64_t *)(run->parts + args);
+  run->wholes = (weir_buffer **)(run->bytes + args);
+  weir_buffer **buffers = run->wholes + args;
+  for (uint32_t i = 0; i < devices; i++) {
+    for (uint32_t j = 0; j < WEIR__SPLIT_DEPTH; j++, buffers += args)
+      run->pieces[i][j] = (weir__split_piece){.run = run, .device = i, .buffers = buffers};
+  }
+  return run;
+}
+
+// Checks how the arguments map, and notes how long they are. What else is wrong with a range weir_submit finds.
+static weir_status check_args(const weir_split *split, const weir_split_launch *launch, weir__split_cut cut,
+                              uint64_t *out_bytes, bool *out_updates) {
+  char what[96], place[128];
+  describe(launch, what, sizeof what);
+  *out_updates = false;
+  for (uint32_t i = 0; i < launch->arg_count; i++) {
+    const weir_split_arg *arg = &launch->args[i];
+    const weir_buffer *buffer = arg->arg.buffer;
+    out_bytes[i] = 0;
+    if (arg->mapping != WEIR_SPLIT_PART && arg->arg.mode != WEIR_VALUE) {
+      snprintf(place, sizeof place, "%s, argument %u", what, i);
+      weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, split->context, place);
+      if (status != WEIR_OK) return status;
+      if (arg->arg.offset >= buffer->bytes) continue;
+      uint64_t rest = buffer->bytes - arg->arg.offset;
+      out_bytes[i] = arg->arg.bytes == WEIR_WHOLE ? rest : arg->arg.bytes;
+      if (out_bytes[i] == 0 || out_bytes[i] > rest) continue;
+      *out_updates |= arg->arg.mode == WEIR_READ_WRITE;
+    }
+    if (arg->mapping == WEIR_SPLIT_PART && arg->halo_of >= launch->arg_count)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: the halo of argument %u, which there is not",
+                         what, i, arg->halo_of);
+    weir_status status = weir__split_check_arg(what, i, arg, out_bytes[i], cut);
+    if (status != WEIR_OK) return status;
+  }
+  return WEIR_OK;
+}
+
+// Notes which devices are lost, and checks that the others have code. The lock is held.
+static weir_status check_devices(weir_split *split, const weir_split_launch *launch, uint32_t *out_left) {
+  char what[96];
+  describe(launch, what, sizeof what);
+  *out_left = 0;
+  for (uint32_t i = 0; i < split->device_count; i++) {
+    weir_device *device = split->devices[i];
+    if (device->lost) split->lost[i] = true;
+    if (split->lost[i]) continue;
+    (*out_left)++;
+    if (!device->ops->has_code(device, launch->kernel))
+      return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, launch->kernel->name,
+                         device->name);
+  }
+  return *out_left > 0 ? WEIR_OK : weir__error(WEIR_ERROR_DEVICE_LOST, "%s: all devices of the split are lost", what);
+}
+
+// Slots of the window that a piece needs at most: its own, and for each transfer there and back up to two.
+static uint32_t slots_of_piece(const weir_split *split, const weir_split_launch *launch) {
+  uint32_t there_and_back = 0;
+  bool far = false;
+  for (uint32_t i = 0; i < split->device_count; i++) far |= split->devices[i]->space != WEIR__HOST_SPACE;
+  for (uint32_t i = 0; far && i < launch->arg_count; i++) {
+    weir_mode mode = launch->args[i].mapping == WEIR_SPLIT_PART ? WEIR_VALUE : launch->args[i].arg.mode;
+    there_and_back += mode == WEIR_VALUE ? 0 : mode == WEIR_READ_WRITE ? 4 : 2;
+  }
+  return 1 + there_and_back;
+}
+
+static bool gives_one_part(const weir_split *split) {
+  return split->policy.next == weir__split_static.next || split->policy.next == weir__split_history.next ||
+         split->policy.next == weir__split_frames.next;
+}
+
+// How many pieces a launch may have, so that they find room in half of the window.
+static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
+  uint32_t room = split->context->window.size / 2 / slots;
+  uint32_t most = split->device_count * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
+  return most < room ? most : room;
+}
+
+// Waits for room in the window, and reserves it. Leaves some for launches themselves. The lock is held.
+static weir_status reserve(weir_context *context, const weir_task *task, uint32_t slots) {
+  weir__enter_result result;
+  weir_status status = WEIR_OK;
+  do {
+    result = weir__enter_wait(context, task, slots + context->window.size / 8 + 1, &status);
+  } while (result == WEIR__ENTER_AGAIN);
+  if (result == WEIR__ENTERED) context->window.reserved += slots;
+  return result == WEIR__ENTERED ? WEIR_OK : status;
+}
+
+static weir_status begin(weir_split *split, weir__split_run *run, const weir_task *task) {
+  weir_context *context = split->context;
+  weir__context_lock(context);
+  run->reserved = (uint64_t)run->most * run->slots;
+  weir_status status = reserve(context, task, (uint32_t)run->reserved);
+  if (status == WEIR_OK) {
+    weir__part_now = (weir__part_hook){weir__split_start, run};
+    run->start = weir__event_take(context, 0);
+    weir__part_now = (weir__part_hook){NULL, NULL};
+    if (run->start == NULL) {
+      context->window.reserved -= run->reserved;
+      status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its event", run->what);
+    } else {
+      weir__event_drop(run->start); // nobody waits for it
+    }
+  }
+  weir__context_unlock(context);
+  return status;
+}
+
+static void give_up(weir_split *split, weir__split_run *run) {
+  weir__context_lock(split->context);
+  split->context->window.reserved -= run->reserved;
+  weir__event_drop(run->start);
+  weir__context_unlock(split->context);
+}
+
+static weir_task task_of(const weir_split_launch *launch, weir_arg *args, weir_device *device, void *user) {
+  for (uint32_t i = 0; i < launch->arg_count; i++)
+    args[i] = launch->args[i].mapping == WEIR_SPLIT_PART ? weir_value(&no_part, sizeof no_part) : launch->args[i].arg;
+  weir_task task = {.kernel = launch->kernel,
+                    .user = user,
+                    .args = args,
+                    .arg_count = launch->arg_count,
+                    .device = device,
+                    .after = launch->after,
+                    .after_count = launch->after_count,
+                    .priority = launch->priority,
+                    .label = launch->label,
+                    .tag = launch->tag};
+  memcpy(task.groups, launch->groups, sizeof task.groups);
+  return task;
+}
+
+// The whole launch as one ordinary task of the first device that is left.
+static weir_status submit_whole(weir_split *split, const weir_split_launch *launch, weir_arg *args, uint32_t total,
+                                weir_event **out_event) {
+  uint32_t device = 0;
+  while (split->lost[device]) device++;
+  weir_task task = task_of(launch, args, split->devices[device], launch->user);
+  weir_split_part part = {.count = total, .total = total, .dimension = launch->dimension, .device = device};
+  for (uint32_t i = 0; i < launch->arg_count; i++) {
+    if (launch->args[i].mapping == WEIR_SPLIT_PART) args[i] = weir_value(&part, sizeof part);
+  }
+  return weir_submit(split->context, &task, out_event);
+}
+
+static weir_status submit(weir_split *split, const weir_split_launch *launch, weir__split_run *run, weir_arg *args,
+                          weir_event **out_event) {
+  weir_device *device = NULL;
+  weir_status status = weir__split_device(split->context, &device);
+  if (status != WEIR_OK) return status;
+  weir_task task = task_of(launch, args, device, run);
+  status = begin(split, run, &task);
+  if (status != WEIR_OK) return status;
+  weir__lock_acquire(&split->lock);
+  split->references++;
+  run->view.launch = split->launches++;
+  weir__lock_release(&split->lock);
+  weir__split_enters = launch->kernel;
+  status = weir_submit(split->context, &task, out_event); // from here on the run may be gone
+  weir__split_enters = NULL;
+  if (status == WEIR_OK) return WEIR_OK;
+  give_up(split, run);
+  weir__split_drop(split);
+  return status;
+}
+
+static void fill_run(weir_split *split, const weir_split_launch *launch, weir__split_cut cut, weir__split_run *run) {
+  run->split = split;
+  run->launch = *launch;
+  run->launch.after = NULL;
+  run->launch.after_count = 0;
+  run->launch.args = run->args;
+  if (launch->arg_count > 0) memcpy(run->args, launch->args, launch->arg_count * sizeof *run->args);
+  if (launch->label != NULL) {
+    snprintf(run->label, sizeof run->label, "%s", launch->label);
+    run->launch.label = run->label;
+  }
+  for (int i = 0; i < 3; i++) run->launch.groups[i] = launch->groups[i] == 0 ? 1 : launch->groups[i];
+  describe(launch, run->what, sizeof run->what);
+  run->cut = cut;
+  run->free[0] = (weir__split_free){0, weir__split_units(cut)};
+  run->free_count = 1;
+}
+
+weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch, weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
+  if (split == NULL || launch == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: the %s is NULL", split == NULL ? "split" : "launch");
+  weir_status status = check_launch(split, launch);
+  if (status != WEIR_OK) return status;
+  weir__split_cut cut = cut_of(launch);
+  uint32_t slots = slots_of_piece(split, launch), most = most_pieces(split, slots), left = 0;
+  if (most == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: a window of %u tasks has no room for %u arguments",
+                       split->context->window.size, launch->arg_count);
+  weir__split_run *run = make_run(launch, split->device_count, most);
+  weir_arg *args = weir__allocate((launch->arg_count + 1ull) * sizeof *args);
+  if (run == NULL || args == NULL) {
+    status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "split submit: no memory");
+  } else {
+    fill_run(split, launch, cut, run);
+    run->most = most;
+    run->slots = slots;
+    status = check_args(split, launch, cut, run->bytes, &run->updates);
+  }
+  if (status == WEIR_OK) {
+    weir__context_lock(split->context);
+    status = check_devices(split, launch, &left);
+    weir__context_unlock(split->context);
+  }
+  bool whole = status == WEIR_OK && (split->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  if (whole) status = submit_whole(split, launch, args, cut.total, out_event);
+  if (status == WEIR_OK && !whole) {
+    run->margin = most > PIECES_OF_ONE_PART * left ? 2 * left : most > left ? most - left : 0;
+    status = submit(split, launch, run, args, out_event);
+  }
+  weir__free(args);
+  if (whole || status != WEIR_OK) weir__free(run);
+  return status;
+}
