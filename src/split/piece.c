@@ -13,9 +13,11 @@ static const uint64_t COST_SMOOTHING = 8;
 // which the launch may still have are enough for all.
 static uint64_t piece_units(const weir__split_run *run, uint32_t device, uint64_t units) {
   uint64_t pieces = run->most - run->handed, grain = run->states[device].grain;
-  uint64_t ordinary = pieces > run->margin + run->free_count ? pieces - run->margin - run->free_count : 1;
+  uint64_t kept = run->margin + run->free_count - 1; // for what failed, or may yet
+  uint64_t ordinary = pieces > kept ? pieces - kept : 1;
   uint64_t enough = (run->view.left - 1) / ordinary + 1;
-  if (units < enough) units = enough;
+  bool last = ordinary == 1;
+  if ((last || !run->one_part) && units < enough) units = enough;
   if (units > run->view.left) units = run->view.left;
   units = (units + grain - 1) / grain * grain;
   return units < run->free[0].count ? units : run->free[0].count;

@@ -75,7 +75,8 @@ typedef struct weir__split_run {
   char label[WEIR__LABEL_BYTES];
   char what[96]; // for messages
   weir__split_cut cut;
-  bool updates; // some argument is READ_WRITE
+  bool one_part; // the policy gives a device one part
+  bool updates;  // some argument is READ_WRITE
   uint64_t key;
   weir_split_view view;
   weir_split_state states[WEIR_SPLIT_MOST_DEVICES];

@@ -265,6 +265,7 @@ weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch
     fill_run(split, launch, cut, run);
     run->most = most;
     run->slots = slots;
+    run->one_part = gives_one_part(split);
     status = check_args(split, launch, cut, run->bytes, &run->updates);
   }
   if (status == WEIR_OK) {
