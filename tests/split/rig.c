@@ -157,6 +157,10 @@ static weir_kernel *make_kernel(weir_context *context, const char *name, weir_fu
   return kernel;
 }
 
+weir_function rig_function(void) {
+  return field_on_cpu;
+}
+
 weir_kernel *rig_kernel(weir_context *context) {
   return make_kernel(context, "field", field_on_cpu);
 }

@@ -36,6 +36,7 @@ typedef struct rig_failure {
 // The kernel for CPU and simulated devices. Arguments: in (read, halo of `reach`), out (written), table (read, whole), the
 // rig_field (value), the part. weir_split_launch.user is a rig_failure or NULL.
 weir_kernel *rig_kernel(weir_context *context);
+weir_function rig_function(void); // its function
 enum { RIG_ARGS = 5 };
 void rig_args(weir_split_arg args[RIG_ARGS], const rig_field *field, weir_arg in, weir_arg out, weir_buffer *table);
 
