@@ -17,8 +17,43 @@ static uint64_t even(const weir_split_view *view, uint32_t pieces) {
   return at_least(view->total / ((uint64_t)pieces * view->device_count), 1);
 }
 
+// What is known of a launch that is under way.
+typedef struct progress {
+  double rates[WEIR_SPLIT_MOST_DEVICES], all; // 0: not known, or out
+  uint64_t unfinished;                        // units
+} progress;
+
+static progress progress_of(const weir_split_view *view) {
+  progress now = {.unfinished = view->left};
+  for (uint32_t i = 0; i < view->device_count; i++) {
+    const weir_split_state *state = &view->devices[i];
+    now.rates[i] = state->out ? 0 : weir__split_rate_now(view, i);
+    now.all += now.rates[i];
+    if (!state->out) now.unfinished += weir__split_pending(state);
+  }
+  return now;
+}
+
+// Units that a device should finish from now on, if all went on at their speeds and ended together.
+static double due(const progress *now, uint32_t device) {
+  return (double)now->unfinished * now->rates[device] / now->all;
+}
+
+// Whether a device, of known speed, should have a piece now: it finishes it before the others could do all the rest, or would at
+// least finish it first.
+static bool is_worth(const weir_split_view *view, const progress *now, uint32_t device, uint64_t units) {
+  double mine = (double)(weir__split_pending(&view->devices[device]) + units);
+  if (due(now, device) >= mine) return true;
+  for (uint32_t i = 0; i < view->device_count; i++) {
+    double theirs = (double)(weir__split_pending(&view->devices[i]) + units);
+    if (now->rates[i] > 0 && theirs / now->rates[i] < mine / now->rates[device]) return false;
+  }
+  return true;
+}
+
 // Self-scheduling by chunks (Kruskal and Weiss, "Allocating independent subtasks on parallel processors", 1985). The piece is
-// so large that the fastest device spends no more than view->overhead of its time on what a piece costs.
+// so large that the fastest device spends no more than view->overhead of its time on what a piece costs. At the end, a piece that
+// would keep a slow device longer than the others need for the rest is left to them.
 static uint64_t queue_piece(const weir_split_view *view) {
   double fastest = 0;
   for (uint32_t i = 0; i < view->device_count; i++) {
@@ -31,8 +66,10 @@ static uint64_t queue_piece(const weir_split_view *view) {
 
 static uint64_t queue_next(void *user, const weir_split_view *view, uint32_t device) {
   (void)user;
-  (void)device;
-  return queue_piece(view);
+  progress now = progress_of(view);
+  uint64_t piece = queue_piece(view);
+  if (piece > view->left) piece = view->left;
+  return now.rates[device] <= 0 || is_worth(view, &now, device, piece) ? piece : 0;
 }
 
 static void queue_why(void *user, const weir_split_view *view, char *out_text, size_t size) {
@@ -53,30 +90,15 @@ static uint64_t least_piece(const weir_split_view *view, uint32_t device, double
 // Stafford and Beivide, 2016): a device gets `part` of what it would do of all that is not finished, if all went on at their
 // speeds, less what it has already. A piece that the device would finish later than the others all the rest is not given.
 uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double part) {
-  double rates[WEIR_SPLIT_MOST_DEVICES], all = 0;
-  uint64_t unfinished = view->left;
-  for (uint32_t i = 0; i < view->device_count; i++) {
-    const weir_split_state *state = &view->devices[i];
-    rates[i] = state->out ? 0 : weir__split_rate_now(view, i);
-    all += rates[i];
-    if (!state->out) unfinished += weir__split_pending(state);
-  }
+  progress now = progress_of(view);
   uint64_t pending = weir__split_pending(&view->devices[device]);
-  if (rates[device] <= 0) // not known yet: a look at it
+  if (now.rates[device] <= 0) // not known yet: a look at it
     return pending > 0 ? 0 : at_least(even(view, LOOK_PIECES), view->least);
-  double due = (double)unfinished * rates[device] / all; // that it should finish from now on
-  uint64_t least = least_piece(view, device, rates[device]);
+  uint64_t least = least_piece(view, device, now.rates[device]);
   if (least > view->left) least = view->left;
-  double piece = part * due - (double)pending;
+  double piece = part * due(&now, device) - (double)pending;
   if (piece >= (double)least) return (uint64_t)piece;
-  if (due >= (double)(pending + least)) return least;
-  // The end: the piece goes to whoever would finish it first.
-  double mine = (double)(pending + least) / rates[device];
-  for (uint32_t i = 0; i < view->device_count; i++) {
-    double theirs = rates[i] <= 0 ? mine : (double)(weir__split_pending(&view->devices[i]) + least) / rates[i];
-    if (theirs < mine) return 0;
-  }
-  return least;
+  return is_worth(view, &now, device, least) ? least : 0;
 }
 
 static uint64_t guided_next(void *user, const weir_split_view *view, uint32_t device) {
