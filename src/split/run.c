@@ -93,6 +93,14 @@ void weir__split_fails(weir__split_run *run, weir_status status, const char *mes
   snprintf(run->message, sizeof run->message, "%s", message);
 }
 
+// What a message says behind the task and the device, which are known.
+static const char *reason_of(const weir_device *device, const char *message) {
+  char on[sizeof device->name + 8];
+  snprintf(on, sizeof on, " on %s: ", device->name);
+  const char *found = strstr(message, on);
+  return found == NULL ? message : found + strlen(on);
+}
+
 void weir__split_device_fails(weir__split_run *run, uint32_t device, weir_status status, const char *message) {
   weir_split *split = run->split;
   run->states[device].out = true;
@@ -106,7 +114,8 @@ void weir__split_device_fails(weir__split_run *run, uint32_t device, weir_status
   run->status = status;
   size_t used = strlen(run->message);
   snprintf(run->message + used, sizeof run->message - used, "%s%s %s: %s", used > 0 ? "; " : "",
-           split->devices[device]->name, status == WEIR_ERROR_DEVICE_LOST ? "was lost" : "failed", message);
+           split->devices[device]->name, status == WEIR_ERROR_DEVICE_LOST ? "was lost" : "failed",
+           reason_of(split->devices[device], message));
 }
 
 // Asks the policy for each device in turn that may have another piece, until none gets one.

@@ -178,6 +178,16 @@ void rig_args(weir_split_arg args[RIG_ARGS], const rig_field *field, weir_arg in
   args[4] = weir_split_part_of(0);
 }
 
+static void do_nothing(const weir_work *work) {
+  (void)work;
+}
+
+weir_status rig_read(weir_context *context, weir_buffer *buffer) {
+  weir_arg arg = weir_reads(buffer);
+  weir_task task = {.host = do_nothing, .args = &arg, .arg_count = 1};
+  return weir_submit(context, &task, NULL);
+}
+
 void rig_ok(weir_status status) {
   if (status != WEIR_OK) fail_msg("%s: %s", weir_status_name(status), weir_last_error());
 }

@@ -43,6 +43,9 @@ void rig_args(weir_split_arg args[RIG_ARGS], const rig_field *field, weir_arg in
 // A kernel that adds the row's number + 1 to each cell of its rows. Arguments: the rows (updated), the rig_field, the part.
 weir_kernel *rig_add_kernel(weir_context *context);
 
+// Submits a task that reads a buffer, and does nothing.
+weir_status rig_read(weir_context *context, weir_buffer *buffer);
+
 void rig_ok(weir_status status);
 
 #endif // TESTS_SPLIT_RIG_H

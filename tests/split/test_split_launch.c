@@ -32,6 +32,8 @@ static void open_scene(scene *s, const char *policy, uint32_t first_tasks, uint3
   s->devices[1] = rig_add_device(s->context, 1, first_tasks);
   s->devices[2] = rig_add_device(s->context, 4, second_tasks);
   weir_split_options split = {.devices = s->devices, .device_count = 3, .policy = policy, .overhead = 1};
+  const double equal[3] = {1, 1, 1};
+  if (strcmp(policy, "static") == 0) split.shares = equal;
   rig_ok(weir_split_create(s->context, &split, &s->split));
   s->kernel = rig_kernel(s->context);
   s->add = rig_add_kernel(s->context);
@@ -252,10 +254,10 @@ static void what_follows_waits_and_what_precedes_is_awaited(void **state) {
   const char *const names[] = {"static", "history", "queue", "guided", "frames", "auto"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     scene s;
-    open_scene(&s, names[i], UINT32_MAX, UINT32_MAX, 16); // few slots: copies behind the launch fill the window
+    open_scene(&s, names[i], UINT32_MAX, UINT32_MAX, 16); // few slots: readers fill the window
     rig_ok(weir_fill(s.out, 0, sizeof s.cells, 0, NULL));
     rig_ok(weir_split_submit(s.split, &s.launch, NULL));
-    for (int copy = 0; copy < 40; copy++) rig_ok(weir_copy_out(s.out, 0, sizeof s.found, s.found, NULL));
+    for (int reader = 0; reader < 40; reader++) rig_ok(rig_read(s.context, s.out));
     rig_ok(weir_fill(s.in, 0, sizeof s.cells, 0, NULL)); // overwrites what the launch reads
     check_output(&s);
     weir_split_round round;
@@ -300,8 +302,8 @@ static void lost_devices_are_made_up_for_and_named(void **state) {
         weir_event_release(event);
         check_output(&s);
       }
-      // "auto" may leave a slow device out.
-      if (!said && strcmp(names[i], "auto") != 0) fail_msg("%s: %u tasks", names[i], tasks);
+      // At first all devices get a piece; later, policies that look at times may leave a slow one out.
+      if (!said && (tasks == 0 || strcmp(names[i], "static") == 0)) fail_msg("%s: %u tasks", names[i], tasks);
       assert_int_equal(round.devices[1].failed, said);
       assert_false(round.devices[2].failed);
       if (said) assert_int_equal(round.devices[1].groups, 0);
@@ -363,7 +365,7 @@ static weir_split_launch add_launch(scene *s, weir_split_arg args[3]) {
 static void updates_are_split_but_not_run_again(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, "queue", UINT32_MAX, UINT32_MAX, 0);
+  open_scene(&s, "static", UINT32_MAX, UINT32_MAX, 0);
   weir_split_arg args[3];
   weir_split_launch launch = add_launch(&s, args);
   for (int i = 0; i < 3; i++) rig_ok(weir_split_submit(s.split, &launch, NULL));
@@ -384,7 +386,7 @@ static void updates_are_split_but_not_run_again(void **state) {
 static void poisoned_input_and_cancelling_skip_a_launch(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, "queue", UINT32_MAX, UINT32_MAX, 0);
+  open_scene(&s, "static", UINT32_MAX, UINT32_MAX, 0);
   rig_failure failure = {.device = 1};
   weir_split_arg args[3];
   weir_split_launch launch = add_launch(&s, args);

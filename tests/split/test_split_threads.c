@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several threads launch over the same devices, in a small window that others fill, from their own code and from callbacks: each
+// thread's results are those of its own order, and nothing waits for ever.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "rig.h"
+
+enum { THREADS = 4, LAUNCHES = 25, ROWS = 40, WIDTH = 3, CELLS = ROWS * WIDTH };
+
+typedef struct worker {
+  weir_context *context;
+  weir_split *split; // shared
+  weir_kernel *kernel;
+  uint32_t number;
+  uint32_t wrong;
+  char message[200];
+} worker;
+
+static void note(worker *w, weir_status status) {
+  if (status == WEIR_OK) return;
+  w->wrong++;
+  strncpy(w->message, weir_last_error(), sizeof w->message - 1);
+}
+
+static void *work(void *user) {
+  worker *w = user;
+  static const uint32_t table_words[16] = {3, 1, 4, 1, 5};
+  uint32_t cells[2][CELLS], start[CELLS], found[CELLS];
+  rig_field field = {.rows = ROWS, .width = WIDTH, .reach = 1};
+  weir_buffer *buffers[2] = {NULL}, *table = NULL;
+  for (uint32_t i = 0; i < CELLS; i++) cells[0][i] = start[i] = i * w->number;
+  for (int i = 0; i < 2; i++) note(w, weir_buffer_create(w->context, sizeof start, &buffers[i]));
+  note(w, weir_buffer_create(w->context, sizeof table_words, &table));
+  note(w, weir_copy_in(buffers[0], 0, sizeof start, start, NULL));
+  note(w, weir_copy_in(table, 0, sizeof table_words, table_words, NULL));
+  for (uint32_t i = 0; i < LAUNCHES; i++) {
+    weir_split_arg args[RIG_ARGS];
+    field.value = i;
+    rig_args(args, &field, weir_reads(buffers[i % 2]), weir_writes(buffers[1 - i % 2]), table);
+    weir_split_launch launch = {
+        .kernel = w->kernel, .args = args, .arg_count = RIG_ARGS, .groups = {WIDTH, ROWS, 1}, .dimension = 1};
+    note(w, weir_split_submit(w->split, &launch, NULL));
+    rig_reference(&field, table_words, cells[i % 2], cells[1 - i % 2]);
+    for (uint32_t reader = 0; reader < i % 5; reader++) // tasks behind it, which fill the window
+      note(w, rig_read(w->context, buffers[1 - i % 2]));
+  }
+  weir_event *event = NULL;
+  note(w, weir_copy_out(buffers[LAUNCHES % 2], 0, sizeof found, found, &event));
+  note(w, weir_event_wait(event, WEIR_FOREVER));
+  weir_event_release(event);
+  if (memcmp(found, cells[LAUNCHES % 2], sizeof found) != 0) {
+    w->wrong++;
+    strcpy(w->message, "the result is wrong");
+  }
+  note(w, weir_finish(w->context));
+  for (int i = 0; i < 2; i++) weir_buffer_release(buffers[i]);
+  weir_buffer_release(table);
+  return NULL;
+}
+
+static void threads_share_a_split(void **state) {
+  (void)state;
+  const char *const policies[] = {"history", "queue", "guided", "auto"};
+  for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
+    weir_context *context = NULL;
+    weir_context_options options = {.devices = "cpu:2,sim:ideal,cpu:1", .window = p % 2 == 0 ? 16 : 64, .seed = p + 1};
+    rig_ok(weir_context_create(&options, &context));
+    weir_split *split = NULL;
+    weir_split_options split_options = {.policy = policies[p], .overhead = 1};
+    rig_ok(weir_split_create(context, &split_options, &split));
+    weir_kernel *kernel = rig_kernel(context);
+    worker workers[THREADS];
+    pthread_t threads[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+      workers[i] = (worker){.context = context, .split = split, .kernel = kernel, .number = i + 1};
+      assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (uint32_t i = 0; i < THREADS; i++) {
+      if (workers[i].wrong > 0) fail_msg("%s, thread %u: %s", policies[p], i, workers[i].message);
+    }
+    rig_ok(weir_split_release(split));
+    weir_context_release(context);
+  }
+}
+
+// A chain of launches, each submitted by the callback of the one before.
+typedef struct chain {
+  weir_split *split;
+  weir_split_launch launch;
+  atomic_uint left, refused;
+} chain;
+
+static void next_link(void *user, weir_status status) {
+  chain *c = user;
+  if (status != WEIR_OK || atomic_fetch_sub(&c->left, 1) == 1) return;
+  weir_event *event = NULL;
+  if (weir_split_submit(c->split, &c->launch, &event) != WEIR_OK || weir_event_on_done(event, next_link, c) != WEIR_OK)
+    atomic_fetch_add(&c->refused, 1);
+  weir_event_release(event);
+}
+
+static void callbacks_may_launch(void **state) {
+  (void)state;
+  weir_context *context = NULL;
+  rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:2,cpu:1"}, &context));
+  weir_kernel *kernel = rig_add_kernel(context);
+  rig_field field = {.rows = ROWS, .width = WIDTH};
+  weir_buffer *rows = NULL;
+  rig_ok(weir_buffer_create(context, CELLS * sizeof(uint32_t), &rows));
+  rig_ok(weir_fill(rows, 0, CELLS * sizeof(uint32_t), 0, NULL));
+  weir_split_arg args[3] = {weir_split_block(weir_updates(rows), WIDTH * sizeof(uint32_t)),
+                            weir_split_whole(weir_value(&field, sizeof field)), weir_split_part_of(0)};
+  chain c = {.launch = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {WIDTH, ROWS, 1}, .dimension = 1}};
+  atomic_init(&c.left, LAUNCHES + 1);
+  rig_ok(weir_split_create(context, NULL, &c.split));
+  next_link(&c, WEIR_OK);
+  while (atomic_load(&c.left) > 0) rig_ok(weir_finish(context));
+  assert_int_equal(atomic_load(&c.refused), 0);
+  uint32_t found[CELLS];
+  rig_ok(weir_copy_out(rows, 0, sizeof found, found, NULL));
+  rig_ok(weir_finish(context));
+  for (uint32_t i = 0; i < CELLS; i++) assert_int_equal(found[i], LAUNCHES * (i / WIDTH + 1));
+  weir_context_release(context); // takes the split
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_a_split), cmocka_unit_test(callbacks_may_launch)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
