@@ -76,44 +76,52 @@ static int by_value(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
-static double median(double *values) {
+static double at_part(double *values, double part) {
   qsort(values, ROUNDS, sizeof *values, by_value);
-  return values[ROUNDS / 2];
+  return values[(int)(part * ROUNDS)];
 }
 
-// Medians of the time of the submitting calls, and of the time to the end.
-static int measure(bench *b, int (*launch)(bench *b, weir_event *events[2]), double *out_host_us, double *out_us) {
-  static double host[ROUNDS], whole[ROUNDS];
-  for (int round = -WARM; round < ROUNDS; round++) {
-    weir_event *events[2] = {NULL, NULL};
-    double start = weir__bench_seconds();
-    if (!launch(b, events)) return 0;
-    double submitted = weir__bench_seconds();
-    for (int i = 0; i < 2; i++) {
-      if (events[i] != NULL && !good(weir_event_wait(events[i], WEIR_FOREVER))) return 0;
-    }
-    double end = weir__bench_seconds();
-    for (int i = 0; i < 2; i++) weir_event_release(events[i]);
-    if (round < 0) continue;
-    host[round] = (submitted - start) * 1e6;
-    whole[round] = (end - start) * 1e6;
+typedef struct times {
+  double host[ROUNDS], whole[ROUNDS]; // of the submitting calls, and to the end
+} times;
+
+static int measure_round(bench *b, int (*launch)(bench *b, weir_event *events[2]), times *out, int round) {
+  weir_event *events[2] = {NULL, NULL};
+  double start = weir__bench_seconds();
+  if (!launch(b, events)) return 0;
+  double submitted = weir__bench_seconds();
+  for (int i = 0; i < 2; i++) {
+    if (events[i] != NULL && !good(weir_event_wait(events[i], WEIR_FOREVER))) return 0;
   }
-  *out_host_us = median(host);
-  *out_us = median(whole);
+  double end = weir__bench_seconds();
+  for (int i = 0; i < 2; i++) weir_event_release(events[i]);
+  if (round < 0) return 1;
+  out->host[round] = (submitted - start) * 1e6;
+  out->whole[round] = (end - start) * 1e6;
   return 1;
 }
 
-static int measure_both(double ns, double *plain_host, double *plain, double *split_host, double *split) {
+// Plain and split launches take turns, so that what disturbs the machine hits both alike.
+static int measure(double ns, times *plain, times *split) {
   bench b = {0};
-  int done = open_bench(&b, ns) && measure(&b, launch_plain, plain_host, plain) &&
-             measure(&b, launch_split, split_host, split);
+  int done = open_bench(&b, ns);
+  for (int round = -WARM; done && round < ROUNDS; round++)
+    done = measure_round(&b, launch_plain, plain, round) && measure_round(&b, launch_split, split, round);
   weir_split_release(b.split);
   weir_context_release(b.context);
   return done;
 }
 
+static overhead_pair pair(double *plain, double *split) {
+  return (overhead_pair){at_part(plain, 0.5), at_part(split, 0.5), at_part(plain, 0.1), at_part(split, 0.1)};
+}
+
 int measure_overhead(overhead *out) {
-  double unused[2];
-  return measure_both(EMPTY_NS, &out->plain_host_us, &out->plain_empty_us, &out->split_host_us, &out->split_empty_us) &&
-         measure_both(LONG_NS, &unused[0], &out->plain_us, &unused[1], &out->split_us);
+  static times plain, split;
+  if (!measure(EMPTY_NS, &plain, &split)) return 0;
+  out->host = pair(plain.host, split.host);
+  out->empty = pair(plain.whole, split.whole);
+  if (!measure(LONG_NS, &plain, &split)) return 0;
+  out->work = pair(plain.whole, split.whole);
+  return 1;
 }

@@ -2,14 +2,19 @@
 #ifndef WEIR_BENCH_SPLIT_OVERHEAD_H
 #define WEIR_BENCH_SPLIT_OVERHEAD_H
 
-// What a launch over two CPU workers costs beside two plain launches, one for each, of halves of the same work. Microseconds.
+// Of two plain launches, one for each of two CPU workers, and of one split launch of the same work: the median, and the time that
+// a tenth of all stay below. Microseconds.
+typedef struct overhead_pair {
+  double plain, split, plain_low, split_low;
+} overhead_pair;
+
 typedef struct overhead {
-  double plain_host_us, split_host_us;   // of the submitting thread, empty work: median of a call (of both calls)
-  double plain_empty_us, split_empty_us; // submission to end, empty work: median
-  double plain_us, split_us;             // submission to end, work of about 1 ms: median
+  overhead_pair host;  // of the submitting calls, empty work
+  overhead_pair empty; // from submission to the end, empty work
+  overhead_pair work;  // the same, each half of the work takes 1 ms
 } overhead;
 
-// False: something failed, and stderr says what.
+// 0: something failed, and stderr says what.
 int measure_overhead(overhead *out_overhead);
 
 #endif // WEIR_BENCH_SPLIT_OVERHEAD_H
