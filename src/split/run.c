@@ -39,7 +39,7 @@ static void fill_view(weir__split_run *run) {
     weir_split_state *state = &run->states[i];
     uint64_t grain = grain_of(split->granularities[i], unit);
     state->share = split->shares[i];
-    state->out = split->lost[i];
+    state->out |= split->lost[i];
     state->grain = (uint32_t)(grain < units ? grain : units);
     state->backlog = (split->pending[i] + unit - 1) / unit;
     if (entry == NULL) continue;
@@ -125,7 +125,7 @@ static void ask(weir__split_run *run) {
   while (any && run->view.left > 0 && !run->failed) {
     any = false;
     for (uint32_t i = 0; i < run->view.device_count && run->view.left > 0 && !run->failed; i++) {
-      if (run->states[i].out || run->states[i].in_flight == WEIR__SPLIT_DEPTH) continue;
+      if (run->states[i].out || run->states[i].in_flight == run->depth) continue;
       uint64_t units = policy->next(policy->user, &run->view, i);
       if (units > 0) any |= weir__split_hand_out(run, i, units);
     }

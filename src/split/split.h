@@ -82,7 +82,8 @@ typedef struct weir__split_run {
   weir_split_state states[WEIR_SPLIT_MOST_DEVICES];
   uint64_t busy_until[WEIR_SPLIT_MOST_DEVICES]; // device time
   weir__split_piece pieces[WEIR_SPLIT_MOST_DEVICES][WEIR__SPLIT_DEPTH];
-  uint32_t in_flight, handed, most, margin; // pieces: now, so far, at most, of these for what failed
+  uint32_t in_flight, handed, most, margin; // pieces: now, so far, at most, of these for devices that fail
+  uint32_t depth;                           // pieces that a device has at a time
   uint32_t slots;                           // of the window for a piece, at most
   uint64_t reserved;                        // slots of the window, still
   weir__split_free *free;                   // the first is taken from; `most` + 1 of them

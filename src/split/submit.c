@@ -98,21 +98,26 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
   return WEIR_OK;
 }
 
-// Notes which devices are lost, and checks that the others have code. The lock is held.
-static weir_status check_devices(weir_split *split, const weir_split_launch *launch, uint32_t *out_left) {
+// Notes which devices are lost, and checks that the others have code.
+static weir_status check_devices(weir_split *split, const weir_split_launch *launch, bool *out_lost) {
   char what[96];
+  weir_status status = WEIR_OK;
+  uint32_t left = 0;
   describe(launch, what, sizeof what);
-  *out_left = 0;
+  weir__context_lock(split->context);
+  weir__lock_acquire(&split->lock);
   for (uint32_t i = 0; i < split->device_count; i++) {
     weir_device *device = split->devices[i];
     if (device->lost) split->lost[i] = true;
-    if (split->lost[i]) continue;
-    (*out_left)++;
-    if (!device->ops->has_code(device, launch->kernel))
-      return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, launch->kernel->name,
-                         device->name);
+    out_lost[i] = split->lost[i];
+    left += !out_lost[i];
+    if (status == WEIR_OK && !out_lost[i] && !device->ops->has_code(device, launch->kernel))
+      status = weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, launch->kernel->name,
+                           device->name);
   }
-  return *out_left > 0 ? WEIR_OK : weir__error(WEIR_ERROR_DEVICE_LOST, "%s: all devices of the split are lost", what);
+  weir__lock_release(&split->lock);
+  weir__context_unlock(split->context);
+  return left > 0 ? status : weir__error(WEIR_ERROR_DEVICE_LOST, "%s: all devices of the split are lost", what);
 }
 
 // Slots of the window that a piece needs at most: its own, and for each transfer there and back up to two.
@@ -127,24 +132,45 @@ static uint32_t slots_of_piece(const weir_split *split, const weir_split_launch 
   return 1 + there_and_back;
 }
 
+// Slots of a window that are never reserved, so that launches themselves find room.
+static uint32_t left_over(uint32_t size) {
+  return size / 8 + 1;
+}
+
 static bool gives_one_part(const weir_split *split) {
   return split->policy.next == weir__split_static.next || split->policy.next == weir__split_history.next ||
          split->policy.next == weir__split_frames.next;
 }
 
-// How many pieces a launch may have, so that they find room in half of the window.
+// How many pieces a launch may have, so that they find room in half of the window, or if that is not enough for one for each
+// device, in nearly all of it.
 static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
-  uint32_t room = split->context->window.size / 2 / slots;
-  uint32_t most = split->device_count * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
-  return most < room ? most : room;
+  uint32_t size = split->context->window.size, devices = split->device_count;
+  uint32_t most = devices * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
+  uint32_t half = size / 2 / slots, nearly = (size - left_over(size)) / slots;
+  if (half < devices) half = nearly < devices ? nearly : devices;
+  return most < half ? most : half;
 }
 
-// Waits for room in the window, and reserves it. Leaves some for launches themselves. The lock is held.
+// Plans for devices that fail: each but the last may cost as many pieces as it has at a time. Where there are too few pieces for
+// that, devices have one at a time; and where that does not help, only the first ones take part.
+static void plan_failures(weir__split_run *run, const bool *lost, uint32_t devices) {
+  uint32_t in = 0;
+  for (uint32_t i = 0; i < devices; i++) {
+    bool takes_part = !lost[i] && in < run->most;
+    run->states[i].out = !takes_part;
+    in += takes_part;
+  }
+  run->depth = run->most >= PIECES_OF_ONE_PART * in ? WEIR__SPLIT_DEPTH : 1;
+  run->margin = run->depth * (in - 1);
+}
+
+// Waits for room in the window, and reserves it. The lock is held.
 static weir_status reserve(weir_context *context, const weir_task *task, uint32_t slots) {
   weir__enter_result result;
   weir_status status = WEIR_OK;
   do {
-    result = weir__enter_wait(context, task, slots + context->window.size / 8 + 1, &status);
+    result = weir__enter_wait(context, task, slots + left_over(context->window.size), &status);
   } while (result == WEIR__ENTER_AGAIN);
   if (result == WEIR__ENTERED) context->window.reserved += slots;
   return result == WEIR__ENTERED ? WEIR_OK : status;
@@ -195,10 +221,10 @@ static weir_task task_of(const weir_split_launch *launch, weir_arg *args, weir_d
 }
 
 // The whole launch as one ordinary task of the first device that is left.
-static weir_status submit_whole(weir_split *split, const weir_split_launch *launch, weir_arg *args, uint32_t total,
-                                weir_event **out_event) {
+static weir_status submit_whole(weir_split *split, const weir_split_launch *launch, const bool *lost, weir_arg *args,
+                                uint32_t total, weir_event **out_event) {
   uint32_t device = 0;
-  while (split->lost[device]) device++;
+  while (lost[device]) device++;
   weir_task task = task_of(launch, args, split->devices[device], launch->user);
   weir_split_part part = {.count = total, .total = total, .dimension = launch->dimension, .device = device};
   for (uint32_t i = 0; i < launch->arg_count; i++) {
@@ -253,7 +279,8 @@ weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch
   weir_status status = check_launch(split, launch);
   if (status != WEIR_OK) return status;
   weir__split_cut cut = cut_of(launch);
-  uint32_t slots = slots_of_piece(split, launch), most = most_pieces(split, slots), left = 0;
+  uint32_t slots = slots_of_piece(split, launch), most = most_pieces(split, slots);
+  bool lost[WEIR_SPLIT_MOST_DEVICES];
   if (most == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: a window of %u tasks has no room for %u arguments",
                        split->context->window.size, launch->arg_count);
@@ -268,15 +295,11 @@ weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch
     run->one_part = gives_one_part(split);
     status = check_args(split, launch, cut, run->bytes, &run->updates);
   }
-  if (status == WEIR_OK) {
-    weir__context_lock(split->context);
-    status = check_devices(split, launch, &left);
-    weir__context_unlock(split->context);
-  }
+  if (status == WEIR_OK) status = check_devices(split, launch, lost);
   bool whole = status == WEIR_OK && (split->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
-  if (whole) status = submit_whole(split, launch, args, cut.total, out_event);
+  if (whole) status = submit_whole(split, launch, lost, args, cut.total, out_event);
   if (status == WEIR_OK && !whole) {
-    run->margin = most > PIECES_OF_ONE_PART * left ? 2 * left : most > left ? most - left : 0;
+    plan_failures(run, lost, split->device_count);
     status = submit(split, launch, run, args, out_event);
   }
   weir__free(args);

@@ -72,6 +72,23 @@ static void lost_devices_are_made_up_for_and_named(void **state) {
   }
 }
 
+// In the smallest window there is room for little more than what the two that fail cost.
+static void lost_devices_are_made_up_for_in_a_small_window(void **state) {
+  (void)state;
+  const char *const names[] = {"static", "history", "queue", "guided", "frames", "auto"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (uint32_t tasks = 0; tasks < 4; tasks++) {
+      scene s;
+      open_scene(&s, names[i], tasks, 3 - tasks, 8);
+      for (int launch = 0; launch < 4; launch++) {
+        rig_ok(weir_split_submit(s.split, &s.launch, NULL));
+        check_output(&s);
+      }
+      close_scene(&s);
+    }
+  }
+}
+
 static void a_kernel_that_fails_everywhere_fails_the_launch(void **state) {
   (void)state;
   scene s;
@@ -279,6 +296,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_follows_waits_and_what_precedes_is_awaited),
       cmocka_unit_test(lost_devices_are_made_up_for_and_named),
+      cmocka_unit_test(lost_devices_are_made_up_for_in_a_small_window),
       cmocka_unit_test(a_kernel_that_fails_everywhere_fails_the_launch),
       cmocka_unit_test(without_devices_a_launch_is_refused),
       cmocka_unit_test(updates_are_split_but_not_run_again),

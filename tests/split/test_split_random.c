@@ -10,7 +10,7 @@
 #include "random.h"
 #include "rig.h"
 
-enum { PROGRAMS = 150, LAUNCHES = 6, MOST_ROWS = 120, MOST_WIDTH = 9, MOST_DEVICES = 5, OFFSET = 16 };
+enum { PROGRAMS = 400, LAUNCHES = 6, MOST_ROWS = 120, MOST_WIDTH = 9, MOST_DEVICES = 5, OFFSET = 16 };
 
 // A policy of the caller's: pieces of any size for anybody, or none.
 static uint64_t any_next(void *user, const weir_split_view *view, uint32_t device) {
