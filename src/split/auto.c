@@ -9,7 +9,7 @@
 #include "split/policy.h"
 #include "split/rates.h"
 
-typedef enum way { UNKNOWN, ONE_PART, GUIDED, WHOLE } way;
+typedef enum way { UNKNOWN, ALONE, ONE_PART, GUIDED, WHOLE } way;
 
 typedef struct plan {
   way way;
@@ -24,6 +24,11 @@ static plan choose(const weir_split_view *view) {
   plan choice = {.way = UNKNOWN, .part = 0.5};
   double all = 0, fastest = 0;
   uint32_t in = 0;
+  for (uint32_t i = 0; i < view->device_count; i++) in += !view->devices[i].out;
+  if (in <= 1) {
+    choice.way = ALONE;
+    return choice;
+  }
   for (uint32_t i = 0; i < view->device_count; i++) {
     if (view->devices[i].out) continue;
     double rate = weir__split_rate(view, i), spread = weir__split_spread(view, i);
@@ -32,9 +37,7 @@ static plan choose(const weir_split_view *view) {
     if (spread < 0) choice.spread = choice.spread < 0.2 ? 0.2 : choice.spread;
     if (rate > fastest) fastest = rate;
     all += rate;
-    in++;
   }
-  if (in == 0) return choice;
   choice.ns = (double)view->total / all;
   double cost = (double)view->cost_ns;
   // Speeds that are off by the spread keep one device that much longer; guided pieces get half of that right each time, until it
@@ -44,7 +47,7 @@ static plan choose(const weir_split_view *view) {
   choice.way = off > pieces * cost && off > 0.01 * choice.ns ? GUIDED : ONE_PART;
   double loss = choice.way == GUIDED ? pieces * cost : off < choice.ns ? off : choice.ns;
   bool pays = choice.ns + cost + loss < (double)view->total / fastest;
-  if (in > 1 && !pays && view->launch % LOOK_AGAIN != LOOK_AGAIN - 1) choice.way = WHOLE;
+  if (!pays && view->launch % LOOK_AGAIN != LOOK_AGAIN - 1) choice.way = WHOLE;
   choice.part = 1 - 2 * choice.spread;
   if (choice.part < 0.2) choice.part = 0.2;
   if (choice.part > 0.9) choice.part = 0.9;
@@ -55,6 +58,8 @@ static uint64_t auto_next(void *user, const weir_split_view *view, uint32_t devi
   (void)user;
   plan choice = choose(view);
   switch (choice.way) {
+  case ALONE:
+    return view->left;
   case ONE_PART:
     return weir__split_history.next(NULL, view, device);
   case WHOLE:
@@ -72,6 +77,9 @@ static void auto_why(void *user, const weir_split_view *view, char *out_text, si
   switch (choice.way) {
   case UNKNOWN:
     snprintf(out_text, size, "guided: not all devices were measured yet");
+    break;
+  case ALONE:
+    snprintf(out_text, size, "one device: there is no other");
     break;
   case ONE_PART:
     snprintf(out_text, size, "history: speeds were foreseen to %.1f %%", 100 * choice.spread);

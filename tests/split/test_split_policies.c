@@ -219,6 +219,15 @@ static void auto_says_what_it_takes_and_why(void **state) {
   assert_non_null(strstr(why, "frames: "));
 }
 
+static void auto_does_not_cut_for_one_device(void **state) {
+  (void)state;
+  weir_split_state states[2] = {{0}, {.out = true}};
+  weir_split_view view = make_view(states, 2, 1000);
+  assert_int_equal(policy("auto")->next(NULL, &view, 0), 1000);
+  view.device_count = 1;
+  assert_int_equal(policy("auto")->next(NULL, &view, 0), 1000);
+}
+
 static void unknown_names_are_not_found(void **state) {
   (void)state;
   assert_null(weir_split_find_policy("best"));
@@ -239,6 +248,7 @@ int main(void) {
       cmocka_unit_test(a_device_that_is_out_gets_nothing_and_the_others_all),
       cmocka_unit_test(frames_go_to_the_least_loaded),
       cmocka_unit_test(auto_says_what_it_takes_and_why),
+      cmocka_unit_test(auto_does_not_cut_for_one_device),
       cmocka_unit_test(unknown_names_are_not_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
