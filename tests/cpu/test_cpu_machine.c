@@ -114,6 +114,34 @@ static void workers_are_pinned_as_far_as_cores_go(void **state) {
   weir_context_release(context);
 }
 
+static void note_core(const weir_work *work) {
+  cpu_set_t set;
+  int core = -1;
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1) {
+    for (core = 0; !CPU_ISSET((size_t)core, &set);) core++;
+  }
+  *(int *)work->user = core;
+}
+
+// Two CPU devices of one context do not share a core as long as there are enough.
+static void devices_are_pinned_to_cores_of_their_own(void **state) {
+  (void)state;
+  if (allowed_cores() == 1 || !probe_says_pinned()) skip();
+  weir_context *context;
+  weir_kernel *kernel;
+  int cores[2] = {-1, -1};
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu:1,cpu:1"}, &context), WEIR_OK);
+  assert_int_equal(weir_kernel_create(context, "note_core", &kernel), WEIR_OK);
+  assert_int_equal(weir_kernel_set_cpu(kernel, note_core), WEIR_OK);
+  for (uint32_t i = 0; i < 2; i++) {
+    weir_task task = {.kernel = kernel, .device = weir_context_device(context, i), .user = &cores[i]};
+    assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  }
+  finish_all(context);
+  assert_true(cores[0] >= 0 && cores[1] >= 0 && cores[0] != cores[1]);
+  weir_context_release(context);
+}
+
 // Runs in a process of its own, since the library looks at the machine once. Returns the number of what is wrong.
 static int on_one_core(void) {
   cpu_set_t set;
@@ -155,8 +183,11 @@ static void a_process_that_may_use_one_core(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_process_that_may_use_one_core), // first: before the library has looked
-      cmocka_unit_test(probe_names_cores_and_pinning),     cmocka_unit_test(a_worker_per_core_by_default),
-      cmocka_unit_test(numbers_of_workers_that_cannot_be), cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
+      cmocka_unit_test(probe_names_cores_and_pinning),
+      cmocka_unit_test(a_worker_per_core_by_default),
+      cmocka_unit_test(numbers_of_workers_that_cannot_be),
+      cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
+      cmocka_unit_test(devices_are_pinned_to_cores_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

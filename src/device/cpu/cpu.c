@@ -61,6 +61,15 @@ static weir_status start_workers(weir__cpu *cpu) {
   return WEIR_OK;
 }
 
+// How many workers the context's CPU devices have so far.
+static uint32_t count_workers(const weir_context *context) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    if (context->devices[i]->ops == &weir__cpu_ops) count += context->devices[i]->lanes;
+  }
+  return count;
+}
+
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
   (void)queues;
   unsigned long workers = weir__usable_cores();
@@ -75,6 +84,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   if (cpu == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cpu: no memory");
   cpu->base = (weir_device){.ops = &weir__cpu_ops, .context = context, .lanes = (uint32_t)workers};
   cpu->worker_count = (uint32_t)workers;
+  cpu->first_core = count_workers(context);
   cpu->long_ticks = LONG_NS * weir__ticks_per_us() / 1000;
   cpu->tiny_ticks = TINY_NS * weir__ticks_per_us() / 1000;
   cpu->batch_ticks = BATCH_NS * weir__ticks_per_us() / 1000;

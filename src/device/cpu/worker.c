@@ -282,7 +282,7 @@ void *weir__worker_main(void *argument) {
   weir__cpu *cpu = worker->cpu;
   weir__worker_current = worker;
   weir__in_task = true;
-  (void)weir__pin_worker(worker->index);
+  (void)weir__pin_worker(cpu->first_core + worker->index);
   bool any_work = false;
   for (;;) {
     weir__task *task = NULL;
