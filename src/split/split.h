@@ -112,7 +112,7 @@ void weir__split_start(void *run, weir_status status);
 // Hands out pieces, and ends the launch if all is done.
 void weir__split_pump(weir__split_run *run);
 
-// Hands `units` units to a device. False: it did not get them, for now (its `out` is not set) or for good.
+// Hands `units` units to a device. False: it did not get them; unless its `out` is set by then, it may later.
 bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units);
 
 // Notes that a device failed in the launch, or that the whole launch did.
