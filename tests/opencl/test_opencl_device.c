@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "leaks.h"
 #include "scratch.h"
 #include "weir/opencl.h"
 
@@ -380,5 +381,7 @@ int main(void) {
   };
   int failed = cmocka_run_group_tests_name("in the host's memory", tests, NULL, NULL);
   setenv("WEIR_OPENCL_MEMORY", "device", 1);
-  return failed + cmocka_run_group_tests_name("in its own memory", tests, NULL, NULL);
+  failed += cmocka_run_group_tests_name("in its own memory", tests, NULL, NULL);
+  check_leaks();
+  return failed;
 }

@@ -10,6 +10,7 @@
 #include "base/allocate.h"
 #include "fault_loader.h"
 #include "faults.h"
+#include "leaks.h"
 #include "weir/opencl.h"
 
 enum { SKIPPED = 77, MANY = 400, POLLS = 25, OUT_OF_RESOURCES = -5, OUT_OF_HOST_MEMORY = -6 };
@@ -193,6 +194,11 @@ static void nothing_to_use(void **state) {
   fault_loader_fail("", 0, 0);
 }
 
+static void nothing_leaked(void **state) {
+  (void)state;
+  check_leaks();
+}
+
 int main(void) {
   const char *why;
   if (!fault_loader_available(&why)) {
@@ -202,11 +208,9 @@ int main(void) {
   setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_to_use), // first: what is found stays
-      cmocka_unit_test(the_text_names_the_error),
-      cmocka_unit_test(refused_calls),
-      cmocka_unit_test(refused_memory),
-      cmocka_unit_test(no_memory),
-      cmocka_unit_test(commands_that_fail_lose_the_device),
+      cmocka_unit_test(the_text_names_the_error), cmocka_unit_test(refused_calls),
+      cmocka_unit_test(refused_memory),           cmocka_unit_test(no_memory),
+      cmocka_unit_test(nothing_leaked),           cmocka_unit_test(commands_that_fail_lose_the_device),
   };
   return cmocka_run_group_tests_name("OpenCL: failing calls", tests, NULL, NULL);
 }
