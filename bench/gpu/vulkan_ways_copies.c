@@ -42,8 +42,7 @@ static void copy_rows(const vulkan_family *family, const vulkan_buffer *from, co
     vulkan_end(&commands);
     gpu_stat time = vulkan_sample_run(&commands);
     if (many) {
-      double base = vulkan_computes(family) ? vulkan_empty_us(family) : 0,
-             work = (double)bytes * copies * 1e-3;
+      double base = vulkan_computes(family) ? vulkan_empty_us(family) : 0, work = (double)bytes * copies * 1e-3;
       if (time.low < 2 * base) base = 0; // too short to tell apart
       gpu_stat rate = {work / (time.median - base), work / (time.high - base), work / (time.low - base)};
       vulkan_row('h', rate, "GB/s", "%s: copy %s, %u x %.0f KiB", family->name, name, copies, (double)bytes / 1024);

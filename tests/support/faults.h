@@ -25,8 +25,8 @@ weir_task faults_task(weir_kernel *kernel, weir_arg args[3], weir_buffer *to, we
 
 typedef struct faults_scenario {
   weir_status (*make_kernel)(weir_context *context, weir_kernel **out_kernel); // the kernel above, for all devices
-  const char *(*failed)(void);                                                 // the driver's call that failed; NULL: none
-  bool spread;                                                                 // tasks go to all devices in turn
+  const char *(*failed)(void); // the driver's call that failed; NULL: none
+  bool spread;                 // tasks go to all devices in turn
   weir_context *context;
   weir_kernel *mix;
   weir_buffer *buffers[FAULTS_BUFFERS], *wrapped;
