@@ -140,7 +140,6 @@ PASS(clGetPlatformInfo, (cl_platform_id platform, cl_uint name, size_t size, voi
 PASS(clCreateSubDevices,
      (cl_device_id device, const intptr_t *properties, cl_uint room, cl_device_id *devices, cl_uint *count),
      (device, properties, room, devices, count), 0)
-PASS(clReleaseDevice, (cl_device_id device), (device), 0)
 PASS(clBuildProgram,
      (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
       void (*notify)(cl_program, void *), void *user),

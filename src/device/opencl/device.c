@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "device/cpu/cpu.h"
 #include "device/opencl/opencl.h"
+#include "device/opencl/parts.h"
 #include "device/opencl/program.h"
 
 enum {
@@ -87,7 +88,6 @@ static void release_objects(weir__opencl_device *device) {
   weir__opencl_programs_destroy(device);
   weir__arena_deinitialize(&device->memory);
   if (device->context != NULL) driver->clReleaseContext(device->context);
-  if (device->is_part) driver->clReleaseDevice(device->device);
 }
 
 static void destroy(weir_device *base) {
@@ -121,33 +121,13 @@ static bool allocate(weir__opencl_device *device) {
          device->queues != NULL && device->bell != NULL && weir__opencl_reserve_places(device, 64);
 }
 
-// The part of the device that the name means; the others are given back.
-static cl_int cut(weir__opencl_device *device, const weir__opencl_name *name) {
-  const weir__opencl_driver *driver = device->driver;
-  cl_device_id parts[WEIR__OPENCL_MOST_DEVICES];
-  cl_uint count = 0;
-  const intptr_t properties[] = {CL_DEVICE_PARTITION_EQUALLY, (intptr_t)(device->listed->units / name->parts), 0};
-  if (name->parts > WEIR__OPENCL_MOST_DEVICES) return CL_INVALID_DEVICE_PARTITION_COUNT;
-  cl_int result = driver->clCreateSubDevices(device->listed->device, properties, 0, NULL, &count);
-  if (result == CL_SUCCESS && (count < name->parts || count > WEIR__OPENCL_MOST_DEVICES))
-    result = CL_INVALID_DEVICE_PARTITION_COUNT;
-  if (result == CL_SUCCESS) result = driver->clCreateSubDevices(device->listed->device, properties, count, parts, NULL);
-  if (result != CL_SUCCESS) return result;
-  for (cl_uint i = 0; i < count; i++) {
-    if (i != name->part) driver->clReleaseDevice(parts[i]);
-  }
-  device->device = parts[name->part];
-  device->is_part = true;
-  return CL_SUCCESS;
-}
-
 static weir_status open_device(weir__opencl_device *device, const weir__opencl_name *name) {
   const weir__opencl_driver *driver = device->driver;
   bool traces = device->base.context->trace != NULL;
   const cl_ulong properties[] = {CL_QUEUE_PROPERTIES, traces ? CL_QUEUE_PROFILING_ENABLE : 0, 0};
   cl_int result = CL_SUCCESS;
   device->device = device->listed->device;
-  if (name->parts > 0) result = cut(device, name);
+  if (name->parts > 0) result = weir__opencl_part(driver, device->listed, name->parts, name->part, &device->device);
   if (result != CL_SUCCESS) {
     weir__opencl_error(result, "device %s: part %u of %u", device->base.name, name->part, name->parts);
     return WEIR_ERROR_UNAVAILABLE;

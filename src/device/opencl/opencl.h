@@ -58,7 +58,6 @@ typedef struct weir__opencl_device {
   const weir__opencl_driver *driver;
   const weir__opencl_listed *listed;
   cl_device_id device;
-  bool is_part; // `device` is a sub-device
   cl_context context;
   weir__opencl_program *programs; // built code; see program.c
   weir__arena memory;             // guarded by the context's lock, as `chunks`

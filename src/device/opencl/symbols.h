@@ -19,7 +19,6 @@
     (cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size)) \
   X(cl_int, clCreateSubDevices, REQUIRED, \
     (cl_device_id device, const intptr_t *properties, cl_uint room, cl_device_id *devices, cl_uint *count)) \
-  X(cl_int, clReleaseDevice, REQUIRED, (cl_device_id device)) \
   X(cl_context, clCreateContext, REQUIRED, \
     (const intptr_t *properties, cl_uint count, const cl_device_id *devices, \
      void (*notify)(const char *text, const void *data, size_t size, void *user), void *user, cl_int *result)) \
