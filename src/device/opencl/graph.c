@@ -196,17 +196,21 @@ void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_op *op
   op->nodes = NULL;
 }
 
+static uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
+  return value < least ? least : value > most ? most : value;
+}
+
 void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *op) {
   const weir__graph_run *run = op->task->run;
   for (uint32_t i = 0; i < run->plan->node_count; i++) {
     if (atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     weir__trace_span span = {.node = i + 1, .lane = op->place->queue, .start_ns = op->start_ns, .end_ns = op->end_ns};
-    uint64_t start = 0, end = 0;
     if (op->nodes != NULL) span.lane = op->nodes[i].queue;
-    if (op->nodes != NULL && op->nodes[i].event != NULL)
-      weir__opencl_event_times(device, op->nodes[i].event, &start, &end);
-    if (start > span.start_ns) span.start_ns = start < op->end_ns ? start : op->end_ns;
-    if (end >= span.start_ns && end < span.end_ns && end != 0) span.end_ns = end;
+    if (op->nodes != NULL && op->nodes[i].event != NULL) {
+      weir__opencl_event_times(device, op->nodes[i].event, &span.start_ns, &span.end_ns);
+      span.start_ns = within(span.start_ns, op->start_ns, op->end_ns); // so nodes keep their order
+      span.end_ns = within(span.end_ns, span.start_ns, op->end_ns);
+    }
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[i]));
     weir__trace_add_span(device->base.context->trace, op->task->id, &span);
   }
