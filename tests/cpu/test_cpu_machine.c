@@ -126,6 +126,7 @@ static void note_core(const weir_work *work) {
 // Two CPU devices of one context do not share a core as long as there are enough.
 static void devices_are_pinned_to_cores_of_their_own(void **state) {
   (void)state;
+  // With one core all devices share it; without hwloc nothing is pinned.
   if (allowed_cores() == 1 || !probe_says_pinned()) skip();
   weir_context *context;
   weir_kernel *kernel;
