@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "replay_calibrate.h"
 #include "replay_pass.h"
 #include "spin_device.spv.h"
 #include "spin_subgroup.spv.h"
@@ -13,7 +13,7 @@
 #include "weir/vulkan.h"
 
 enum { THREADS = 0, SHARED_WORDS = 1 }; // specialization constants of the shader
-enum { SPIN_RUNS = 3, MEASUREMENTS = 5, LEAST_SPIN_US = 4000 };
+static const uint64_t most_ticks = (uint64_t)1 << 29;
 
 // How to spin on the device.
 typedef struct spin_clock {
@@ -36,41 +36,12 @@ static weir_vulkan_launch make_launch(const spin_parameters *parameters, weir_vu
       .constants = constants, .constant_count = 2, .value = parameters, .value_bytes = sizeof *parameters};
 }
 
-// Runs one group that spins for so many ticks, and says how long that took: the least of some runs.
-static weir_status time_spin(weir_context *context, const weir_vulkan_code *code, uint32_t ticks, double *out_us) {
-  const spin_parameters parameters = {.ticks = ticks};
+// One group that spins for so many ticks; `user` is the code.
+static weir_status set_spin(const void *user, uint64_t ticks, weir_kernel *kernel) {
+  const spin_parameters parameters = {.ticks = (uint32_t)ticks};
   weir_vulkan_constant constants[2];
   weir_vulkan_launch launch = make_launch(&parameters, constants, 32, 0);
-  weir_kernel *kernel = NULL;
-  weir_status status = weir_kernel_create(context, "spin", &kernel);
-  if (status == WEIR_OK) status = weir_kernel_set_vulkan(kernel, code, &launch, 1);
-  const weir_task task = {.kernel = kernel};
-  *out_us = INFINITY;
-  for (int run = 0; run < SPIN_RUNS && status == WEIR_OK; run++) {
-    uint64_t start = weir__clock_ns();
-    status = weir_submit(context, &task, NULL);
-    if (status == WEIR_OK) status = weir_finish(context);
-    *out_us = fmin(*out_us, (double)(weir__clock_ns() - start) / 1000);
-  }
-  weir_kernel_release(kernel);
-  return status;
-}
-
-// Ticks of the shader's clock in a microsecond: two spins, one twice as long, which takes some 50 ms. On a machine that is
-// busy with other things they are repeated until the second is about twice the first.
-static weir_status measure(weir_context *context, const weir_vulkan_code *code, double *out_ticks_per_us) {
-  double once = 0, twice = 0;
-  uint32_t ticks = 1 << 16;
-  weir_status status = WEIR_OK;
-  for (; status == WEIR_OK && once < LEAST_SPIN_US && ticks < (uint32_t)1 << 29; ticks *= 2)
-    status = time_spin(context, code, ticks, &once);
-  for (int i = 0; i < MEASUREMENTS && status == WEIR_OK; i++) {
-    status = time_spin(context, code, ticks, &once);
-    if (status == WEIR_OK) status = time_spin(context, code, 2 * ticks, &twice);
-    if (twice > 1.5 * once && twice < 2.5 * once) break;
-  }
-  *out_ticks_per_us = twice > once ? ticks / (twice - once) : 2 * ticks / twice;
-  return status;
+  return weir_kernel_set_vulkan(kernel, user, &launch, 1);
 }
 
 static void find_limits(const weir_device *device, weir__spin_vulkan_limits *out_limits) {
@@ -91,10 +62,10 @@ static weir_status find_clock(const weir__replay *run, spin_clock *out_clock) {
   if (known.ticks_per_us <= 0) {
     spin_clock clock = {.code = {spin_device_spv, sizeof spin_device_spv}};
     find_limits(run->device, &clock.limits);
-    status = measure(run->context, &clock.code, &clock.ticks_per_us);
+    status = weir__calibrate_spin(run->context, set_spin, &clock.code, most_ticks, &clock.ticks_per_us);
     if (status == WEIR_ERROR_INVALID_ARGUMENT) {
       clock.code = (weir_vulkan_code){spin_subgroup_spv, sizeof spin_subgroup_spv};
-      status = measure(run->context, &clock.code, &clock.ticks_per_us);
+      status = weir__calibrate_spin(run->context, set_spin, &clock.code, most_ticks, &clock.ticks_per_us);
     }
     if (status == WEIR_OK) known = clock;
   }
