@@ -29,7 +29,7 @@ def write_program(folder, name, text):
 
 def run(folder, *arguments):
     return subprocess.run([os.path.join(folder, "weir"), "bench", *arguments], capture_output=True, text=True,
-                          check=False, timeout=120)
+                          check=False, timeout=300)
 
 
 def stand_in(folder, name, runtime, factor):

@@ -45,7 +45,7 @@ class Command(unittest.TestCase):
         return path
 
     def run_program(self, *arguments):
-        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def test_proved(self):

@@ -10,6 +10,7 @@ import unittest
 WEIR = os.path.abspath(sys.argv.pop(1))
 STREAMS = os.path.abspath(sys.argv.pop(1))
 FOLDER = tempfile.TemporaryDirectory(prefix="weir-cli-")
+SMALL_TESTS = bool(os.environ.get("WEIR_SMALL_TESTS"))  # tests/CMakeLists.txt says when
 
 # One task that reads buffer 1 and writes buffer 2.
 SMALL = ['{"weir_stream":1,"name":"small","device":"d","sms":132,"tasks":2,"kernels":2}',
@@ -25,6 +26,12 @@ def stream(name):
 
 def all_streams():
     return sorted(os.path.join(STREAMS, name) for name in os.listdir(STREAMS) if name.endswith(".jsonl"))
+
+
+def streams_in_turn(turn):
+    """All streams; in small tests two, others at each turn."""
+    streams = all_streams()
+    return [streams[(2 * turn + i) % len(streams)] for i in range(2)] if SMALL_TESTS else streams
 
 
 def write(name, lines):
@@ -67,6 +74,7 @@ class ScriptTest(CommandTest):
         return path
 
     def run_it(self, *arguments, code):
-        result = subprocess.run([self.SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        result = subprocess.run([self.SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "WEIR_PATIENCE": "20"})
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result

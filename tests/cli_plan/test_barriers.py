@@ -15,11 +15,12 @@ import unittest
 
 WEIR = sys.argv.pop(1)
 STREAMS = sorted(glob.glob("examples/streams/*.jsonl"))
+SMALL_TESTS = bool(os.environ.get("WEIR_SMALL_TESTS"))  # tests/CMakeLists.txt says when
 READS, WRITES = {"COPY_SOURCE", "SHADER_READ"}, {"COPY_DESTINATION", "SHADER_WRITE"}
 
 
 def run(*arguments):
-    return subprocess.run([WEIR, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([WEIR, *arguments], capture_output=True, text=True, timeout=300)
 
 
 def plans(*arguments):
@@ -158,12 +159,14 @@ class Barriers(unittest.TestCase):
 
     def test_every_sample_keeps_its_order(self):
         self.assertGreaterEqual(len(STREAMS), 9)
+        turns = itertools.count()
         for hazards in ("address", "buffer"):
             waits = [stream.predecessors(hazards == "address") for stream in self.streams]
             for options in ((), ("--reorder",), ("--reorder", "--barrier-us", "1.5"), ("--queues", "3"),
                             ("--queues", "8", "--reorder", "--barrier-us", "2", "--semaphore-us", "4")):
-                rows = plans("--hazards", hazards, *options, *STREAMS)
-                for stream, row, waiting in zip(self.streams, rows, waits, strict=True):
+                some = slice(next(turns) % 4, None, 4) if SMALL_TESTS else slice(None)
+                rows = plans("--hazards", hazards, *options, *STREAMS[some])
+                for stream, row, waiting in zip(self.streams[some], rows, waits[some], strict=True):
                     with self.subTest(stream=row["stream"], hazards=hazards, options=options):
                         self.check(stream, row, waiting)
 
@@ -354,7 +357,7 @@ class Page(unittest.TestCase):
 
     def test_page_has_these_numbers(self):
         made = subprocess.run([sys.executable, "docs/plots/barriers.py"], input=self.text, capture_output=True, text=True,
-                              timeout=60, check=True).stdout
+                              timeout=300, check=True).stdout
         with open("docs/barriers.md", encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(made.count("\n\n"), 1, "two tables")

@@ -10,7 +10,7 @@ WINDOWS = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 
 
 def output_of(*command, text=None):
-    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
 class Parallelism(unittest.TestCase):

@@ -29,7 +29,7 @@ SMALL = [
 
 
 def run(*arguments):
-    return subprocess.run([WEIR, "plan", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([WEIR, "plan", *arguments], capture_output=True, text=True, timeout=300)
 
 
 def run_json(*arguments):

@@ -163,6 +163,11 @@ static void run_once(const weir_context_options *options, uint64_t seed, void (*
 }
 
 void share_run_with(const weir_context_options *options, void (*test)(share *s)) {
+#ifdef WEIR_SMALL_TESTS
+  enum { SEEDS = 1 };
+#else
+  enum { SEEDS = 4 };
+#endif
   static const weir_issue WAYS[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
   const char *text = getenv("WEIR_TEST_SEED");
   uint64_t first = text != NULL ? strtoull(text, NULL, 0) : 1;
@@ -173,7 +178,7 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
   stub_register("held", cuda_held);
   stub_register("sum", cuda_sum);
   stub_register("broken", cuda_broken);
-  for (uint64_t seed = first; seed < first + 4; seed++) {
+  for (uint64_t seed = first; seed < first + SEEDS; seed++) {
     for (size_t way = 0; way < sizeof WAYS / sizeof WAYS[0]; way++) {
       // Of a context's seed come its launching threads: none to three.
       weir_context_options run = *options;

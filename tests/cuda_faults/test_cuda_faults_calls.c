@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sweep.h"
+
 enum { MANY = 20000 };
 
 // Runs the scenario with the Nth call of the driver failing. False: it makes fewer.
@@ -40,7 +42,7 @@ static void sweep(const char *devices, int result, uint32_t traced) {
     weir_context_options options = {.devices = devices, .issue = ways[way], .queues = way + 1};
     if (way == traced) options.flags = WEIR_CONTEXT_TRACE;
     uint64_t n = 1;
-    while (n < MANY && run(&options, seed, n, result)) n++;
+    while (n < MANY && run(&options, seed, n, result)) n = sweep_after(n);
     assert_true(n > 50 && n < MANY); // all calls came up
   }
   faults_expect_none();

@@ -23,7 +23,7 @@ static int count_entries(const char *path) {
 
 int ledger_threads(int expected) {
   int count = count_entries("/proc/self/task");
-  for (int i = 0; i < 1000 && count > expected; i++) {
+  for (int i = 0; i < 10000 && count > expected; i++) {
     usleep(1000);
     count = count_entries("/proc/self/task");
   }

@@ -15,6 +15,7 @@
 
 #include "allocation_ledger.h"
 #include "base/allocate.h"
+#include "sweep.h"
 #include "weir/weir.h"
 
 static unsigned refusals; // in the present run of a scenario
@@ -173,7 +174,7 @@ static void fail_every_allocation(const weir_context_options *options, const cha
   run_scenario(options, timeline); // what the process allocates once and keeps
   int threads = ledger_threads(1), files = ledger_files();
   int64_t live = ledger_live();
-  for (uint64_t n = 1;; n++) {
+  for (uint64_t n = 1;; n = sweep_after(n)) {
     alarm(60);
     uint64_t before = weir__allocate_count();
     weir__allocate_fail_at(n);

@@ -16,6 +16,7 @@
 #include "allocation_ledger.h"
 #include "base/allocate.h"
 #include "stub.h"
+#include "sweep.h"
 #include "weir/cuda.h"
 
 enum { COUNT = 64, BYTES = COUNT * sizeof(float) };
@@ -146,7 +147,7 @@ static void fail_every_allocation(const char *devices, uint32_t flags) {
   run(devices, flags); // what the process allocates once and keeps
   int threads = ledger_threads(1);
   int64_t live = ledger_live();
-  for (uint64_t n = 1;; n++) {
+  for (uint64_t n = 1;; n = sweep_after(n)) {
     alarm(60);
     uint64_t count = weir__allocate_count();
     weir__allocate_fail_at(n);

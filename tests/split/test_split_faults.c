@@ -7,6 +7,7 @@
 #include "allocation_ledger.h"
 #include "base/allocate.h"
 #include "rig.h"
+#include "sweep.h"
 
 enum { ROWS = 30, WIDTH = 3, CELLS = ROWS * WIDTH, LAUNCHES = 3, MOST_CALLS = 5000 };
 
@@ -98,7 +99,7 @@ static void every_allocation_may_fail(void **state) {
   const char *const names[] = {"history", "queue", "guided"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     int64_t live = ledger_live();
-    for (uint64_t n = 1;; n++) {
+    for (uint64_t n = 1;; n = sweep_after(n)) {
       assert_true(n < MOST_CALLS);
       uint64_t before = weir__allocate_count();
       weir__allocate_fail_at(n);

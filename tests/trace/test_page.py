@@ -76,6 +76,19 @@ def part(dom, tag, attribute):
     return text_of(match.group(1))
 
 
+class Small(unittest.TestCase):
+    """What small tests (tests/CMakeLists.txt) do: only the program that writes timelines is built otherwise there, not the page."""
+
+    def test_written(self):
+        for kind, count in (("small", 0), ("hostile", 0), ("graph", 0), ("empty", 0),
+                            ("random", 100000)):
+            with open(make(kind, count)) as page:
+                self.assertIn("</html>", page.read())
+
+    def test_opened(self):
+        self.assertIn("7 tasks", part(open_page(make("small")), "div", 'id="numbers"'))
+
+
 class Page(unittest.TestCase):
     def test_numbers(self):
         dom = open_page(make("small"))
@@ -212,4 +225,4 @@ if __name__ == "__main__":
     if not CHROMIUM:
         print("skipped: chromium is not installed")
         sys.exit(77)
-    unittest.main()
+    unittest.main(defaultTest="Small" if os.environ.get("WEIR_SMALL_TESTS") else "Page")

@@ -13,6 +13,7 @@
 #include "faults.h"
 #include "interposer.h"
 #include "mix.spv.h"
+#include "sweep.h"
 #include "weir/vulkan.h"
 
 enum { MANY = 5000, ASKED = 12 };
@@ -72,7 +73,7 @@ static void sweep(const char *devices, const char *name, VkResult result, uint32
     weir_context_options options = {.devices = devices, .queues = queues};
     if (queues == 3) options.flags = WEIR_CONTEXT_TRACE;
     uint64_t n = 1;
-    while (n < MANY && faults_found() == 0 && run(&options, name, n, result)) n++;
+    while (n < MANY && faults_found() == 0 && run(&options, name, n, result)) n = sweep_after(n);
     if (faults_found() == 0 && (n <= least || n >= MANY))
       faults_wrong("%s: only %llu calls", devices, (unsigned long long)n);
   }
