@@ -10,7 +10,7 @@
 
 #include <vulkan/vulkan_core.h>
 
-enum { MOST_SEMAPHORES = 8192 };
+enum { MOST_SEMAPHORES = 8192, MOST_QUEUES = 16 };
 
 INTERPOSER_API PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char *name);
 
@@ -28,6 +28,8 @@ static struct {
   bool lost;
   int64_t live;
   timeline timelines[MOST_SEMAPHORES];
+  VkQueue busy[MOST_QUEUES]; // with a submission that signals nothing: only an idle queue tells its end
+  uint64_t destroyed_early;
   VkDevice device; // the last one
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -89,7 +91,23 @@ static VkResult enter(const char *name, bool can_lose) {
 static void count(int64_t change) {
   pthread_mutex_lock(&state.mutex);
   state.live += change;
+  for (int i = 0; i < MOST_QUEUES && change < 0; i++) state.destroyed_early += state.busy[i] != VK_NULL_HANDLE;
   pthread_mutex_unlock(&state.mutex);
+}
+
+// The mutex is held. VK_NULL_HANDLE: all queues.
+static void note_idle(VkQueue queue) {
+  for (int i = 0; i < MOST_QUEUES; i++)
+    if (queue == VK_NULL_HANDLE || state.busy[i] == queue) state.busy[i] = VK_NULL_HANDLE;
+}
+
+static void note_busy(VkQueue queue) {
+  note_idle(queue);
+  for (int i = 0; i < MOST_QUEUES; i++) {
+    if (state.busy[i] != VK_NULL_HANDLE) continue;
+    state.busy[i] = queue;
+    return;
+  }
 }
 
 static timeline *find(VkSemaphore semaphore) {
@@ -108,6 +126,7 @@ static void end_all(void) {
     real.vkSignalSemaphore(state.device, &info);
   }
   real.vkDeviceWaitIdle(state.device);
+  note_idle(VK_NULL_HANDLE);
 }
 
 static const char *memory_kind(void) {
@@ -156,12 +175,20 @@ static VKAPI_ATTR void VKAPI_CALL my_vkDestroyDevice(VkDevice device, const VkAl
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkDeviceWaitIdle(VkDevice device) {
   VkResult result = enter("vkDeviceWaitIdle", true);
-  return result == VK_SUCCESS ? real.vkDeviceWaitIdle(device) : result;
+  if (result == VK_SUCCESS) result = real.vkDeviceWaitIdle(device);
+  pthread_mutex_lock(&state.mutex);
+  if (result == VK_SUCCESS) note_idle(VK_NULL_HANDLE);
+  pthread_mutex_unlock(&state.mutex);
+  return result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkQueueWaitIdle(VkQueue queue) {
   VkResult result = enter("vkQueueWaitIdle", true);
-  return result == VK_SUCCESS ? real.vkQueueWaitIdle(queue) : result;
+  if (result == VK_SUCCESS) result = real.vkQueueWaitIdle(queue);
+  pthread_mutex_lock(&state.mutex);
+  if (result == VK_SUCCESS) note_idle(queue);
+  pthread_mutex_unlock(&state.mutex);
+  return result;
 }
 
 static void note(VkSemaphore semaphore, uint64_t value, bool waits) {
@@ -182,9 +209,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkQueueSubmit(VkQueue queue, uint32_t s
       note(infos[i].pWaitSemaphores[j], values->pWaitSemaphoreValues[j], true);
     for (uint32_t j = 0; values != NULL && j < infos[i].signalSemaphoreCount; j++)
       note(infos[i].pSignalSemaphores[j], values->pSignalSemaphoreValues[j], false);
+    if (infos[i].signalSemaphoreCount == 0 && fence == VK_NULL_HANDLE) note_busy(queue);
   }
+  // With the mutex held: what is lost meanwhile waits until this is submitted, too.
+  result = state.lost ? VK_ERROR_DEVICE_LOST : real.vkQueueSubmit(queue, submits, infos, fence);
   pthread_mutex_unlock(&state.mutex);
-  return real.vkQueueSubmit(queue, submits, infos, fence);
+  return result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
@@ -396,6 +426,7 @@ void interposer_fail(const char *name, uint64_t n, int result) {
   state.result = (VkResult)result;
   state.failed = NULL;
   state.lost = false;
+  state.destroyed_early = 0;
   pthread_mutex_unlock(&state.mutex);
 }
 
@@ -404,6 +435,13 @@ const char *interposer_failed(void) {
   const char *failed = state.failed;
   pthread_mutex_unlock(&state.mutex);
   return failed;
+}
+
+uint64_t interposer_destroyed_early(void) {
+  pthread_mutex_lock(&state.mutex);
+  uint64_t early = state.destroyed_early;
+  pthread_mutex_unlock(&state.mutex);
+  return early;
 }
 
 int64_t interposer_live(void) {

@@ -21,6 +21,9 @@ INTERPOSER_API const char *interposer_failed(void);
 // Objects of devices that were made and not destroyed, devices among them.
 INTERPOSER_API int64_t interposer_live(void);
 
+// Times that an object was destroyed though a submission whose end only an idle queue tells could still run.
+INTERPOSER_API uint64_t interposer_destroyed_early(void);
+
 // The environment variable WEIR_INTERPOSER_MEMORY, read at the first call, says what memory is shown in place of memory that is
 // the device's and the host's at once: "discrete" (memory that only the device reaches, and the host's), "bar" (the host
 // also writes the device's).

@@ -65,6 +65,7 @@ static bool run(const weir_context_options *options, const char *name, uint64_t 
   faults_release(&s);
   alarm(0);
   if (interposer_live() != 0) faults_wrong("%s: %lld objects are left", what, (long long)interposer_live());
+  if (interposer_destroyed_early() != 0) faults_wrong("%s: something is destroyed that may still run", what);
   return failed != NULL;
 }
 

@@ -270,8 +270,9 @@ static weir_status read_base_time(weir__vulkan_device *device) {
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
   weir__vulkan_queue_acquire(device, lane->queue);
   if (result == VK_SUCCESS) result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, VK_NULL_HANDLE);
-  if (result == VK_SUCCESS) result = device->calls.vkQueueWaitIdle(lane->queue->queue);
   weir__vulkan_queue_release(device, lane->queue);
+  // Nothing else runs yet. What was submitted must end before its query is destroyed, whatever fails.
+  weir__vulkan_wait_idle(device);
   if (result == VK_SUCCESS)
     result =
         device->calls.vkGetQueryPoolResults(device->device, queries, 0, 1, sizeof device->base_ticks,

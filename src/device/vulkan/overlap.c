@@ -169,6 +169,7 @@ weir_status weir__vulkan_find_overlap(weir__vulkan_device *device, weir__vulkan_
     uint8_t answer = *out_overlaps;
     weir__disk_cache_put(&key, sizeof key, &answer, 1);
   }
+  if (status != WEIR_OK) weir__vulkan_wait_idle(device); // one chain may have been submitted
   close_chain(device, &chains[0]);
   close_chain(device, &chains[1]);
   weir__vulkan_sets_deinitialize(&kernel.sets);

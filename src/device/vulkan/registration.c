@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Devices of the caller's: registered by name, taken by one context at a time.
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,9 @@
 #include "base/lock.h"
 #include "device/vulkan/share.h"
 #include "device/vulkan/vulkan.h"
+
+// A queue that has no memory to say when it is idle is asked again so many times.
+enum { MOST_TIMES_ASKED = 1000 };
 
 static const char PREFIX[] = "shared", KIND[] = "vulkan:";
 
@@ -319,8 +323,12 @@ void weir__vulkan_queue_release(const weir__vulkan_device *device, weir__vulkan_
 void weir__vulkan_wait_idle(weir__vulkan_device *device) {
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__vulkan_queue *queue = &device->queues[i];
+    VkResult result = VK_NOT_READY;
     weir__vulkan_queue_acquire(device, queue);
-    device->calls.vkQueueWaitIdle(queue->queue);
+    for (int asked = 0; asked < MOST_TIMES_ASKED && result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST; asked++) {
+      if (asked > 0) sched_yield();
+      result = device->calls.vkQueueWaitIdle(queue->queue);
+    }
     weir__vulkan_queue_release(device, queue);
   }
 }

@@ -239,7 +239,7 @@ bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uin
 // A queue is used by one thread at a time, of Weir's or the caller's (registration.c). Between the two the caller's lock is held.
 void weir__vulkan_queue_acquire(const weir__vulkan_device *device, weir__vulkan_queue *queue);
 void weir__vulkan_queue_release(const weir__vulkan_device *device, weir__vulkan_queue *queue);
-void weir__vulkan_wait_idle(weir__vulkan_device *device); // all queues
+void weir__vulkan_wait_idle(weir__vulkan_device *device); // all queues, or until they are lost
 
 // Batches (batch.c). `open`: the lane's open batch, made if there is none; NULL: no memory.
 weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_lane *lane);
