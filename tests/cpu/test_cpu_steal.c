@@ -108,6 +108,36 @@ static void kernels_that_are_known_to_be_long(void **state) {
   }
 }
 
+// Kernels that were tiny so far, each submitted when those before it already wait for it.
+static void kernels_that_were_thought_tiny(void **state) {
+  (void)state;
+  enum { TINY = 100 };
+  for (size_t w = 0; w < WORKER_COUNTS; w++) {
+    weir_context *context = open_cpu(worker_counts[w]);
+    weir_kernel *kernel;
+    assert_int_equal(weir_kernel_create(context, "meeting", &kernel), WEIR_OK);
+    assert_int_equal(weir_kernel_set_cpu(kernel, meeting_attend), WEIR_OK);
+    for (int round = 0; round < ROUNDS / 4; round++) {
+      meeting all, alone;
+      meeting_initialize(&alone, 1);
+      weir_task task = {.kernel = kernel, .user = &alone};
+      for (int i = 0; i < TINY; i++) assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+      finish_all(context);
+      meeting_initialize(&all, worker_counts[w]);
+      task.user = &all;
+      pause_in_round(round);
+      for (uint32_t i = 0; i < worker_counts[w]; i++) {
+        assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+        while (atomic_load(&all.arrived) < i + 1 && !atomic_load(&all.given_up)) usleep(100);
+        pause_in_round(round);
+      }
+      finish_all(context);
+      assert_true(meeting_held(&all));
+    }
+    weir_context_release(context);
+  }
+}
+
 // The nodes of one graph that are ready at a time.
 static void nodes_of_a_graph(void **state) {
   (void)state;
@@ -142,6 +172,7 @@ int main(void) {
       cmocka_unit_test(successors_of_one_task),
       cmocka_unit_test(successors_that_overflow_a_queue),
       cmocka_unit_test(kernels_that_are_known_to_be_long),
+      cmocka_unit_test(kernels_that_were_thought_tiny),
       cmocka_unit_test(nodes_of_a_graph),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,11 @@ static weir__task *look_inside(weir__worker *worker, bool any_work) {
     weir__inbox_update_hints(worker->cpu);
   } else if (weir__queue_count(worker) == 0) {
     atomic_store_explicit(&worker->worth_stealing, false, memory_order_relaxed);
-    if (!weir__inbox_is_for_others(worker->cpu) || (any_work && all_stuck(worker, now))) refill(worker);
+    if (!weir__inbox_is_for_others(worker->cpu) || (any_work && all_stuck(worker, now)))
+      refill(worker);
+    else
+      weir__inbox_update_hints(
+          worker->cpu); // whoever spins may go to sleep, and look after the others when it has overslept
     if (weir__queue_count(worker) == 0) weir__job_help(worker);
   }
   weir__context_unlock(context);
