@@ -558,6 +558,14 @@ static void bad_uses(void **state) {
   refused(try_to_run(stores, args, 2), invalid, "the shader has a 2D image there, and this is no image");
   args[0] = weir_writes(numbers);
   refused(try_to_run(stores, args, 2), invalid, "the shader's format is another one than the image's, which is r32i");
+  weir_context *other;
+  weir_buffer *foreign;
+  good(weir_context_create(&(weir_context_options){.devices = "vulkan,cpu:1"}, &other));
+  good(weir_image_create(weir_context_device(other, 0), &other_format, &foreign));
+  args[0] = weir_writes(foreign);
+  refused(try_to_run(stores, args, 2), invalid, "another context");
+  weir_buffer_release(foreign);
+  weir_context_release(other);
   args[0] = weir_updates(image);
   refused(try_to_run(lines, args, 1), invalid, "the shader has a 1D image there, and this one has 2 dimensions");
   args[0] = args[1] = weir_reads(image);

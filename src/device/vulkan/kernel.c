@@ -195,8 +195,9 @@ static void describe_place(const weir_task *task, uint32_t index, uint32_t bindi
            (unsigned long long)buffer->id, buffer->label, binding);
 }
 
-static bool is_buffer(const weir_buffer *buffer) {
-  return buffer != NULL && buffer->object.kind == WEIR__KIND_BUFFER && !buffer->object.released;
+static bool is_buffer(const weir_device *device, const weir_buffer *buffer) {
+  return buffer != NULL && buffer->object.kind == WEIR__KIND_BUFFER && !buffer->object.released &&
+         buffer->object.context == device->context;
 }
 
 // Whether the range of one buffer can be bound, and the task says what the shader does with it. What is wrong with the argument
@@ -206,7 +207,7 @@ static weir_status check_buffer(const weir_device *device, const weir_task *task
   const VkPhysicalDeviceLimits *limits = &weir__vulkan_device_facts(device)->properties.limits;
   const weir_arg *arg = &task->args[index];
   const weir_buffer *buffer = arg->buffer;
-  if (!is_buffer(buffer) || arg->offset >= buffer->bytes) return WEIR_OK;
+  if (!is_buffer(device, buffer) || arg->offset >= buffer->bytes) return WEIR_OK;
   uint64_t bytes = arg->bytes == WEIR_WHOLE ? buffer->bytes - arg->offset : arg->bytes;
   bool aligned = arg->offset % limits->minStorageBufferOffsetAlignment == 0;
   bool agrees = !declared->writes || arg->mode != WEIR_READ;
@@ -245,8 +246,8 @@ static weir_status check_image(weir_device *device, const weir_task *task, uint3
                      fits ? "the task only reads it, and the shader writes it" : reason);
 }
 
-static bool is_image(const weir_buffer *buffer) {
-  return is_buffer(buffer) && buffer->image;
+static bool is_image(const weir_device *device, const weir_buffer *buffer) {
+  return is_buffer(device, buffer) && buffer->image;
 }
 
 static weir_status check_buffers(const weir_device *device, const weir_task *task,
@@ -255,8 +256,9 @@ static weir_status check_buffers(const weir_device *device, const weir_task *tas
   uint32_t binding = 0;
   for (uint32_t i = 0; i < task->arg_count && binding < pipeline->layout->binding_count && status == WEIR_OK; i++) {
     if (task->args[i].mode == WEIR_VALUE) continue;
-    status = is_image(task->args[i].buffer) ? check_image((weir_device *)(uintptr_t)device, task, i, binding, pipeline)
-                                            : check_buffer(device, task, i, binding, &pipeline->bindings[binding]);
+    status = is_image(device, task->args[i].buffer)
+                 ? check_image((weir_device *)(uintptr_t)device, task, i, binding, pipeline)
+                 : check_buffer(device, task, i, binding, &pipeline->bindings[binding]);
     binding++;
   }
   return status;
