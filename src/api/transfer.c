@@ -213,10 +213,13 @@ weir__enter_result weir__transfer_accesses(weir_context *context, const weir__ac
   return WEIR__ENTERED;
 }
 
-static bool named_before(const weir__access *accesses, uint32_t index) {
+// Whether an access before writes to the same buffer, to any of its bytes or to just the same.
+static bool written_before(const weir__access *accesses, uint32_t index, bool any) {
   const weir__access *access = &accesses[index];
   for (uint32_t i = 0; i < index; i++) {
-    if (accesses[i].buffer == access->buffer && accesses[i].mode != WEIR_READ) return true;
+    const weir__access *before = &accesses[i];
+    bool same = before->lo == access->lo && before->hi == access->hi;
+    if (before->buffer == access->buffer && before->mode != WEIR_READ && (any || same)) return true;
   }
   return false;
 }
@@ -236,7 +239,7 @@ uint32_t weir__write_back_slots(const weir_context *context, const weir__access 
   uint32_t buffers = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (weir__is_written_back(accesses[i].buffer, (weir_mode)accesses[i].mode, accesses[i].space) &&
-        !named_before(accesses, i))
+        !written_before(accesses, i, true))
       buffers++;
   }
   return buffers;
@@ -248,7 +251,7 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
     if (!weir__is_written_back(access->buffer, (weir_mode)access->mode, access->space)) continue;
-    if (merge && named_before(accesses, i)) continue;
+    if (written_before(accesses, i, merge)) continue;
     uint64_t lo = access->lo, hi = access->hi;
     for (uint32_t j = i + 1; merge && j < count; j++) {
       if (accesses[j].buffer != access->buffer || accesses[j].mode == WEIR_READ) continue;

@@ -336,6 +336,29 @@ static void test_wrapped_memory(void **state) {
   run_on_pairs(wrapped_memory);
 }
 
+// A task that names the bytes that it writes twice: they are copied back once. Two copies would write to them at the same time.
+static void written_twice(share *s) {
+  uint32_t numbers[COUNT], count = HALF;
+  weir_buffer *buffer, *other = share_buffer(s, COUNT);
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = 7;
+  share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &buffer));
+  submit(s, s->set, s->cuda, other, 0, COUNT, 20, NULL);
+  uint64_t moved = statistics_of(s).transfer_bytes;
+  weir_arg args[] = {weir_updates_range(buffer, 0, HALF * WORD), weir_updates_range(buffer, 0, HALF * WORD),
+                     weir_reads_range(other, 0, HALF * WORD), weir_value(&count, sizeof count)};
+  share_ok(
+      weir_submit(s->context, &(weir_task){.kernel = s->sum, .device = s->cuda, .args = args, .arg_count = 4}, NULL));
+  expect_moved(s, &moved, 2 * HALF * WORD); // there and back
+  share_ok(weir_finish(s->context));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], i < HALF ? 27 + i : 7);
+  share_ok(weir_buffer_release(buffer));
+}
+
+static void test_written_twice(void **state) {
+  (void)state;
+  run_on_pairs(written_twice);
+}
+
 // A graph with more writes than the window has room for copies back: what lies between them in the caller's memory, and was
 // written elsewhere, stays.
 static void merged_write_backs(share *s) {
@@ -488,17 +511,12 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_halves),
-      cmocka_unit_test(test_read_by_host),
-      cmocka_unit_test(test_pieces),
-      cmocka_unit_test(test_halo_rounds),
-      cmocka_unit_test(test_halo_graphs),
-      cmocka_unit_test(test_too_many_pieces),
-      cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_wrapped_memory),
-      cmocka_unit_test(test_merged_write_backs),
-      cmocka_unit_test(test_task_fails),
-      cmocka_unit_test(test_device_lost),
+      cmocka_unit_test(test_halves),          cmocka_unit_test(test_read_by_host),
+      cmocka_unit_test(test_pieces),          cmocka_unit_test(test_halo_rounds),
+      cmocka_unit_test(test_halo_graphs),     cmocka_unit_test(test_too_many_pieces),
+      cmocka_unit_test(test_copies),          cmocka_unit_test(test_wrapped_memory),
+      cmocka_unit_test(test_written_twice),   cmocka_unit_test(test_merged_write_backs),
+      cmocka_unit_test(test_task_fails),      cmocka_unit_test(test_device_lost),
       cmocka_unit_test(test_memory_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
