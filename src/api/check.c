@@ -242,21 +242,29 @@ static uint64_t count_groups(const weir_task *task) {
   return groups;
 }
 
-// Most tasks: a kernel on its own device, nothing special.
+// The device of a kernel's task, or NULL: it has no code for that, or the device is another context's.
+static weir_device *device_of(const weir_context *context, const weir_task *task) {
+  const weir_kernel *kernel = task->kernel;
+  weir_device *device = task->device;
+  if (device == NULL) return kernel->has_device ? context->devices[kernel->device] : NULL;
+  return device->context == context && device->ops->has_code(device, kernel) ? device : NULL;
+}
+
+// Most tasks: a kernel on a device, nothing special.
 static bool is_plain(const weir_context *context, const weir_task *task) {
   const weir_kernel *kernel = task->kernel;
   return kernel != NULL && task->host == NULL && task->arg_count <= WEIR_MAX_ARGS &&
-         (task->args != NULL || task->arg_count == 0) && task->after_count == 0 && task->device == NULL &&
-         kernel->object.kind == WEIR__KIND_KERNEL && !kernel->object.released && kernel->object.context == context &&
-         kernel->has_device;
+         (task->args != NULL || task->arg_count == 0) && task->after_count == 0 &&
+         kernel->object.kind == WEIR__KIND_KERNEL && !kernel->object.released && kernel->object.context == context;
 }
 
 weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device) {
   *out_device = NULL;
   uint64_t groups = count_groups(task);
-  if (groups != UINT64_MAX && is_plain(context, task)) {
-    *out_device = context->devices[task->kernel->device];
-    return check_launch(*out_device, task);
+  weir_device *plain = groups != UINT64_MAX && is_plain(context, task) ? device_of(context, task) : NULL;
+  if (plain != NULL) {
+    *out_device = plain;
+    return check_launch(plain, task);
   }
   if ((task->kernel == NULL) == (task->host == NULL))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
