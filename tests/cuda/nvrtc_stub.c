@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc_stub.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ struct _nvrtcProgram {
 };
 
 static _Atomic int compilations;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of this:
 static char last_options[1024];
 
 int nvrtc_stub_compilations(void) {
@@ -58,11 +60,13 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const char *const *options) {
   atomic_fetch_add(&compilations, 1);
+  pthread_mutex_lock(&lock);
   last_options[0] = 0;
   for (int i = 0; i < option_count; i++) {
     size_t used = strlen(last_options);
     snprintf(last_options + used, sizeof last_options - used, "%s%s", i > 0 ? " " : "", options[i]);
   }
+  pthread_mutex_unlock(&lock);
   program->failed = strstr(program->source, "#error") != NULL;
   return program->failed ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,12 +66,31 @@ static void test_found_again(void **state) {
   assert_int_equal(compile("a", NULL, 90), 0);
 }
 
+// Nothing is included by a comment, nor by weir/kernel.h.
+static void test_kept(void **state) {
+  (void)state;
+  static const char SOURCE[] = "// what includes\n#include <stdint.h>\n#include \"weir/weir.h\"\na // include\n";
+  assert_int_equal(compile(SOURCE, NULL, 90), 1);
+  assert_int_equal(compile(SOURCE, NULL, 90), 0);
+  static char header[1 << 16];
+  FILE *file = fopen("include/weir/kernel.h", "r");
+  assert_non_null(file);
+  size_t bytes = fread(header, 1, sizeof header - 1, file);
+  fclose(file);
+  assert_in_range(bytes, 1000, sizeof header - 2);
+  assert_int_equal(compile(header, NULL, 90), 1);
+  assert_int_equal(compile(header, NULL, 90), 0);
+}
+
 // What depends on other files is compiled every time.
 static void test_not_kept(void **state) {
   (void)state;
   char path[PATH_MAX];
   for (int i = 0; i < 2; i++) {
     assert_int_equal(compile("#include \"a.h\"", NULL, 90), 1);
+    assert_int_equal(compile("a // b\n # include <math.h>\n", NULL, 90), 1);
+    assert_int_equal(compile("/* // */ #include <a.h>\n", NULL, 90), 1);
+    assert_int_equal(compile("#include <math.h> \n#include <math.h>\n", NULL, 90), 1);
     assert_int_equal(compile("a", "--pre-include=a.h", 90), 1);
     assert_int_equal(compile("a", "--options-file options", 90), 1);
   }
@@ -123,6 +143,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_options, create, clean),
       cmocka_unit_test_setup_teardown(test_found_again, create, clean),
+      cmocka_unit_test_setup_teardown(test_kept, create, clean),
       cmocka_unit_test_setup_teardown(test_not_kept, create, clean),
       cmocka_unit_test_setup_teardown(test_failure_is_not_kept, create, clean),
       cmocka_unit_test_setup_teardown(test_no_memory, create, clean),

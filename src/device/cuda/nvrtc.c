@@ -175,10 +175,27 @@ static weir_status compile(const compilation *job, void **out_image, size_t *out
   return status;
 }
 
+// Whether the word "include" that begins here is in a comment (`//`), or in a line of weir/kernel.h for other compilers.
+static bool includes_nothing(const char *source, const char *word) {
+  static const char *const HOSTS[] = {"<math.h>",        "<stdbool.h>",       "<stdint.h>",     "<string.h>",
+                                      "\"weir/cuda.h\"", "\"weir/opencl.h\"", "\"weir/weir.h\""};
+  const char *line = word;
+  while (line > source && line[-1] != '\n') line--;
+  for (const char *at = line; at + 1 < word && memcmp(at, "/*", 2) != 0; at++)
+    if (memcmp(at, "//", 2) == 0) return true;
+  for (size_t i = 0; i < sizeof HOSTS / sizeof HOSTS[0]; i++) {
+    size_t length = strlen(HOSTS[i]);
+    if (strncmp(line, "#include ", 9) == 0 && strncmp(line + 9, HOSTS[i], length) == 0 && line[9 + length] == '\n')
+      return true;
+  }
+  return false;
+}
+
 // What the compiled code depends on besides the source: false if that is more than can be told from the text.
 static bool can_be_cached(const char *source, const char *options) {
   static const char *const OTHER_FILES[] = {"include", "optf", "options-file", "pch"};
-  if (strstr(source, "include") != NULL) return false;
+  for (const char *word = strstr(source, "include"); word != NULL; word = strstr(word + 1, "include"))
+    if (!includes_nothing(source, word)) return false;
   for (size_t i = 0; options != NULL && i < sizeof OTHER_FILES / sizeof OTHER_FILES[0]; i++)
     if (strstr(options, OTHER_FILES[i]) != NULL) return false;
   return true;

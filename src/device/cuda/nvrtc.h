@@ -23,8 +23,9 @@ const weir__nvrtc *weir__nvrtc_load(char *reason, size_t size);
 
 // Compiles CUDA C++ for devices of a compute capability (90: 9.0): to a cubin, or to PTX where NVRTC is too old to know
 // the capability. Compiled code is kept in a cache on disk (disk_cache.h), except that of a source in which the word
-// "include" occurs: the cache could not see a change of what is included. `kernel` is named in messages. The caller
-// frees the image with weir__free; PTX ends with a zero byte.
+// "include" occurs outside of comments: the cache could not see a change of what is included. The includes of weir/kernel.h,
+// which NVRTC does not see, do not count. `kernel` is named in messages. The caller frees the image with weir__free; PTX
+// ends with a zero byte.
 // Errors: INVALID_ARGUMENT (the text holds the compiler's log), UNAVAILABLE (no NVRTC), OUT_OF_MEMORY.
 weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
                                 void **out_image, size_t *out_bytes);
