@@ -18,17 +18,23 @@ weir_status weir__context_skips(weir_context *context, const weir__task *task) {
   return WEIR_OK;
 }
 
-static void describe_failure(const weir_context *context, const weir__task *task, const weir__completion *completion,
-                             char text[WEIR__MESSAGE_BYTES]) {
+uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]) {
   const char *name = task->kernel != NULL ? task->kernel->name
                      : task->run != NULL  ? "graph"
                      : task->move != NULL ? "copy"
                                           : "host task";
+  int length = snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s", (unsigned long long)task->id,
+                        name, (unsigned long long)task->tag, context->devices[task->device]->name);
+  return length < WEIR__MESSAGE_BYTES ? (uint32_t)length : WEIR__MESSAGE_BYTES - 1;
+}
+
+static void describe_failure(const weir_context *context, const weir__task *task, const weir__completion *completion,
+                             char text[WEIR__MESSAGE_BYTES]) {
   const char *why = completion->message != NULL && completion->message[0] != '\0'
                         ? completion->message
                         : weir_status_text(completion->status);
-  snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s: %s", (unsigned long long)task->id, name,
-           (unsigned long long)task->tag, context->devices[task->device]->name, why);
+  uint32_t length = weir__context_describe(context, task, text);
+  snprintf(text + length, WEIR__MESSAGE_BYTES - length, ": %s", why);
 }
 
 static void poison_outputs(weir__task *task) {

@@ -169,6 +169,9 @@ typedef struct weir__completion {
 // WEIR_OK, or the status with which a task must be skipped instead of run. The lock is held.
 weir_status weir__context_skips(weir_context *context, const weir__task *task);
 
+// "task 7 'name' (tag 3) on cuda:0". Returns the text's length. The lock is held.
+uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]);
+
 // The task is done: its successors, event, storage and poison follow. The lock is held. Afterwards, once per batch of
 // tasks, weir__context_completed must be called.
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion);

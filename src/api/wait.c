@@ -99,13 +99,20 @@ static weir_status report_failure(weir_context *context) {
   return weir__error(status, "%s", context->first_failure_text);
 }
 
+// The oldest task that is not done waits for no other.
+static weir_status time_is_over(const weir_context *context) {
+  char oldest[WEIR__MESSAGE_BYTES];
+  weir__context_describe(context, weir__window_task(&context->window, context->window.live.oldest), oldest);
+  return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s", oldest);
+}
+
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
   weir__context_lock(context);
   weir__context_flush(context);
   bool done = weir__context_wait(context, context->window.next, timeout_ns);
-  weir_status status = done ? report_failure(context) : WEIR_TIMEOUT;
+  weir_status status = done ? report_failure(context) : time_is_over(context);
   weir__context_unlock(context);
   return status;
 }
