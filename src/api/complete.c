@@ -135,7 +135,8 @@ void weir__context_completed(weir_context *context) {
       continue;
     }
     *link = waiter->next;
-    if (atomic_exchange_explicit(&waiter->word, 1, memory_order_release) == 2) weir__wake(&waiter->word, 1);
+    if (atomic_exchange_explicit(&waiter->word, 1, memory_order_release) == 2)
+      weir__context_wake(context, &waiter->word);
   }
   context->wake_at = next;
 }

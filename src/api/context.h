@@ -14,7 +14,7 @@
 #include "window/object.h"
 #include "window/window.h"
 
-enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256 };
+enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256, WEIR__MOST_WAKES = 8 };
 
 struct weir_kernel {
   weir__object object;                // what submission looks at is in one cache line
@@ -120,8 +120,10 @@ struct weir_context {
   weir__block **fresh;                  // WEIR_MAX_ARGS
   weir__trace *trace;                   // NULL: off
   weir__waiter *waiters;
-  weir__id wake_at;                       // smallest target of the waiters
-  weir_event *called_first, *called_last; // whose callbacks are due
+  weir__id wake_at;                          // smallest target of the waiters
+  weir_event *called_first, *called_last;    // whose callbacks are due
+  uint32_t wake_count;                       // of
+  _Atomic uint32_t *wakes[WEIR__MOST_WAKES]; // words whose sleepers are woken when the lock is released
   weir__object_pool buffers, kernels, events, graphs;
   weir__callback *free_callbacks, *callback_arrays;
   uint64_t next_buffer;
@@ -140,11 +142,18 @@ static inline void weir__context_lock(weir_context *context) {
   weir__lock_acquire(&context->lock);
 }
 
+// Releases the lock, then wakes who is to be woken. For who takes it again soon; else weir__context_unlock.
+void weir__context_let_go(weir_context *context);
+
+// Wakes who sleeps on `word` once the lock, which is held, is released: who woke up now, perhaps on this thread's core, would wait
+// for the lock first. The word may be gone by then.
+void weir__context_wake(weir_context *context, _Atomic uint32_t *word);
+
 // Releases the lock, then calls the callbacks that are due.
 void weir__context_unlock_and_call(weir_context *context);
 
 static inline void weir__context_unlock(weir_context *context) {
-  if (context->called_first != NULL)
+  if ((context->called_first != NULL) | (context->wake_count > 0))
     weir__context_unlock_and_call(context);
   else
     weir__lock_release(&context->lock);

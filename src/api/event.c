@@ -57,7 +57,8 @@ static void queue_callbacks(weir_event *event) {
 static void set_status(weir_event *event, weir_status status) {
   if (event->graph != NULL) weir__flight_end(event);
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
-  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0) weir__wake(&event->status, INT32_MAX);
+  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
+    weir__context_wake(event->object.context, &event->status);
 }
 
 void weir__event_finish(weir_event *event, weir_status status, const char *message) {
@@ -77,9 +78,26 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
   queue_callbacks(event);
 }
 
+void weir__context_wake(weir_context *context, _Atomic uint32_t *word) {
+  if (context->wake_count == WEIR__MOST_WAKES)
+    weir__wake(word, INT32_MAX);
+  else
+    context->wakes[context->wake_count++] = word;
+}
+
+void weir__context_let_go(weir_context *context) {
+  _Atomic uint32_t *wakes[WEIR__MOST_WAKES];
+  uint32_t count = context->wake_count;
+  for (uint32_t i = 0; i < count; i++) wakes[i] = context->wakes[i];
+  context->wake_count = 0;
+  weir__lock_release(&context->lock);
+  for (uint32_t i = 0; i < count; i++) weir__wake(wakes[i], INT32_MAX);
+}
+
 void weir__context_unlock_and_call(weir_context *context) {
-  if (context->calling) { // by another thread, or further up this one's stack: it calls these too
-    weir__lock_release(&context->lock);
+  // Due ones are called by another thread, or further up this one's stack, if that calls some now.
+  if (context->called_first == NULL || context->calling) {
+    weir__context_let_go(context);
     return;
   }
   context->calling = true;
@@ -106,7 +124,7 @@ void weir__context_unlock_and_call(weir_context *context) {
       continue;
     }
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
-    weir__lock_release(&context->lock);
+    weir__context_let_go(context);
     bool nested = weir__in_task;
     weir__in_task = true;
     due.done(due.user, status);
@@ -114,7 +132,7 @@ void weir__context_unlock_and_call(weir_context *context) {
     weir__context_lock(context);
   }
   context->calling = false;
-  weir__lock_release(&context->lock);
+  weir__context_let_go(context);
 }
 
 weir_status weir_event_poll(weir_event *event) {

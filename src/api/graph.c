@@ -57,7 +57,7 @@ void weir__graph_destroy_last(weir__object *object) {
   weir_graph *graph = (weir_graph *)object;
   weir__context_lock(object->context);
   weir__operations_drop(object->context, graph->operations);
-  weir__lock_release(&object->context->lock);
+  weir__context_let_go(object->context);
   graph->operations = NULL;
   weir__graph_destroy(object);
 }

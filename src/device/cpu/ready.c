@@ -47,7 +47,7 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
     cpu->sleepers = worker->next_sleeper;
     cpu->sleeper_count--;
     atomic_store_explicit(&worker->word, 0, memory_order_release);
-    weir__wake(&worker->word, 1);
+    weir__context_wake(cpu->base.context, &worker->word);
   }
 }
 

@@ -53,7 +53,7 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
 static bool unlock_for_code(weir__sim_device *device) {
   bool in_task = weir__in_task; // a task on another device may have submitted just now
   device->busy = true;
-  weir__lock_release(&device->base.context->lock);
+  weir__context_let_go(device->base.context);
   weir__in_task = true;
   return in_task;
 }
