@@ -97,9 +97,10 @@ typedef enum weir_issue {
 typedef struct weir_context_options {
   const char *devices; // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1",
                        // "opencl", "opencl:1", "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE";
-                       // default "cpu", which has a worker per core
-  uint32_t window;     // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
-  uint32_t queues;     // in-order queues on each device that has them; default: the device's own number
+  // default "cpu", which has a worker per core, less one for each CUDA, OpenCL and Vulkan device of the
+  // context, whose thread needs it, but at least half as many as there are cores
+  uint32_t window; // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
+  uint32_t queues; // in-order queues on each device that has them; default: the device's own number
   uint64_t
       memory_limit; // bytes of storage for buffers that Weir allocates (each rounded up by a quarter at most), on the
                     // host and on each device with memory of its own, where copies of wrapped memory count too;

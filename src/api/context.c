@@ -13,6 +13,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/cpu/cpu.h"
 
 enum {
   DEFAULT_WINDOW = 1024,
@@ -20,6 +21,7 @@ enum {
   LARGEST_WINDOW = 1 << 24,
   RELEASED_KEPT = 1024, // released buffers and kernels that are recognised as such
   EVENTS_KEPT = 64,
+  FEW_CORES = 2,
 };
 
 // A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
@@ -157,6 +159,23 @@ static void destroy(weir_context *context) {
   weir__free(context);
 }
 
+static void count_threads(weir_context *context, const char *names) {
+  uint32_t cores = weir__usable_cores();
+  context->threads = weir__device_threads(names);
+  uint32_t workers = weir__device_workers(names, weir__usual_workers(context));
+  context->crowded = cores <= FEW_CORES || (workers > 0 && workers + context->threads + FEW_CORES >= cores);
+}
+
+// The threads that issue the tasks of devices get cores that the CPU's workers leave, as far as there are some.
+static void pin_threads(const weir_context *context) {
+  uint32_t core = 0;
+  for (uint32_t i = 0; i < context->device_count; i++)
+    core += strcmp(context->devices[i]->ops->kind, "cpu") == 0 ? context->devices[i]->lanes : 0;
+  for (uint32_t i = 0; i < context->device_count && core > 0; i++) {
+    if (context->devices[i]->thread != NULL) weir__pin_thread(*context->devices[i]->thread, core++);
+  }
+}
+
 // The device for copies between the caller's memory and storage on the host. Where no device that the caller asked for runs
 // host tasks, the context gets one that is not listed.
 static weir_status add_copier(weir_context *context) {
@@ -206,7 +225,10 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->window.upstream_failed = upstream_failed;
   if (context->fresh == NULL || !weir__hits_grow(&context->hits) || !window || (traces && context->trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
-  weir_status status = add_devices(context, options->devices == NULL ? "cpu" : options->devices, options->queues);
+  const char *names = options->devices == NULL ? "cpu" : options->devices;
+  count_threads(context, names);
+  weir_status status = add_devices(context, names, options->queues);
+  if (status == WEIR_OK) pin_threads(context);
   if (status == WEIR_OK) status = add_copier(context);
   if (status == WEIR_OK && context->space_count > 1) {
     context->predictor = weir__predictor_create();

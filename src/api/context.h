@@ -106,6 +106,8 @@ struct weir_context {
   bool calling;        // a thread calls callbacks
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
+  uint32_t threads;      // of devices that the caller asked for, that need a core of their own
+  bool crowded;          // CPU workers leave few cores to them: other threads should not spin
   uint32_t listed_count; // of device_count: those that the caller asked for
   weir_device *cpu;      // NULL: none
   weir_graph *sequence;  // the context's own graph; NULL: not asked for yet

@@ -14,6 +14,7 @@
 #ifndef WEIR_DEVICE_DEVICE_H
 #define WEIR_DEVICE_DEVICE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,8 +32,9 @@ typedef struct weir__device_ops {
   const char *kind; // "cpu": the part of a device's name before ':'
   uint32_t code;    // WEIR__CODE_*, for devices that do not run functions
   bool run_ahead;
-  bool peers;  // copies by itself between its memory and that of other devices of its kind
-  bool hidden; // made only when asked for by name; not listed by weir_probe
+  bool threaded; // has a thread that issues its tasks and needs a core to be quick
+  bool peers;    // copies by itself between its memory and that of other devices of its kind
+  bool hidden;   // made only when asked for by name; not listed by weir_probe
 
   // Whether this machine has such a device, and a line about it or about why not. No lock, no context.
   bool (*probe)(char *text, size_t size);
@@ -95,17 +97,24 @@ typedef struct weir__device_ops {
 struct weir_device {
   const weir__device_ops *ops;
   weir_context *context;
-  uint32_t index;  // in the context
-  uint32_t lanes;  // workers or queues
-  uint32_t queues; // that a graph's run->queue can choose among; 0: none
-  uint32_t space;  // of its memory; 0: the host's
-  bool lost;       // guarded by the context's lock
-  char name[64];   // set by `create`
+  uint32_t index;          // in the context
+  uint32_t lanes;          // workers or queues
+  uint32_t queues;         // that a graph's run->queue can choose among; 0: none
+  uint32_t space;          // of its memory; 0: the host's
+  bool lost;               // guarded by the context's lock
+  const pthread_t *thread; // that issues its tasks, for one that is `threaded`
+  char name[64];           // set by `create`
   char description[160];
 };
 
 // All kinds that this build knows; NULL ends the list.
 extern const weir__device_ops *const weir__device_kinds[];
+
+// How many devices of a list of names have a thread that needs a core.
+uint32_t weir__device_threads(const char *names);
+
+// How many workers the CPU devices of a list have, where one without a number has `usual`.
+uint32_t weir__device_workers(const char *names, uint32_t usual);
 
 // Makes the device that `name` ("cpu:2", "sim:h200") describes. No lock is held.
 weir_status weir__device_create(weir_context *context, const char *name, uint32_t queues, weir_device **out_device);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
 #include "meeting.h"
 
 static struct {
@@ -70,6 +71,18 @@ static void a_worker_per_core_by_default(void **state) {
   uint64_t time = weir_device_time(device);
   assert_true(weir_device_time(device) >= time);
   weir_context_release(context);
+}
+
+// Threads of other devices get cores that workers would have.
+static void devices_with_a_thread_are_counted(void **state) {
+  (void)state;
+  assert_int_equal(weir__device_threads("cpu"), 0);
+  assert_int_equal(weir__device_threads("cpu:2,sim:h200,null"), 0);
+  assert_int_equal(weir__device_threads("cuda,cpu"), 1);
+  assert_int_equal(weir__device_threads("cpu,opencl:0/2.0,opencl:0/2.1,vulkan:1,cuda:shared"), 4);
+  assert_int_equal(weir__device_threads("cud,,cudas,"), 0);
+  assert_int_equal(weir__device_workers("cuda,sim:h200", 7), 0);
+  assert_int_equal(weir__device_workers("cuda,cpu,cpu:3,cpux,cpu:12", 7), 22);
 }
 
 static void numbers_of_workers_that_cannot_be(void **state) {
@@ -186,6 +199,7 @@ int main(void) {
       cmocka_unit_test(a_process_that_may_use_one_core), // first: before the library has looked
       cmocka_unit_test(probe_names_cores_and_pinning),
       cmocka_unit_test(a_worker_per_core_by_default),
+      cmocka_unit_test(devices_with_a_thread_are_counted),
       cmocka_unit_test(numbers_of_workers_that_cannot_be),
       cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
       cmocka_unit_test(devices_are_pinned_to_cores_of_their_own),

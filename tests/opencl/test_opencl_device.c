@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The OpenCL device on the machine's first one: names, kernels and what is refused, arguments, graphs, times, the cache on disk.
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "device/device.h"
 #include "leaks.h"
 #include "scratch.h"
 #include "weir/opencl.h"
@@ -360,6 +364,47 @@ static void times(void **state) {
   weir_context_release(traced);
 }
 
+// The thread that issues the device's tasks has a core that the CPU's workers leave to it.
+static void the_cpu_leaves_a_core_to_the_devices_thread(void **state) {
+  (void)state;
+  weir_context *alone, *both;
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu"}, &alone), WEIR_OK);
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu,opencl"}, &both), WEIR_OK);
+  uint32_t cores = weir_device_lanes(weir_context_device(alone, 0));
+  assert_int_equal(weir_device_lanes(weir_context_device(both, 0)), cores == 1 ? 1 : cores - 1);
+  weir_context_release(alone);
+  weir_context_release(both);
+}
+
+static int only_core(pthread_t thread) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (pthread_getaffinity_np(thread, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1) return -1;
+  int core = 0;
+  while (!CPU_ISSET((size_t)core, &set)) core++;
+  return core;
+}
+
+static void find_core(const weir_work *work) {
+  *(int *)work->user = only_core(pthread_self());
+}
+
+static void the_devices_thread_has_a_core_without_workers(void **state) {
+  (void)state;
+  weir_context *both;
+  int worker = -1;
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = "opencl,cpu:1"}, &both), WEIR_OK);
+  assert_int_equal(weir_submit(both, &(weir_task){.host = find_core, .user = &worker}, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(both), WEIR_OK);
+  int thread = only_core(*weir_context_device(both, 0)->thread);
+  // Without hwloc, or with one core, nothing is pinned, or all to the same.
+  if (worker >= 0 && sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+    assert_true(thread >= 0);
+    assert_int_not_equal(thread, worker);
+  }
+  weir_context_release(both);
+}
+
 int main(void) {
   weir_context *trial;
   missing_loaders(NULL); // first: what is found stays
@@ -379,7 +424,12 @@ int main(void) {
       cmocka_unit_test(cache_on_disk),
       cmocka_unit_test(times),
   };
+  const struct CMUnitTest once[] = {
+      cmocka_unit_test(the_cpu_leaves_a_core_to_the_devices_thread),
+      cmocka_unit_test(the_devices_thread_has_a_core_without_workers),
+  };
   int failed = cmocka_run_group_tests_name("in the host's memory", tests, NULL, NULL);
+  failed += cmocka_run_group_tests_name("once", once, NULL, NULL);
   setenv("WEIR_OPENCL_MEMORY", "device", 1);
   failed += cmocka_run_group_tests_name("in its own memory", tests, NULL, NULL);
   check_leaks();

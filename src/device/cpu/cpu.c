@@ -70,9 +70,14 @@ static uint32_t count_workers(const weir_context *context) {
   return count;
 }
 
+uint32_t weir__usual_workers(const weir_context *context) {
+  uint32_t cores = weir__usable_cores(), free = cores / 2;
+  return cores - (context->threads < free ? context->threads : free);
+}
+
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
   (void)queues;
-  unsigned long workers = weir__usable_cores();
+  unsigned long workers = weir__usual_workers(context);
   if (argument[0] != '\0') {
     char *end;
     workers = strtoul(argument, &end, 10);

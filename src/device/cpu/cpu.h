@@ -132,9 +132,14 @@ bool weir__job_help(weir__worker *worker);
 bool weir__jobs_initialize(weir__cpu *cpu);
 void weir__jobs_deinitialize(weir__cpu *cpu);
 
+// Workers of a CPU device whose name does not say how many: one per core, but for the cores that threads of other devices need, since
+// a worker that is busy would keep them waiting for milliseconds. Half of the cores are the CPU's in any case.
+uint32_t weir__usual_workers(const weir_context *context);
+
 // Pins the calling thread to the core that is meant for worker `index`, if hwloc is there and the process may use that
 // many. weir__pinning_text says whether that works on this machine. `cores`: how many the process may use.
 bool weir__pin_worker(uint32_t index);
+bool weir__pin_thread(pthread_t thread, uint32_t index); // the same for another thread
 uint32_t weir__usable_cores(void);
 void weir__pinning_text(char *text, size_t size);
 

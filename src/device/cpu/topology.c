@@ -84,13 +84,17 @@ static void load(void) {
   }
 }
 
-bool weir__pin_worker(uint32_t index) {
+bool weir__pin_thread(pthread_t thread, uint32_t index) {
   pthread_once(&topology_once, load);
   if (index >= topology.core_count) return false;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(topology.cores[index], &set);
-  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+  return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
+}
+
+bool weir__pin_worker(uint32_t index) {
+  return weir__pin_thread(pthread_self(), index);
 }
 
 uint32_t weir__usable_cores(void) {

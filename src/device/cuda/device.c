@@ -25,7 +25,6 @@ enum {
   LARGEST_PINNED_CHUNK = 64 << 20,
   SPIN_NS = 2000000, // who waits spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
-  FEW_CORES = 2,
   TOUCHED_TASKS = 4096,
   EVENTS_MADE = 256,
 };
@@ -304,7 +303,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->driver = driver;
   device->ordinal = ordinal;
   device->queue_count = device->base.queues = ordinary + copy_queues;
-  bool few_cores = weir__usable_cores() <= FEW_CORES;
+  bool few_cores = context->crowded;
   device->spin_ns = few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
   status = allocate(device, copy_queues) ? open_device(device)
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
@@ -333,6 +332,7 @@ static uint64_t time_now(weir_device *device) {
 
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .run_ahead = true,
+                                         .threaded = true,
                                          .peers = true,
                                          .probe = weir__cuda_probe,
                                          .create = create,

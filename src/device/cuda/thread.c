@@ -196,6 +196,7 @@ weir_status weir__cuda_thread_start(weir__cuda_device *device) {
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no thread");
   weir_status status = weir__cuda_await_thread(&device->thread_state, device->thread);
   device->has_thread = status == WEIR_OK;
+  device->base.thread = &device->thread;
   return status;
 }
 

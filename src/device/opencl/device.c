@@ -20,7 +20,6 @@ enum {
   LARGEST_CHUNK = 128 << 20,
   SPIN_NS = 50000, // before the device's thread sleeps, where there are cores for it
   SPIN_NS_FEW_CORES = 2000,
-  FEW_CORES = 2,
 };
 
 extern const weir__device_ops weir__opencl_ops, weir__opencl_shared_ops;
@@ -191,7 +190,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
                                .context = context,
                                .lanes = device->queue_count,
                                .queues = device->queue_count};
-  device->spin_ns = weir__usable_cores() <= FEW_CORES ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->spin_ns = context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
   weir__memory_source chunks = {.allocate = allocate_memory, .free = free_memory, .user = device};
   weir__arena_initialize(&device->memory, &chunks, SMALLEST_CHUNK, LARGEST_CHUNK);
@@ -215,8 +214,8 @@ static uint64_t time_now(weir_device *device) {
 }
 
 #define OPENCL_OPS                                                                                                     \
-  .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .probe = weir__opencl_probe, .create = create,       \
-  .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,                    \
+  .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
+  .create = create, .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,  \
   .issue = weir__opencl_push, .time = time_now
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = memory};

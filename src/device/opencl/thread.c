@@ -85,6 +85,7 @@ weir_status weir__opencl_thread_start(weir__opencl_device *device) {
   if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no thread");
   device->has_thread = true;
+  device->base.thread = &device->thread;
   return WEIR_OK;
 }
 

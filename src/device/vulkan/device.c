@@ -24,7 +24,6 @@ enum {
   LARGEST_HOST_CHUNK = 64 << 20,
   SPIN_NS = 2000000, // the thread spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
-  FEW_CORES = 2,
   LEAST_TIMESTAMP_BITS = 36, // with fewer they begin anew every few seconds
   LARGEST_TEXEL = 16,        // of an image, in bytes
 };
@@ -331,7 +330,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->driver = driver;
   device->random = context->seed;
   device->ticks_mask = UINT64_MAX;
-  device->spin_ns = weir__usable_cores() <= FEW_CORES ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->spin_ns = context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   device->spreads = lanes > 1;
   weir_status status = initialize(device, argument, lanes);
@@ -356,6 +355,7 @@ static uint64_t time_now(weir_device *device) {
 const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .code = WEIR__CODE_VULKAN,
                                            .run_ahead = true,
+                                           .threaded = true,
                                            .probe = weir__vulkan_probe,
                                            .create = create,
                                            .destroy = destroy,

@@ -113,6 +113,7 @@ weir_status weir__vulkan_thread_start(weir__vulkan_device *device) {
   if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device vulkan: no thread");
   device->has_thread = true;
+  device->base.thread = &device->thread;
   return WEIR_OK;
 }
 
