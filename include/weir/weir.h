@@ -96,7 +96,8 @@ typedef enum weir_issue {
 // Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
 typedef struct weir_context_options {
   const char *devices; // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1",
-                       // "opencl", "opencl:1", "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE";
+                       // "opencl", "opencl:1", "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE",
+                       // "sim:plain+speed=4";
   // default "cpu", which has a worker per core, less one for each CUDA, OpenCL and Vulkan device of the
   // context, whose thread needs it, but at least half as many as there are cores
   uint32_t window; // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
@@ -163,7 +164,7 @@ WEIR_API uint32_t weir_device_lanes(const weir_device *device);
 WEIR_API uint32_t weir_device_queues(const weir_device *device);
 
 // Time of a device in nanoseconds since its context was created: real time on the CPU, virtual time on a simulated
-// device (the time at which its host would be now).
+// device (the time at which its host would be now; all simulated devices of a context have one host).
 WEIR_API uint64_t weir_device_time(weir_device *device);
 
 // Called once for every kind of device that this build knows: whether a context could use it, and a line that says
@@ -229,6 +230,7 @@ typedef struct weir_sim_launch {
   uint32_t shared_bytes; // per block
   double us;             // microseconds
   uint64_t copy_bytes;   // not 0: a copy or memset of this many bytes; blocks, threads, ... do not count
+  double group_us;       // microseconds more for each work-group of the task
 } weir_sim_launch;
 
 // Gives a kernel its code for simulated devices: launches that run one after another. If the kernel has code for the

@@ -81,6 +81,10 @@ static weir_status check_launch(const weir_kernel *kernel, uint32_t index, const
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', simulated launch %u: %g us is no duration from 0 to %g us", kernel->name, index,
                        launch->us, LONGEST_LAUNCH_US);
+  if (!isfinite(launch->group_us) || launch->group_us < 0 || launch->group_us > LONGEST_LAUNCH_US)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s', simulated launch %u: %g us per work-group is no duration from 0 to %g us",
+                       kernel->name, index, launch->group_us, LONGEST_LAUNCH_US);
   if (launch->copy_bytes == 0 && (launch->threads == 0 || launch->threads > 1024))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', simulated launch %u: %u threads per block; 1 to 1024 are possible", kernel->name,

@@ -75,11 +75,21 @@ void weir__context_flush(weir_context *context) {
   }
 }
 
+// Who makes progress calls the callbacks at once: what they submit comes before what happens later.
+static void call_what_is_due(weir_context *context) {
+  if (context->called_first == NULL || context->calling) return;
+  weir__context_unlock(context);
+  weir__context_lock(context);
+}
+
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
   if (context->window.live.oldest >= target) return true;
   uint64_t deadline = deadline_after(timeout_ns);
   while (context->window.live.oldest < target) {
-    if (context->polled && progress(context)) continue;
+    if (context->polled && progress(context)) {
+      call_what_is_due(context);
+      continue;
+    }
     if (deadline != 0 && weir__clock_ns() >= deadline) return false;
     weir__waiter waiter = {.target = target};
     add_waiter(context, &waiter);

@@ -26,7 +26,7 @@ void weir__sim_place(weir__sim_engine *engine) {
     op->blocks_left -= blocks;
     op->blocks_running += blocks;
     engine->units_free -= blocks * op->block_units;
-    weir__sim_timers_add(engine, op, engine->device_ps + op->block_ps, blocks);
+    weir__sim_timers_add(engine, op, weir__sim_time_after(&engine->profile, engine->device_ps, op->block_ps), blocks);
     if (op->blocks_left > 0) return;
     take_first(&engine->placing);
   }

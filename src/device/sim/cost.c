@@ -23,9 +23,11 @@ static uint64_t blocks_per_sm(const weir__sim_profile *profile, const weir_sim_l
 
 void weir__sim_profile_cost(const weir__sim_profile *profile, const weir_sim_launch *launch, uint64_t groups,
                             weir__sim_cost *out_cost) {
-  double us = launch->us < MAX_US ? launch->us : MAX_US;
+  double us = launch->us + launch->group_us * (double)groups;
+  if (us > MAX_US) us = MAX_US;
   uint64_t ps = (uint64_t)(us * WEIR__SIM_PS_PER_US + 0.5);
   ps = ps > profile->kernel_fixed ? ps - profile->kernel_fixed : 0;
+  if (profile->speed_ppm != 1000000) ps = (uint64_t)((double)ps * (1e6 / (double)profile->speed_ppm) + 0.5);
   if (launch->copy_bytes > 0) {
     uint64_t units = (uint64_t)((double)(profile->sms * WEIR__SIM_SM_UNITS) * 1e-6 * (double)profile->copy_share_ppm);
     if (units == 0) units = 1;

@@ -10,6 +10,7 @@ weir__sim_engine *weir__sim_engine_create(const weir__sim_profile *profile, uint
   weir__sim_engine *engine = weir__allocate_zeroed(sizeof *engine);
   if (engine == NULL) return NULL;
   engine->profile = *profile;
+  engine->host_ps = &engine->own_host_ps;
   engine->share_until_ps = UINT64_MAX;
   engine->units_free = profile->sms * WEIR__SIM_SM_UNITS;
   engine->queue_count = queues;
@@ -43,12 +44,16 @@ void weir__sim_engine_destroy(weir__sim_engine *engine) {
   weir__free(engine);
 }
 
+void weir__sim_engine_share_host(weir__sim_engine *engine, weir__sim_engine *other) {
+  engine->host_ps = other->host_ps;
+}
+
 const weir__sim_profile *weir__sim_engine_profile(const weir__sim_engine *engine) {
   return &engine->profile;
 }
 
 uint64_t weir__sim_engine_host_ps(const weir__sim_engine *engine) {
-  return engine->host_ps;
+  return *engine->host_ps;
 }
 
 uint64_t weir__sim_engine_device_ps(const weir__sim_engine *engine) {
@@ -56,12 +61,12 @@ uint64_t weir__sim_engine_device_ps(const weir__sim_engine *engine) {
 }
 
 void weir__sim_engine_host_spend(weir__sim_engine *engine, uint64_t ps) {
-  engine->host_ps += ps;
+  *engine->host_ps += ps;
 }
 
 void weir__sim_engine_host_wait(weir__sim_engine *engine, uint64_t device_ps) {
   uint64_t seen = device_ps + engine->profile.synchronize;
-  if (engine->host_ps < seen) engine->host_ps = seen;
+  if (*engine->host_ps < seen) *engine->host_ps = seen;
 }
 
 static weir__sim_op *new_op(weir__sim_engine *engine) {
@@ -227,8 +232,7 @@ void weir__sim_leave(weir__sim_engine *engine, weir__sim_op *op) {
   engine->copies -= op->copy;
 }
 
-// When something happens next; UINT64_MAX: never.
-static uint64_t next_ps(const weir__sim_engine *engine) {
+uint64_t weir__sim_engine_next_ps(const weir__sim_engine *engine) {
   uint64_t timer_ps = engine->timer_count > 0 ? engine->timers[0].ps : UINT64_MAX;
   return timer_ps < engine->share_until_ps ? timer_ps : engine->share_until_ps;
 }
@@ -261,11 +265,15 @@ static void handle_next(weir__sim_engine *engine, uint64_t ps) {
 }
 
 void weir__sim_engine_advance(weir__sim_engine *engine, uint64_t ps) {
-  for (uint64_t next; (next = next_ps(engine)) < ps;) handle_next(engine, next);
+  for (uint64_t next; (next = weir__sim_engine_next_ps(engine)) < ps;) handle_next(engine, next);
+}
+
+void weir__sim_engine_handle_next(weir__sim_engine *engine) {
+  handle_next(engine, weir__sim_engine_next_ps(engine));
 }
 
 bool weir__sim_engine_step(weir__sim_engine *engine) {
-  for (uint64_t next; engine->ended.first == NULL && (next = next_ps(engine)) != UINT64_MAX;) {
+  for (uint64_t next; engine->ended.first == NULL && (next = weir__sim_engine_next_ps(engine)) != UINT64_MAX;) {
     handle_next(engine, next);
   }
   return engine->ended.first != NULL;

@@ -51,6 +51,9 @@ typedef struct weir__sim_request {
 weir__sim_engine *weir__sim_engine_create(const weir__sim_profile *profile, uint32_t queues);
 void weir__sim_engine_destroy(weir__sim_engine *engine); // NULL is allowed
 
+// From now on the host's clock of `engine` is that of `other`, which must outlive it.
+void weir__sim_engine_share_host(weir__sim_engine *engine, weir__sim_engine *other);
+
 const weir__sim_profile *weir__sim_engine_profile(const weir__sim_engine *engine);
 
 // The two clocks.
@@ -69,6 +72,10 @@ weir__sim_op *weir__sim_engine_add(weir__sim_engine *engine, const weir__sim_req
 // has ended; false: nothing is left to run.
 void weir__sim_engine_advance(weir__sim_engine *engine, uint64_t ps);
 bool weir__sim_engine_step(weir__sim_engine *engine);
+
+// When something happens next on the device; UINT64_MAX: nothing is left to run. And handles what happens then.
+uint64_t weir__sim_engine_next_ps(const weir__sim_engine *engine);
+void weir__sim_engine_handle_next(weir__sim_engine *engine);
 
 // The next op that has ended, in the order of their ends, or NULL. It belongs to the caller, who frees it.
 weir__sim_op *weir__sim_engine_take(weir__sim_engine *engine);

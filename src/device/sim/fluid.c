@@ -20,7 +20,7 @@ static void share_until(weir__sim_engine *engine, uint64_t ps) {
 }
 
 void weir__sim_run_shares(weir__sim_engine *engine, uint64_t ps) {
-  uint64_t passed = ps - engine->device_ps;
+  uint64_t passed = weir__sim_work_at(&engine->profile, ps) - weir__sim_work_at(&engine->profile, engine->device_ps);
   weir__sim_op *kept_last = NULL;
   weir__sim_op **finished_end = &engine->finished;
   weir__sim_op **at = &engine->placing.first;
@@ -55,7 +55,7 @@ void weir__sim_share(weir__sim_engine *engine) {
     op->granted = granted;
     free_units -= granted;
     if (op->start_ps == UINT64_MAX) op->start_ps = engine->device_ps;
-    op->end_ps = engine->device_ps + scaled(op->left_ps, op->share, granted);
+    op->end_ps = weir__sim_time_after(&engine->profile, engine->device_ps, scaled(op->left_ps, op->share, granted));
     if (op->alone_ps < shortest_ps) shortest_ps = op->alone_ps;
     share_until(engine, op->end_ps);
   }

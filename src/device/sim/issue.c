@@ -152,6 +152,6 @@ static void refuse(weir__sim_device *device, weir__task *task) {
 
 void weir__sim_issue(weir_device *base, weir__task *task) {
   weir__sim_device *device = weir__sim_of(base);
-  device->idle_polls = 0;
+  device->leader->idle_polls = 0;
   if (!try_to_issue(device, task)) refuse(device, task);
 }

@@ -5,6 +5,7 @@
 #define WEIR_DEVICE_SIM_OP_H
 
 #include "device/sim/engine.h"
+#include "device/sim/pace.h"
 
 typedef struct weir__sim_edge {
   struct weir__sim_edge *next;
@@ -50,7 +51,8 @@ typedef struct weir__sim_queue {
 
 struct weir__sim_engine {
   weir__sim_profile profile;
-  uint64_t host_ps, device_ps, dispatch_free_ps;
+  uint64_t own_host_ps, *host_ps; // the host's clock, which may be another engine's
+  uint64_t device_ps, dispatch_free_ps;
   uint64_t numbers; // given out so far
   uint64_t units_free;
   uint64_t resident, copies;

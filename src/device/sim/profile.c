@@ -10,12 +10,12 @@
 #include "base/error.h"
 #include "device/sim/builtin.h"
 
-enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256 };
+enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256, DRIFT_PERIOD_US = 100000 };
 
 typedef enum key_kind {
   KEY_COUNT, // a whole number, at least `least`
   KEY_US,    // microseconds, kept as picoseconds
-  KEY_SHARE, // a part of one, kept as millionths
+  KEY_SHARE, // a part or multiple of one, kept as millionths
   KEY_SHARING,
   KEY_TEXT,
 } key_kind;
@@ -25,15 +25,18 @@ typedef struct profile_key {
   key_kind kind;
   size_t offset; // in weir__sim_profile
   double least, most;
+  bool optional; // 0 where it is missing, but for the speed
 } profile_key;
 
 #define COUNT(name, least, most)                                                                                       \
-  { #name, KEY_COUNT, offsetof(weir__sim_profile, name), least, most }
+  { #name, KEY_COUNT, offsetof(weir__sim_profile, name), least, most, false }
 #define US(name)                                                                                                       \
-  { #name "_us", KEY_US, offsetof(weir__sim_profile, name), 0, 1e6 }
+  { #name "_us", KEY_US, offsetof(weir__sim_profile, name), 0, 1e6, false }
+#define OPTIONAL(name, kind, field, least, most)                                                                       \
+  { name, kind, offsetof(weir__sim_profile, field), least, most, true }
 
 static const profile_key keys[] = {
-    {"description", KEY_TEXT, offsetof(weir__sim_profile, description), 0, 0},
+    {"description", KEY_TEXT, offsetof(weir__sim_profile, description), 0, 0, false},
     COUNT(sms, 1, 65536),
     COUNT(warp_threads, 1, 1024),
     COUNT(threads_per_sm, 1, 1 << 20),
@@ -42,10 +45,10 @@ static const profile_key keys[] = {
     COUNT(register_unit, 1, 1 << 16),
     COUNT(shared_bytes_per_sm, 0, 1 << 30),
     COUNT(shared_bytes_reserved, 0, 1 << 30),
-    {"sharing", KEY_SHARING, offsetof(weir__sim_profile, sharing), 0, 0},
+    {"sharing", KEY_SHARING, offsetof(weir__sim_profile, sharing), 0, 0, false},
     COUNT(concurrent_kernels, 1, 1 << 20),
     COUNT(copy_engines, 1, 1 << 20),
-    {"copy_share", KEY_SHARE, offsetof(weir__sim_profile, copy_share_ppm), 0, 1},
+    {"copy_share", KEY_SHARE, offsetof(weir__sim_profile, copy_share_ppm), 0, 1, false},
     COUNT(queues, 0, 1024),
     US(kernel_fixed),
     US(dispatch),
@@ -64,6 +67,12 @@ static const profile_key keys[] = {
     US(graph_build_node),
     US(graph_instantiate_node),
     US(graph_launch),
+    OPTIONAL("speed", KEY_SHARE, speed_ppm, 0.001, 1000),
+    OPTIONAL("drift", KEY_SHARE, drift_ppm, 0, 0.9),
+    OPTIONAL("drift_period_us", KEY_US, drift_period, 1, 1e6),
+    OPTIONAL("stall_every_us", KEY_US, stall_every, 1, 1e6),
+    OPTIONAL("stall_for_us", KEY_US, stall_for, 0, 1e6),
+    OPTIONAL("phase_us", KEY_US, phase, 0, 1e6),
 };
 
 enum { KEY_TOTAL = sizeof keys / sizeof keys[0] };
@@ -82,8 +91,18 @@ static char *trim(char *text) {
   return text;
 }
 
+// "FILE:LINE", or the name of a device where settings follow the profile.
+static const char *place(const profile_reader *reader, char text[MAX_LINE]) {
+  if (reader->line == 0)
+    snprintf(text, MAX_LINE, "sim:%s", reader->file);
+  else
+    snprintf(text, MAX_LINE, "%s:%u", reader->file, reader->line);
+  return text;
+}
+
 static weir_status wrong(const profile_reader *reader, const char *what, const char *detail) {
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s:%u: %s '%s'", reader->file, reader->line, what, detail);
+  char text[MAX_LINE];
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s '%s'", place(reader, text), what, detail);
 }
 
 static weir_status read_value(profile_reader *reader, const profile_key *key, const char *value) {
@@ -107,8 +126,9 @@ static weir_status read_value(profile_reader *reader, const profile_key *key, co
     return wrong(reader, "not a number:", value);
   }
   if (!(number >= key->least && number <= key->most)) {
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s:%u: %s must be from %.10g to %.10g, not %s", reader->file,
-                       reader->line, key->name, key->least, key->most, value);
+    char text[MAX_LINE];
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s must be from %.10g to %.10g, not %s", place(reader, text),
+                       key->name, key->least, key->most, value);
   }
   double scale = key->kind == KEY_US ? WEIR__SIM_PS_PER_US : key->kind == KEY_SHARE ? 1e6 : 1;
   uint64_t kept = (uint64_t)(number * scale + 0.5);
@@ -140,13 +160,21 @@ static weir_status read_line(profile_reader *reader, char *line) {
 
 static weir_status check_complete(const profile_reader *reader) {
   for (size_t i = 0; i < KEY_TOTAL; i++) {
-    if (reader->lines[i] == 0) return wrong(reader, "the file ends without the key", keys[i].name);
+    if (reader->lines[i] == 0 && !keys[i].optional) return wrong(reader, "the file ends without the key", keys[i].name);
   }
   return WEIR_OK;
 }
 
+static weir_status check_pace(const profile_reader *reader) {
+  const weir__sim_profile *profile = reader->profile;
+  if (profile->stall_for == 0 || profile->stall_for < profile->stall_every) return WEIR_OK;
+  return wrong(reader, "stall_for_us must be less than", "stall_every_us");
+}
+
 weir_status weir__sim_profile_parse(const char *file, const char *text, size_t bytes, weir__sim_profile *out_profile) {
   memset(out_profile, 0, sizeof *out_profile);
+  out_profile->speed_ppm = 1000000;
+  out_profile->drift_period = DRIFT_PERIOD_US * (uint64_t)WEIR__SIM_PS_PER_US;
   profile_reader reader = {.file = file, .profile = out_profile};
   for (size_t at = 0; at < bytes;) {
     reader.line++;
@@ -161,7 +189,42 @@ weir_status weir__sim_profile_parse(const char *file, const char *text, size_t b
     if (status != WEIR_OK) return status;
     at += length + 1;
   }
-  return check_complete(&reader);
+  weir_status status = check_complete(&reader);
+  return status == WEIR_OK ? check_pace(&reader) : status;
+}
+
+// Where the settings of a name begin: at the first "+KEY=". NULL: nowhere.
+static const char *find_settings(const char *name) {
+  for (const char *at = name; (at = strchr(at, '+')) != NULL; at++) {
+    size_t length = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
+    if (length > 0 && at[1 + length] == '=') return at;
+  }
+  return NULL;
+}
+
+static weir_status read_setting(profile_reader *reader, char *text) {
+  char *equals = strchr(text, '=');
+  if (equals == NULL) return wrong(reader, "expected '+key=value', not", text);
+  *equals = '\0';
+  for (size_t i = 0; i < KEY_TOTAL; i++) {
+    if (strcmp(text, keys[i].name) == 0) return read_value(reader, &keys[i], equals + 1);
+  }
+  return wrong(reader, "unknown key", text);
+}
+
+// What follows the first '+'.
+static weir_status read_settings(const char *name, const char *settings, weir__sim_profile *profile) {
+  profile_reader reader = {.file = name, .profile = profile};
+  char text[MAX_LINE];
+  weir_status status = WEIR_OK;
+  if (strlen(settings) >= sizeof text) return wrong(&reader, "settings too long:", settings);
+  snprintf(text, sizeof text, "%s", settings);
+  for (char *at = text, *next; status == WEIR_OK && at != NULL; at = next) {
+    next = strchr(at, '+');
+    if (next != NULL) *next++ = '\0';
+    status = read_setting(&reader, at);
+  }
+  return status == WEIR_OK ? check_pace(&reader) : status;
 }
 
 static void set_name(weir__sim_profile *profile, const char *name) {
@@ -182,7 +245,7 @@ static weir_status read_file(const char *path, char *text, size_t *out_bytes) {
   return WEIR_OK;
 }
 
-weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_profile) {
+static weir_status load(const char *name, weir__sim_profile *out_profile) {
   for (const weir__sim_builtin *builtin = weir__sim_builtins; builtin->name != NULL; builtin++) {
     if (strcmp(builtin->name, name) != 0) continue;
     weir_status status = weir__sim_profile_parse(name, builtin->text, builtin->bytes, out_profile);
@@ -197,5 +260,21 @@ weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_prof
   weir__free(text);
   const char *slash = strrchr(name, '/');
   set_name(out_profile, slash != NULL ? slash + 1 : name);
+  return status;
+}
+
+weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_profile) {
+  const char *settings = find_settings(name);
+  if (settings == NULL) return load(name, out_profile);
+  size_t length = (size_t)(settings - name);
+  char *alone = weir__allocate(length + 1);
+  if (alone == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "no memory to read %s", name);
+  memcpy(alone, name, length);
+  alone[length] = '\0';
+  weir_status status = load(alone, out_profile);
+  weir__free(alone);
+  if (status == WEIR_OK) status = read_settings(name, settings + 1, out_profile);
+  size_t used = strlen(out_profile->name);
+  snprintf(out_profile->name + used, sizeof out_profile->name - used, "%s", settings);
   return status;
 }

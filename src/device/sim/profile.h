@@ -24,7 +24,7 @@ typedef enum weir__sim_sharing {
 
 // Times are in picoseconds.
 typedef struct weir__sim_profile {
-  char name[48];
+  char name[60];
   char description[96];
   // Multiprocessors.
   uint64_t sms;
@@ -60,6 +60,11 @@ typedef struct weir__sim_profile {
   uint64_t graph_build_node;
   uint64_t graph_instantiate_node;
   uint64_t graph_launch;
+  // Speed (pace.h).
+  uint64_t speed_ppm;               // of what kernels say
+  uint64_t drift_ppm, drift_period; // how far the speed goes up and down, in which time
+  uint64_t stall_every, stall_for;  // for 0: never
+  uint64_t phase;                   // how far into both the device is at time 0
 } weir__sim_profile;
 
 // What a launch costs a device with a profile.
@@ -72,8 +77,8 @@ typedef struct weir__sim_cost {
   bool copy;
 } weir__sim_cost;
 
-// Reads a profile: one of those built in ("ideal", "h200"), or else a file. Sets weir_last_error() on failure:
-// "FILE:LINE: what is wrong". Errors: INVALID_ARGUMENT (what is wrong in the file), IO (it cannot be read).
+// Reads a profile: one of those built in ("ideal", "h200", "plain"), or else a file; settings may follow that replace those in it,
+// as in "plain+speed=4+drift=0.5". Sets weir_last_error() on failure: "FILE:LINE: what is wrong", or the setting. Errors: INVALID_ARGUMENT (what is wrong in the file), IO (it cannot be read).
 weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_profile);
 
 // The same from `bytes` bytes of text; `file` stands for it in messages.

@@ -52,7 +52,7 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
 // Returns what lock_after_code needs.
 static bool unlock_for_code(weir__sim_device *device) {
   bool in_task = weir__in_task; // a task on another device may have submitted just now
-  device->busy = true;
+  device->leader->busy = true;
   weir__context_let_go(device->base.context);
   weir__in_task = true;
   return in_task;
@@ -61,7 +61,7 @@ static bool unlock_for_code(weir__sim_device *device) {
 static void lock_after_code(weir__sim_device *device, bool in_task) {
   weir__in_task = in_task;
   weir__lock_acquire(&device->base.context->lock);
-  device->busy = false;
+  device->leader->busy = false;
 }
 
 static void run_task(weir__sim_device *device, weir__task *task, weir__failure *failure) {
@@ -185,25 +185,73 @@ static bool report_ended(weir__sim_device *device, bool waits) {
   }
 }
 
+// The next simulated device of the context from `index` on, which is moved behind it; NULL: there is none.
+static weir__sim_device *next_device(const weir_context *context, const weir_device *leader, uint32_t *index) {
+  while (*index < context->device_count) {
+    weir_device *device = context->devices[(*index)++];
+    if (device->ops == leader->ops) return weir__sim_of(device);
+  }
+  return NULL;
+}
+
+// The device on which something happens next, before `until_ps`. NULL: there is none.
+static weir__sim_device *earliest(const weir__sim_device *leader, uint64_t until_ps) {
+  weir__sim_device *first = NULL;
+  uint32_t index = 0;
+  for (weir__sim_device *device; (device = next_device(leader->base.context, &leader->base, &index)) != NULL;) {
+    uint64_t ps = weir__sim_engine_next_ps(device->engine);
+    if (ps >= until_ps) continue;
+    first = device;
+    until_ps = ps;
+  }
+  return first;
+}
+
+// Reports what has ended on the first device on which something has, or, `all`, on every one.
+static bool report_devices(const weir__sim_device *leader, bool waits, bool all) {
+  bool any = false;
+  uint32_t index = 0;
+  for (weir__sim_device *device; (device = next_device(leader->base.context, &leader->base, &index)) != NULL;) {
+    any |= report_ended(device, waits);
+    if (any && !all) return true;
+  }
+  return any;
+}
+
+static void update_tails(const weir__sim_device *leader) {
+  uint32_t index = 0;
+  for (weir__sim_device *device; (device = next_device(leader->base.context, &leader->base, &index)) != NULL;)
+    weir__sim_update_tails(device);
+}
+
+// Lets time pass until a task is reported. False: nothing is in flight.
+static bool step(weir__sim_device *leader) {
+  while (!report_devices(leader, true, false)) {
+    update_tails(leader);
+    weir__sim_device *device = earliest(leader, UINT64_MAX);
+    if (device == NULL) return false;
+    weir__sim_engine_handle_next(device->engine);
+  }
+  leader->idle_polls = 0;
+  return true;
+}
+
 bool weir__sim_progress(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
-  if (device->busy) return false;
-  while (!report_ended(device, true)) {
-    weir__sim_update_tails(device);
-    if (!weir__sim_engine_step(device->engine)) return false;
-  }
-  device->idle_polls = 0;
-  return true;
+  const weir_context *context = base->context;
+  if (device->leader != device || device->busy || context->calling || context->called_first != NULL) return false;
+  return step(device);
 }
 
 void weir__sim_poll(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
-  if (device->busy) return;
-  bool any = report_ended(device, false);
-  weir__sim_update_tails(device);
-  weir__sim_engine_advance(device->engine, weir__sim_engine_host_ps(device->engine));
-  if (report_ended(device, false) || any)
+  if (device->leader != device || device->busy) return;
+  bool any = report_devices(device, false, true);
+  update_tails(device);
+  uint64_t now_ps = weir__sim_engine_host_ps(device->engine);
+  for (weir__sim_device *next; (next = earliest(device, now_ps)) != NULL;) weir__sim_engine_handle_next(next->engine);
+  if (report_devices(device, false, true) || any)
     device->idle_polls = 0;
   else if (++device->idle_polls >= PATIENCE)
-    weir__sim_progress(base);
+    step(device);
 }

@@ -47,6 +47,13 @@ static void describe(weir__sim_device *device, const weir__sim_profile *profile,
            profile->description, (unsigned)profile->sms, in_queues);
 }
 
+static weir__sim_device *leader_of(weir_context *context) {
+  for (uint32_t i = 0; i < context->device_count; i++) {
+    if (context->devices[i]->ops == &weir__sim_ops) return weir__sim_of(context->devices[i]);
+  }
+  return NULL;
+}
+
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
   weir__sim_profile profile;
   weir_status status = weir__sim_profile_load(argument[0] != '\0' ? argument : "ideal", &profile);
@@ -71,6 +78,11 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
     destroy(&device->base);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
   }
+  device->leader = leader_of(context);
+  if (device->leader == NULL)
+    device->leader = device;
+  else
+    weir__sim_engine_share_host(device->engine, device->leader->engine);
   *out_device = &device->base;
   return WEIR_OK;
 }

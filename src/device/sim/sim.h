@@ -43,13 +43,14 @@ struct weir__sim_task {
 typedef struct weir__sim_device {
   weir_device base;
   weir__sim_engine *engine;
-  weir__queues *queues;   // NULL: none
-  bool fluid;             // the engine goes by tails
-  uint32_t idle_polls;    // in a row that found nothing
-  uint32_t in_flight;     // tasks
-  uint32_t new_tasks;     // of them, since tails were last up to date
-  bool busy;              // a thread runs a task's code, and will go on with what has ended
-  weir__sim_task **tasks; // per slot of the window; NULL: not in flight
+  weir__queues *queues;            // NULL: none
+  bool fluid;                      // the engine goes by tails
+  struct weir__sim_device *leader; // the first simulated device of the context, which makes progress for all of them
+  uint32_t idle_polls;             // leader: in a row that found nothing
+  uint32_t in_flight;              // tasks
+  uint32_t new_tasks;              // of them, since tails were last up to date
+  bool busy;                       // leader: a thread runs a task's code, and will go on with what has ended
+  weir__sim_task **tasks;          // per slot of the window; NULL: not in flight
   weir__sim_task *free_tasks;
   weir__task *refused_first, *refused_last; // memory was too short to issue them
   weir__sim_wait *waits;                    // scratch
@@ -94,7 +95,8 @@ weir_status weir__sim_graph_build(weir_device *device, weir_graph *graph, uint64
 // Brings the tails of tasks in flight up to date if enough tasks are new. Called before time passes.
 void weir__sim_update_tails(weir__sim_device *device);
 
-// weir__device_ops.progress and .poll.
+// weir__device_ops.progress and .poll. All simulated devices of a context have one host, and what happens on them happens in the
+// order of virtual time; at the same time in the order of the devices. While callbacks are due or run no time passes.
 bool weir__sim_progress(weir_device *device);
 void weir__sim_poll(weir_device *device);
 
