@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "overhead.h"
-#include "simulator.h"
+#include "virtual.h"
 
 enum { LAUNCHES = 60, WARM = 10 };
 
@@ -25,7 +25,7 @@ static void print_row(bool json, bool last, const char *name, const double effic
   printf("\n");
 }
 
-static void print_policies(bool json) {
+static int print_policies(bool json) {
   double sums[POLICIES] = {0};
   if (json) {
     printf("[\n");
@@ -36,16 +36,21 @@ static void print_policies(bool json) {
     for (int i = 0; i < POLICIES; i++) printf("---|");
     printf("\n");
   }
-  for (uint32_t c = 0; c < case_count; c++) {
+  for (uint32_t c = 0; c < virtual_case_count; c++) {
     double efficiency[POLICIES];
     for (int i = 0; i < POLICIES; i++) {
-      efficiency[i] = mean_efficiency(&cases[c], weir_split_find_policy(policies[i]), LAUNCHES, WARM);
-      sums[i] += efficiency[i] / case_count;
+      efficiency[i] = virtual_efficiency(&virtual_cases[c], policies[i], LAUNCHES, WARM);
+      if (efficiency[i] < 0) {
+        fprintf(stderr, "weir-bench-split: %s, %s: %s\n", virtual_cases[c].name, policies[i], weir_last_error());
+        return 1;
+      }
+      sums[i] += efficiency[i] / virtual_case_count;
     }
-    print_row(json, false, cases[c].name, efficiency);
+    print_row(json, false, virtual_cases[c].name, efficiency);
   }
   print_row(json, true, "mean", sums);
   if (json) printf("]\n");
+  return 0;
 }
 
 static void print_pair(bool json, bool last, const char *name, overhead_pair pair) {
@@ -91,6 +96,5 @@ int main(int argc, char **argv) {
   }
   if (overheads && policy_table) return usage();
   if (overheads) return print_overhead(json);
-  print_policies(json);
-  return 0;
+  return print_policies(json);
 }

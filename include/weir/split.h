@@ -78,7 +78,12 @@ WEIR_API weir_split_arg weir_split_part_of(uint32_t halo_of);
 // A policy says how many units a device gets next. A unit is the smallest part that can be cut: weir_split_launch.granularity
 // work-groups. It sees what was measured, and has no clock and no state of its own, so that it can be tested with made-up times.
 
-enum { WEIR_SPLIT_MOST_DEVICES = 16, WEIR_SPLIT_MOST_ROUNDS = 32 };
+enum {
+  WEIR_SPLIT_MOST_DEVICES = 16,
+  WEIR_SPLIT_MOST_ROUNDS = 32,
+  WEIR_SPLIT_MOST_WAYS = 4 + WEIR_SPLIT_MOST_DEVICES,
+  WEIR_SPLIT_WAY_TIMES = 3
+};
 
 // What a device did in one launch.
 typedef struct weir_split_measure {
@@ -90,15 +95,26 @@ typedef struct weir_split_measure {
 typedef struct weir_split_state {
   double share;           // weir_split_options.shares; 0 for all: none were given
   bool out;               // lost, or failed in this launch: it gets nothing more
+  bool far;               // has memory of its own: bytes of a piece are moved while the one before is computed
   uint32_t grain;         // units: its pieces are multiples of this, but for the last of a launch
   uint32_t in_flight;     // pieces of this launch that it has and that are not done
   uint64_t given;         // units of this launch that it got so far
   uint64_t done, done_ns; // units of this launch that it finished, and how long it was busy
+  uint64_t running_ns;    // how long it has been busy with what it has and has not finished, by its clock
   uint64_t backlog;       // units of earlier launches of the split that it has not finished
   uint32_t round_count;   // launches with the same key that were measured, at most WEIR_SPLIT_MOST_ROUNDS,
   weir_split_measure rounds[WEIR_SPLIT_MOST_ROUNDS]; // newest first
   weir_split_measure first;                          // the first that was measured ever
 } weir_split_state;
+
+// What launches with the same key took that a policy cut in one of its ways.
+typedef struct weir_split_way {
+  uint32_t count; // of times, at most WEIR_SPLIT_WAY_TIMES
+  uint64_t last;  // number of the newest launch
+  double
+      ns[WEIR_SPLIT_WAY_TIMES]; // of a unit, newest first: from the start of the launch, when all that it waits for is
+                                // done, to its end, in the time of the split's first device (weir_device_time)
+} weir_split_way;
 
 // A launch as a policy sees it.
 typedef struct weir_split_view {
@@ -110,8 +126,11 @@ typedef struct weir_split_view {
   double floor;     // the least share of a device
   uint64_t cost_ns; // what a piece costs besides its work, as far as is known
   double overhead;  // the part of the time that may go into such costs
+  bool ahead;       // all parts are given before any starts
   uint32_t device_count;
   const weir_split_state *devices;
+  uint32_t way;               // what the policy's function `way` said of this launch
+  const weir_split_way *ways; // WEIR_SPLIT_MOST_WAYS; NULL: nothing was measured
 } weir_split_view;
 
 // A policy. The struct is copied. Functions are called by any thread, one at a time for each launch; they must not call Weir.
@@ -121,6 +140,9 @@ typedef struct weir_split_policy {
   // is cut to. Is rounded to the device's grain. Asked for every device that has fewer than two pieces. If no device has a piece
   // and none gets one, what is left goes to the devices in equal parts.
   uint64_t (*next)(void *user, const weir_split_view *view, uint32_t device);
+  // May be NULL. Of the ways that the policy has to cut a launch, the number of the one for this launch, below
+  // WEIR_SPLIT_MOST_WAYS, so that it sees in view->ways how each has done; called once, at the start.
+  uint32_t (*way)(void *user, const weir_split_view *view);
   // May be NULL. Says in a few words why the launch is cut as it is; called once, at its start.
   void (*why)(void *user, const weir_split_view *view, char *out_text, size_t size);
   void *user;

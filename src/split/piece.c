@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "split/split.h"
 
 static const uint64_t COST_SMOOTHING = 8;
@@ -146,21 +145,22 @@ static void note_load(weir__split_run *run, const weir__split_piece *piece, bool
   weir__lock_release(&split->lock);
 }
 
-static void note_attempt(weir__split_run *run, uint64_t start_ns) {
+// What handing out took is measured in the host's clock for the device, which on a simulated one is virtual.
+static void note_attempt(weir__split_run *run, const weir__split_piece *piece) {
   weir_split *split = run->split;
+  weir_device *device = split->devices[piece->device];
   run->handed++;
   weir__context_lock(split->context);
   split->context->window.reserved -= run->slots;
+  uint64_t cost_ns = device->ops->time(device) - piece->submit_ns;
   weir__context_unlock(split->context);
   run->reserved -= run->slots;
-  uint64_t cost_ns = weir__clock_ns() - start_ns;
   weir__lock_acquire(&split->lock);
   split->cost_ns = split->cost_ns - split->cost_ns / COST_SMOOTHING + cost_ns / COST_SMOOTHING;
   weir__lock_release(&split->lock);
 }
 
 bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units) {
-  uint64_t start_ns = weir__clock_ns();
   if (run->handed == run->most) {
     if (run->in_flight == 0) {
       weir__split_fails(run, WEIR_ERROR_OUT_OF_MEMORY, "there is no room in the window for more parts");
@@ -178,7 +178,7 @@ bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units)
   }
   weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
   status = submit(run, piece, groups);
-  note_attempt(run, start_ns);
+  note_attempt(run, piece);
   if (status != WEIR_OK) {
     release_buffers(piece);
     if (status != WEIR_ERROR_OUT_OF_MEMORY || run->in_flight == 0)

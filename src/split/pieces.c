@@ -9,6 +9,9 @@
 // Pieces a device gets of a launch if all are equal and nothing is known; and of which a first look at a device is one.
 enum { QUEUE_PIECES = 32, LOOK_PIECES = 24 };
 
+// Of what a device does of a launch: smaller pieces would gain less than they cost.
+static const double LEAST_PART = 0.005;
+
 static uint64_t at_least(uint64_t value, uint64_t least) {
   return value < least ? least : value;
 }
@@ -19,33 +22,47 @@ static uint64_t even(const weir_split_view *view, uint32_t pieces) {
 
 // What is known of a launch that is under way.
 typedef struct progress {
-  double rates[WEIR_SPLIT_MOST_DEVICES], all; // 0: not known, or out
-  uint64_t unfinished;                        // units
+  double rates[WEIR_SPLIT_MOST_DEVICES];   // 0: not known, or out
+  double all;                              // rates together
+  double pending[WEIR_SPLIT_MOST_DEVICES]; // units that the device has and has not done yet
+  double unfinished;                       // units that nobody has done
 } progress;
 
+// How far a device is with what it has, which nobody tells. One that should be done with all of it is slower than it was.
+static void guess(const weir_split_state *state, double *rate, double *pending) {
+  double done = *rate * (double)state->running_ns;
+  if (done > *pending && *pending > 0) *rate = *pending / (double)state->running_ns;
+  *pending -= done < *pending ? done : *pending;
+}
+
 static progress progress_of(const weir_split_view *view) {
-  progress now = {.unfinished = view->left};
+  progress now = {.unfinished = (double)view->left};
   for (uint32_t i = 0; i < view->device_count; i++) {
     const weir_split_state *state = &view->devices[i];
-    now.rates[i] = state->out ? 0 : weir__split_rate_now(view, i);
+    if (state->out) continue;
+    now.rates[i] = weir__split_rate_now(view, i);
+    now.pending[i] = (double)weir__split_pending(state);
+    if (now.rates[i] > 0) guess(state, &now.rates[i], &now.pending[i]);
     now.all += now.rates[i];
-    if (!state->out) now.unfinished += weir__split_pending(state);
+    // One that was never measured may be as fast as it could be, not having finished its first piece yet.
+    if (now.rates[i] <= 0 && state->running_ns > 0) now.all += now.pending[i] / (double)state->running_ns;
+    now.unfinished += now.pending[i];
   }
   return now;
 }
 
 // Units that a device should finish from now on, if all went on at their speeds and ended together.
 static double due(const progress *now, uint32_t device) {
-  return (double)now->unfinished * now->rates[device] / now->all;
+  return now->unfinished * now->rates[device] / now->all;
 }
 
 // Whether a device, of known speed, should have a piece now: it finishes it before the others could do all the rest, or would at
 // least finish it first.
 static bool is_worth(const weir_split_view *view, const progress *now, uint32_t device, uint64_t units) {
-  double mine = (double)(weir__split_pending(&view->devices[device]) + units);
+  double mine = now->pending[device] + (double)units;
   if (due(now, device) >= mine) return true;
   for (uint32_t i = 0; i < view->device_count; i++) {
-    double theirs = (double)(weir__split_pending(&view->devices[i]) + units);
+    double theirs = now->pending[i] + (double)units;
     if (now->rates[i] > 0 && theirs / now->rates[i] < mine / now->rates[device]) return false;
   }
   return true;
@@ -80,10 +97,11 @@ static void queue_why(void *user, const weir_split_view *view, char *out_text, s
 
 const weir_split_policy weir__split_queue = {.name = "queue", .next = queue_next, .why = queue_why};
 
-// The least piece of a device: what it costs besides the work takes no more than a third of its time.
-static uint64_t least_piece(const weir_split_view *view, uint32_t device, double rate) {
+// The least piece of a device: what handing it out costs takes no more than a third of its time, and it is worth its while.
+static uint64_t least_piece(const weir_split_view *view, const progress *now, uint32_t device) {
   uint64_t least = at_least(view->least, view->devices[device].grain);
-  return at_least(least, (uint64_t)(2 * (double)view->cost_ns * rate));
+  least = at_least(least, (uint64_t)(LEAST_PART * (double)view->total * now->rates[device] / now->all));
+  return at_least(least, (uint64_t)(2 * (double)view->cost_ns * now->rates[device]));
 }
 
 // Factoring (Hummel, Schonberg and Flynn, 1992) with weights (Hummel, Schmidt, Uma and Wein, 1996; HGuided of Pérez, Bosque,
@@ -91,12 +109,11 @@ static uint64_t least_piece(const weir_split_view *view, uint32_t device, double
 // speeds, less what it has already. A piece that the device would finish later than the others all the rest is not given.
 uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double part) {
   progress now = progress_of(view);
-  uint64_t pending = weir__split_pending(&view->devices[device]);
   if (now.rates[device] <= 0) // not known yet: a look at it
-    return pending > 0 ? 0 : at_least(even(view, LOOK_PIECES), view->least);
-  uint64_t least = least_piece(view, device, now.rates[device]);
+    return weir__split_pending(&view->devices[device]) > 0 ? 0 : at_least(even(view, LOOK_PIECES), view->least);
+  uint64_t least = least_piece(view, &now, device);
   if (least > view->left) least = view->left;
-  double piece = part * due(&now, device) - (double)pending;
+  double piece = part * due(&now, device) - now.pending[device];
   if (piece >= (double)least) return (uint64_t)piece;
   return is_worth(view, &now, device, least) ? least : 0;
 }

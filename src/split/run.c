@@ -28,6 +28,17 @@ static uint64_t grain_of(uint32_t granularity, uint32_t unit) {
   return granularity / a; // the least common multiple, in units
 }
 
+static void begin_policy(weir__split_run *run) {
+  const weir_split_policy *policy = &run->split->policy;
+  if (policy->way != NULL) run->view.way = policy->way(policy->user, &run->view) % WEIR_SPLIT_MOST_WAYS;
+  weir_split_round *round = &run->round;
+  if (policy->why != NULL) policy->why(policy->user, &run->view, round->why, sizeof round->why);
+  snprintf(round->policy, sizeof round->policy, "%s", policy->name);
+  const char *colon = strchr(round->why, ':');
+  if (policy->next == weir__split_auto.next && colon != NULL)
+    snprintf(round->policy, sizeof round->policy, "auto: %.*s", (int)(colon - round->why), round->why);
+}
+
 // What the policy sees at first. What was measured stays as it is until the launch is done.
 static void fill_view(weir__split_run *run) {
   weir_split *split = run->split;
@@ -40,6 +51,7 @@ static void fill_view(weir__split_run *run) {
     uint64_t grain = grain_of(split->granularities[i], unit);
     state->share = split->shares[i];
     state->out |= split->lost[i];
+    state->far = split->devices[i]->space != WEIR__HOST_SPACE;
     state->grain = (uint32_t)(grain < units ? grain : units);
     state->backlog = (split->pending[i] + unit - 1) / unit;
     if (entry == NULL) continue;
@@ -48,6 +60,7 @@ static void fill_view(weir__split_run *run) {
     memcpy(state->rounds, past->rounds, past->count * sizeof past->rounds[0]);
     state->first = past->first;
   }
+  if (entry != NULL) memcpy(run->ways, entry->ways, sizeof run->ways);
   uint64_t cost_ns = split->cost_ns;
   note_devices(run);
   weir__lock_release(&split->lock);
@@ -60,17 +73,9 @@ static void fill_view(weir__split_run *run) {
                                 .cost_ns = cost_ns,
                                 .overhead = split->overhead,
                                 .device_count = split->device_count,
-                                .devices = run->states};
-}
-
-static void note_policy(weir__split_run *run) {
-  const weir_split_policy *policy = &run->split->policy;
-  weir_split_round *round = &run->round;
-  if (policy->why != NULL) policy->why(policy->user, &run->view, round->why, sizeof round->why);
-  snprintf(round->policy, sizeof round->policy, "%s", policy->name);
-  const char *colon = strchr(round->why, ':');
-  if (policy->next == weir__split_auto.next && colon != NULL)
-    snprintf(round->policy, sizeof round->policy, "auto: %.*s", (int)(colon - round->why), round->why);
+                                .devices = run->states,
+                                .ways = run->ways};
+  begin_policy(run);
 }
 
 void weir__split_start(void *user, weir_status status) {
@@ -80,8 +85,8 @@ void weir__split_start(void *user, weir_status status) {
   status = weir__context_skips(context, run->task);
   weir__context_unlock(context);
   run->start_clock_ns = weir__clock_ns();
+  run->start_device_ns = weir_device_time(run->split->devices[0]);
   fill_view(run);
-  note_policy(run);
   if (status != WEIR_OK) weir__split_fails(run, status, weir_status_text(status));
   weir__split_pump(run);
 }
@@ -118,10 +123,27 @@ void weir__split_device_fails(weir__split_run *run, uint32_t device, weir_status
            reason_of(split->devices[device], message));
 }
 
+// How long devices have been busy with what they have.
+static void note_running(weir__split_run *run) {
+  for (uint32_t i = 0; i < run->view.device_count; i++) {
+    weir_split_state *state = &run->states[i];
+    state->running_ns = 0;
+    if (state->in_flight == 0) continue;
+    uint64_t now = weir_device_time(run->split->devices[i]), since = UINT64_MAX;
+    for (uint32_t j = 0; j < WEIR__SPLIT_DEPTH; j++) {
+      const weir__split_piece *piece = &run->pieces[i][j];
+      if (piece->used && piece->submit_ns < since) since = piece->submit_ns;
+    }
+    if (since < run->busy_until[i]) since = run->busy_until[i];
+    if (now > since) state->running_ns = now - since;
+  }
+}
+
 // Asks the policy for each device in turn that may have another piece, until none gets one.
 static void ask(weir__split_run *run) {
   const weir_split_policy *policy = &run->split->policy;
   bool any = true;
+  note_running(run);
   while (any && run->view.left > 0 && !run->failed) {
     any = false;
     for (uint32_t i = 0; i < run->view.device_count && run->view.left > 0 && !run->failed; i++) {
@@ -181,6 +203,8 @@ static void fill_round(weir__split_run *run) {
 // A launch without memory for what was measured is as good as one that was not measured.
 static void remember(weir__split_run *run) {
   weir_split *split = run->split;
+  uint64_t end_ns = weir_device_time(split->devices[0]);
+  uint64_t ns = end_ns > run->start_device_ns ? end_ns - run->start_device_ns : 1;
   weir__lock_acquire(&split->lock);
   split->last = run->round;
   split->has_last = true;
@@ -190,6 +214,8 @@ static void remember(weir__split_run *run) {
     if (state->done > 0 && !state->out)
       weir__split_past_add(&entry->devices[i], (weir_split_measure){state->done, state->done_ns});
   }
+  if (entry != NULL && run->round.redone == 0)
+    weir__split_way_add(&entry->ways[run->view.way], run->view.launch, (double)ns / (double)run->view.total);
   weir__lock_release(&split->lock);
 }
 

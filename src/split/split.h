@@ -80,6 +80,8 @@ typedef struct weir__split_run {
   uint64_t key;
   weir_split_view view;
   weir_split_state states[WEIR_SPLIT_MOST_DEVICES];
+  weir_split_way ways[WEIR_SPLIT_MOST_WAYS];
+  uint64_t start_device_ns;                     // in the time of the first device
   uint64_t busy_until[WEIR_SPLIT_MOST_DEVICES]; // device time
   weir__split_piece pieces[WEIR_SPLIT_MOST_DEVICES][WEIR__SPLIT_DEPTH];
   uint32_t in_flight, handed, most, margin; // pieces: now, so far, at most, of these for devices that fail

@@ -51,6 +51,13 @@ weir__split_entry *weir__split_table_get(weir__split_table *table, uint64_t key)
   return entry;
 }
 
+void weir__split_way_add(weir_split_way *way, uint64_t launch, double ns) {
+  memmove(&way->ns[1], &way->ns[0], (WEIR_SPLIT_WAY_TIMES - 1) * sizeof way->ns[0]);
+  way->ns[0] = ns;
+  way->last = launch;
+  if (way->count < WEIR_SPLIT_WAY_TIMES) way->count++;
+}
+
 void weir__split_past_add(weir__split_past *past, weir_split_measure measure) {
   if (past->first.units == 0) past->first = measure;
   if (past->count < WEIR_SPLIT_MOST_ROUNDS) past->count++;

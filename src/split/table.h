@@ -15,6 +15,7 @@ typedef struct weir__split_past {
 typedef struct weir__split_entry {
   struct weir__split_entry *next; // used longer ago
   uint64_t key;
+  weir_split_way ways[WEIR_SPLIT_MOST_WAYS];
   weir__split_past devices[]; // by index of the device
 } weir__split_entry;
 
@@ -35,6 +36,9 @@ weir__split_entry *weir__split_table_get(weir__split_table *table, uint64_t key)
 
 // Adds a round.
 void weir__split_past_add(weir__split_past *past, weir_split_measure measure);
+
+// Adds what a unit of launch number `launch` took.
+void weir__split_way_add(weir_split_way *way, uint64_t launch, double ns);
 
 // Key of a launch: of the same kernel, cut in the same way, with as many work-groups but for a factor below 2.
 uint64_t weir__split_key(const char *kernel, const uint32_t groups[3], uint32_t dimension, uint32_t unit);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Policies in virtual time: how much of what all devices could do together they make use of, and what they give when nothing is
-// known, when a device is slow, and when one is out.
+// Policies by themselves: what they give when nothing is known, when a device is slow, and when one is out.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,75 +9,14 @@
 
 #include <cmocka.h>
 
-#include "simulator.h"
 #include "split/rates.h"
-
-enum { LAUNCHES = 60, WARM = 10 };
+#include "weir/split.h"
 
 static const weir_split_policy *policy(const char *name) {
   const weir_split_policy *found = weir_split_find_policy(name);
   assert_non_null(found);
   assert_string_equal(found->name, name);
   return found;
-}
-
-static void check_auto(change kind, double least) {
-  for (uint32_t i = 0; i < case_count; i++) {
-    if (cases[i].change != kind) continue;
-    double efficiency = mean_efficiency(&cases[i], policy("auto"), LAUNCHES, WARM);
-    if (efficiency < least) fail_msg("%s: %.3f, less than %.2f", cases[i].name, efficiency, least);
-  }
-}
-
-static void auto_is_good_when_speeds_are_constant(void **state) {
-  (void)state;
-  check_auto(CONSTANT, 0.95);
-}
-
-static void auto_is_good_when_speeds_drift(void **state) {
-  (void)state;
-  check_auto(DRIFTING, 0.90);
-}
-
-static double mix(const char *name) {
-  double sum = 0;
-  for (uint32_t i = 0; i < case_count; i++) sum += mean_efficiency(&cases[i], policy(name), LAUNCHES, WARM);
-  return sum / case_count;
-}
-
-static void auto_beats_every_fixed_policy_on_the_mix(void **state) {
-  (void)state;
-  double ours = mix("auto");
-  const char *const others[] = {"static", "history", "queue", "guided", "frames"};
-  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-    double theirs = mix(others[i]);
-    if (ours <= theirs) fail_msg("auto %.4f, %s %.4f", ours, others[i], theirs);
-  }
-}
-
-static void every_policy_finishes_every_launch(void **state) {
-  (void)state;
-  const char *const names[] = {"static", "history", "queue", "guided", "frames", "auto"};
-  for (size_t p = 0; p < sizeof names / sizeof names[0]; p++) {
-    for (uint32_t i = 0; i < case_count; i++) {
-      double efficiency[LAUNCHES];
-      simulate(&cases[i], policy(names[p]), LAUNCHES, efficiency, NULL);
-      for (uint32_t launch = 0; launch < LAUNCHES; launch++) {
-        if (efficiency[launch] <= 0 || efficiency[launch] > 1.001)
-          fail_msg("%s, %s, launch %u: %.3f", names[p], cases[i].name, launch, efficiency[launch]);
-      }
-    }
-  }
-}
-
-static void the_same_input_gives_the_same_output(void **state) {
-  (void)state;
-  double first[LAUNCHES], second[LAUNCHES];
-  for (uint32_t i = 0; i < case_count; i++) {
-    simulate(&cases[i], policy("auto"), LAUNCHES, first, NULL);
-    simulate(&cases[i], policy("auto"), LAUNCHES, second, NULL);
-    assert_memory_equal(first, second, sizeof first);
-  }
 }
 
 static weir_split_view make_view(weir_split_state *states, uint32_t count, uint64_t total) {
@@ -196,6 +134,34 @@ static void frames_go_to_the_least_loaded(void **state) {
   assert_int_equal(frames->next(NULL, &view, 1), 100);
 }
 
+// What a device has had for a while is partly done, though nobody has said so.
+static void work_under_way_counts_as_far_as_it_should_be_done(void **state) {
+  (void)state;
+  weir_split_state states[2] = {{.given = 400, .in_flight = 1}, {.given = 400, .done = 400, .done_ns = 400}};
+  measured(&states[0], 1000, 1000);
+  measured(&states[1], 1000, 1000);
+  weir_split_view view = make_view(states, 2, 1000);
+  view.left = 200;
+  const weir_split_policy *guided = policy("guided");
+  assert_int_equal(guided->next(NULL, &view, 1), 150); // half of its half of 600, as far as is known
+  states[0].running_ns = 200;
+  assert_int_equal(guided->next(NULL, &view, 1), 100);
+  states[0].running_ns = 400;
+  assert_int_equal(guided->next(NULL, &view, 1), 50);
+  states[0].running_ns = 40000; // it stands still: the other one has nearly all that is left
+  assert_in_range(guided->next(NULL, &view, 1), 95, 100);
+}
+
+static void the_last_pieces_are_not_too_small(void **state) {
+  (void)state;
+  weir_split_state states[2] = {{.grain = 1}, {.grain = 1}};
+  measured(&states[0], 1000, 1000);
+  measured(&states[1], 1000, 1000);
+  weir_split_view view = make_view(states, 2, 100000);
+  view.left = 600;
+  assert_int_equal(policy("guided")->next(NULL, &view, 0), 250);
+}
+
 static void auto_says_what_it_takes_and_why(void **state) {
   (void)state;
   weir_split_state states[2] = {{0}};
@@ -223,9 +189,78 @@ static void auto_does_not_cut_for_one_device(void **state) {
   (void)state;
   weir_split_state states[2] = {{0}, {.out = true}};
   weir_split_view view = make_view(states, 2, 1000);
-  assert_int_equal(policy("auto")->next(NULL, &view, 0), 1000);
+  const weir_split_policy *best = policy("auto");
+  view.way = best->way(NULL, &view);
+  assert_int_equal(best->next(NULL, &view, 0), 1000);
   view.device_count = 1;
-  assert_int_equal(policy("auto")->next(NULL, &view, 0), 1000);
+  view.way = best->way(NULL, &view);
+  assert_int_equal(best->next(NULL, &view, 0), 1000);
+}
+
+static uint64_t given_by_auto(weir_split_view *view, uint32_t device) {
+  const weir_split_policy *best = policy("auto");
+  view->way = best->way(NULL, view);
+  return best->next(NULL, view, device);
+}
+
+static void note_way(weir_split_way *ways, uint32_t way, double ns) {
+  ways[way] = (weir_split_way){.count = 3, .last = 100, .ns = {ns, ns, ns}};
+}
+
+// Pieces may cost what no estimate knows of.
+static void auto_keeps_to_what_launches_took(void **state) {
+  (void)state;
+  enum { CUT_IN_PIECES, ONE_PART_EACH, BY_QUEUE, ALL_TO_FIRST };
+  weir_split_state states[2] = {{0}};
+  weir_split_way ways[WEIR_SPLIT_MOST_WAYS] = {{0}};
+  weir_split_view view = make_view(states, 2, 1000);
+  view.ways = ways;
+  view.launch = 101;
+  view.cost_ns = 1000;
+  for (uint32_t i = 0; i < 2; i++) {
+    states[i].round_count = 20;
+    for (uint32_t round = 0; round < 20; round++) states[i].rounds[round] = (weir_split_measure){500, 5000000};
+  }
+  note_way(ways, CUT_IN_PIECES, 6000);
+  note_way(ways, ONE_PART_EACH, 5000);
+  note_way(ways, ALL_TO_FIRST, 10000);
+  note_way(ways, ALL_TO_FIRST + 1, 20000);
+  assert_int_equal(given_by_auto(&view, 0), 500);
+  assert_int_equal(given_by_auto(&view, 1), 500);
+  note_way(ways, ALL_TO_FIRST, 4000);
+  assert_int_equal(given_by_auto(&view, 0), 1000);
+  assert_int_equal(given_by_auto(&view, 1), 0);
+  char why[160];
+  policy("auto")->why(NULL, &view, why, sizeof why);
+  assert_non_null(strstr(why, "frames: all to device 0, which was faster alone"));
+  note_way(ways, BY_QUEUE, 3000); // only where bytes are moved
+  assert_int_equal(given_by_auto(&view, 0), 1000);
+  states[1].far = true;
+  assert_in_range(given_by_auto(&view, 0), 1, 200);
+  policy("auto")->why(NULL, &view, why, sizeof why);
+  assert_non_null(strstr(why, "queue: small pieces were faster"));
+}
+
+// What was slower is measured again, seldom enough to cost next to nothing.
+static void auto_measures_again_what_was_slower(void **state) {
+  (void)state;
+  weir_split_state states[2] = {{0}};
+  weir_split_way ways[WEIR_SPLIT_MOST_WAYS] = {{0}};
+  weir_split_view view = make_view(states, 2, 1000);
+  view.ways = ways;
+  view.cost_ns = 1000;
+  for (uint32_t i = 0; i < 2; i++) {
+    states[i].round_count = 20;
+    for (uint32_t round = 0; round < 20; round++) states[i].rounds[round] = (weir_split_measure){500, 5000000};
+  }
+  for (uint32_t way = 0; way < 5; way++) note_way(ways, way, way == 1 ? 5000 : 10000);
+  uint32_t others = 0;
+  for (view.launch = 101; view.launch < 4101; view.launch++) {
+    uint32_t way = policy("auto")->way(NULL, &view);
+    ways[way].last = view.launch;
+    others += way != 1;
+  }
+  assert_in_range(others, 3, 40);
 }
 
 static void unknown_names_are_not_found(void **state) {
@@ -236,19 +271,18 @@ static void unknown_names_are_not_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(auto_is_good_when_speeds_are_constant),
-      cmocka_unit_test(auto_is_good_when_speeds_drift),
-      cmocka_unit_test(auto_beats_every_fixed_policy_on_the_mix),
-      cmocka_unit_test(every_policy_finishes_every_launch),
-      cmocka_unit_test(the_same_input_gives_the_same_output),
       cmocka_unit_test(division_is_exact_and_keeps_to_the_grains),
       cmocka_unit_test(shares_that_are_given_are_kept),
       cmocka_unit_test(history_starts_equal_and_follows_speeds),
       cmocka_unit_test(a_slow_device_is_measured_again),
       cmocka_unit_test(a_device_that_is_out_gets_nothing_and_the_others_all),
       cmocka_unit_test(frames_go_to_the_least_loaded),
+      cmocka_unit_test(work_under_way_counts_as_far_as_it_should_be_done),
+      cmocka_unit_test(the_last_pieces_are_not_too_small),
       cmocka_unit_test(auto_says_what_it_takes_and_why),
       cmocka_unit_test(auto_does_not_cut_for_one_device),
+      cmocka_unit_test(auto_keeps_to_what_launches_took),
+      cmocka_unit_test(auto_measures_again_what_was_slower),
       cmocka_unit_test(unknown_names_are_not_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
