@@ -26,6 +26,7 @@ int weir__info_main(int argc, char **argv);
 int weir__replay_main(int argc, char **argv);
 int weir__plan_main(int argc, char **argv);
 int weir__check_main(int argc, char **argv);
+int weir__split_main(int argc, char **argv);
 int weir__bench_main(int argc, char **argv);
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ static const subcommand subcommands[] = {
     {"replay", weir__replay_main, "run recorded kernel streams out of order"},
     {"plan", weir__plan_main, "dependences of a stream: edges, levels, critical path, and why a task waits"},
     {"check", weir__check_main, "prove that a timeline honoured every hazard of its stream"},
+    {"split", weir__split_main, "cut launches over several devices, round by round"},
     {"bench", weir__bench_main, "benchmarks of submission, overhead and granularity"},
 };
 
