@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// weir-bench-split [policies | overhead] [--json]: the efficiency of each policy in virtual time; what splitting costs in real time.
+// weir-bench-split [policies | overhead [--resident] [--core 0|1]] [--json]: the efficiency of each policy in virtual time;
+// what splitting costs in real time.
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,9 +63,9 @@ static void print_pair(bool json, bool last, const char *name, overhead_pair pai
     printf("| %s | %.2f | %.2f | %.2f | %.2f |\n", name, pair.plain, pair.split, pair.plain_low, pair.split_low);
 }
 
-static int print_overhead(bool json) {
+static int print_overhead(bool json, bool resident, int core) {
   overhead o;
-  if (!measure_overhead(&o)) return 1;
+  if (!measure_overhead(resident, core, &o)) return 1;
   if (json)
     printf("[\n");
   else
@@ -78,23 +79,29 @@ static int print_overhead(bool json) {
 }
 
 static int usage(void) {
-  fprintf(stderr, "usage: weir-bench-split [policies | overhead] [--json]\n");
+  fprintf(stderr, "usage: weir-bench-split [policies | overhead [--resident] [--core 0|1]] [--json]\n");
   return 2;
 }
 
 int main(int argc, char **argv) {
-  bool json = false, overheads = false, policy_table = false;
+  bool json = false, resident = false;
+  int core = -1;
+  const char *what = NULL;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--json") == 0)
       json = true;
-    else if (strcmp(argv[i], "policies") == 0)
-      policy_table = true;
-    else if (strcmp(argv[i], "overhead") == 0)
-      overheads = true;
+    else if (strcmp(argv[i], "--resident") == 0)
+      resident = true;
+    else if (strcmp(argv[i], "--core") == 0 && i + 1 < argc &&
+             (strcmp(argv[i + 1], "0") == 0 || strcmp(argv[i + 1], "1") == 0))
+      core = argv[++i][0] - '0';
+    else if (what == NULL)
+      what = argv[i];
     else
       return usage();
   }
-  if (overheads && policy_table) return usage();
-  if (overheads) return print_overhead(json);
+  if (what != NULL && strcmp(what, "overhead") == 0) return print_overhead(json, resident, core);
+  if (resident || core >= 0) return usage();
+  if (what != NULL && strcmp(what, "policies") != 0) return usage();
   return print_policies(json);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "overhead.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,12 +39,13 @@ static int good(weir_status status) {
   return 0;
 }
 
-static int open_bench(bench *b, double ns) {
+static int open_bench(bench *b, double ns, bool resident) {
   weir_context_options options = {.devices = "cpu:1,cpu:1"};
   if (!good(weir_context_create(&options, &b->context))) return 0;
   for (uint32_t i = 0; i < 2; i++) b->devices[i] = weir_context_device(b->context, i);
   double shares[2] = {1, 1};
-  weir_split_options split = {.devices = b->devices, .device_count = 2, .policy = "static", .shares = shares};
+  weir_split_options split = {
+      .devices = b->devices, .device_count = 2, .policy = "static", .shares = shares, .resident = resident};
   b->work.seconds = ns * 1e-9 * 2 / ROWS;
   return good(weir_kernel_create(b->context, "rows", &b->kernel)) && good(weir_kernel_set_cpu(b->kernel, spin_rows)) &&
          good(weir_split_create(b->context, &split, &b->split)) &&
@@ -101,14 +104,28 @@ static int measure_round(bench *b, int (*launch)(bench *b, weir_event *events[2]
   return 1;
 }
 
+// Workers have the usable cores in their order.
+static void bind_to(int core, const cpu_set_t *usable) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (size_t i = 0; i < CPU_SETSIZE; i++) {
+    if (CPU_ISSET(i, usable) && core-- == 0) CPU_SET(i, &one);
+  }
+  if (CPU_COUNT(&one) > 0) pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+}
+
 // Plain and split launches take turns, so that what disturbs the machine hits both alike.
-static int measure(double ns, times *plain, times *split) {
+static int measure(double ns, bool resident, int core, times *plain, times *split) {
   bench b = {0};
-  int done = open_bench(&b, ns);
+  cpu_set_t usable;
+  int done = open_bench(&b, ns, resident);
+  pthread_getaffinity_np(pthread_self(), sizeof usable, &usable);
+  if (core >= 0) bind_to(core, &usable);
   for (int round = -WARM; done && round < ROUNDS; round++)
     done = measure_round(&b, launch_plain, plain, round) && measure_round(&b, launch_split, split, round);
   weir_split_release(b.split);
   weir_context_release(b.context);
+  pthread_setaffinity_np(pthread_self(), sizeof usable, &usable);
   return done;
 }
 
@@ -116,12 +133,12 @@ static overhead_pair pair(double *plain, double *split) {
   return (overhead_pair){at_part(plain, 0.5), at_part(split, 0.5), at_part(plain, 0.1), at_part(split, 0.1)};
 }
 
-int measure_overhead(overhead *out) {
+int measure_overhead(bool resident, int core, overhead *out) {
   static times plain, split;
-  if (!measure(EMPTY_NS, &plain, &split)) return 0;
+  if (!measure(EMPTY_NS, resident, core, &plain, &split)) return 0;
   out->host = pair(plain.host, split.host);
   out->empty = pair(plain.whole, split.whole);
-  if (!measure(LONG_NS, &plain, &split)) return 0;
+  if (!measure(LONG_NS, resident, core, &plain, &split)) return 0;
   out->work = pair(plain.whole, split.whole);
   return 1;
 }

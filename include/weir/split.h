@@ -10,11 +10,21 @@
 // kernel where in the launch its part is.
 //
 // Devices with memory of their own get what their parts read and give back what they write. Between launches the contents of
-// the arguments are in the host's memory.
+// the arguments are in the host's memory; or, with weir_split_options.resident, where the parts left them.
 //
 // A device that fails: what it had is given to the others, and it gets no more of this launch; a device that is lost gets nothing
 // any more. The launch is OK if the others could do it, and weir_event_message says which device failed, and how. A part that
 // updates (WEIR_READ_WRITE) in place cannot be run again: then the launch fails.
+//
+// Resident contents. The policy gives all parts when a launch is submitted, and each is an ordinary task on its bytes of the
+// caller's buffers, in order with all other tasks by these bytes. Only bytes move that a device lacks: in a chain of launches with
+// the same shares, halos. What follows a part need not wait for the whole launch. To all other tasks, also other threads', the
+// launch is still one: none comes between its parts. It differs where something fails: only parts whose input is
+// poisoned are skipped, and what the other parts wrote is there. A part that fails goes to another device of the split if both
+// work in the same memory, it updates nothing in place, and its device takes tasks only when they can start (CPUs). Else the
+// launch fails, and the message says which bytes were not written, and which only the lost device had. A part that its device has
+// no memory for is given to another when it is submitted; if none takes it, the launch is refused, or, if other parts are on their
+// way, fails, and what no part writes is poisoned (perhaps with bytes beside it in the same buffer).
 #ifndef WEIR_SPLIT_H
 #define WEIR_SPLIT_H
 
@@ -126,7 +136,7 @@ typedef struct weir_split_view {
   double floor;     // the least share of a device
   uint64_t cost_ns; // what a piece costs besides its work, as far as is known
   double overhead;  // the part of the time that may go into such costs
-  bool ahead;       // all parts are given before any starts
+  bool ahead;       // all parts are given before any starts (weir_split_options.resident)
   uint32_t device_count;
   const weir_split_state *devices;
   uint32_t way;               // what the policy's function `way` said of this launch
@@ -138,7 +148,7 @@ typedef struct weir_split_policy {
   const char *name; // at most 23 bytes
   // How many units device number `device` gets now: 0 (ask again when a piece of the launch is done) to view->left, which more
   // is cut to. Is rounded to the device's grain. Asked for every device that has fewer than two pieces. If no device has a piece
-  // and none gets one, what is left goes to the devices in equal parts.
+  // and none gets one, what is left goes to the devices in equal parts; where all parts are given `ahead`, if none gets one.
   uint64_t (*next)(void *user, const weir_split_view *view, uint32_t device);
   // May be NULL. Of the ways that the policy has to cut a launch, the number of the one for this launch, below
   // WEIR_SPLIT_MOST_WAYS, so that it sees in view->ways how each has done; called once, at the start.
@@ -174,6 +184,9 @@ typedef struct weir_split_options {
   double floor;                    // least share of a device, so that it is measured again; default 0.005
   double overhead;                 // part of the time that handing out pieces may cost; default 0.02
   uint32_t least;                  // work-groups: the least piece of "queue" and "guided"; default 1
+  bool
+      resident; // contents stay where parts leave them, and only bytes that are missing move; see above. Not with "queue"
+                // and "guided", which hand out pieces while a launch runs
   const char
       *history; // file with what was measured, read now if it exists and written by weir_split_save and on release.
                 // One that cannot be read or is damaged is ignored, with a warning in weir_split_warning
@@ -220,7 +233,7 @@ typedef struct weir_split_device_round {
   uint32_t pieces;
   uint64_t groups;           // work-groups along the cut dimension that it finished
   double share;              // of the launch
-  uint64_t busy_ns;          // time that it was busy, in the clock of the device (weir_device_time)
+  uint64_t busy_ns;          // time that it was busy, transfers included, in the clock of the device (weir_device_time)
   uint64_t start_ns, end_ns; // of its first and its last piece, in the same clock; 0 and 0: it had none
   bool failed;               // it failed in this launch, or was lost before
 } weir_split_device_round;
@@ -230,11 +243,12 @@ typedef struct weir_split_round {
   uint64_t launch; // number of the launch in its split, from 0
   weir_status status;
   char kernel[48];
-  char policy[24];  // "auto" says here what it took: "auto: history"
-  char why[160];    // why it was cut as it was
-  uint64_t groups;  // along the cut dimension
-  uint32_t redone;  // pieces that another device did, because the first failed
-  uint64_t wall_ns; // from its start, when all that it waits for is done, to its end, in real time
+  char policy[24]; // "auto" says here what it took: "auto: history"
+  char why[160];   // why it was cut as it was
+  uint64_t groups; // along the cut dimension
+  uint32_t redone; // pieces that another device did, because the first failed
+  uint64_t
+      wall_ns; // from its start, when all that it waits for is done, to its end, in real time; of a resident launch from the start of its first part, in its device's time
   uint32_t device_count;
   weir_split_device_round devices[WEIR_SPLIT_MOST_DEVICES];
 } weir_split_round;

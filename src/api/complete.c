@@ -49,7 +49,7 @@ static void fail(weir_context *context, weir__task *task, const weir__completion
                  char text[WEIR__MESSAGE_BYTES]) {
   describe_failure(context, task, completion, text);
   context->statistics.failed++;
-  bool reported = task->event == NULL || !task->event->is_part;
+  bool reported = task->event == NULL || !task->event->is_part || task->event->part.reported;
   if (reported && context->first_failure == WEIR_OK) {
     context->first_failure = completion->status;
     memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
@@ -82,22 +82,32 @@ static void trace_completion(weir_context *context, const weir__task *task, cons
   if (task->run != NULL) weir__graph_run_trace(task);
 }
 
-static void note_part_times(weir_context *context, const weir__task *task, const weir__completion *completion) {
+static void note_times(weir_context *context, const weir__task *task, const weir__completion *completion) {
   weir_device *device = context->devices[task->device];
-  task->event->start_ns = completion->start_ns;
-  task->event->end_ns = completion->end_ns != 0 ? completion->end_ns : device->ops->time(device);
+  uint64_t start_ns = completion->start_ns;
+  if (!task->event->is_part && (task->move == NULL || start_ns == 0)) return;
+  uint64_t end_ns = completion->end_ns != 0 ? completion->end_ns : device->ops->time(device);
+  if (task->move != NULL) {
+    if (start_ns != 0 && end_ns > start_ns) task->event->moved_ns += end_ns - start_ns;
+    return;
+  }
+  task->event->start_ns = start_ns;
+  task->event->end_ns = end_ns;
 }
 
 void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion) {
   // A copy back that is skipped has lost nothing: what it would have brought is poisoned already.
   bool skipped_back = task->move != NULL && task->move->back && completion->status == WEIR_ERROR_UPSTREAM_FAILED;
   bool failed = completion->status != WEIR_OK && !skipped_back;
+  weir_event *event = task->event;
+  bool asks = failed && task->move == NULL && event != NULL && event->part.again != NULL;
+  if (asks && event->part.again(event->part.user, task, completion)) return;
   char text[WEIR__MESSAGE_BYTES];
   text[0] = '\0';
   if (failed) fail(context, task, completion, text);
   if (context->trace != NULL) trace_completion(context, task, completion);
   if (task->event != NULL) {
-    if (task->event->is_part) note_part_times(context, task, completion);
+    note_times(context, task, completion);
     weir__event_finish(task->event, completion->status, text);
     task->event = NULL;
   }

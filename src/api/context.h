@@ -40,14 +40,38 @@ typedef struct weir__callback {
 
 struct weir__operations;
 
-// Set in a thread while it submits a task of Weir's own: `done` is called like a callback, before all others, and a failure
-// of the task is reported to it only. It needs no memory.
+struct weir__completion;
+
+// Set in a thread while it submits a task of Weir's own. A failure of the task is not reported to weir_finish.
 typedef struct weir__part_hook {
-  weir_event_function done; // NULL: none
-  void *user;
+  weir_event_function done; // called like a callback, before all others; needs no memory. NULL: none
+  void *user;               // NULL: it is no such task
+  bool at_once;             // `done` is called when the task is completed, with the lock held
+  bool reported;            // a failure is for weir_finish, too
+  // Asked when the task fails, with the lock held. True: it has been given to another device, and is not done. NULL: never.
+  bool (*again)(void *user, weir__task *task, const struct weir__completion *completion);
+  weir_event *moves; // of transfers that the task needs: their times are summed in it; NULL: they have no event
 } weir__part_hook;
 
 extern _Thread_local weir__part_hook weir__part_now;
+
+// What a thread has set for the tasks of Weir's own that it submits. It lays that down before it waits, or runs others' code.
+typedef struct weir__carried {
+  weir__part_hook part;
+  uint64_t own;
+} weir__carried;
+
+static inline weir__carried weir__lay_down(void) {
+  weir__carried carried = {weir__part_now, weir__window_own};
+  weir__part_now = (weir__part_hook){0};
+  weir__window_own = 0;
+  return carried;
+}
+
+static inline void weir__take_up(const weir__carried *carried) {
+  weir__part_now = carried->part;
+  weir__window_own = carried->own;
+}
 
 struct weir_event {
   weir__object object;
@@ -61,6 +85,7 @@ struct weir_event {
   weir__part_hook part;      // of a task of Weir's own
   bool is_part;              //
   uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
+  uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
   // Of the launch of a graph (graph_flight.h); NULL: of another task.
   weir_graph *graph;
   struct weir__operations *operations; // to be told of its end; NULL: none
@@ -114,6 +139,7 @@ struct weir_context {
   weir_kernel *multiply; // for weir_graph_multiply; NULL: not made yet; guarded by
   weir__lock multiply_lock;
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
+  _Atomic bool times_tasks;             // when tasks start and end is wanted, though nothing is traced
   bool polled;                          // some device has no threads of its own
   bool polls;                           // some device has a `poll` function
   bool flushes;                         // some device has a `flush` function

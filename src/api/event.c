@@ -23,8 +23,8 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   event->callbacks = NULL;
   event->next_called = NULL;
   event->part = weir__part_now;
-  event->is_part = weir__part_now.done != NULL;
-  event->start_ns = event->end_ns = 0;
+  event->is_part = weir__part_now.done != NULL || weir__part_now.user != NULL;
+  event->start_ns = event->end_ns = event->moved_ns = 0;
   event->graph = NULL;
   event->operations = NULL;
   event->run = NULL;
@@ -59,6 +59,10 @@ static void set_status(weir_event *event, weir_status status) {
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
   if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
     weir__context_wake(event->object.context, &event->status);
+  if (!event->part.at_once) return;
+  weir__part_hook part = event->part;
+  event->part = (weir__part_hook){0};
+  part.done(part.user, status);
 }
 
 void weir__event_finish(weir_event *event, weir_status status, const char *message) {
@@ -113,7 +117,7 @@ void weir__context_unlock_and_call(weir_context *context) {
     weir__callback *callback = due.done == NULL ? event->callbacks : NULL;
     if (callback != NULL) {
       event->callbacks = callback->next;
-      due = (weir__part_hook){callback->function, callback->user};
+      due = (weir__part_hook){.done = callback->function, .user = callback->user};
       callback->next = context->free_callbacks;
       context->free_callbacks = callback;
     }
@@ -126,9 +130,11 @@ void weir__context_unlock_and_call(weir_context *context) {
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
     weir__context_let_go(context);
     bool nested = weir__in_task;
+    weir__carried carried = weir__lay_down(); // of a submission that waits
     weir__in_task = true;
     due.done(due.user, status);
     weir__in_task = nested;
+    weir__take_up(&carried);
     weir__context_lock(context);
   }
   context->calling = false;

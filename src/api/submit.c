@@ -15,6 +15,9 @@
 // the workers for each slot would cost both more than the slots are worth.
 enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
 
+// How long a submitter waits for one that has closed the window, before it looks again.
+enum { SHUT_WAIT_NS = 50000 };
+
 weir__enter_result weir__would_wait(const weir_task *task, const char *what, weir_status *out_status) {
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(task, name);
@@ -50,12 +53,21 @@ weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task
   }
   if (weir__in_task) return weir__would_wait(task, "the window", out_status);
   context->statistics.window_waits++;
-  weir__id oldest = live->oldest;
-  weir__id target = context->window.next + slots + context->window.reserved - context->window.size;
-  if (target > context->window.next) { // what is reserved is given back
+  if (weir__window_shut(&context->window)) {
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
+    if (!weir__window_empty(&context->window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
+    return WEIR__ENTER_AGAIN;
+  }
+  weir__id oldest = live->oldest;
+  weir__id target = context->window.next + slots + weir__window_kept(&context->window) - context->window.size;
+  if (target > context->window.next) { // what is reserved is given back
+    weir__carried carried = weir__lay_down();
+    weir__context_unlock(context);
+    sched_yield();
+    weir__context_lock(context);
+    weir__take_up(&carried);
     target = context->window.next;
   }
   weir__context_wait(context, target, WEIR_FOREVER);
@@ -371,16 +383,18 @@ submit(weir_context *context, const weir_task *task, weir_event **out_event, wei
   return result;
 }
 
+weir_status weir__submit_held(weir_context *context, const weir_task *task, weir_event **out_event) {
+  weir_status status;
+  while (submit(context, task, out_event, &status) == WEIR__ENTER_AGAIN) continue;
+  return status;
+}
+
 weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   if (context == NULL || task == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
-  weir_status status;
-  weir__enter_result result;
   weir__context_lock(context);
-  do {
-    result = submit(context, task, out_event, &status);
-  } while (result == WEIR__ENTER_AGAIN);
+  weir_status status = weir__submit_held(context, task, out_event);
   weir__context_unlock(context);
   return status;
 }

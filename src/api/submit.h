@@ -51,6 +51,9 @@ typedef enum weir__enter_result {
 weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, uint32_t slots,
                                     weir_status *out_status);
 
+// weir_submit with the lock held before and after; it is released meanwhile if there is something to wait for.
+weir_status weir__submit_held(weir_context *context, const weir_task *task, weir_event **out_event);
+
 // Takes a request into the window, which has room. The lock is held before and after; AGAIN: it was released meanwhile,
 // to wait for memory. On failure nothing has changed and `*out_status` and weir_last_error() say why.
 weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,

@@ -174,7 +174,12 @@ static weir__enter_result transfer(weir_context *context, const weir_task *task,
       if (result != WEIR__ENTERED) return result;
       weir__buffer_set_storage(buffer, space, fresh);
     }
-    enter_transfer(context, buffer, next.lo, next.hi, next.source, space, fresh, false, NULL);
+    weir_event *moves = weir__part_now.moves;
+    if (moves != NULL) {
+      moves->references++;
+      moves->tasks++;
+    }
+    enter_transfer(context, buffer, next.lo, next.hi, next.source, space, fresh, false, moves);
   }
   return WEIR__ENTERED;
 }

@@ -85,12 +85,15 @@ static void call_what_is_due(weir_context *context) {
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
   if (context->window.live.oldest >= target) return true;
   uint64_t deadline = deadline_after(timeout_ns);
+  weir__carried carried = weir__lay_down();
+  bool in_time = true;
   while (context->window.live.oldest < target) {
     if (context->polled && progress(context)) {
       call_what_is_due(context);
       continue;
     }
-    if (deadline != 0 && weir__clock_ns() >= deadline) return false;
+    in_time = deadline == 0 || weir__clock_ns() < deadline;
+    if (!in_time) break;
     weir__waiter waiter = {.target = target};
     add_waiter(context, &waiter);
     bool polled = context->polled;
@@ -99,7 +102,8 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     weir__context_lock(context);
     remove_waiter(context, &waiter);
   }
-  return true;
+  weir__take_up(&carried);
+  return in_time;
 }
 
 static weir_status report_failure(weir_context *context) {

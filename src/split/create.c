@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "split/policy.h"
 #include "split/split.h"
 
 static const double FLOOR = 0.005, OVERHEAD = 0.02;
@@ -81,6 +82,14 @@ static weir_status take_policy(weir_split *split, const weir_split_options *opti
                        options->policy);
   if (policy->next == NULL || policy->name == NULL || strlen(policy->name) >= sizeof split->policy_name)
     return invalid("a policy without the function `next`, or without a name of at most 23 bytes");
+  split->resident = options->resident;
+  if (split->resident && (policy->next == weir__split_queue.next || policy->next == weir__split_guided.next))
+    return weir__error(
+        WEIR_ERROR_INVALID_ARGUMENT,
+        "split: policy '%s' hands out pieces while a launch runs; resident contents need one that gives all "
+        "parts before: static, history, frames, auto",
+        policy->name);
+  if (split->resident) atomic_store_explicit(&split->context->times_tasks, true, memory_order_relaxed);
   split->policy = *policy;
   snprintf(split->policy_name, sizeof split->policy_name, "%s", policy->name);
   split->policy.name = split->policy_name;

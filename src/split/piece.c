@@ -10,7 +10,7 @@ static const uint64_t COST_SMOOTHING = 8;
 
 // How many units the next piece has: a multiple of the device's grain, as much as lies together, and so much that the pieces
 // which the launch may still have are enough for all.
-static uint64_t piece_units(const weir__split_run *run, uint32_t device, uint64_t units) {
+uint64_t weir__split_piece_units(const weir__split_run *run, uint32_t device, uint64_t units) {
   uint64_t pieces = run->most - run->handed, grain = run->states[device].grain;
   uint64_t kept = run->margin + run->free_count - 1; // for what failed, or may yet
   uint64_t ordinary = pieces > kept ? pieces - kept : 1;
@@ -30,14 +30,14 @@ static void release_buffers(weir__split_piece *piece) {
 }
 
 // The argument that tells the kernel where its part is.
-static weir_split_part describe_part(const weir__split_run *run, const weir__split_piece *piece, uint32_t halo_of,
-                                     weir__split_groups groups) {
+weir_split_part weir__split_describe_part(const weir__split_run *run, const weir__split_piece *piece, uint32_t number,
+                                          uint32_t halo_of, weir__split_groups groups) {
   weir_split_part part = {.first = groups.first,
                           .count = groups.count,
                           .total = run->cut.total,
                           .dimension = run->launch.dimension,
                           .device = piece->device,
-                          .piece = run->handed};
+                          .piece = number};
   weir__split_range range = weir__split_map(&run->args[halo_of], run->bytes[halo_of], run->cut.total, groups);
   if (run->args[halo_of].mapping == WEIR_SPLIT_BLOCK) {
     part.halo_before = range.before;
@@ -90,7 +90,7 @@ static weir_status submit(weir__split_run *run, weir__split_piece *piece, weir__
   for (uint32_t i = 0; i < launch->arg_count && status == WEIR_OK; i++) {
     status = fill_arg(run, piece, i, groups, &run->piece_args[i]);
     if (run->args[i].mapping != WEIR_SPLIT_PART) continue;
-    run->parts[i] = describe_part(run, piece, run->args[i].halo_of, groups);
+    run->parts[i] = weir__split_describe_part(run, piece, run->handed, run->args[i].halo_of, groups);
     run->piece_args[i] = weir_value(&run->parts[i], sizeof run->parts[i]);
   }
   if (status != WEIR_OK) return status;
@@ -104,11 +104,11 @@ static weir_status submit(weir__split_run *run, weir__split_piece *piece, weir__
                     .tag = launch->tag};
   memcpy(task.groups, launch->groups, sizeof task.groups);
   task.groups[launch->dimension] = groups.count;
-  weir__part_now = (weir__part_hook){done, piece};
-  weir__window_uses_reserve = true;
+  weir__part_now = (weir__part_hook){.done = done, .user = piece};
+  weir__window_own = run->slots;
   status = weir_submit(run->split->context, &task, &piece->event);
-  weir__window_uses_reserve = false;
-  weir__part_now = (weir__part_hook){NULL, NULL};
+  weir__window_own = 0;
+  weir__part_now = (weir__part_hook){0};
   return status;
 }
 
@@ -121,7 +121,7 @@ static weir_status check_functions(weir__split_run *run, uint64_t first, uint64_
   return status;
 }
 
-static void take_free(weir__split_run *run, uint64_t units) {
+void weir__split_take_free(weir__split_run *run, uint64_t units) {
   run->free[0].first += units;
   run->free[0].count -= units;
   if (run->free[0].count == 0) memmove(&run->free[0], &run->free[1], --run->free_count * sizeof run->free[0]);
@@ -135,7 +135,7 @@ static void put_back(weir__split_run *run, uint64_t first, uint64_t units) {
 }
 
 // A device's number of pieces and units changes; and what the split knows of its load.
-static void note_load(weir__split_run *run, const weir__split_piece *piece, bool given) {
+void weir__split_note_load(weir__split_run *run, const weir__split_piece *piece, bool given) {
   weir_split *split = run->split;
   uint64_t groups = weir__split_groups_of(run->cut, piece->first, piece->count).count;
   run->states[piece->device].in_flight += given ? 1u : UINT32_MAX;
@@ -160,7 +160,23 @@ static void note_attempt(weir__split_run *run, const weir__split_piece *piece) {
   weir__lock_release(&split->lock);
 }
 
+// Of a resident launch: neighbours on one device are one piece.
+static bool plan(weir__split_run *run, uint32_t device, uint64_t units) {
+  uint64_t count = weir__split_piece_units(run, device, units), first = run->free[0].first;
+  weir__split_piece *last = run->handed > 0 ? &run->planned[run->handed - 1] : NULL;
+  if (last == NULL || last->device != device) {
+    run->planned[run->handed++] = (weir__split_piece){.run = run, .device = device, .first = first, .count = count};
+    run->states[device].in_flight++;
+  } else {
+    last->count += count;
+  }
+  weir__split_take_free(run, count);
+  run->states[device].given += count;
+  return true;
+}
+
 bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units) {
+  if (run->split->resident) return plan(run, device, units);
   if (run->handed == run->most) {
     if (run->in_flight == 0) {
       weir__split_fails(run, WEIR_ERROR_OUT_OF_MEMORY, "there is no room in the window for more parts");
@@ -169,7 +185,7 @@ bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units)
   }
   weir__split_piece *piece = &run->pieces[device][run->pieces[device][0].used ? 1 : 0];
   piece->first = run->free[0].first;
-  piece->count = piece_units(run, device, units);
+  piece->count = weir__split_piece_units(run, device, units);
   piece->submit_ns = weir_device_time(run->split->devices[device]);
   weir_status status = check_functions(run, piece->first, piece->count);
   if (status != WEIR_OK) {
@@ -186,10 +202,10 @@ bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units)
     return false;
   }
   piece->used = true;
-  take_free(run, piece->count);
+  weir__split_take_free(run, piece->count);
   run->states[device].given += piece->count;
   run->round.devices[device].pieces++;
-  note_load(run, piece, true);
+  weir__split_note_load(run, piece, true);
   return true;
 }
 
@@ -232,7 +248,7 @@ static void done(void *user, weir_status status) {
   weir__split_piece *piece = user;
   weir__split_run *run = piece->run;
   weir_split_state *state = &run->states[piece->device];
-  note_load(run, piece, false);
+  weir__split_note_load(run, piece, false);
   if (status == WEIR_OK) {
     note_time(run, piece);
   } else {

@@ -40,7 +40,7 @@ static void begin_policy(weir__split_run *run) {
 }
 
 // What the policy sees at first. What was measured stays as it is until the launch is done.
-static void fill_view(weir__split_run *run) {
+void weir__split_fill_view(weir__split_run *run) {
   weir_split *split = run->split;
   uint32_t units = weir__split_units(run->cut), unit = run->cut.unit;
   run->key = weir__split_key(run->launch.kernel->name, run->launch.groups, run->launch.dimension, unit);
@@ -72,6 +72,7 @@ static void fill_view(weir__split_run *run) {
                                 .floor = split->floor,
                                 .cost_ns = cost_ns,
                                 .overhead = split->overhead,
+                                .ahead = split->resident,
                                 .device_count = split->device_count,
                                 .devices = run->states,
                                 .ways = run->ways};
@@ -86,7 +87,7 @@ void weir__split_start(void *user, weir_status status) {
   weir__context_unlock(context);
   run->start_clock_ns = weir__clock_ns();
   run->start_device_ns = weir_device_time(run->split->devices[0]);
-  fill_view(run);
+  weir__split_fill_view(run);
   if (status != WEIR_OK) weir__split_fails(run, status, weir_status_text(status));
   weir__split_pump(run);
 }
@@ -173,10 +174,14 @@ static void share_out(weir__split_run *run) {
   }
 }
 
-void weir__split_pump(weir__split_run *run) {
-  weir_context *context = run->split->context;
+void weir__split_ask(weir__split_run *run) {
   ask(run);
   share_out(run);
+}
+
+void weir__split_pump(weir__split_run *run) {
+  weir_context *context = run->split->context;
+  weir__split_ask(run);
   if (run->in_flight == 0) {
     weir__split_finish(run);
   } else if (context->flushes) { // who waits for the launch has flushed before these pieces came

@@ -11,10 +11,15 @@
 // All of this happens in callbacks, of which the context calls one at a time; so a launch needs no lock. What launches of a split
 // share is guarded by its lock. Slots of the window for the parts are reserved before the launch enters, because they come
 // after tasks that wait for the launch.
+//
+// Where contents are resident (resident.c) it is the other way round: the parts are known when the launch is submitted, and are
+// ordinary tasks on the caller's buffers. They enter while the window is closed to others, and behind them the launch itself, a
+// task without accesses. It comes after the parts, and what it then does is to note what they did.
 #ifndef WEIR_SPLIT_SPLIT_H
 #define WEIR_SPLIT_SPLIT_H
 
 #include "api/context.h"
+#include "api/submit.h"
 #include "base/lock.h"
 #include "split/mapping.h"
 #include "split/table.h"
@@ -27,7 +32,7 @@ struct weir_split {
   struct weir_split *next; // of the context's
   weir__lock lock;
   uint32_t references; // the caller's, and one for each launch
-  bool released;
+  bool resident;
   uint32_t device_count;
   weir_device *devices[WEIR_SPLIT_MOST_DEVICES];
   uint64_t ids[WEIR_SPLIT_MOST_DEVICES]; // of devices, in files
@@ -48,6 +53,12 @@ struct weir_split {
   char warning[256];
 };
 
+// Bytes of a buffer, for messages.
+typedef struct weir__split_bytes {
+  uint32_t arg;
+  uint64_t buffer, lo, hi; // its number; hi 0: none
+} weir__split_bytes;
+
 typedef struct weir__split_piece {
   struct weir__split_run *run;
   uint32_t device;
@@ -56,6 +67,10 @@ typedef struct weir__split_piece {
   uint64_t submit_ns;    // device time
   weir_event *event;
   weir_buffer **buffers; // by argument; NULL: none of its own
+  // Of a resident launch:
+  weir_event *moves;             // has the times of transfers for it; NULL: none
+  uint32_t tried;                // bit per device that failed with it
+  weir__split_bytes wrote, only; // of one that failed: that it should have written; that were in its memory only
 } weir__split_piece;
 
 typedef struct weir__split_free {
@@ -84,6 +99,8 @@ typedef struct weir__split_run {
   uint64_t start_device_ns;                     // in the time of the first device
   uint64_t busy_until[WEIR_SPLIT_MOST_DEVICES]; // device time
   weir__split_piece pieces[WEIR_SPLIT_MOST_DEVICES][WEIR__SPLIT_DEPTH];
+  weir__split_piece *planned;               // of a resident launch, `handed` of them in order
+  weir__access *accesses;                   // the same: scratch, by argument
   uint32_t in_flight, handed, most, margin; // pieces: now, so far, at most, of these for devices that fail
   uint32_t depth;                           // pieces that a device has at a time
   uint32_t slots;                           // of the window for a piece, at most
@@ -116,6 +133,34 @@ void weir__split_pump(weir__split_run *run);
 
 // Hands `units` units to a device. False: it did not get them; unless its `out` is set by then, it may later.
 bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units);
+
+// Parts of handing out, for resident launches too: how many units the next piece of a device has, and that it has them; what the
+// kernel is told; and that a device's load changes.
+uint64_t weir__split_piece_units(const weir__split_run *run, uint32_t device, uint64_t units);
+void weir__split_take_free(weir__split_run *run, uint64_t units);
+weir_split_part weir__split_describe_part(const weir__split_run *run, const weir__split_piece *piece, uint32_t number,
+                                          uint32_t halo_of, weir__split_groups groups);
+void weir__split_note_load(weir__split_run *run, const weir__split_piece *piece, bool given);
+
+// What the policy sees, and what it is asked until nothing is left.
+void weir__split_fill_view(weir__split_run *run);
+void weir__split_ask(weir__split_run *run);
+
+// The launch's task; `args` has room for its arguments.
+weir_task weir__split_task(const weir_split_launch *launch, weir_arg *args, weir_device *device, void *user);
+
+// The launch counts: it has a number, and a reference of the split.
+void weir__split_count_launch(weir__split_run *run);
+
+// Waits for room in the window, and reserves it. The context's lock is held before and after.
+weir_status weir__split_reserve(weir_context *context, const weir_task *task, uint32_t slots);
+uint32_t weir__split_most_reserved(const weir_context *context);
+
+// A resident launch, from its submission to its end. `args` has room for its arguments.
+weir_status weir__split_submit_resident(weir__split_run *run, const weir_split_launch *launch, weir_device *device,
+                                        weir_arg *args, weir_event **out_event);
+bool weir__split_again(void *piece, weir__task *task, const weir__completion *completion);
+void weir__split_end(void *run, weir_status status);
 
 // Notes that a device failed in the launch, or that the whole launch did.
 void weir__split_device_fails(weir__split_run *run, uint32_t device, weir_status status, const char *message);

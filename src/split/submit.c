@@ -48,11 +48,12 @@ static weir__split_cut cut_of(const weir_split_launch *launch) {
 }
 
 // One allocation: the run, and what it has for each argument and piece.
-static weir__split_run *make_run(const weir_split_launch *launch, uint32_t devices, uint32_t most) {
+static weir__split_run *make_run(const weir_split_launch *launch, uint32_t devices, uint32_t most, bool resident) {
   uint64_t args = launch->arg_count, pieces = (uint64_t)devices * WEIR__SPLIT_DEPTH;
   uint64_t bytes = sizeof(weir__split_run) +
                    args * (sizeof(weir_split_arg) + sizeof(weir_arg) + sizeof(weir_split_part) + sizeof(uint64_t)) +
-                   (pieces + 1) * args * sizeof(weir_buffer *) + (most + 1ull) * sizeof(weir__split_free);
+                   (pieces + 1) * args * sizeof(weir_buffer *) + (most + 1ull) * sizeof(weir__split_free) +
+                   (resident ? most * sizeof(weir__split_piece) + args * sizeof(weir__access) : 0);
   weir__split_run *run = weir__allocate_zeroed(bytes);
   if (run == NULL) return NULL;
   run->free = (weir__split_free *)(run + 1);
@@ -66,7 +67,35 @@ static weir__split_run *make_run(const weir_split_launch *launch, uint32_t devic
     for (uint32_t j = 0; j < WEIR__SPLIT_DEPTH; j++, buffers += args)
       run->pieces[i][j] = (weir__split_piece){.run = run, .device = i, .buffers = buffers};
   }
+  if (resident) {
+    run->planned = (weir__split_piece *)buffers;
+    run->accesses = (weir__access *)(run->planned + most);
+  }
   return run;
+}
+
+static bool has_bytes(const weir_split_arg *arg) {
+  return arg->mapping != WEIR_SPLIT_PART && arg->arg.mode != WEIR_VALUE;
+}
+
+static bool cut_alike(const weir_split_arg *a, const weir_split_arg *b) {
+  return a->mapping == b->mapping && a->group_bytes == b->group_bytes && a->function == b->function &&
+         a->function_user == b->function_user;
+}
+
+// Two arguments that write the same bytes: else two parts would write them. (That others do not overlap weir_submit finds.)
+static weir_status check_overlaps(const char *what, const weir_split_launch *launch, const uint64_t *bytes) {
+  for (uint32_t i = 0; i < launch->arg_count; i++) {
+    const weir_split_arg *a = &launch->args[i];
+    for (uint32_t j = 0; j < i && has_bytes(a) && a->arg.mode != WEIR_READ; j++) {
+      const weir_split_arg *b = &launch->args[j];
+      if (!has_bytes(b) || b->arg.mode == WEIR_READ || a->arg.buffer != b->arg.buffer || cut_alike(a, b)) continue;
+      if (a->arg.offset < b->arg.offset + bytes[j] && b->arg.offset < a->arg.offset + bytes[i])
+        return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "%s: arguments %u and %u write the same bytes and are cut in two ways", what, j, i);
+    }
+  }
+  return WEIR_OK;
 }
 
 // Checks how the arguments map, and notes how long they are. What else is wrong with a range weir_submit finds.
@@ -95,7 +124,7 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
     weir_status status = weir__split_check_arg(what, i, arg, out_bytes[i], cut);
     if (status != WEIR_OK) return status;
   }
-  return WEIR_OK;
+  return check_overlaps(what, launch, out_bytes);
 }
 
 // Notes which devices are lost, and checks that the others have code.
@@ -137,9 +166,14 @@ static uint32_t left_over(uint32_t size) {
   return size / 8 + 1;
 }
 
+uint32_t weir__split_most_reserved(const weir_context *context) {
+  return context->window.size - left_over(context->window.size);
+}
+
 static bool gives_one_part(const weir_split *split) {
-  return split->policy.next == weir__split_static.next || split->policy.next == weir__split_history.next ||
-         split->policy.next == weir__split_frames.next;
+  bool is_auto = split->policy.next == weir__split_auto.next;
+  return (split->resident && is_auto) || split->policy.next == weir__split_static.next ||
+         split->policy.next == weir__split_history.next || split->policy.next == weir__split_frames.next;
 }
 
 // How many pieces a launch may have, so that they find room in half of the window, or if that is not enough for one for each
@@ -147,6 +181,7 @@ static bool gives_one_part(const weir_split *split) {
 static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
   uint32_t size = split->context->window.size, devices = split->device_count;
   uint32_t most = devices * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
+  if (split->resident) return most < size / 2 ? most : size / 2; // they need not have room all at once
   uint32_t half = size / 2 / slots, nearly = (size - left_over(size)) / slots;
   if (half < devices) half = nearly < devices ? nearly : devices;
   return most < half ? most : half;
@@ -156,6 +191,11 @@ static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
 // that, devices have one at a time; and where that does not help, only the first ones take part.
 static void plan_failures(weir__split_run *run, const bool *lost, uint32_t devices) {
   uint32_t in = 0;
+  if (run->split->resident) {
+    for (uint32_t i = 0; i < devices; i++) run->states[i].out = lost[i];
+    run->depth = UINT32_MAX;
+    return;
+  }
   for (uint32_t i = 0; i < devices; i++) {
     bool takes_part = !lost[i] && in < run->most;
     run->states[i].out = !takes_part;
@@ -165,8 +205,7 @@ static void plan_failures(weir__split_run *run, const bool *lost, uint32_t devic
   run->margin = run->depth * (in - 1);
 }
 
-// Waits for room in the window, and reserves it. The lock is held.
-static weir_status reserve(weir_context *context, const weir_task *task, uint32_t slots) {
+weir_status weir__split_reserve(weir_context *context, const weir_task *task, uint32_t slots) {
   weir__enter_result result;
   weir_status status = WEIR_OK;
   do {
@@ -180,11 +219,11 @@ static weir_status begin(weir_split *split, weir__split_run *run, const weir_tas
   weir_context *context = split->context;
   weir__context_lock(context);
   run->reserved = (uint64_t)run->most * run->slots;
-  weir_status status = reserve(context, task, (uint32_t)run->reserved);
+  weir_status status = weir__split_reserve(context, task, (uint32_t)run->reserved);
   if (status == WEIR_OK) {
-    weir__part_now = (weir__part_hook){weir__split_start, run};
+    weir__part_now = (weir__part_hook){.done = weir__split_start, .user = run};
     run->start = weir__event_take(context, 0);
-    weir__part_now = (weir__part_hook){NULL, NULL};
+    weir__part_now = (weir__part_hook){0};
     if (run->start == NULL) {
       context->window.reserved -= run->reserved;
       status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its event", run->what);
@@ -203,7 +242,7 @@ static void give_up(weir_split *split, weir__split_run *run) {
   weir__context_unlock(split->context);
 }
 
-static weir_task task_of(const weir_split_launch *launch, weir_arg *args, weir_device *device, void *user) {
+weir_task weir__split_task(const weir_split_launch *launch, weir_arg *args, weir_device *device, void *user) {
   for (uint32_t i = 0; i < launch->arg_count; i++)
     args[i] = launch->args[i].mapping == WEIR_SPLIT_PART ? weir_value(&no_part, sizeof no_part) : launch->args[i].arg;
   weir_task task = {.kernel = launch->kernel,
@@ -225,7 +264,7 @@ static weir_status submit_whole(weir_split *split, const weir_split_launch *laun
                                 uint32_t total, weir_event **out_event) {
   uint32_t device = 0;
   while (lost[device]) device++;
-  weir_task task = task_of(launch, args, split->devices[device], launch->user);
+  weir_task task = weir__split_task(launch, args, split->devices[device], launch->user);
   weir_split_part part = {.count = total, .total = total, .dimension = launch->dimension, .device = device};
   for (uint32_t i = 0; i < launch->arg_count; i++) {
     if (launch->args[i].mapping == WEIR_SPLIT_PART) args[i] = weir_value(&part, sizeof part);
@@ -233,18 +272,24 @@ static weir_status submit_whole(weir_split *split, const weir_split_launch *laun
   return weir_submit(split->context, &task, out_event);
 }
 
+void weir__split_count_launch(weir__split_run *run) {
+  weir_split *split = run->split;
+  weir__lock_acquire(&split->lock);
+  split->references++;
+  run->view.launch = split->launches++;
+  weir__lock_release(&split->lock);
+}
+
 static weir_status submit(weir_split *split, const weir_split_launch *launch, weir__split_run *run, weir_arg *args,
                           weir_event **out_event) {
   weir_device *device = NULL;
   weir_status status = weir__split_device(split->context, &device);
   if (status != WEIR_OK) return status;
-  weir_task task = task_of(launch, args, device, run);
+  if (split->resident) return weir__split_submit_resident(run, launch, device, args, out_event);
+  weir_task task = weir__split_task(launch, args, device, run);
   status = begin(split, run, &task);
   if (status != WEIR_OK) return status;
-  weir__lock_acquire(&split->lock);
-  split->references++;
-  run->view.launch = split->launches++;
-  weir__lock_release(&split->lock);
+  weir__split_count_launch(run);
   weir__split_enters = launch->kernel;
   status = weir_submit(split->context, &task, out_event); // from here on the run may be gone
   weir__split_enters = NULL;
@@ -284,7 +329,7 @@ weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch
   if (most == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: a window of %u tasks has no room for %u arguments",
                        split->context->window.size, launch->arg_count);
-  weir__split_run *run = make_run(launch, split->device_count, most);
+  weir__split_run *run = make_run(launch, split->device_count, most, split->resident);
   weir_arg *args = weir__allocate((launch->arg_count + 1ull) * sizeof *args);
   if (run == NULL || args == NULL) {
     status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "split submit: no memory");

@@ -5,7 +5,7 @@
 
 #include "base/allocate.h"
 
-_Thread_local bool weir__window_uses_reserve;
+_Thread_local uint64_t weir__window_own;
 
 enum { SLAB_CHUNKS = 255 };
 

@@ -13,7 +13,8 @@ typedef struct weir__window {
   uint32_t size;     // a power of two
   weir__liveness live;
   weir__id next;     // id of the next task
-  uint64_t reserved; // slots that are kept for tasks of weir__window_uses_reserve
+  uint64_t reserved; // slots that are kept for threads with weir__window_own
+  bool closed;       // only such threads get in; some slots are reserved then
   uint64_t edges;    // added so far
   uint32_t touched;  // slots that were made ready before any task
   weir__edge_chunk *free_chunks;
@@ -34,14 +35,25 @@ void weir__window_deinitialize(weir__window *window);
 // them later. Before any task.
 void weir__window_touch(weir__window *window, uint32_t count);
 
-// Set in a thread while it submits a task for which slots were reserved.
-extern _Thread_local bool weir__window_uses_reserve;
+// In a thread that submits tasks for which slots were reserved: how many of them it may take.
+extern _Thread_local uint64_t weir__window_own;
+
+// Slots that are reserved for others.
+static inline uint64_t weir__window_kept(const weir__window *window) {
+  return window->reserved > weir__window_own ? window->reserved - weir__window_own : 0;
+}
+
+// Whether others keep this thread out for a while.
+static inline bool weir__window_shut(const weir__window *window) {
+  return window->closed && weir__window_own == 0;
+}
 
 // Free slots that are not reserved for others.
 static inline uint64_t weir__window_room(const weir__window *window) {
   uint64_t room = window->size - (window->next - window->live.oldest);
-  if (window->reserved == 0 || weir__window_uses_reserve) return room;
-  return room > window->reserved ? room - window->reserved : 0;
+  if (window->reserved == 0) return room;
+  uint64_t kept = weir__window_shut(window) ? room : weir__window_kept(window);
+  return room > kept ? room - kept : 0;
 }
 
 static inline bool weir__window_full(const weir__window *window) {

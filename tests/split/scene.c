@@ -4,13 +4,19 @@
 #include <string.h>
 
 void open_scene(scene *s, const char *policy, uint32_t first_tasks, uint32_t second_tasks, uint32_t window) {
+  open_scene_with(s, policy, first_tasks, second_tasks, window, false);
+}
+
+void open_scene_with(scene *s, const char *policy, uint32_t first_tasks, uint32_t second_tasks, uint32_t window,
+                     bool resident) {
   memset(s, 0, sizeof *s);
   weir_context_options options = {.devices = "cpu:1", .window = window};
   rig_ok(weir_context_create(&options, &s->context));
   s->devices[0] = weir_context_device(s->context, 0);
   s->devices[1] = rig_add_device(s->context, 1, first_tasks);
   s->devices[2] = rig_add_device(s->context, 4, second_tasks);
-  weir_split_options split = {.devices = s->devices, .device_count = 3, .policy = policy, .overhead = 1};
+  weir_split_options split = {
+      .devices = s->devices, .device_count = 3, .policy = policy, .overhead = 1, .resident = resident};
   const double equal[3] = {1, 1, 1};
   if (strcmp(policy, "static") == 0) split.shares = equal;
   rig_ok(weir_split_create(s->context, &split, &s->split));

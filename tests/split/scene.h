@@ -22,6 +22,9 @@ typedef struct scene {
 
 // Opens it: a CPU, and two devices that are lost after so many tasks. The shares of "static" are equal.
 void open_scene(scene *s, const char *policy, uint32_t first_tasks, uint32_t second_tasks, uint32_t window);
+// The same; contents may be resident.
+void open_scene_with(scene *s, const char *policy, uint32_t first_tasks, uint32_t second_tasks, uint32_t window,
+                     bool resident);
 void close_scene(scene *s);
 
 // The launch's result is right.

@@ -58,13 +58,14 @@ static weir_kernel *make_kernel(weir_context *context) {
                                                                                                                : NULL;
 }
 
-static bool open_scene(scene *s, const char *policy) {
+static bool open_scene(scene *s, const char *policy, bool resident) {
   memset(s, 0, sizeof *s);
   s->field = (rig_field){.rows = ROWS, .width = WIDTH, .reach = 1, .value = 5};
   for (uint32_t i = 0; i < CELLS; i++) s->cells[i] = i * 31;
   rig_reference(&s->field, s->table_words, s->cells, s->expected);
   if (!accepted(weir_context_create(&(weir_context_options){.devices = "cpu:1,sim:ideal"}, &s->context))) return false;
-  weir_split_options options = {.policy = policy, .overhead = 1, .history = "/nonexistent/weir/history"};
+  weir_split_options options = {
+      .policy = policy, .overhead = 1, .history = "/nonexistent/weir/history", .resident = resident};
   if (!accepted(weir_split_create(s->context, &options, &s->split))) return false;
   s->kernel = make_kernel(s->context);
   return s->kernel != NULL && accepted(weir_buffer_create(s->context, sizeof s->cells, &s->in)) &&
@@ -75,9 +76,9 @@ static bool open_scene(scene *s, const char *policy) {
 }
 
 // Whether all went well.
-static bool play(const char *policy) {
+static bool play(const char *policy, bool resident) {
   scene s;
-  bool opened = open_scene(&s, policy), good = opened;
+  bool opened = open_scene(&s, policy, resident), good = opened;
   for (int i = 0; opened && i < LAUNCHES; i++) good &= play_launch(&s);
   if (opened && !good) { // the memory is there again
     weir_status status = weir_finish(s.context);
@@ -96,14 +97,17 @@ static bool play(const char *policy) {
 
 static void every_allocation_may_fail(void **state) {
   (void)state;
-  const char *const names[] = {"history", "queue", "guided"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+  const struct {
+    const char *policy;
+    bool resident;
+  } ways[] = {{"history", false}, {"queue", false}, {"guided", false}, {"history", true}};
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
     int64_t live = ledger_live();
     for (uint64_t n = 1;; n = sweep_after(n)) {
       assert_true(n < MOST_CALLS);
       uint64_t before = weir__allocate_count();
       weir__allocate_fail_at(n);
-      play(names[i]);
+      play(ways[i].policy, ways[i].resident);
       uint64_t calls = weir__allocate_count() - before;
       weir__allocate_fail_at(0);
       assert_int_equal(ledger_live(), live);

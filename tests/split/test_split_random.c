@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/context.h"
 #include "random.h"
 #include "rig.h"
 
@@ -24,7 +25,7 @@ typedef struct program {
   weir_context *context;
   weir_device *devices[MOST_DEVICES];
   uint32_t device_count;
-  bool loses; // some device is lost on the way
+  bool resident; // contents stay where they are
   weir_split *split;
   weir_kernel *kernel;
   rig_field field;
@@ -53,7 +54,6 @@ static void make_context(program *p) {
     bool lost = random_chance(&p->random, 40);
     p->devices[p->device_count++] =
         rig_add_device(p->context, 1 + random_below(&p->random, 20), lost ? random_below(&p->random, 12) : UINT32_MAX);
-    p->loses |= lost;
   }
 }
 
@@ -68,13 +68,16 @@ static void make_split(program *p) {
   p->policy_random.value = random_next(&p->random);
   weir_split_policy custom = {.name = "any", .next = any_next, .user = &p->policy_random};
   bool own = random_chance(&p->random, 20);
+  const char *name = names[random_below(&p->random, 6)];
+  p->resident = random_chance(&p->random, 50) && (own || (strcmp(name, "queue") != 0 && strcmp(name, "guided") != 0));
   weir_split_options options = {.devices = p->devices,
                                 .device_count = p->device_count,
-                                .policy = own ? NULL : names[random_below(&p->random, 6)],
+                                .policy = own ? NULL : name,
                                 .custom = own ? &custom : NULL,
                                 .shares = random_chance(&p->random, 50) ? shares : NULL,
                                 .granularities = random_chance(&p->random, 50) ? grains : NULL,
-                                .least = random_below(&p->random, 5)};
+                                .least = random_below(&p->random, 5),
+                                .resident = p->resident};
   rig_ok(weir_split_create(p->context, &options, &p->split));
 }
 
@@ -124,6 +127,29 @@ static void launch(program *p, uint32_t number) {
   rig_reference(&p->field, p->table_words, p->cells[from] + p->offsets[from], p->cells[to] + p->offsets[to]);
 }
 
+// Something else with the buffers between launches: the caller writes some cells, or reads.
+static void disturb(program *p) {
+  static _Thread_local uint32_t values[LAUNCHES];
+  int b = (int)random_below(&p->random, 2);
+  uint32_t first = random_below(&p->random, MOST_ROWS * MOST_WIDTH), count = random_between(&p->random, 1, OFFSET);
+  switch (random_below(&p->random, 4)) {
+  case 0:
+    values[0] = (uint32_t)random_next(&p->random);
+    rig_ok(weir_fill(p->buffers[b], first * sizeof(uint32_t), count * sizeof(uint32_t), values[0], NULL));
+    for (uint32_t i = 0; i < count; i++) p->cells[b][first + i] = values[0];
+    break;
+  case 1:
+    rig_ok(weir_copy(p->buffers[b], first * sizeof(uint32_t), p->buffers[1 - b], 0, count * sizeof(uint32_t), NULL));
+    memcpy(&p->cells[b][first], p->cells[1 - b], count * sizeof(uint32_t));
+    break;
+  case 2:
+    if (p->context->cpu != NULL) rig_ok(rig_read(p->context, p->buffers[b]));
+    break;
+  default:
+    break;
+  }
+}
+
 static void check(program *p, uint64_t seed) {
   static uint32_t found[2][MOST_ROWS * MOST_WIDTH + OFFSET];
   for (int b = 0; b < 2; b++) rig_ok(weir_copy_out(p->buffers[b], 0, sizeof found[b], found[b], NULL));
@@ -149,8 +175,13 @@ static void run(uint64_t seed) {
   bool fails = p->device_count > 1 && random_chance(&p->random, 40);
   p->failure = (rig_failure){fails ? random_between(&p->random, 1, p->device_count - 1) : UINT32_MAX,
                              random_below(&p->random, 4)};
+  // What is run ahead cannot be given to another device where contents are resident.
+  if (fails && p->resident && p->devices[p->failure.device]->ops->run_ahead) p->failure.device = UINT32_MAX;
   uint32_t launches = random_between(&p->random, 1, LAUNCHES);
-  for (uint32_t i = 0; i < launches; i++) launch(p, i);
+  for (uint32_t i = 0; i < launches; i++) {
+    launch(p, i);
+    disturb(p);
+  }
   if (random_chance(&p->random, 30)) {
     rig_ok(weir_split_release(p->split)); // launches in flight finish
     rig_ok(weir_kernel_release(p->kernel));

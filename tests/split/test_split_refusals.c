@@ -34,10 +34,9 @@ static void map_oddly(void *user, uint32_t first, uint32_t count, uint64_t *out_
   *out_bytes = (uint64_t)(hi - lo);
 }
 
-static void gaps_and_overlaps_are_refused_with_their_ranges(void **state) {
-  (void)state;
+static void refuse_gaps_and_overlaps(bool resident) {
   scene s;
-  open_scene(&s, "static", UINT32_MAX, UINT32_MAX, 0);
+  open_scene_with(&s, "static", UINT32_MAX, UINT32_MAX, 0, resident);
   const weir_split_arg good = s.args[1];
   s.args[1] = weir_split_halo(good.arg, 16, 1, 0);
   refused(&s, WEIR_ERROR_INVALID_ARGUMENT,
@@ -72,6 +71,12 @@ static void gaps_and_overlaps_are_refused_with_their_ranges(void **state) {
   close_scene(&s);
 }
 
+static void gaps_and_overlaps_are_refused_with_their_ranges(void **state) {
+  (void)state;
+  refuse_gaps_and_overlaps(false);
+  refuse_gaps_and_overlaps(true);
+}
+
 // A function that says something else of several work-groups together is found out when the piece is cut.
 static void functions_that_contradict_themselves_fail_the_launch(void **state) {
   (void)state;
@@ -87,10 +92,23 @@ static void functions_that_contradict_themselves_fail_the_launch(void **state) {
   close_scene(&s);
 }
 
-static void other_misuse_is_refused(void **state) {
+static void functions_that_contradict_themselves_are_refused_where_contents_are_resident(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, "static", UINT32_MAX, UINT32_MAX, 0);
+  open_scene_with(&s, "static", UINT32_MAX, UINT32_MAX, 0, true);
+  odd_map odd = {.only_alone = true, .after = -4};
+  const weir_split_arg good = s.args[1];
+  s.args[1] = weir_split_by(good.arg, map_oddly, &odd);
+  refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "together, but");
+  s.args[1] = good;
+  rig_ok(weir_split_submit(s.split, &s.launch, NULL));
+  check_output(&s);
+  close_scene(&s);
+}
+
+static void refuse_other_misuse(bool resident) {
+  scene s;
+  open_scene_with(&s, "static", UINT32_MAX, UINT32_MAX, 0, resident);
   const weir_split_launch good = s.launch;
   assert_int_equal(weir_split_submit(NULL, &good, NULL), WEIR_ERROR_INVALID_ARGUMENT);
   assert_int_equal(weir_split_submit(s.split, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT);
@@ -134,9 +152,20 @@ static void other_misuse_is_refused(void **state) {
   s.args[0] = weir_split_block(weir_reads(s.out), 16);
   refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "two arguments overlap and disagree");
   s.args[0] = kept;
+  const weir_split_arg table = s.args[2];
+  odd_map same = {.at = UINT32_MAX};
+  s.args[2] = weir_split_by(s.args[1].arg, map_oddly, &same);
+  refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "arguments 1 and 2 write the same bytes and are cut in two ways");
+  s.args[2] = table;
   rig_ok(weir_split_submit(s.split, &s.launch, NULL));
   check_output(&s);
   close_scene(&s);
+}
+
+static void other_misuse_is_refused(void **state) {
+  (void)state;
+  refuse_other_misuse(false);
+  refuse_other_misuse(true);
 }
 
 static void bad_options_are_refused(void **state) {
@@ -167,6 +196,8 @@ static void bad_options_are_refused(void **state) {
       {{.floor = 0.6}, "a floor of 0.6 for 2 devices"},
       {{.overhead = 1.5}, "an overhead of 1.5"},
       {{.history = ""}, "name of the history's file is empty"},
+      {{.policy = "queue", .resident = true}, "policy 'queue' hands out pieces while a launch runs"},
+      {{.policy = "guided", .resident = true}, "policy 'guided' hands out pieces while a launch runs"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     weir_split *split = (weir_split *)context;
@@ -192,6 +223,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gaps_and_overlaps_are_refused_with_their_ranges),
       cmocka_unit_test(functions_that_contradict_themselves_fail_the_launch),
+      cmocka_unit_test(functions_that_contradict_themselves_are_refused_where_contents_are_resident),
       cmocka_unit_test(other_misuse_is_refused),
       cmocka_unit_test(bad_options_are_refused),
   };

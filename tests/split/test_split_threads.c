@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "api/context.h"
 #include "rig.h"
 
 enum { THREADS = 4, LAUNCHES = 25, ROWS = 40, WIDTH = 3, CELLS = ROWS * WIDTH };
@@ -63,13 +64,13 @@ static void *work(void *user) {
 
 static void threads_share_a_split(void **state) {
   (void)state;
-  const char *const policies[] = {"history", "queue", "guided", "auto"};
+  const char *const policies[] = {"history", "queue", "guided", "auto", "history", "auto"};
   for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
     weir_context *context = NULL;
     weir_context_options options = {.devices = "cpu:2,sim:ideal,cpu:1", .window = p % 2 == 0 ? 16 : 64, .seed = p + 1};
     rig_ok(weir_context_create(&options, &context));
     weir_split *split = NULL;
-    weir_split_options split_options = {.policy = policies[p], .overhead = 1};
+    weir_split_options split_options = {.policy = policies[p], .overhead = 1, .resident = p >= 4};
     rig_ok(weir_split_create(context, &split_options, &split));
     weir_kernel *kernel = rig_kernel(context);
     worker workers[THREADS];
@@ -103,8 +104,7 @@ static void next_link(void *user, weir_status status) {
   weir_event_release(event);
 }
 
-static void callbacks_may_launch(void **state) {
-  (void)state;
+static void launch_from_callbacks(bool resident) {
   weir_context *context = NULL;
   rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:2,cpu:1"}, &context));
   weir_kernel *kernel = rig_add_kernel(context);
@@ -116,7 +116,7 @@ static void callbacks_may_launch(void **state) {
                             weir_split_whole(weir_value(&field, sizeof field)), weir_split_part_of(0)};
   chain c = {.launch = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {WIDTH, ROWS, 1}, .dimension = 1}};
   atomic_init(&c.left, LAUNCHES + 1);
-  rig_ok(weir_split_create(context, NULL, &c.split));
+  rig_ok(weir_split_create(context, &(weir_split_options){.resident = resident}, &c.split));
   next_link(&c, WEIR_OK);
   while (atomic_load(&c.left) > 0) rig_ok(weir_finish(context));
   assert_int_equal(atomic_load(&c.refused), 0);
@@ -127,7 +127,133 @@ static void callbacks_may_launch(void **state) {
   weir_context_release(context); // takes the split
 }
 
+static void callbacks_may_launch(void **state) {
+  (void)state;
+  launch_from_callbacks(false);
+  launch_from_callbacks(true);
+}
+
+// Two threads write one buffer and read it: a launch is one task, so each sees it as one launch left it.
+typedef struct writer {
+  weir_context *context;
+  weir_split *split;
+  weir_kernel *kernel;
+  weir_buffer *rows;
+  uint32_t number, torn;
+} writer;
+
+static void set_rows(const weir_work *work) {
+  uint32_t *rows = work->args[0];
+  const uint32_t *value = work->args[1];
+  for (uint64_t i = work->first; i < work->end; i++) rows[i] = *value;
+}
+
+static void *write_and_read(void *user) {
+  writer *w = user;
+  for (uint32_t i = 0; i < 2 * LAUNCHES; i++) {
+    uint32_t value = w->number * 1000 + i, found[ROWS];
+    weir_split_arg args[2] = {weir_split_block(weir_writes(w->rows), sizeof value),
+                              weir_split_whole(weir_value(&value, sizeof value))};
+    weir_split_launch launch = {.kernel = w->kernel, .args = args, .arg_count = 2, .groups = {ROWS, 1, 1}};
+    weir_event *event = NULL;
+    if (weir_split_submit(w->split, &launch, NULL) != WEIR_OK ||
+        weir_copy_out(w->rows, 0, sizeof found, found, &event) != WEIR_OK ||
+        weir_event_wait(event, WEIR_FOREVER) != WEIR_OK)
+      w->torn++;
+    weir_event_release(event);
+    for (uint32_t row = 1; row < ROWS; row++) w->torn += found[row] != found[0];
+  }
+  return NULL;
+}
+
+static void parts_of_resident_launches_enter_together(void **state) {
+  (void)state;
+  for (uint32_t window = 8; window <= 64; window *= 2) {
+    weir_context *context = NULL;
+    weir_context_options options = {.devices = "cpu:1,sim:ideal,cpu:2", .window = window, .seed = window};
+    rig_ok(weir_context_create(&options, &context));
+    writer writers[2];
+    pthread_t threads[2];
+    weir_split *split = NULL;
+    weir_buffer *rows = NULL;
+    weir_kernel *kernel = NULL;
+    weir_sim_launch sim = {.threads = 64, .us = 5};
+    const double shares[3] = {1, 1, 1};
+    rig_ok(weir_split_create(context, &(weir_split_options){.policy = "static", .shares = shares, .resident = true},
+                             &split));
+    rig_ok(weir_buffer_create(context, ROWS * sizeof(uint32_t), &rows));
+    rig_ok(weir_kernel_create(context, "set", &kernel));
+    rig_ok(weir_kernel_set_cpu(kernel, set_rows));
+    rig_ok(weir_kernel_set_sim(kernel, &sim, 1));
+    for (uint32_t i = 0; i < 2; i++) {
+      writers[i] = (writer){.context = context, .split = split, .kernel = kernel, .rows = rows, .number = i + 1};
+      assert_int_equal(pthread_create(&threads[i], NULL, write_and_read, &writers[i]), 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    for (uint32_t i = 0; i < 2; i++) assert_int_equal(writers[i].torn, 0);
+    rig_ok(weir_split_release(split));
+    weir_context_release(context);
+  }
+}
+
+// What keeps others out while a launch's parts enter and wait for room or memory.
+typedef struct visitor {
+  weir_context *context;
+  weir_event *event;
+  weir_status status;
+} visitor;
+
+static void do_nothing(const weir_work *work) {
+  (void)work;
+}
+
+static void *visit(void *user) {
+  visitor *v = user;
+  v->status = weir_submit(v->context, &(weir_task){.host = do_nothing}, &v->event);
+  return NULL;
+}
+
+static void visit_from_callback(void *user, weir_status status) {
+  (void)status;
+  visit(user);
+}
+
+static void a_closed_window_keeps_others_out(void **state) {
+  (void)state;
+  weir_context *context = NULL;
+  rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1", .window = 8}, &context));
+  weir__context_lock(context);
+  context->window.closed = true;
+  context->window.reserved = 1;
+  weir__context_unlock(context);
+  visitor outside = {.context = context}, called = {.context = context}, inside = {.context = context};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, visit, &outside), 0);
+  weir__window_own = 1;
+  for (int i = 0; i < 50; i++) {
+    if (inside.event != NULL) weir_event_release(inside.event);
+    visit(&inside);
+    rig_ok(inside.status);
+    rig_ok(weir_event_wait(inside.event, WEIR_FOREVER));
+  }
+  rig_ok(weir_event_on_done(inside.event, visit_from_callback, &called)); // called at once, and must not wait
+  assert_int_equal(called.status, WEIR_ERROR_OUT_OF_MEMORY);
+  weir__window_own = 0;
+  weir__context_lock(context);
+  context->window.closed = false;
+  context->window.reserved = 0;
+  weir__context_unlock(context);
+  pthread_join(thread, NULL);
+  rig_ok(outside.status);
+  assert_true(outside.event->task > inside.event->task);
+  weir_event_release(outside.event);
+  weir_event_release(inside.event);
+  weir_context_release(context);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_a_split), cmocka_unit_test(callbacks_may_launch)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_a_split), cmocka_unit_test(callbacks_may_launch),
+                                     cmocka_unit_test(parts_of_resident_launches_enter_together),
+                                     cmocka_unit_test(a_closed_window_keeps_others_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

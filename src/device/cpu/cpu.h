@@ -106,6 +106,12 @@ static inline uint64_t weir__cpu_expected(const weir__task *task) {
   return (uint64_t)per_group * task->groups[0] * task->groups[1] * task->groups[2];
 }
 
+// Whether somebody wants to know when tasks start and end.
+static inline bool weir__cpu_notes_times(const weir__cpu *cpu) {
+  const weir_context *context = cpu->base.context;
+  return context->trace != NULL || atomic_load_explicit(&context->times_tasks, memory_order_relaxed);
+}
+
 static inline uint64_t weir__cpu_ns(const weir__cpu *cpu, uint64_t clock_ns) {
   return clock_ns - cpu->base.context->start_ns;
 }

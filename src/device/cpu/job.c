@@ -252,7 +252,7 @@ static void leave(weir__worker *worker, weir__job *job) {
   if (--job->participants > 0) return;
   weir__completion completion = {.lane = worker->index, .start_ns = job->start_ns};
   completion.status = job_status(job, &completion.message);
-  if (cpu->base.context->trace != NULL) completion.end_ns = weir__cpu_ns(cpu, weir__clock_ns());
+  if (weir__cpu_notes_times(cpu)) completion.end_ns = weir__cpu_ns(cpu, weir__clock_ns());
   weir__context_complete(cpu->base.context, job->task, &completion);
   weir__context_completed(cpu->base.context);
   job->next = cpu->free_jobs;

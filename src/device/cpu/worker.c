@@ -250,7 +250,7 @@ static void offer_queue(weir__worker *worker) {
 
 static void run(weir__worker *worker, weir__task *task) {
   weir__cpu *cpu = worker->cpu;
-  bool traces = cpu->base.context->trace != NULL;
+  bool timed = weir__cpu_notes_times(cpu);
   uint64_t expected = weir__cpu_expected(task);
   bool is_long = expected > cpu->long_ticks;
   weir__cpu_disturb(worker);
@@ -267,11 +267,11 @@ static void run(weir__worker *worker, weir__task *task) {
     uint64_t groups = (uint64_t)task->groups[0] * task->groups[1] * task->groups[2];
     weir_kernel *kernel = task->kernel;
     finished->task = task;
-    if (traces) finished->start_ns = weir__cpu_ns(cpu, weir__clock_ns());
+    if (timed) finished->start_ns = weir__cpu_ns(cpu, weir__clock_ns());
     uint64_t since = is_long || worker->now == 0 ? weir__ticks() : worker->now;
     finished->status = run_function(worker, task, groups);
     weir__cpu_measure(worker, kernel, groups, since);
-    if (traces) finished->end_ns = weir__cpu_ns(cpu, weir__clock_ns());
+    if (timed) finished->end_ns = weir__cpu_ns(cpu, weir__clock_ns());
     if (worker->finished_count == 1) worker->first_finished = worker->now;
     bool failed = finished->status == WEIR_ERROR_TASK_FAILED;
     if (failed || worker->finished_count == WEIR__WORKER_BATCH || worker->now - since > cpu->long_ticks ||

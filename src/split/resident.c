@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A launch whose contents stay where they are, on its way into the window: the policy gives all parts, these enter one after
+// another as tasks on the caller's buffers while the window is closed to others, and the launch's own task follows.
+#include <string.h>
+
+#include "base/error.h"
+#include "split/split.h"
+
+typedef unsigned long long ull;
+
+// The task of a part. What it points to is in the run, and good until the next call.
+static weir_task part_task(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
+  const weir__split_piece *piece = &run->planned[number];
+  weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
+  for (uint32_t i = 0; i < launch->arg_count; i++) {
+    const weir_split_arg *arg = &launch->args[i];
+    run->piece_args[i] = arg->arg;
+    if (arg->mapping == WEIR_SPLIT_PART) {
+      run->parts[i] = weir__split_describe_part(run, piece, number, arg->halo_of, groups);
+      run->piece_args[i] = weir_value(&run->parts[i], sizeof run->parts[i]);
+    } else if (arg->mapping != WEIR_SPLIT_WHOLE) {
+      weir__split_range range = weir__split_map(arg, run->bytes[i], run->cut.total, groups);
+      run->piece_args[i].offset += range.lo;
+      run->piece_args[i].bytes = range.hi - range.lo;
+    }
+  }
+  weir_task task = {.kernel = launch->kernel,
+                    .user = launch->user,
+                    .args = run->piece_args,
+                    .arg_count = launch->arg_count,
+                    .device = run->split->devices[piece->device],
+                    .after = launch->after,
+                    .after_count = launch->after_count,
+                    .priority = launch->priority,
+                    .label = launch->label,
+                    .tag = launch->tag};
+  memcpy(task.groups, run->launch.groups, sizeof task.groups);
+  task.groups[launch->dimension] = groups.count;
+  return task;
+}
+
+static weir_status check_functions(const weir__split_run *run) {
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < run->launch.arg_count; i++) {
+    const weir_split_arg *arg = &run->args[i];
+    if (arg->mapping != WEIR_SPLIT_FUNCTION) continue;
+    for (uint32_t part = 0; part < run->handed && status == WEIR_OK; part++) {
+      const weir__split_piece *piece = &run->planned[part];
+      status = weir__split_check_piece(run->what, i, arg, run->bytes[i], run->cut, piece->first, piece->count);
+    }
+  }
+  return status;
+}
+
+static uint16_t lost_spaces(const weir_context *context) {
+  uint16_t lost = 0;
+  for (uint32_t space = 1; space < context->space_count; space++) {
+    if (context->space_devices[space]->lost) lost |= weir__space_bit(space);
+  }
+  return lost;
+}
+
+// Whether what the launch reads is somewhere else than on devices that are lost.
+static weir_status check_contents(const weir__split_run *run, uint16_t lost) {
+  for (uint32_t i = 0; i < run->launch.arg_count; i++) {
+    const weir_arg *arg = &run->args[i].arg;
+    bool reads = run->args[i].mapping != WEIR_SPLIT_PART && (arg->mode == WEIR_READ || arg->mode == WEIR_READ_WRITE);
+    for (uint64_t at = arg->offset, end; reads && at < arg->offset + run->bytes[i]; at = end) {
+      uint16_t spaces = weir__buffer_spaces(arg->buffer, at, &end);
+      if ((spaces & lost) == 0 || (spaces & ~lost) != 0) continue;
+      uint64_t hi = end < arg->offset + run->bytes[i] ? end : arg->offset + run->bytes[i];
+      const weir_device *device = run->split->context->space_devices[__builtin_ctz(spaces)];
+      return weir__error(WEIR_ERROR_DEVICE_LOST,
+                         "%s, argument %u: bytes [%llu, %llu) of buffer %llu '%s' were only on %s, which is lost",
+                         run->what, i, (ull)at, (ull)hi, (ull)arg->buffer->id, arg->buffer->label, device->name);
+    }
+  }
+  return WEIR_OK;
+}
+
+// Checks the launch and each part as the tasks that they are. Nothing changes.
+static weir_status check_tasks(weir__split_run *run, const weir_split_launch *launch, const weir_task *whole) {
+  weir_context *context = run->split->context;
+  weir__checked checked;
+  weir_device *device = NULL;
+  weir_status status = weir__check_task(context, whole, &device);
+  if (status == WEIR_OK) status = weir__check_args(context, whole, WEIR__HOST_SPACE, run->accesses, &checked);
+  for (uint32_t i = 0; i < run->handed && status == WEIR_OK; i++) {
+    weir_task task = part_task(run, launch, i);
+    status = weir__check_task(context, &task, &device);
+    if (status == WEIR_OK) status = weir__check_args(context, &task, device->space, run->accesses, &checked);
+  }
+  uint16_t lost = lost_spaces(context);
+  return status == WEIR_OK && lost != 0 ? check_contents(run, lost) : status;
+}
+
+// What the launch's own task needs is set aside first, so that it cannot fail: slots of the window, of which the parts take all but
+// the last two (one is its own, and with the other this thread gets into the closed window), events, and room for its hits.
+static weir_status set_aside(weir__split_run *run, const weir_split_launch *launch, const weir_task *whole,
+                             bool has_event, weir_event **out_event) {
+  weir_context *context = run->split->context;
+  uint64_t slots = (uint64_t)run->handed * run->slots + 2, most = weir__split_most_reserved(context);
+  if (slots > most) slots = most;
+  weir_status status = weir__split_reserve(context, whole, (uint32_t)slots);
+  if (status != WEIR_OK) return status;
+  run->reserved = slots;
+  bool good = true;
+  while (good && context->hits.capacity < run->handed) good = weir__hits_grow(&context->hits);
+  if (good && has_event) *out_event = weir__event_take(context, 0);
+  weir__part_now = (weir__part_hook){.done = weir__split_end, .user = run};
+  run->start = good && (!has_event || *out_event != NULL) ? weir__event_take(context, 0) : NULL;
+  weir__part_now = (weir__part_hook){0};
+  if (run->start != NULL) {
+    weir__event_drop(run->start); // nobody waits for it
+    status = check_tasks(run, launch, whole);
+  } else {
+    status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its event", run->what);
+  }
+  return status;
+}
+
+static void give_up(weir__split_run *run, weir_event **out_event) {
+  weir_context *context = run->split->context;
+  if (run->start != NULL) weir__event_drop(run->start);
+  for (int i = 0; i < 2 && *out_event != NULL; i++) weir__event_drop(*out_event);
+  *out_event = NULL;
+  context->window.reserved -= run->reserved;
+}
+
+static void close_window(weir__split_run *run) {
+  run->split->context->window.closed = true;
+  weir__window_own = run->reserved - 1;
+}
+
+static void open_window(weir__split_run *run) {
+  weir__window *window = &run->split->context->window;
+  window->closed = false;
+  window->reserved -= run->reserved;
+  run->reserved = 0;
+  weir__window_own = 0;
+}
+
+static void use_slots(weir__split_run *run, uint64_t slots) {
+  if (slots > run->reserved - 2) slots = run->reserved - 2;
+  run->reserved -= slots;
+  run->split->context->window.reserved -= slots;
+  weir__window_own -= slots;
+}
+
+static weir_status enter_on_device(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
+  weir_context *context = run->split->context;
+  weir__split_piece *piece = &run->planned[number];
+  weir_device *device = run->split->devices[piece->device];
+  bool far = device->space != WEIR__HOST_SPACE;
+  piece->moves = far ? weir__event_take(context, 0) : NULL;
+  if (far && piece->moves == NULL)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for a part's event", run->what);
+  weir_task task = part_task(run, launch, number);
+  weir__id before = context->window.next;
+  piece->submit_ns = device->ops->time(device);
+  weir__part_now = (weir__part_hook){.user = piece, .again = weir__split_again, .moves = piece->moves};
+  weir_status status = weir__submit_held(context, &task, &piece->event);
+  weir__part_now = (weir__part_hook){0};
+  use_slots(run, context->window.next - before);
+  if (far) weir__event_finish(piece->moves, WEIR_OK, "");
+  if (far && status != WEIR_OK) weir__event_drop(piece->moves);
+  return status;
+}
+
+// A device that does not take its part is left out, and the next one gets it.
+static weir_status enter_part(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
+  weir_split *split = run->split;
+  weir__split_piece *piece = &run->planned[number];
+  uint32_t wanted = piece->device;
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < split->device_count; i++) {
+    piece->device = (wanted + i) % split->device_count;
+    if (run->states[piece->device].out) continue;
+    status = enter_on_device(run, launch, number);
+    if (status == WEIR_OK) break;
+    piece->event = NULL;
+    weir__split_device_fails(run, piece->device, status, weir_last_error());
+  }
+  if (piece->event == NULL) return status == WEIR_OK ? WEIR_ERROR_DEVICE_LOST : status;
+  run->round.devices[piece->device].pieces++;
+  weir__split_note_load(run, piece, true);
+  return WEIR_OK;
+}
+
+static void poison(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  (void)user, (void)lo, (void)hi;
+  segment->poisoned = true;
+}
+
+// No part writes what these should have written.
+static void poison_rest(const weir__split_run *run, uint32_t first) {
+  for (uint32_t i = first; i < run->handed; i++) {
+    const weir__split_piece *piece = &run->planned[i];
+    weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
+    for (uint32_t j = 0; j < run->launch.arg_count; j++) {
+      const weir_split_arg *arg = &run->args[j];
+      if (arg->mapping == WEIR_SPLIT_PART || (arg->arg.mode != WEIR_WRITE && arg->arg.mode != WEIR_READ_WRITE))
+        continue;
+      weir__split_range range = weir__split_map(arg, run->bytes[j], run->cut.total, groups);
+      weir__buffer_visit(arg->arg.buffer, arg->arg.offset + range.lo, arg->arg.offset + range.hi, poison, NULL);
+    }
+  }
+}
+
+// The launch's own task, which comes after its parts. Its slot is reserved.
+static void enter_last(weir__split_run *run, const weir_task *whole, weir_device *device, weir_event *event) {
+  weir_context *context = run->split->context;
+  weir__task *task = weir__window_begin(&context->window);
+  weir__hits_clear(&context->hits);
+  context->held_listed = false; // a part may be held, with hits of its own
+  for (uint32_t i = 0; i < run->handed; i++) {
+    const weir_event *part = run->planned[i].event;
+    for (weir__id id = part != NULL ? part->task : 1; part != NULL && id <= part->last; id++) {
+      if (weir__live(&context->window.live, id)) weir__hits_add(&context->hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
+    }
+  }
+  weir__request request = {.task = whole,
+                           .user = run,
+                           .kernel = whole->kernel,
+                           .device = device,
+                           .groups = {run->launch.groups[0], run->launch.groups[1], run->launch.groups[2]},
+                           .tag = whole->tag,
+                           .label = whole->label,
+                           .accesses = (weir__access *)(void *)task->payload,
+                           .pointers = (void **)(void *)task->payload};
+  task->event = event;
+  if (event != NULL) event->task = event->last = task->id;
+  context->statistics.tasks++;
+  weir__enter_found(context, &request, task);
+}
+
+// Waits for a part that is held for lack of memory, so that the launch's own task is not held as well.
+static void await_held(weir_context *context, const weir_task *whole) {
+  weir_status status;
+  while (!weir__in_task && context->window.live.oldest < context->barrier &&
+         weir__enter_wait(context, whole, 1, &status) == WEIR__ENTER_AGAIN) {
+  }
+}
+
+// The lock is held. On failure nothing has changed, but that contents may have moved.
+static weir_status enter(weir__split_run *run, const weir_split_launch *launch, const weir_task *whole,
+                         weir_device *device, bool has_event, weir_event **out_event) {
+  weir_context *context = run->split->context;
+  weir_status status = set_aside(run, launch, whole, has_event, out_event);
+  if (run->reserved == 0) return status;
+  uint32_t entered = 0;
+  if (status == WEIR_OK) {
+    close_window(run);
+    while (entered < run->handed && (status = enter_part(run, launch, entered)) == WEIR_OK) entered++;
+    if (entered > 0) await_held(context, whole);
+  }
+  if (entered == 0) {
+    if (weir__window_own != 0) open_window(run);
+    give_up(run, out_event);
+    return status;
+  }
+  open_window(run);
+  if (status != WEIR_OK) {
+    char message[WEIR__MESSAGE_BYTES];
+    memcpy(message, run->message, sizeof message); // says which devices did not take their parts
+    weir__split_fails(run, status, message);
+    poison_rest(run, entered);
+  }
+  enter_last(run, whole, device, has_event ? *out_event : NULL);
+  return WEIR_OK;
+}
+
+weir_status weir__split_submit_resident(weir__split_run *run, const weir_split_launch *launch, weir_device *device,
+                                        weir_arg *args, weir_event **out_event) {
+  weir_split *split = run->split;
+  weir_context *context = split->context;
+  weir__split_count_launch(run);
+  weir__split_fill_view(run);
+  weir__split_ask(run);
+  weir_status status = check_functions(run);
+  if (status != WEIR_OK) {
+    weir__split_drop(split);
+    return status;
+  }
+  weir_task whole = weir__split_task(launch, args, device, run);
+  weir_event *event = NULL;
+  weir__context_lock(context);
+  weir__split_enters = launch->kernel;
+  status = enter(run, launch, &whole, device, out_event != NULL, &event);
+  weir__split_enters = NULL;
+  if (out_event != NULL) *out_event = event;
+  weir__context_unlock(context); // from here on the run may be gone
+  if (status != WEIR_OK) weir__split_drop(split);
+  return status;
+}
