@@ -4,61 +4,78 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PASSES = 7 };
+enum { WARM_ROUNDS = 12, ROUNDS = 25 };
+
+// Milliseconds of the launch that takes longest, by round: of each device alone, and of all together.
+typedef struct times {
+  double alone[ROWS_MAX_DEVICES][ROUNDS], together[ROUNDS];
+} times;
 
 static int compare_numbers(const void *a, const void *b) {
   double left = *(const double *)a, right = *(const double *)b;
   return (left > right) - (left < right);
 }
 
-// Median of the second half of the frames; NaN without memory.
-static double median_ms(const mapper_report *reports, int count) {
-  int used = count - count / 2;
-  double *times = malloc((size_t)used * sizeof *times), median = 0.0 / 0.0;
-  for (int i = 0; times && i < used; i++) times[i] = (double)reports[count - used + i].round.wall_ns * 1e-6;
-  if (times) {
-    qsort(times, (size_t)used, sizeof *times, compare_numbers);
-    median = times[used / 2];
-  }
-  free(times);
-  return median;
+// Sorts.
+static double median(double *numbers) {
+  qsort(numbers, ROUNDS, sizeof *numbers, compare_numbers);
+  return numbers[ROUNDS / 2];
 }
 
-// The best time of one device that gets all rows.
-static weir_status best_alone_ms(const mapper_options *options, uint32_t device, uint32_t count, const picture *in,
-                                 int32_t x, int32_t y, uint8_t *pixels, double *out_ms) {
+static weir_status create_alone(const mapper_options *options, uint32_t device, uint32_t count, mapper **out_mapper) {
   double shares[ROWS_MAX_DEVICES] = {0};
   shares[device] = 1;
   mapper_options alone = *options;
   alone.policy = "static";
   alone.shares = shares;
   alone.share_count = (int)count;
-  mapper *map;
-  weir_status status = mapper_create(&alone, &map);
-  if (status != WEIR_OK) return status;
-  for (int pass = 0; status == WEIR_OK && pass < PASSES; pass++) {
-    mapper_report report;
-    status = mapper_map(map, in, x, y, pixels, &report);
-    double ms = (double)report.round.wall_ns * 1e-6;
-    if (pass == 0 || ms < *out_ms) *out_ms = ms;
-  }
-  mapper_release(map);
-  return status;
+  return mapper_create(&alone, out_mapper);
 }
 
-weir_status efficiency_print(const mapper_options *options, const picture *in, int32_t x, int32_t y, uint8_t *pixels,
-                             const mapper_report *reports, int count) {
-  uint32_t devices = reports->round.device_count;
-  double together_ms = median_ms(reports, count), rate = 0;
+// The devices alone and together take turns, so that what changes their speed for longer than that changes all alike.
+static weir_status measure(mapper **maps, uint32_t devices, const picture *in, int32_t x, int32_t y, uint8_t *pixels,
+                           times *out_times) {
+  mapper_report report;
+  for (int round = -WARM_ROUNDS; round < ROUNDS; round++) {
+    for (uint32_t i = 0; i <= devices; i++) { // the last one is for all
+      weir_status status = mapper_map(maps[i], in, x, y, pixels, &report);
+      if (status != WEIR_OK) return status;
+      double ms = (double)report.round.wall_ns * 1e-6;
+      if (round >= 0) *(i < devices ? &out_times->alone[i][round] : &out_times->together[round]) = ms;
+    }
+  }
+  return WEIR_OK;
+}
+
+static void print(times *t, uint32_t devices) {
+  double best_rate = 0, ratios[ROUNDS];
+  for (int round = 0; round < ROUNDS; round++) {
+    double rate = 0;
+    for (uint32_t i = 0; i < devices; i++) rate += 1 / t->alone[i][round];
+    ratios[round] = 1 / rate / t->together[round];
+  }
   printf("alone:");
   for (uint32_t i = 0; i < devices; i++) {
-    double ms = 0;
-    weir_status status = best_alone_ms(options, i, devices, in, x, y, pixels, &ms);
-    if (status != WEIR_OK) return status;
-    printf(" %.2f ms", ms);
-    rate += 1 / ms;
+    double middle = median(t->alone[i]), best = t->alone[i][0];
+    printf(" %.2f ms (median %.2f)", best, middle);
+    best_rate += 1 / best;
   }
-  printf("; at these rates together %.2f ms, taken %.2f ms: efficiency %.3f\n", 1 / rate, together_ms,
-         1 / rate / together_ms);
-  return WEIR_OK;
+  double taken = median(t->together);
+  printf("; at the best rates together %.2f ms, taken %.2f ms: efficiency %.3f, by the rates of the moment %.3f\n",
+         1 / best_rate, taken, 1 / best_rate / taken, median(ratios));
+}
+
+weir_status efficiency_print(const mapper_options *options, uint32_t devices, const picture *in, int32_t x, int32_t y,
+                             uint8_t *pixels) {
+  mapper *maps[ROWS_MAX_DEVICES + 1] = {NULL};
+  times *t = calloc(1, sizeof *t);
+  weir_status status = t ? WEIR_OK : WEIR_ERROR_OUT_OF_MEMORY;
+  if (!t) fprintf(stderr, "tonemap: no memory\n");
+  for (uint32_t i = 0; status == WEIR_OK && i < devices; i++) status = create_alone(options, i, devices, &maps[i]);
+  if (status == WEIR_OK) status = mapper_create(options, &maps[devices]);
+  if (status == WEIR_OK) status = measure(maps, devices, in, x, y, pixels, t);
+  if (status == WEIR_OK) print(t, devices);
+  for (uint32_t i = 0; i <= devices; i++) mapper_release(maps[i]);
+  free(t);
+  return status;
 }

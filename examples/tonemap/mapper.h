@@ -14,6 +14,7 @@ typedef struct mapper_options {
   const char *policy;     // by which rows are given to devices: a name of weir_split_find_policy
   const double *shares;   // of the devices, or NULL
   int share_count;        //
+  bool resident;          // contents stay on the devices between launches
   tone_operator kind;     //
   tone_settings settings; //
   int32_t width, height;  // of the pictures

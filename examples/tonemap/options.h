@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "reference.h"
+#include "arguments.h"
 
 enum { OPTIONS_MAX_SHARES = 16 };
 
@@ -12,13 +12,13 @@ typedef struct tonemap_options {
   const char *in, *out;              // files; `out` may be NULL
   const char *devices;               // for the context
   const char *policy;                // by which rows are given to devices
-  tone_operator kind;                //
-  tone_settings settings;            //
+  arguments_tone tone;               //
   int frames;                        // how many times a rectangle is mapped, on its way through the picture
   int crop_width, crop_height;       // of the rectangle; 0: the whole picture
   double shares[OPTIONS_MAX_SHARES]; // of the devices
   int share_count;                   // 0: none were given
   const char *plot;                  // file to write, or NULL
+  bool resident;                     // contents stay on the devices between launches
   bool check;                        // compare with the serial reference
   bool efficiency;                   // measure how well the devices work together
   bool serial;                       // the serial reference alone

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { PICTURE_MAX_SIDE = 8192, PICTURE_MAX_PIXELS = 1 << 25 };
 
@@ -24,5 +25,9 @@ void picture_release(picture *self);
 // Writes `height` rows of `width` pixels of three bytes (sRGB), which are `stride` bytes apart, as a PNG file. What was
 // written when it fails is removed.
 bool picture_write_png(const char *path, int32_t width, int32_t height, const uint8_t *pixels, uint64_t stride);
+
+// The same into a file that is open; `path` is for messages.
+bool picture_encode_png(FILE *file, const char *path, int32_t width, int32_t height, const uint8_t *pixels,
+                        uint64_t stride);
 
 #endif // TONEMAP_PICTURE_H

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rows.h"
 
-weir_status rows_initialize(rows_launcher *self, weir_context *context, const char *policy, const double *shares) {
+weir_status rows_initialize(rows_launcher *self, weir_context *context, const char *policy, const double *shares,
+                            bool resident) {
   *self = (rows_launcher){.split = NULL};
-  return weir_split_create(context, &(weir_split_options){.policy = policy, .shares = shares}, &self->split);
+  return weir_split_create(context, &(weir_split_options){.policy = policy, .shares = shares, .resident = resident},
+                           &self->split);
 }
 
 void rows_deinitialize(rows_launcher *self) {

@@ -27,8 +27,10 @@ typedef struct rows_launcher {
 } rows_launcher;
 
 // `policy` is a name of weir_split_find_policy. `shares` has a number for each device, or is NULL.
+// `resident`: contents stay where parts leave them; not with queue and guided.
 // Errors: as weir_split_create.
-weir_status rows_initialize(rows_launcher *self, weir_context *context, const char *policy, const double *shares);
+weir_status rows_initialize(rows_launcher *self, weir_context *context, const char *policy, const double *shares,
+                            bool resident);
 void rows_deinitialize(rows_launcher *self);
 
 // Submits a launch of `rows` work-groups (in y). The halos must be the same in all launches of a launcher.

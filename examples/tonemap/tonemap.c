@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "efficiency.h"
+#include "frame.h"
 #include "mapper.h"
 #include "options.h"
 #include "plot.h"
 
-enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_MISSING = 3, MAX_PATH = 4096 };
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
 static int exit_code_of(weir_status status) {
   if (status == WEIR_OK) return 0;
@@ -29,40 +30,19 @@ static bool choose_size(const tonemap_options *options, const picture *in, tone_
   return false;
 }
 
-// Where the rectangle is in a frame: on its way from the upper left corner to the lower right one. A single frame is in the
-// middle.
-static void move_crop(tone_crop *crop, const picture *in, int frame, int frames) {
-  int32_t x = in->width - crop->width, y = in->height - crop->height;
-  crop->x = frames > 1 ? (int32_t)((int64_t)x * frame / (frames - 1)) : x / 2;
-  crop->y = frames > 1 ? (int32_t)((int64_t)y * frame / (frames - 1)) : y / 2;
-}
-
 // Writes a frame, under the output's name or, one of several, with its number.
 static bool write_frame(const tonemap_options *options, int frame, tone_crop crop, const uint8_t *pixels,
                         uint64_t stride) {
   if (!options->out) return true;
-  char path[MAX_PATH];
-  int stem = (int)(strlen(options->out) - strlen(".png"));
-  int length = snprintf(path, sizeof path, "%.*s-%04d.png", stem, options->out, frame + 1);
-  if (length < 0 || (size_t)length >= sizeof path) {
-    fprintf(stderr, "tonemap: %s: the name is too long\n", options->out);
-    return false;
-  }
-  return picture_write_png(options->frames > 1 ? path : options->out, crop.width, crop.height, pixels, stride);
-}
-
-static bool same_rows(tone_crop crop, const uint8_t *a, uint64_t a_stride, const uint8_t *b) {
-  uint64_t row = (uint64_t)crop.width * 3;
-  for (uint64_t y = 0; y < (uint64_t)crop.height; y++) {
-    if (memcmp(a + y * a_stride, b + y * row, row) != 0) return false;
-  }
-  return true;
+  char path[FRAME_MAX_PATH];
+  if (!frame_path(options->out, frame, options->frames, path)) return false;
+  return picture_write_png(path, crop.width, crop.height, pixels, stride);
 }
 
 static int run_serial(const tonemap_options *options, const picture *in, tone_crop crop, uint8_t *pixels) {
   for (int frame = 0; frame < options->frames; frame++) {
-    move_crop(&crop, in, frame, options->frames);
-    if (!reference_map(in, crop, options->kind, options->settings, pixels) ||
+    frame_move(&crop, in, frame, options->frames);
+    if (!reference_map(in, crop, options->tone.kind, options->tone.settings, pixels) ||
         !write_frame(options, frame, crop, pixels, (uint64_t)crop.width * 3)) {
       return EXIT_WRONG;
     }
@@ -94,14 +74,14 @@ static int run_frames(const tonemap_options *options, mapper *map, const picture
   int wrong = 0;
   print_head(mapper_context(map));
   for (int frame = 0; frame < options->frames; frame++) {
-    move_crop(&crop, in, frame, options->frames);
+    frame_move(&crop, in, frame, options->frames);
     weir_status status = mapper_map(map, in, crop.x, crop.y, pixels, &reports[frame]);
     if (status != WEIR_OK) return exit_code_of(status);
     print_frame(frame, crop, &reports[frame]);
     if (!write_frame(options, frame, crop, pixels, mapper_stride(map))) return EXIT_WRONG;
     if (!options->check) continue;
-    if (!reference_map(in, crop, options->kind, options->settings, expected)) return EXIT_WRONG;
-    if (!same_rows(crop, pixels, mapper_stride(map), expected)) wrong++;
+    if (!reference_map(in, crop, options->tone.kind, options->tone.settings, expected)) return EXIT_WRONG;
+    if (!frame_equals(crop, pixels, mapper_stride(map), expected)) wrong++;
   }
   const weir_split_round *last = &reports[options->frames - 1].round;
   printf("policy %s: %s\n", options->policy, last->why);
@@ -126,8 +106,9 @@ static int run_on_devices(const tonemap_options *options, const picture *in, ton
                                       .policy = options->policy,
                                       .shares = options->shares,
                                       .share_count = options->share_count,
-                                      .kind = options->kind,
-                                      .settings = options->settings,
+                                      .resident = options->resident,
+                                      .kind = options->tone.kind,
+                                      .settings = options->tone.settings,
                                       .width = crop.width,
                                       .height = crop.height};
   mapper *map;
@@ -141,7 +122,7 @@ static int run_on_devices(const tonemap_options *options, const picture *in, ton
   if (exit_code == 0 && options->plot && !draw(options, mapper_context(map), reports)) exit_code = EXIT_WRONG;
   mapper_release(map);
   if (exit_code == 0 && options->efficiency) {
-    exit_code = exit_code_of(efficiency_print(&map_options, in, 0, 0, pixels, reports, options->frames));
+    exit_code = exit_code_of(efficiency_print(&map_options, reports->round.device_count, in, 0, 0, pixels));
   }
   free(pixels);
   free(reports);
@@ -152,6 +133,7 @@ int main(int argc, char **argv) {
   tonemap_options options;
   int exit_code;
   if (!options_read(argc, argv, &options, &exit_code)) return exit_code;
+  setenv("POCL_AFFINITY", "1", 0); // parts of a CPU under PoCL keep to cores of their own
   picture in;
   if (!picture_read(options.in, &in)) return EXIT_WRONG;
   tone_crop crop = {0};

@@ -7,7 +7,6 @@
 
 typedef struct png_output {
   const char *path;
-  FILE *file;
 } png_output;
 
 static void say(png_structp png, png_const_charp text) {
@@ -33,17 +32,24 @@ static bool write_rows(png_structp png, png_infop info, FILE *file, int32_t widt
   return true;
 }
 
+bool picture_encode_png(FILE *file, const char *path, int32_t width, int32_t height, const uint8_t *pixels,
+                        uint64_t stride) {
+  png_output output = {path};
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &output, fail, say);
+  png_infop info = png ? png_create_info_struct(png) : NULL;
+  bool good = info && write_rows(png, info, file, width, height, pixels, stride);
+  png_destroy_write_struct(&png, &info);
+  return good;
+}
+
 bool picture_write_png(const char *path, int32_t width, int32_t height, const uint8_t *pixels, uint64_t stride) {
-  png_output output = {.path = path, .file = fopen(path, "wb")};
-  if (!output.file) {
+  FILE *file = fopen(path, "wb");
+  if (!file) {
     fprintf(stderr, "tonemap: %s: cannot be written\n", path);
     return false;
   }
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &output, fail, say);
-  png_infop info = png ? png_create_info_struct(png) : NULL;
-  bool good = info && write_rows(png, info, output.file, width, height, pixels, stride);
-  png_destroy_write_struct(&png, &info);
-  bool closed = fclose(output.file) == 0;
+  bool good = picture_encode_png(file, path, width, height, pixels, stride);
+  bool closed = fclose(file) == 0;
   if (good && !closed) fprintf(stderr, "tonemap: %s: cannot be written to the end\n", path);
   if (!good || !closed) remove(path);
   return good && closed;

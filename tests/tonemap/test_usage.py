@@ -63,7 +63,7 @@ class Usage(unittest.TestCase):
     def test_help(self):
         text = self.done("--help")
         for option in ("--operator", "--devices", "--policy", "--shares", "--frames", "--crop", "--radius", "--contrast", "--key",
-                       "--white", "--check", "--efficiency", "--serial", "--plot"):
+                       "--white", "--check", "--resident", "--efficiency", "--serial", "--plot"):
             self.assertIn(option, text)
 
     def test_bad_values(self):
@@ -144,8 +144,16 @@ class Usage(unittest.TestCase):
     def test_efficiency(self):
         text = self.done(*SMALL, "--frames", "3", "--efficiency", "--devices", "cpu:1,cpu:1", CITY)
         number = r"\d+\.\d+"
-        self.assertRegex(text.splitlines()[-1], f"^alone: {number} ms {number} ms; at these rates together {number} ms, "
-                         f"taken {number} ms: efficiency {number}$")
+        alone = f"{number} ms \\(median {number}\\)"
+        self.assertRegex(text.splitlines()[-1], f"^alone: {alone} {alone}; at the best rates together {number} ms, "
+                         f"taken {number} ms: efficiency {number}, by the rates of the moment {number}$")
+
+    def test_resident(self):
+        serial, out = self.path("serial.png"), self.path("out.png")
+        self.done(*SMALL, "--serial", CITY, serial)
+        for policy in ("static", "history", "frames", "auto"):
+            self.done(*SMALL, "--policy", policy, "--resident", "--check", "--devices", "cpu:1,cpu:1", CITY, out)
+            self.assertEqual(read(out), read(serial), policy)
 
     def test_frames(self):
         plot = self.path("plot.svg")
