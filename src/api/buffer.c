@@ -67,10 +67,12 @@ weir_status weir_buffer_release(weir_buffer *buffer) {
   } else {
     weir__id last_use = buffer->last_use;
     weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->window.live));
-    if (buffer->image) {
-      weir_device *device = context->space_devices[buffer->home];
-      device->ops->image_released(device, buffer->places[buffer->home].memory, last_use);
-    }
+    weir_device *device = buffer->wrapped ? context->space_devices[buffer->home] : NULL; // NULL: the host's
+    void *memory = device != NULL ? buffer->places[buffer->home].memory : NULL;
+    if (buffer->image)
+      device->ops->image_released(device, memory, last_use);
+    else if (device != NULL && device->ops->wrap_released != NULL)
+      device->ops->wrap_released(device, memory, last_use);
     weir__segment_empty(&buffer->whole, &context->ranges.arrays);
     weir__object_give(&context->buffers, &buffer->object);
   }

@@ -65,6 +65,9 @@ typedef struct weir__device_ops {
                        uint64_t from_offset, uint32_t pattern);
   void (*image_released)(weir_device *device, void *memory, weir__id last_use);
 
+  // Optional: the same for a buffer that wraps the device's memory and is no image.
+  void (*wrap_released)(weir_device *device, void *memory, weir__id last_use);
+
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
   weir_status (*check)(const weir_device *device, const weir_task *task);
 

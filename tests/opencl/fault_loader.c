@@ -16,7 +16,14 @@ static uint64_t left;
 static int32_t chosen_result;
 static bool came;
 static _Atomic int64_t live;
-static _Atomic bool no_platforms, no_svm;
+static _Atomic bool no_platforms, is_old, few_formats;
+static _Atomic uint64_t newer_calls;
+
+static struct {
+  const void *words;
+  uint64_t bytes;
+  const char *source;
+} known;
 
 void fault_loader_fail(const char *function, uint64_t n, int32_t result) {
   pthread_mutex_lock(&lock);
@@ -38,9 +45,35 @@ int64_t fault_loader_live(void) {
   return atomic_load(&live);
 }
 
-void fault_loader_hide(bool platforms, bool svm) {
+uint64_t fault_loader_left(void) {
+  pthread_mutex_lock(&lock);
+  uint64_t count = left;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+void fault_loader_hide(bool platforms, bool newer) {
   atomic_store(&no_platforms, platforms);
-  atomic_store(&no_svm, svm);
+  atomic_store(&is_old, newer);
+}
+
+void fault_loader_few_formats(bool few) {
+  atomic_store(&few_formats, few);
+}
+
+void fault_loader_translate(const void *words, uint64_t bytes, const char *source) {
+  known.words = words;
+  known.bytes = bytes;
+  known.source = source;
+}
+
+uint64_t fault_loader_newer_calls(void) {
+  return atomic_load(&newer_calls);
+}
+
+// A device of OpenCL 1.2 has no such function.
+static void of_opencl_2(void) {
+  if (atomic_load(&is_old)) atomic_fetch_add(&newer_calls, 1);
 }
 
 // The result with which this call fails; CL_SUCCESS: it is passed on.
@@ -57,6 +90,7 @@ static int32_t fails(const char *function) {
 static void find(const char *name, void *out_function) {
   void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   void *function = library != NULL ? dlsym(library, name) : NULL;
+  if (strstr(name, "SVM") != NULL || strstr(name, "WithProperties") != NULL) of_opencl_2();
   if (function == NULL) {
     fprintf(stderr, "the real OpenCL loader has no %s\n", name);
     abort();
@@ -118,6 +152,18 @@ MAKE(cl_context, clCreateContext,
 MAKE(cl_command_queue, clCreateCommandQueueWithProperties,
      (cl_context context, cl_device_id device, const cl_ulong *properties, cl_int *result),
      (context, device, properties, result))
+MAKE(cl_command_queue, clCreateCommandQueue,
+     (cl_context context, cl_device_id device, cl_bitfield properties, cl_int *result),
+     (context, device, properties, result))
+MAKE(cl_mem, clCreateBuffer, (cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result),
+     (context, flags, size, host, result))
+MAKE(cl_mem, clCreateImage,
+     (cl_context context, cl_bitfield flags, const cl_image_format *format, const cl_image_desc *desc, void *host,
+      cl_int *result),
+     (context, flags, format, desc, host, result))
+MAKE(cl_sampler, clCreateSampler,
+     (cl_context context, cl_bool normalized, cl_uint addressing, cl_uint filter, cl_int *result),
+     (context, normalized, addressing, filter, result))
 MAKE(cl_program, clCreateProgramWithSource,
      (cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *result),
      (context, count, texts, lengths, result))
@@ -127,11 +173,24 @@ MAKE(cl_program, clCreateProgramWithBinary,
      (context, count, devices, sizes, binaries, statuses, result))
 MAKE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *result), (program, name, result))
 
+MAKE(cl_event, clCreateUserEvent, (cl_context context, cl_int *result), (context, result))
+
 PASS(clReleaseContext, (cl_context context), (context), -1)
 PASS(clReleaseCommandQueue, (cl_command_queue queue), (queue), -1)
 PASS(clReleaseProgram, (cl_program program), (program), -1)
 PASS(clReleaseKernel, (cl_kernel kernel), (kernel), -1)
 PASS(clReleaseEvent, (cl_event event), (event), -1)
+PASS(clRetainContext, (cl_context context), (context), 1)
+PASS(clRetainCommandQueue, (cl_command_queue queue), (queue), 1)
+PASS(clRetainEvent, (cl_event event), (event), 1)
+PASS(clSetUserEventStatus, (cl_event event, cl_int status), (event, status), 0)
+PASS(clGetContextInfo, (cl_context context, cl_uint name, size_t size, void *value, size_t *value_size),
+     (context, name, size, value, value_size), 0)
+PASS(clGetCommandQueueInfo, (cl_command_queue queue, cl_uint name, size_t size, void *value, size_t *value_size),
+     (queue, name, size, value, value_size), 0)
+PASS(clReleaseSampler, (cl_sampler sampler), (sampler), -1)
+PASS(clReleaseMemObject, (cl_mem memory), (memory), -1)
+PASS(clRetainMemObject, (cl_mem memory), (memory), 1)
 
 PASS(clGetDeviceIDs, (cl_platform_id platform, cl_bitfield type, cl_uint room, cl_device_id *devices, cl_uint *count),
      (platform, type, room, devices, count), 0)
@@ -168,6 +227,47 @@ PASS(clEnqueueSVMMemcpy,
 PASS(clEnqueueSVMMemFill,
      (cl_command_queue queue, void *to, const void *pattern, size_t pattern_size, size_t size, WEIR__OPENCL_WAITS),
      (queue, to, pattern, pattern_size, size, wait_count, waits, event), EVENT)
+PASS(clGetMemObjectInfo, (cl_mem memory, cl_uint name, size_t size, void *value, size_t *value_size),
+     (memory, name, size, value, value_size), 0)
+PASS(clEnqueueReadBuffer,
+     (cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t size, void *to, WEIR__OPENCL_WAITS),
+     (queue, from, blocking, offset, size, to, wait_count, waits, event), EVENT)
+PASS(clEnqueueWriteBuffer,
+     (cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t size, const void *from,
+      WEIR__OPENCL_WAITS),
+     (queue, to, blocking, offset, size, from, wait_count, waits, event), EVENT)
+PASS(clEnqueueCopyBuffer,
+     (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
+      WEIR__OPENCL_WAITS),
+     (queue, from, to, from_offset, to_offset, size, wait_count, waits, event), EVENT)
+PASS(clEnqueueFillBuffer,
+     (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_size, size_t offset, size_t size,
+      WEIR__OPENCL_WAITS),
+     (queue, to, pattern, pattern_size, offset, size, wait_count, waits, event), EVENT)
+PASS(clEnqueueReadImage,
+     (cl_command_queue queue, cl_mem from, cl_bool blocking, const size_t *origin, const size_t *region,
+      size_t row_pitch, size_t slice_pitch, void *to, WEIR__OPENCL_WAITS),
+     (queue, from, blocking, origin, region, row_pitch, slice_pitch, to, wait_count, waits, event), EVENT)
+PASS(clEnqueueWriteImage,
+     (cl_command_queue queue, cl_mem to, cl_bool blocking, const size_t *origin, const size_t *region, size_t row_pitch,
+      size_t slice_pitch, const void *from, WEIR__OPENCL_WAITS),
+     (queue, to, blocking, origin, region, row_pitch, slice_pitch, from, wait_count, waits, event), EVENT)
+PASS(clEnqueueFillImage,
+     (cl_command_queue queue, cl_mem to, const void *color, const size_t *origin, const size_t *region,
+      WEIR__OPENCL_WAITS),
+     (queue, to, color, origin, region, wait_count, waits, event), EVENT)
+PASS(clEnqueueCopyImage,
+     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin,
+      const size_t *region, WEIR__OPENCL_WAITS),
+     (queue, from, to, from_origin, to_origin, region, wait_count, waits, event), EVENT)
+PASS(clEnqueueCopyImageToBuffer,
+     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *origin, const size_t *region, size_t offset,
+      WEIR__OPENCL_WAITS),
+     (queue, from, to, origin, region, offset, wait_count, waits, event), EVENT)
+PASS(clEnqueueCopyBufferToImage,
+     (cl_command_queue queue, cl_mem from, cl_mem to, size_t offset, const size_t *origin, const size_t *region,
+      WEIR__OPENCL_WAITS),
+     (queue, from, to, offset, origin, region, wait_count, waits, event), EVENT)
 PASS(clEnqueueMarkerWithWaitList, (cl_command_queue queue, WEIR__OPENCL_WAITS), (queue, wait_count, waits, event),
      EVENT)
 PASS(clFlush, (cl_command_queue queue), (queue), 0)
@@ -189,8 +289,63 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_uint name, size_t size, vo
 cl_int clGetDeviceInfo(cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size) {
   cl_int (*real)(cl_device_id device, cl_uint name, size_t size, void *value, size_t *value_size);
   find("clGetDeviceInfo", (void *)&real);
-  if (name == CL_DEVICE_SVM_CAPABILITIES && atomic_load(&no_svm)) return CL_INVALID_VALUE;
+  static const char version[] = "OpenCL 1.2 as it was", il[] = "SPIR-V_1.0 SPIR-V_1.2";
+  const cl_uint alignment = 8 * FAULT_LOADER_ALIGNMENT;
+  if (name == CL_DEVICE_SVM_CAPABILITIES && atomic_load(&is_old)) return CL_INVALID_VALUE;
+  if (name == CL_DEVICE_VERSION && atomic_load(&is_old) && size >= sizeof version) {
+    memcpy(value, version, sizeof version);
+    return CL_SUCCESS;
+  }
+  if (name == CL_DEVICE_IL_VERSION && known.words != NULL && size >= sizeof il) {
+    memcpy(value, il, sizeof il);
+    return CL_SUCCESS;
+  }
+  if (name == CL_DEVICE_MEM_BASE_ADDR_ALIGN && atomic_load(&is_old) && size == sizeof alignment) {
+    memcpy(value, &alignment, sizeof alignment);
+    return CL_SUCCESS;
+  }
   return real(device, name, size, value, value_size);
+}
+
+EXPORT cl_program clCreateProgramWithIL(cl_context context, const void *words, size_t size, cl_int *result);
+cl_program clCreateProgramWithIL(cl_context context, const void *words, size_t size, cl_int *result) {
+  cl_program (*real)(cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *result);
+  find("clCreateProgramWithSource", (void *)&real);
+  *result = fails("clCreateProgramWithIL");
+  if (*result == CL_SUCCESS && (known.words == NULL || size != known.bytes || memcmp(words, known.words, size) != 0))
+    *result = CL_INVALID_VALUE;
+  cl_program program = *result == CL_SUCCESS ? real(context, 1, &known.source, NULL, result) : NULL;
+  if (program != NULL) atomic_fetch_add(&live, 1);
+  return program;
+}
+
+EXPORT cl_int clGetSupportedImageFormats(cl_context context, cl_bitfield flags, cl_uint type, cl_uint room,
+                                         cl_image_format *formats, cl_uint *count);
+cl_int clGetSupportedImageFormats(cl_context context, cl_bitfield flags, cl_uint type, cl_uint room,
+                                  cl_image_format *formats, cl_uint *count) {
+  static const cl_image_format few[] = {{CL_RGBA, CL_UNORM_INT8}, {CL_R, CL_FLOAT}};
+  cl_int (*real)(cl_context context, cl_bitfield flags, cl_uint type, cl_uint room, cl_image_format * formats,
+                 cl_uint * count);
+  find("clGetSupportedImageFormats", (void *)&real);
+  cl_int result = fails("clGetSupportedImageFormats");
+  if (result != CL_SUCCESS || !atomic_load(&few_formats))
+    return result == CL_SUCCESS ? real(context, flags, type, room, formats, count) : result;
+  memcpy(formats, few, sizeof few);
+  *count = 2;
+  return CL_SUCCESS;
+}
+
+EXPORT cl_mem clCreateSubBuffer(cl_mem memory, cl_bitfield flags, cl_uint type, const void *info, cl_int *result);
+cl_mem clCreateSubBuffer(cl_mem memory, cl_bitfield flags, cl_uint type, const void *info, cl_int *result) {
+  cl_mem (*real)(cl_mem memory, cl_bitfield flags, cl_uint type, const void *info, cl_int *result);
+  const cl_buffer_region *region = info;
+  find("clCreateSubBuffer", (void *)&real);
+  *result = fails("clCreateSubBuffer");
+  if (*result == CL_SUCCESS && atomic_load(&is_old) && region->origin % FAULT_LOADER_ALIGNMENT != 0)
+    *result = CL_MISALIGNED_SUB_BUFFER_OFFSET;
+  cl_mem part = *result == CL_SUCCESS ? real(memory, flags, type, info, result) : NULL;
+  if (part != NULL) atomic_fetch_add(&live, 1);
+  return part;
 }
 
 EXPORT cl_int clGetEventInfo(cl_event event, cl_uint name, size_t size, void *value, size_t *value_size);

@@ -18,10 +18,23 @@ void fault_loader_fail(const char *function, uint64_t n, int32_t result);
 // Whether that call came.
 bool fault_loader_failed(void);
 
+// How many calls of it are still to come, the failing one among them.
+uint64_t fault_loader_left(void);
+
 // Objects that were made and not released, all kinds together.
 int64_t fault_loader_live(void);
 
-// No platform is listed; SVM is not offered.
-void fault_loader_hide(bool platforms, bool svm);
+enum { FAULT_LOADER_ALIGNMENT = 512 };
+
+// No platform is listed; devices are of OpenCL 1.2, and want sub-buffers to begin at multiples of FAULT_LOADER_ALIGNMENT. How many calls there were then of functions that came later.
+void fault_loader_hide(bool platforms, bool newer);
+uint64_t fault_loader_newer_calls(void);
+
+// Devices have two formats of images: r32f and rgba8.
+void fault_loader_few_formats(bool few);
+
+// Devices take SPIR-V. No driver here does: for just these words a program of the source is made, all others are refused. NULL:
+// devices take none.
+void fault_loader_translate(const void *words, uint64_t bytes, const char *source);
 
 #endif // WEIR_TESTS_OPENCL_FAULT_LOADER_H

@@ -98,6 +98,20 @@ static void refused_memory(void **state) {
   faults_expect_none();
 }
 
+// The same in memory objects.
+static void refused_objects(void **state) {
+  (void)state;
+  setenv("WEIR_OPENCL_MEMORY", "objects", 1);
+  sweep("opencl", "clCreateBuffer", 0, OUT_OF_HOST_MEMORY, true);
+  sweep("opencl", "clCreateSubBuffer", 0, OUT_OF_RESOURCES, true);
+  sweep("opencl:0/2.0,opencl:0/2.1,cpu:1", "clCreateSubBuffer", WEIR_CONTEXT_TRACE, OUT_OF_HOST_MEMORY, true);
+  sweep("opencl", "clSetKernelArg", 0, OUT_OF_RESOURCES, true);
+  sweep("cpu:1,opencl", "clEnqueueReadBuffer", 0, OUT_OF_RESOURCES, true);
+  sweep("cpu:1,opencl", "clEnqueueWriteBuffer", 0, OUT_OF_RESOURCES, true);
+  unsetenv("WEIR_OPENCL_MEMORY");
+  faults_expect_none();
+}
+
 // How often statuses are asked for depends on time; once they always are.
 static void commands_that_fail_lose_the_device(void **state) {
   (void)state;
@@ -115,8 +129,8 @@ static const char *allocation_failed(void) {
 }
 
 // The Nth allocation of Weir's own fails.
-static void no_memory(void **state) {
-  (void)state;
+static void no_memory_in(const char *memory) {
+  setenv("WEIR_OPENCL_MEMORY", memory, 1);
   const weir_context_options options[] = {{.devices = "opencl", .queues = 2, .window = 8, .flags = WEIR_CONTEXT_TRACE},
                                           {.devices = "opencl:0/2.0,cpu:1,opencl:0/2.1", .queues = 2, .window = 8}};
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
@@ -140,7 +154,14 @@ static void no_memory(void **state) {
     }
     assert_true(n > 40);
   }
+  unsetenv("WEIR_OPENCL_MEMORY");
   faults_expect_none();
+}
+
+static void no_memory(void **state) {
+  (void)state;
+  no_memory_in("");
+  no_memory_in("objects");
 }
 
 static void the_text_names_the_error(void **state) {
@@ -210,9 +231,13 @@ int main(void) {
   setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_to_use), // first: what is found stays
-      cmocka_unit_test(the_text_names_the_error), cmocka_unit_test(refused_calls),
-      cmocka_unit_test(refused_memory),           cmocka_unit_test(no_memory),
-      cmocka_unit_test(nothing_leaked),           cmocka_unit_test(commands_that_fail_lose_the_device),
+      cmocka_unit_test(the_text_names_the_error),
+      cmocka_unit_test(refused_calls),
+      cmocka_unit_test(refused_memory),
+      cmocka_unit_test(refused_objects),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(nothing_leaked),
+      cmocka_unit_test(commands_that_fail_lose_the_device),
   };
   return cmocka_run_group_tests_name("OpenCL: failing calls", tests, NULL, NULL);
 }

@@ -2,8 +2,10 @@
 #include "random_options.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "program_opencl.h"
 #include "program_vulkan.h"
 #include "random.h"
 
@@ -28,6 +30,9 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
     shape->alignment = PROGRAM_VULKAN_ALIGNMENT;
     shape->largest = PROGRAM_VULKAN_LARGEST;
   }
+  const char *memory = getenv("WEIR_OPENCL_MEMORY");
+  if (run->options.opencl && memory != NULL && strcmp(memory, "objects") == 0)
+    shape->alignment = PROGRAM_OPENCL_ALIGNMENT;
   shape->device_count = shape->cards != 0 ? count : random_below(random, 2);
   if (shape->cards == 0) return;
   static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};

@@ -7,6 +7,9 @@
 
 #include "program_body.h"
 
+// Of ranges on memory objects: enough for the devices that there are.
+enum { PROGRAM_OPENCL_ALIGNMENT = 512 };
+
 // The form of a task's arguments: what its kernel must be made for. Below PROGRAM_VULKAN_FORMS.
 uint32_t program_opencl_form(const program_task *task);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_page.py CC SOURCE PAGE COUNT [LIBRARY]: the first COUNT pieces of C on a page of the docs compile without a warning.
-With the library: the first is a program that prints what the page says it prints."""
+"""test_page.py CC SOURCE PAGE COUNT [LIBRARY [FLAG...]]: the first COUNT pieces of C on a page of the docs compile without a warning.
+With the library: the first is a program, linked with the flags, that prints what the page says it prints."""
 import os
 import re
 import subprocess
@@ -11,6 +11,7 @@ import unittest
 
 CC, SOURCE, PAGE, COUNT = sys.argv[1:5]
 LIBRARY = sys.argv[5] if len(sys.argv) > 5 else None
+LINKED = sys.argv[6:]
 del sys.argv[1:]
 FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-I",
          os.path.join(SOURCE, "include"), "-x", "c", "-"]
@@ -44,7 +45,8 @@ class Page(unittest.TestCase):
         folder = os.path.dirname(LIBRARY)
         with tempfile.TemporaryDirectory() as place:
             program = os.path.join(place, "page")
-            self.compile(self.codes[0], "-o", program, "-L", folder, "-lweir", "-Wl,-rpath," + folder)
+            self.compile(self.codes[0], "-o", program, "-L", folder, "-lweir", "-Wl,-rpath," + folder, "-x", "none",
+                         *LINKED)
             printed = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertEqual(printed.splitlines(), self.said())
 

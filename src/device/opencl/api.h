@@ -21,9 +21,26 @@ typedef struct _cl_platform_id *cl_platform_id;
 typedef struct _cl_device_id *cl_device_id;
 typedef struct _cl_context *cl_context;
 typedef struct _cl_command_queue *cl_command_queue;
+typedef struct _cl_mem *cl_mem;
 typedef struct _cl_program *cl_program;
 typedef struct _cl_kernel *cl_kernel;
 typedef struct _cl_event *cl_event;
+typedef struct _cl_sampler *cl_sampler;
+
+typedef struct cl_image_format {
+  cl_uint image_channel_order, image_channel_data_type;
+} cl_image_format;
+
+typedef struct cl_image_desc {
+  cl_uint image_type;
+  size_t image_width, image_height, image_depth, image_array_size, image_row_pitch, image_slice_pitch;
+  cl_uint num_mip_levels, num_samples;
+  cl_mem buffer;
+} cl_image_desc;
+
+typedef struct cl_buffer_region {
+  size_t origin, size;
+} cl_buffer_region;
 
 #define WEIR__OPENCL_NUMBER(name, value) name = value,
 enum { WEIR__OPENCL_RESULTS(WEIR__OPENCL_NUMBER) };

@@ -37,6 +37,7 @@ static void report(weir__opencl_device *device, weir__opencl_op *op) {
   completion.end_ns = op->end_ns;
   weir__opencl_release_nodes(device, op);
   device->slot_ops[task->id & context->window.live.mask] = NULL;
+  if (task->move != NULL) weir__free(task->move->fence);
   weir__context_complete(context, task, &completion);
   weir__queues_done(device->queues, op->place);
   op->next = device->free_ops;
@@ -196,5 +197,6 @@ void weir__opencl_drain(weir__opencl_device *device) {
 
 void weir__opencl_fail_now(weir__opencl_device *device, weir__task *task) {
   weir__opencl_drain(device);
+  if (task->move != NULL) weir__free(task->move->fence);
   weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
 }

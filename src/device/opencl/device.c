@@ -13,60 +13,22 @@
 #include "device/opencl/opencl.h"
 #include "device/opencl/parts.h"
 #include "device/opencl/program.h"
+#include "device/opencl/share.h"
 
 enum {
   DEFAULT_QUEUES = 8,
-  SMALLEST_CHUNK = 4 << 20,
-  LARGEST_CHUNK = 128 << 20,
   SPIN_NS = 50000, // before the device's thread sleeps, where there are cores for it
   SPIN_NS_FEW_CORES = 2000,
 };
 
-extern const weir__device_ops weir__opencl_ops, weir__opencl_shared_ops;
+static const char *const MEMORIES[] = {[WEIR__OPENCL_HOST] = "the host's memory",
+                                       [WEIR__OPENCL_SHARED] = "memory of its own",
+                                       [WEIR__OPENCL_OBJECTS] = "memory objects"};
 
-// A large allocation: the driver's may be aligned less than the arena asks for.
-struct weir__opencl_chunk {
-  struct weir__opencl_chunk *next;
-  void *allocated;
-  char *memory;
-};
+extern const weir__device_ops weir__opencl_ops, weir__opencl_shared_ops;
 
 bool weir__is_opencl(const weir_device *device) {
   return device->ops == &weir__opencl_ops || device->ops == &weir__opencl_shared_ops;
-}
-
-static void *allocate_memory(void *user, uint64_t bytes) {
-  weir__opencl_device *device = user;
-  weir__opencl_chunk *chunk = weir__allocate(sizeof *chunk);
-  if (chunk == NULL) return NULL;
-  size_t size = (size_t)bytes + WEIR__ARENA_ALIGNMENT;
-  chunk->allocated =
-      weir__allocate_permit() ? device->driver->clSVMAlloc(device->context, CL_MEM_READ_WRITE, size, 0) : NULL;
-  if (chunk->allocated == NULL) {
-    weir__free(chunk);
-    return NULL;
-  }
-  uintptr_t misaligned = (uintptr_t)chunk->allocated % WEIR__ARENA_ALIGNMENT;
-  chunk->memory = (char *)chunk->allocated + (misaligned == 0 ? 0 : WEIR__ARENA_ALIGNMENT - misaligned);
-  chunk->next = device->chunks;
-  device->chunks = chunk;
-  return chunk->memory;
-}
-
-static void free_memory(void *user, void *memory) {
-  weir__opencl_device *device = user;
-  weir__opencl_chunk **link = &device->chunks;
-  while ((*link)->memory != memory) link = &(*link)->next;
-  weir__opencl_chunk *chunk = *link;
-  *link = chunk->next;
-  device->driver->clSVMFree(device->context, chunk->allocated);
-  weir__free(chunk);
-}
-
-// The host's memory stays what it is: the device copies from and to any of it.
-static void memory(weir_device *base, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory) {
-  (void)out_host_memory;
-  *out_device_memory = weir__arena_source(&weir__opencl_of(base)->memory);
 }
 
 static bool reaches(weir_device *base, const void *host_memory, uint64_t bytes, bool writes) {
@@ -81,17 +43,20 @@ static bool reaches(weir_device *base, const void *host_memory, uint64_t bytes, 
 static void release_objects(weir__opencl_device *device) {
   const weir__opencl_driver *driver = device->driver;
   if (device->stuck) return;
+  weir__opencl_programs_destroy(device);
+  weir__opencl_memory_deinitialize(
+      device); // before the queues: NVIDIA's driver asks a memory object for the last one that used it
   for (uint32_t i = 0; device->queues_in_flight != NULL && i < device->queue_count; i++) {
     if (device->queues_in_flight[i].queue != NULL) driver->clReleaseCommandQueue(device->queues_in_flight[i].queue);
   }
-  weir__opencl_programs_destroy(device);
-  weir__arena_deinitialize(&device->memory);
   if (device->context != NULL) driver->clReleaseContext(device->context);
+  if (device->registration != NULL) weir__opencl_registration_give(device->registration);
 }
 
 static void destroy(weir_device *base) {
   weir__opencl_device *device = weir__opencl_of(base);
   weir__opencl_thread_stop(device);
+  weir__opencl_stop_listening(device);
   release_objects(device);
   weir__queues_destroy(device->queues);
   while (device->free_ops != NULL) {
@@ -120,10 +85,35 @@ static bool allocate(weir__opencl_device *device) {
          device->queues != NULL && device->bell != NULL && weir__opencl_reserve_places(device, 64);
 }
 
+// One of the caller's, of which it takes a reference, or one of Weir's own.
+static cl_int open_queue(weir__opencl_device *device, uint32_t index, cl_command_queue *out_queue) {
+  const weir__opencl_driver *driver = device->driver;
+  const weir__opencl_registration *registration = device->registration;
+  cl_int result = CL_SUCCESS;
+  if (registration != NULL && registration->queue_count > 0) {
+    result = driver->clRetainCommandQueue(registration->queues[index]);
+    *out_queue = result == CL_SUCCESS ? registration->queues[index] : NULL;
+  } else {
+    *out_queue = weir__opencl_queue_create(driver, device->listed, device->context, device->device,
+                                           device->base.context->trace != NULL, &result);
+  }
+  return *out_queue == NULL && result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result;
+}
+
+static cl_int open_context(weir__opencl_device *device) {
+  const weir__opencl_driver *driver = device->driver;
+  cl_int result = CL_SUCCESS;
+  if (device->registration != NULL) {
+    result = driver->clRetainContext(device->registration->context);
+    device->context = result == CL_SUCCESS ? device->registration->context : NULL;
+  } else {
+    device->context = driver->clCreateContext(NULL, 1, &device->device, NULL, NULL, &result);
+  }
+  return device->context == NULL && result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result;
+}
+
 static weir_status open_device(weir__opencl_device *device, const weir__opencl_name *name) {
   const weir__opencl_driver *driver = device->driver;
-  bool traces = device->base.context->trace != NULL;
-  const cl_ulong properties[] = {CL_QUEUE_PROPERTIES, traces ? CL_QUEUE_PROFILING_ENABLE : 0, 0};
   cl_int result = CL_SUCCESS;
   device->device = device->listed->device;
   if (name->parts > 0) result = weir__opencl_part(driver, device->listed, name->parts, name->part, &device->device);
@@ -131,17 +121,19 @@ static weir_status open_device(weir__opencl_device *device, const weir__opencl_n
     weir__opencl_error(result, "device %s: part %u of %u", device->base.name, name->part, name->parts);
     return WEIR_ERROR_UNAVAILABLE;
   }
-  device->context = driver->clCreateContext(NULL, 1, &device->device, NULL, NULL, &result);
-  if (device->context == NULL) {
-    weir__opencl_error(result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result, "device %s", device->base.name);
+  if (device->registration != NULL && device->base.context->trace != NULL && !device->registration->keeps_times)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "device %s: a context that traces needs queues that keep times (CL_QUEUE_PROFILING_ENABLE)",
+                       device->base.name);
+  result = open_context(device);
+  if (result != CL_SUCCESS) {
+    weir__opencl_error(result, "device %s", device->base.name);
     return WEIR_ERROR_UNAVAILABLE;
   }
+  weir__opencl_objects_initialize(&device->objects, driver, device->context, device->device);
   for (uint32_t i = 0; i < device->queue_count; i++) {
-    weir__opencl_queue *queue = &device->queues_in_flight[i];
-    queue->queue = driver->clCreateCommandQueueWithProperties(device->context, device->device, properties, &result);
-    if (queue->queue == NULL)
-      return weir__opencl_error(result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result, "device %s: queue %u",
-                                device->base.name, i);
+    result = open_queue(device, i, &device->queues_in_flight[i].queue);
+    if (result != CL_SUCCESS) return weir__opencl_error(result, "device %s: queue %u", device->base.name, i);
   }
   return WEIR_OK;
 }
@@ -158,15 +150,35 @@ static uint32_t default_queues(const weir__opencl_listed *listed, const weir__op
 
 static void describe(weir__opencl_device *device, const weir__opencl_name *name) {
   const weir__opencl_listed *listed = device->listed;
-  bool parts = name->parts > 0;
-  int used = snprintf(device->base.name, sizeof device->base.name, "opencl:%u", name->number);
-  if (parts)
-    snprintf(device->base.name + used, sizeof device->base.name - (size_t)used, "/%u.%u", name->parts, name->part);
+  if (device->registration != NULL)
+    snprintf(device->base.name, sizeof device->base.name, "opencl:%s", device->registration->name);
+  else if (name->parts > 0)
+    snprintf(device->base.name, sizeof device->base.name, "opencl:%u/%u.%u", name->number, name->parts, name->part);
+  else
+    snprintf(device->base.name, sizeof device->base.name, "opencl:%u", name->number);
   uint32_t units = units_of(listed, name);
   snprintf(device->base.description, sizeof device->base.description, "%.60s, %.40s, %u compute unit%s, %s, %u queue%s",
-           listed->name, listed->platform_name, units, units == 1 ? "" : "s",
-           device->base.ops->memory == NULL ? "the host's memory" : "memory of its own", device->queue_count,
-           device->queue_count == 1 ? "" : "s");
+           listed->name, listed->platform_name, units, units == 1 ? "" : "s", MEMORIES[device->memory_kind],
+           device->queue_count, device->queue_count == 1 ? "" : "s");
+}
+
+// The device that a name means, and how many queues of it are used; `queues` 0: as many as suit it.
+static weir_status choose(weir__opencl_device *device, const char *argument, uint32_t queues,
+                          weir__opencl_name *out_name) {
+  const weir__opencl_driver *driver = device->driver;
+  *out_name = (weir__opencl_name){0};
+  weir_status status = weir__opencl_is_registration(argument)
+                           ? weir__opencl_registration_take(argument, &device->registration)
+                           : weir__opencl_parse(driver, argument, out_name);
+  if (status != WEIR_OK) return status;
+  const weir__opencl_registration *registration = device->registration;
+  device->listed = registration != NULL ? &registration->listed : &driver->devices[out_name->number];
+  device->memory_kind = registration != NULL ? WEIR__OPENCL_OBJECTS : weir__opencl_memory_of(driver, out_name->number);
+  uint32_t given = registration != NULL ? registration->queue_count : 0;
+  if (given > 0 && (queues == 0 || queues > given)) queues = given;
+  if (queues == 0) queues = default_queues(device->listed, out_name);
+  device->queue_count = device->base.context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
+  return WEIR_OK;
 }
 
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
@@ -174,26 +186,26 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   weir__opencl_name name;
   const weir__opencl_driver *driver = weir__opencl_driver_load(reason, sizeof reason);
   if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "device opencl: %s", reason);
-  weir_status status = weir__opencl_parse(driver, argument, &name);
-  if (status != WEIR_OK) return status;
   if (queues > WEIR__OPENCL_MOST_QUEUES)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device opencl: %u queues; 1 to %d are possible", queues,
                        WEIR__OPENCL_MOST_QUEUES);
   weir__opencl_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
   device->driver = driver;
-  device->listed = &driver->devices[name.number];
-  if (queues == 0) queues = default_queues(device->listed, &name);
-  device->queue_count = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
-  device->base = (weir_device){.ops = weir__opencl_shares_memory(driver, name.number) ? &weir__opencl_shared_ops
-                                                                                      : &weir__opencl_ops,
-                               .context = context,
-                               .lanes = device->queue_count,
-                               .queues = device->queue_count};
+  device->base.context = context;
+  weir_status status = choose(device, argument, queues, &name);
+  if (status != WEIR_OK) {
+    weir__free(device);
+    return status;
+  }
+  device->base =
+      (weir_device){.ops = device->memory_kind == WEIR__OPENCL_HOST ? &weir__opencl_shared_ops : &weir__opencl_ops,
+                    .context = context,
+                    .lanes = device->queue_count,
+                    .queues = device->queue_count};
   device->spin_ns = context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
-  weir__memory_source chunks = {.allocate = allocate_memory, .free = free_memory, .user = device};
-  weir__arena_initialize(&device->memory, &chunks, SMALLEST_CHUNK, LARGEST_CHUNK);
+  weir__opencl_memory_initialize(device);
   status =
       allocate(device) ? open_device(device, &name) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
   if (status == WEIR_OK) status = weir__opencl_thread_start(device);
@@ -218,5 +230,6 @@ static uint64_t time_now(weir_device *device) {
   .create = create, .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,  \
   .issue = weir__opencl_push, .time = time_now
 
-const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = memory};
+const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = weir__opencl_memory,
+                                           .wrap_released = weir__opencl_wrap_released};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

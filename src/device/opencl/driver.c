@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 
-enum { MOST_PLATFORMS = 16 };
+enum { MOST_PLATFORMS = 16, VERSION_1_2 = 120, VERSION_2_0 = 200, VERSION_2_1 = 210 };
 
 typedef struct symbol {
   const char *name;
@@ -94,33 +94,62 @@ static void device_text(const weir__opencl_driver *driver, cl_device_id device, 
   snprintf(text, WEIR__OPENCL_TEXT_BYTES, "%.*s", WEIR__OPENCL_TEXT_BYTES - 1, whole);
 }
 
-static void list_device(weir__opencl_driver *driver, cl_platform_id platform, cl_device_id device) {
+// "OpenCL 1.2 ..." is 120.
+static uint32_t read_version(const char *text) {
+  unsigned major = 0, minor = 0;
+  return sscanf(text, "OpenCL %3u.%1u", &major, &minor) == 2 ? 100 * major + 10 * minor : 0;
+}
+
+static bool has_shared_memory(const weir__opencl_driver *driver) {
+  return driver->clSVMAlloc != NULL && driver->clSVMFree != NULL && driver->clEnqueueSVMMemcpy != NULL &&
+         driver->clEnqueueSVMMemFill != NULL && driver->clSetKernelArgSVMPointer != NULL;
+}
+
+cl_command_queue weir__opencl_queue_create(const weir__opencl_driver *driver, const weir__opencl_listed *listed,
+                                           cl_context context, cl_device_id device, bool traces, cl_int *out_result) {
+  const cl_bitfield wanted = traces ? CL_QUEUE_PROFILING_ENABLE : 0;
+  const cl_ulong properties[] = {CL_QUEUE_PROPERTIES, wanted, 0};
+  *out_result = CL_INVALID_OPERATION;
+  if (listed->version >= VERSION_2_0 && driver->clCreateCommandQueueWithProperties != NULL)
+    return driver->clCreateCommandQueueWithProperties(context, device, properties, out_result);
+  return driver->clCreateCommandQueue != NULL ? driver->clCreateCommandQueue(context, device, wanted, out_result)
+                                              : NULL;
+}
+
+void weir__opencl_describe(const weir__opencl_driver *driver, cl_platform_id platform, cl_device_id device,
+                           weir__opencl_listed *out_listed) {
   char platform_name[WEIR__OPENCL_TEXT_BYTES] = "", platform_version[WEIR__OPENCL_TEXT_BYTES] = "";
   char name[WEIR__OPENCL_TEXT_BYTES], version[WEIR__OPENCL_TEXT_BYTES], release[WEIR__OPENCL_TEXT_BYTES];
   char il[WEIR__OPENCL_TEXT_BYTES];
   cl_bitfield floats = 0;
-  weir__opencl_listed *listed = &driver->devices[driver->count++];
-  *listed = (weir__opencl_listed){.platform = platform, .device = device};
+  *out_listed = (weir__opencl_listed){.platform = platform, .device = device};
   driver->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
   driver->clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof platform_version - 1, platform_version, NULL);
   device_text(driver, device, CL_DEVICE_NAME, name);
   device_text(driver, device, CL_DRIVER_VERSION, release);
   device_text(driver, device, CL_DEVICE_VERSION, version);
   device_text(driver, device, CL_DEVICE_IL_VERSION, il);
-  memcpy(listed->platform_name, platform_name, sizeof platform_name);
-  memcpy(listed->name, name, sizeof name);
-  snprintf(listed->identity, sizeof listed->identity, "%s\n%s\n%s\n%s\n%s", platform_name, platform_version, name,
-           version, release);
-  driver->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof listed->type, &listed->type, NULL);
-  driver->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof listed->units, &listed->units, NULL);
+  memcpy(out_listed->platform_name, platform_name, sizeof platform_name);
+  memcpy(out_listed->name, name, sizeof name);
+  snprintf(out_listed->identity, sizeof out_listed->identity, "%s\n%s\n%s\n%s\n%s", platform_name, platform_version,
+           name, version, release);
+  driver->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof out_listed->type, &out_listed->type, NULL);
+  driver->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof out_listed->units, &out_listed->units, NULL);
   driver->clGetDeviceInfo(device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof floats, &floats, NULL);
-  listed->exact = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-  listed->has_il = driver->clCreateProgramWithIL != NULL && strstr(il, "SPIR-V") != NULL;
+  out_listed->exact = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   // Devices of OpenCL 1 do not know the question.
-  if (driver->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof listed->svm, &listed->svm, NULL) != CL_SUCCESS)
-    listed->svm = 0;
-  if ((listed->svm & (CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_SYSTEM)) == 0)
-    snprintf(listed->reason, sizeof listed->reason, "it has no shared virtual memory");
+  if (driver->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof out_listed->svm, &out_listed->svm, NULL) !=
+      CL_SUCCESS)
+    out_listed->svm = 0;
+  out_listed->version = read_version(version);
+  out_listed->has_il =
+      out_listed->version >= VERSION_2_1 && driver->clCreateProgramWithIL != NULL && strstr(il, "SPIR-V") != NULL;
+  out_listed->has_svm =
+      (out_listed->svm & (CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_SYSTEM)) != 0 &&
+      out_listed->version >= VERSION_2_0 && has_shared_memory(driver);
+  if (out_listed->version < VERSION_1_2)
+    snprintf(out_listed->reason, sizeof out_listed->reason, "it has OpenCL %u.%u, and Weir needs 1.2",
+             out_listed->version / 100, out_listed->version / 10 % 10);
 }
 
 static bool list_devices(weir__opencl_driver *driver, char *reason, size_t size) {
@@ -137,7 +166,7 @@ static bool list_devices(weir__opencl_driver *driver, char *reason, size_t size)
         CL_SUCCESS)
       continue;
     for (cl_uint j = 0; j < count && j < WEIR__OPENCL_MOST_DEVICES && driver->count < WEIR__OPENCL_MOST_DEVICES; j++)
-      list_device(driver, platforms[i], devices[j]);
+      weir__opencl_describe(driver, platforms[i], devices[j], &driver->devices[driver->count++]);
   }
   if (driver->count > 0) return true;
   char text[64];

@@ -17,13 +17,13 @@ typedef struct weir__opencl_listed {
   cl_device_id device;
   char platform_name[WEIR__OPENCL_TEXT_BYTES];
   char name[WEIR__OPENCL_TEXT_BYTES];
-  char driver[WEIR__OPENCL_TEXT_BYTES];       // its version
   char identity[5 * WEIR__OPENCL_TEXT_BYTES]; // what decides whether a binary fits
   cl_bitfield type, svm;
   cl_uint units;
   bool exact; // it divides floats and takes their roots with correct rounding, if asked to
-  bool has_il;
-  char reason[96]; // why Weir cannot use it; "": it can
+  bool has_il, has_svm;
+  uint32_t version; // of OpenCL: 120 for 1.2
+  char reason[96];  // why Weir cannot use it; "": it can
 } weir__opencl_listed;
 
 typedef struct weir__opencl_driver {
@@ -38,6 +38,14 @@ typedef struct weir__opencl_driver {
 // its devices, by the first call that succeeds, and stays loaded. NULL: there is none or it lists no device, and `reason` says
 // so; a later call tries again. Any thread.
 const weir__opencl_driver *weir__opencl_driver_load(char *reason, size_t size);
+
+// What a device is.
+void weir__opencl_describe(const weir__opencl_driver *driver, cl_platform_id platform, cl_device_id device,
+                           weir__opencl_listed *out_listed);
+
+// Makes an in-order queue, which keeps times if it `traces`. NULL: not, and `*out_result` says why.
+cl_command_queue weir__opencl_queue_create(const weir__opencl_driver *driver, const weir__opencl_listed *listed,
+                                           cl_context context, cl_device_id device, bool traces, cl_int *out_result);
 
 // "CL_OUT_OF_RESOURCES", or "OpenCL error -9999". Returns `text`.
 const char *weir__opencl_result_text(cl_int result, char *text, size_t size);

@@ -27,7 +27,8 @@ static cl_int launch_node(weir__opencl_device *device, const weir__graph_run *ru
   weir__opencl_argument arguments[WEIR_MAX_ARGS];
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
-    arguments[i] = (weir__opencl_argument){args[i], arg->mode == WEIR_VALUE ? arg->bytes : 0};
+    arguments[i] = (weir__opencl_argument){.value = args[i]};
+    *(arg->mode == WEIR_VALUE ? &arguments[i].bytes : &arguments[i].range) = arg->bytes;
   }
   return weir__opencl_enqueue_kernel(device, node->kernel->opencl, node->groups, arguments, node->arg_count, queue,
                                      waits, out_event);

@@ -7,6 +7,7 @@
 #include "api/graph.h"
 #include "base/allocate.h"
 #include "device/opencl/opencl.h"
+#include "device/opencl/share.h"
 
 static uint64_t slot_of(const weir__opencl_device *device, weir__id id) {
   return id & device->base.context->window.live.mask;
@@ -71,8 +72,12 @@ cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__open
   }
   for (uint32_t i = 0; i < count && result == CL_SUCCESS; i++) {
     const weir__opencl_argument *argument = &arguments[i];
-    result = argument->bytes == 0 ? driver->clSetKernelArgSVMPointer(code, i, argument->value)
-                                  : driver->clSetKernelArg(code, i, (size_t)argument->bytes, argument->value);
+    if (argument->bytes > 0)
+      result = driver->clSetKernelArg(code, i, (size_t)argument->bytes, argument->value);
+    else if (weir__opencl_has_objects(device))
+      result = weir__opencl_set_object(device, code, i, argument);
+    else
+      result = driver->clSetKernelArgSVMPointer(code, i, argument->value);
   }
   for (uint32_t i = 0; i < kernel->local_count && result == CL_SUCCESS; i++)
     result = driver->clSetKernelArg(code, count + i, (size_t)kernel->local_bytes[i], NULL);
@@ -88,16 +93,21 @@ cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__open
 
 cl_int weir__opencl_enqueue_copy(weir__opencl_device *device, void *to, const void *from, uint64_t bytes,
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
-  cl_int result = device->driver->clEnqueueSVMMemcpy(queue, CL_FALSE, to, from, (size_t)bytes, waits->count,
-                                                     waits->count > 0 ? waits->events : NULL, out_event);
+  cl_int result = weir__opencl_has_objects(device)
+                      ? weir__opencl_copy_objects(device, to, from, bytes, queue, waits, out_event)
+                      : device->driver->clEnqueueSVMMemcpy(queue, CL_FALSE, to, from, (size_t)bytes, waits->count,
+                                                           waits->count > 0 ? waits->events : NULL, out_event);
   if (result == CL_SUCCESS) waits->count = 0;
   return result;
 }
 
 cl_int weir__opencl_enqueue_fill(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
-  cl_int result = device->driver->clEnqueueSVMMemFill(queue, to, &pattern, sizeof pattern, (size_t)bytes, waits->count,
-                                                      waits->count > 0 ? waits->events : NULL, out_event);
+  cl_int result =
+      weir__opencl_has_objects(device)
+          ? weir__opencl_fill_object(device, to, pattern, bytes, queue, waits, out_event)
+          : device->driver->clEnqueueSVMMemFill(queue, to, &pattern, sizeof pattern, (size_t)bytes, waits->count,
+                                                waits->count > 0 ? waits->events : NULL, out_event);
   if (result == CL_SUCCESS) waits->count = 0;
   return result;
 }
@@ -106,9 +116,15 @@ static cl_int launch_task(weir__opencl_device *device, weir__opencl_op *op, cl_c
                           weir__opencl_waits *waits) {
   const weir__task *task = op->task;
   weir__opencl_argument arguments[WEIR_MAX_ARGS];
+  const weir__access *access = task->accesses;
   for (uint32_t i = 0; i < task->arg_count; i++) {
-    bool value = weir__task_is_value(task, i);
-    arguments[i] = (weir__opencl_argument){task->args[i], value ? weir__task_value_bytes(task, i) : 0};
+    arguments[i] = (weir__opencl_argument){.value = task->args[i]};
+    if (weir__task_is_value(task, i)) {
+      arguments[i].bytes = weir__task_value_bytes(task, i);
+    } else {
+      arguments[i].range = access->hi - access->lo;
+      access++;
+    }
   }
   return weir__opencl_enqueue_kernel(device, task->code, task->groups, arguments, task->arg_count, queue, waits,
                                      &op->event);
@@ -120,6 +136,10 @@ static cl_int launch(weir__opencl_device *device, weir__opencl_op *op, weir__ope
   if (task->run != NULL) return weir__opencl_launch_run(device, op, waits);
   if (task->move == NULL) return launch_task(device, op, queue, waits);
   const weir__move *move = task->move;
+  if (move->fence != NULL) {
+    weir__opencl_end_fence(op);
+    return CL_SUCCESS;
+  }
   if (move->fill)
     return weir__opencl_enqueue_fill(device, move->destination, move->pattern, move->bytes, queue, waits, &op->event);
   return weir__opencl_enqueue_copy(device, move->destination, move->source, move->bytes, queue, waits, &op->event);

@@ -140,7 +140,7 @@ static weir__opencl_kernel *make(const weir_opencl_launch *launch) {
     return NULL;
   }
   memcpy(value, launch->value, launch->value_bytes);
-  opencl->value = (weir__opencl_argument){value, launch->value_bytes};
+  opencl->value = (weir__opencl_argument){.value = value, .bytes = launch->value_bytes};
   return opencl;
 }
 
@@ -185,8 +185,33 @@ weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *
   return replace(kernel, opencl);
 }
 
-weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task *task) {
-  (void)device;
+// A sub-buffer begins at a multiple of the alignment.
+static weir_status check_begin(const weir__opencl_device *device, const weir_task *task, uint32_t index) {
+  const weir_arg *arg = &task->args[index];
+  uint64_t alignment = device->objects.alignment;
+  if (device->memory_kind != WEIR__OPENCL_OBJECTS || arg->offset % alignment == 0 || arg->offset >= arg->buffer->bytes)
+    return WEIR_OK;
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s, argument %u: a range from byte %llu on of buffer %llu '%s'; on %s, whose memory is objects, "
+                     "ranges begin at multiples of %llu bytes",
+                     what, index, (unsigned long long)arg->offset, (unsigned long long)arg->buffer->id,
+                     arg->buffer->label, device->base.name, (unsigned long long)alignment);
+}
+
+// What is wrong with the argument by itself is found later, by the check of all tasks' arguments.
+static weir_status check_buffer(const weir__opencl_device *device, const weir_task *task, uint32_t index) {
+  const weir_buffer *buffer = task->args[index].buffer;
+  if (device->memory_kind == WEIR__OPENCL_HOST) return WEIR_OK;
+  if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
+      buffer->object.context != device->base.context)
+    return WEIR_OK;
+  return check_begin(device, task, index);
+}
+
+weir_status weir__opencl_kernel_check(const weir_device *base, const weir_task *task) {
+  const weir__opencl_device *device = (const weir__opencl_device *)(const void *)base;
   if (task->kernel == NULL) return WEIR_OK;
   const weir__opencl_kernel *opencl = task->kernel->opencl;
   if (opencl->value.bytes > 0) return WEIR_OK;
@@ -196,9 +221,12 @@ weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; the OpenCL kernel '%s' has %u", what,
                        task->arg_count, opencl->entry, opencl->argument_count);
   }
-  for (uint32_t i = 0; i < task->arg_count && i < KNOWN_KINDS; i++) {
+  for (uint32_t i = 0; i < task->arg_count; i++) {
     bool value = task->args[i].mode == WEIR_VALUE;
-    if (((value ? opencl->is_pointer : opencl->is_value) >> i & 1) == 0) continue;
+    bool fits = i >= KNOWN_KINDS || ((value ? opencl->is_pointer : opencl->is_value) >> i & 1) == 0;
+    weir_status status = fits && !value ? check_buffer(device, task, i) : WEIR_OK;
+    if (status != WEIR_OK) return status;
+    if (fits) continue;
     weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: a %s; the OpenCL kernel '%s' takes a %s", what, i,
                        value ? "value" : "buffer", opencl->entry, value ? "pointer" : "value");

@@ -12,6 +12,7 @@
 typedef struct weir__opencl_argument {
   const void *value; // bytes, or the address itself
   uint64_t bytes;    // 0: an address
+  uint64_t range;    // of an address: the bytes that the task names
 } weir__opencl_argument;
 
 typedef struct weir__opencl_kernel {

@@ -2,8 +2,8 @@
 //
 // An OpenCL device of a context. A thread of the device's own puts tasks into in-order command queues and notices what is done;
 // whoever submits only hands it tasks. Every command has an event: others wait for it in their event lists, and its status tells
-// that it is done. A device with memory of its own uses shared virtual memory, so that tasks are given addresses; one that works
-// in the host's memory is handed that.
+// that it is done. A device with memory of its own uses shared virtual memory, so that tasks are given addresses, or memory
+// objects; one that works in the host's memory is handed that.
 #ifndef WEIR_DEVICE_OPENCL_OPENCL_H
 #define WEIR_DEVICE_OPENCL_OPENCL_H
 
@@ -14,10 +14,11 @@
 #include "device/device.h"
 #include "device/opencl/driver.h"
 #include "device/opencl/kernel.h"
+#include "device/opencl/objects.h"
 #include "issue/queues.h"
 #include "memory/arena.h"
 
-enum { WEIR__OPENCL_MOST_QUEUES = 64 };
+enum { WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES };
 
 // What the device's thread sleeps on. Callbacks of the driver hold references, since they may come after the device is gone.
 typedef struct weir__opencl_bell {
@@ -52,16 +53,34 @@ typedef struct weir__opencl_queue {
 
 typedef struct weir__opencl_program weir__opencl_program;
 typedef struct weir__opencl_chunk weir__opencl_chunk;
+struct weir__opencl_registration;
+struct weir__opencl_fence;
+
+// What a device works in: the host's memory; shared virtual memory, or memory objects, of its own.
+typedef enum weir__opencl_memory_kind {
+  WEIR__OPENCL_HOST,
+  WEIR__OPENCL_SHARED,
+  WEIR__OPENCL_OBJECTS
+} weir__opencl_memory_kind;
 
 typedef struct weir__opencl_device {
   weir_device base;
   const weir__opencl_driver *driver;
   const weir__opencl_listed *listed;
+  struct weir__opencl_registration *registration; // NULL: the cl_context is Weir's
   cl_device_id device;
   cl_context context;
   weir__opencl_program *programs; // built code; see program.c
-  weir__arena memory;             // guarded by the context's lock, as `chunks`
-  weir__opencl_chunk *chunks;
+  weir__opencl_memory_kind memory_kind;
+  weir__arena memory;         // guarded by the context's lock, as `chunks`
+  weir__opencl_chunk *chunks; // of shared virtual memory
+  weir__opencl_objects objects;
+  bool has_released; // of the caller's objects some are to be let go; guarded by the context's lock
+  weir__lock fence_lock;
+  struct weir__opencl_fence *fences; // that wait for events of the caller's; guarded by fence_lock
+  _Atomic uint32_t fence_count;
+  uintptr_t listener; // names the device to callbacks of such events; 0: none yet
+  struct weir__opencl_device *next_listener;
   // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
   weir__task **ring; // as many as the window has slots
   alignas(64) _Atomic uint64_t pushed;
@@ -107,13 +126,20 @@ typedef struct weir__opencl_name {
 } weir__opencl_name;
 weir_status weir__opencl_parse(const weir__opencl_driver *driver, const char *argument, weir__opencl_name *out_name);
 
-// Whether the device works in the host's memory, at any address (shared.c).
-bool weir__opencl_shares_memory(const weir__opencl_driver *driver, uint32_t number);
+// What the device of this number works in (shared.c): the host's memory only if it does at any address.
+weir__opencl_memory_kind weir__opencl_memory_of(const weir__opencl_driver *driver, uint32_t number);
+
+// Storage of devices with memory of their own (memory.c).
+void weir__opencl_memory_initialize(weir__opencl_device *device);
+void weir__opencl_memory_deinitialize(weir__opencl_device *device);
+void weir__opencl_memory(weir_device *base, weir__memory_source *out_device_memory,
+                         weir__memory_source *out_host_memory);
 
 // The thread (thread.c): start and stop; hand over a task.
 weir_status weir__opencl_thread_start(weir__opencl_device *device);
 void weir__opencl_thread_stop(weir__opencl_device *device);
 void weir__opencl_push(weir_device *device, weir__task *task);
+void weir__opencl_wake(weir__opencl_device *device);
 
 // What follows is called by the thread only.
 
@@ -132,6 +158,20 @@ cl_int weir__opencl_enqueue_copy(weir__opencl_device *device, void *to, const vo
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event);
 cl_int weir__opencl_enqueue_fill(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event);
+
+// Whether an address may lie in a memory object.
+static inline bool weir__opencl_has_objects(const weir__opencl_device *device) {
+  return device->memory_kind == WEIR__OPENCL_OBJECTS;
+}
+
+// The same on memory objects (object_commands.c): an argument that is an address, which must be aligned; copies between two
+// objects, or an object and the host; fills; and what turns out to be no object. `waits` stays as it is.
+cl_int weir__opencl_set_object(weir__opencl_device *device, cl_kernel kernel, cl_uint index,
+                               const weir__opencl_argument *argument);
+cl_int weir__opencl_copy_objects(weir__opencl_device *device, void *to, const void *from, uint64_t bytes,
+                                 cl_command_queue queue, const weir__opencl_waits *waits, cl_event *out_event);
+cl_int weir__opencl_fill_object(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
+                                cl_command_queue queue, const weir__opencl_waits *waits, cl_event *out_event);
 
 // Launches of graphs (graph.c): enqueues the nodes; what follows when they are done; their times. On failure `waits` has what a
 // marker in place of the launch must wait for.

@@ -24,13 +24,13 @@ typedef struct trial {
   cl_kernel kernel;
 } trial;
 
-static bool begin(const weir__opencl_driver *driver, cl_device_id device, trial *made) {
+static bool begin(const weir__opencl_driver *driver, const weir__opencl_listed *listed, trial *made) {
+  cl_device_id device = listed->device;
   cl_int result;
-  const cl_ulong none[] = {0};
   const char *text = source;
   made->context = driver->clCreateContext(NULL, 1, &device, NULL, NULL, &result);
   if (made->context == NULL) return false;
-  made->queue = driver->clCreateCommandQueueWithProperties(made->context, device, none, &result);
+  made->queue = weir__opencl_queue_create(driver, listed, made->context, device, false, &result);
   made->program = driver->clCreateProgramWithSource(made->context, 1, &text, NULL, &result);
   if (made->queue == NULL || made->program == NULL ||
       driver->clBuildProgram(made->program, 1, &device, "", NULL, NULL) != CL_SUCCESS)
@@ -60,25 +60,26 @@ static bool use(const weir__opencl_driver *driver, const trial *made, uint32_t *
 }
 
 // UNKNOWN: it could not be tried this time.
-static answer try_it(const weir__opencl_driver *driver, cl_device_id device) {
+static answer try_it(const weir__opencl_driver *driver, const weir__opencl_listed *listed) {
   trial made = {0};
   uint32_t *words = weir__allocate(4 * sizeof *words);
   answer found = UNKNOWN;
-  if (words != NULL && begin(driver, device, &made)) found = use(driver, &made, words) ? YES : NO;
+  if (words != NULL && begin(driver, listed, &made)) found = use(driver, &made, words) ? YES : NO;
   end(driver, &made);
   weir__free(words);
   return found;
 }
 
-bool weir__opencl_shares_memory(const weir__opencl_driver *driver, uint32_t number) {
-  const char *wanted = getenv("WEIR_OPENCL_MEMORY");
-  if (wanted != NULL && strcmp(wanted, "device") == 0) return false;
+weir__opencl_memory_kind weir__opencl_memory_of(const weir__opencl_driver *driver, uint32_t number) {
   const weir__opencl_listed *listed = &driver->devices[number];
-  if (listed->svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) return true;
-  if (!(listed->type & CL_DEVICE_TYPE_CPU)) return false;
+  const char *wanted = getenv("WEIR_OPENCL_MEMORY");
+  if (!listed->has_svm || (wanted != NULL && strcmp(wanted, "objects") == 0)) return WEIR__OPENCL_OBJECTS;
+  if (wanted != NULL && strcmp(wanted, "device") == 0) return WEIR__OPENCL_SHARED;
+  if (listed->svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) return WEIR__OPENCL_HOST;
+  if (!(listed->type & CL_DEVICE_TYPE_CPU)) return WEIR__OPENCL_SHARED;
   weir__lock_acquire(&tried.lock);
-  if (tried.answers[number] == UNKNOWN) tried.answers[number] = try_it(driver, listed->device);
-  bool shares = tried.answers[number] == YES;
+  if (tried.answers[number] == UNKNOWN) tried.answers[number] = try_it(driver, listed);
+  bool works = tried.answers[number] == YES;
   weir__lock_release(&tried.lock);
-  return shares;
+  return works ? WEIR__OPENCL_HOST : WEIR__OPENCL_SHARED;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/opencl/opencl.h"
+#include "device/opencl/share.h"
 
 enum {
   TASKS_AT_ONCE = 16,
@@ -20,13 +21,17 @@ static void wake(weir__opencl_bell *bell) {
   if (atomic_exchange_explicit(&bell->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&bell->sleeping, 1);
 }
 
+void weir__opencl_wake(weir__opencl_device *device) {
+  weir__barrier_light(); // see must_sleep
+  wake(device->bell);
+}
+
 void weir__opencl_push(weir_device *base, weir__task *task) {
   weir__opencl_device *device = weir__opencl_of(base);
   uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
   device->ring[at & base->context->window.live.mask] = task;
   atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
-  weir__barrier_light(); // see must_sleep
-  wake(device->bell);
+  weir__opencl_wake(device);
 }
 
 // Takes some tasks from the ring. Returns whether there were any.
@@ -47,7 +52,8 @@ static bool must_sleep(weir__opencl_device *device, uint64_t *out_ns) {
   bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken ||
               atomic_load_explicit(&device->stopping, memory_order_seq_cst) || weir__opencl_has_done(device);
   if (work) atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
-  *out_ns = heavy && device->ops_in_flight == 0 ? UINT64_MAX : NAP_NS;
+  bool idle = device->ops_in_flight == 0 && atomic_load_explicit(&device->fence_count, memory_order_seq_cst) == 0;
+  *out_ns = heavy && idle ? UINT64_MAX : NAP_NS;
   return !work;
 }
 
@@ -56,7 +62,8 @@ static void *thread_main(void *argument) {
   weir__in_task = true; // callbacks are called here, and must not wait
   uint64_t idle_since = 0, reported = 0;
   for (uint32_t rounds = 0;; rounds++) {
-    bool any = take_tasks(device);
+    bool any = weir__opencl_serve_fences(device);
+    any = take_tasks(device) || any;
     if (!any) weir__opencl_flush(device);
     // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
     if (!any || device->taken - reported >= TASKS_BETWEEN_REPORTS) {
