@@ -10,10 +10,12 @@
 // The binding model: argument i of the task is argument i of the kernel. A buffer is a __global (or __constant) pointer to the
 // first byte of the task's range, which may lie anywhere in the buffer (on a device without shared virtual memory it begins at a
 // multiple of the device's alignment, and the refusal says of how many bytes); a value is its bytes, which must have the size of
-// the kernel's argument. Arguments of __local memory come after these, and are not the task's.
+// the kernel's argument; an image (weir/image.h) is an image1d_t, image2d_t or image3d_t, and a sampler_t that follows it is the
+// image's sampler, which is not among the task's arguments. Arguments of __local memory come after these, and are not the task's.
 #ifndef WEIR_OPENCL_H
 #define WEIR_OPENCL_H
 
+#include "weir/image.h"
 #include "weir/weir.h"
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
 // What a shader declares must match: a task with too few or too many buffers, or bytes of values, is refused, and so is one that
 // only reads a buffer which the shader writes. What it reads and writes Weir finds in its instructions, so that `readonly` and
 // `writeonly` are not needed. A binding that the shader (or its compiler) leaves out below the last one still takes a buffer,
-// which is ignored. Where the shader declares an image, the buffer must be one (see Images below), of as many dimensions and, for a
+// which is ignored. Where the shader declares an image, the buffer must be one (weir/image.h), of as many dimensions and, for a
 // storage image whose format is declared, of this format. Refused are shaders with other sets, arrays of bindings, uniform or texel
 // buffers, or samplers and sampled images apart from each other; more uniform data than push constants can hold goes into a storage
 // buffer.
@@ -23,6 +23,7 @@
 #ifndef WEIR_VULKAN_H
 #define WEIR_VULKAN_H
 
+#include "weir/image.h"
 #include "weir/weir.h"
 
 #ifdef __cplusplus
@@ -177,41 +178,6 @@ WEIR_API weir_status weir_vulkan_wait_semaphore(weir_device *device, uint64_t se
 // A device that is lost signals nothing any more.
 WEIR_API weir_status weir_vulkan_signal_semaphore(weir_device *device, uint64_t semaphore, uint64_t value,
                                                   weir_event *event);
-
-// ---------------------------------------------------------------------------------------------------------------
-// Images
-
-// What a channel of a texel is. UNORM8: a byte that shaders see as a float from 0 to 1.
-typedef enum weir_image_type {
-  WEIR_IMAGE_FLOAT32,
-  WEIR_IMAGE_FLOAT16,
-  WEIR_IMAGE_INT32,
-  WEIR_IMAGE_UINT32,
-  WEIR_IMAGE_INT16,
-  WEIR_IMAGE_UINT16,
-  WEIR_IMAGE_INT8,
-  WEIR_IMAGE_UINT8,
-  WEIR_IMAGE_UNORM8,
-} weir_image_type;
-
-typedef struct weir_image_info {
-  uint32_t dimensions;           // 1 to 3
-  uint32_t width, height, depth; // in texels; height and depth 0 count as 1
-  weir_image_type type;
-  uint32_t channels; // 1, 2 or 4
-  bool storage;      // shaders load and store texels: image1D to image3D
-  bool sampled;      // shaders sample it: sampler1D to sampler3D; one of the two at least
-  bool linear;       // samples are mixed from their neighbours, else the nearest texel
-  bool repeat;       // outside, it is repeated, else its edge counts
-} weir_image_info;
-
-// Creates an image of a Vulkan device: a buffer that shaders see as an image, and all else as its texels, row by row without gaps.
-// It is zero at first. Tasks name it as any buffer, but always whole; a task of another device finds its bytes. Copies are of the
-// whole image. Buffer and image may be copied to each other, and images that differ in shape, if they have as many bytes. It stays
-// where it is: it is never renamed. Its memory is not counted in the context's limit, and is freed some time after
-// weir_buffer_release, when the last task that uses it is done.
-// Errors: INVALID_ARGUMENT, UNAVAILABLE (the device has no such images; the text lists those that it has), OUT_OF_MEMORY.
-WEIR_API weir_status weir_image_create(weir_device *device, const weir_image_info *info, weir_buffer **out_buffer);
 
 #ifdef __cplusplus
 }

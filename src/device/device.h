@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "memory/pool.h"
+#include "weir/image.h"
 #include "weir/weir.h"
 #include "window/task.h"
 
@@ -58,9 +59,11 @@ typedef struct weir__device_ops {
   // answer is no, the node gets memory of the run's, from the host memory above. Called without the lock.
   bool (*graph_reaches)(weir_device *device, const void *memory, uint64_t bytes);
 
-  // For devices with images (`image` of a buffer whose home is the device's space). `copies_image`: whether the device itself can
+  // For devices with images (`image` of a buffer whose home is the device's space). `image_make`: storage for one, of which the
+  // info was checked as far as it goes for all devices; called without the lock. `copies_image`: whether the device itself can
   // copy `from` to `to`, of which one at least is such an image, whole; `from` NULL: fill `to` with the pattern.
   // `image_released`: its buffer was released, whose memory was this; the last task that uses it is `last_use`.
+  weir_status (*image_make)(weir_device *device, const weir_image_info *info, void **out_memory, uint64_t *out_bytes);
   bool (*copies_image)(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
                        uint64_t from_offset, uint32_t pattern);
   void (*image_released)(weir_device *device, void *memory, weir__id last_use);

@@ -512,7 +512,7 @@ static void bad_images(void **state) {
   refused(weir_image_create(device, &info, NULL), invalid, "out_buffer is NULL");
   refused(weir_image_create(device, NULL, &image), invalid, "the info is NULL");
   refused(weir_image_create(NULL, &info, &image), invalid, "the device is NULL");
-  refused(weir_image_create(cpu, &info, &image), invalid, "cpu:1 is no Vulkan device");
+  refused(weir_image_create(cpu, &info, &image), invalid, "cpu:1 is no Vulkan or OpenCL device");
 #define WRONG(member, value, text)                                                                                     \
   info = right;                                                                                                        \
   info.member = value;                                                                                                 \

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
+#include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/parts.h"
 #include "device/opencl/program.h"
@@ -230,6 +231,10 @@ static uint64_t time_now(weir_device *device) {
   .create = create, .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,  \
   .issue = weir__opencl_push, .time = time_now
 
-const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = weir__opencl_memory,
-                                           .wrap_released = weir__opencl_wrap_released};
+const weir__device_ops weir__opencl_ops = {OPENCL_OPS,
+                                           .memory = weir__opencl_memory,
+                                           .wrap_released = weir__opencl_wrap_released,
+                                           .image_make = weir__opencl_image_make,
+                                           .copies_image = weir__opencl_copies_image,
+                                           .image_released = weir__opencl_wrap_released};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

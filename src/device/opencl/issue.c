@@ -6,6 +6,7 @@
 
 #include "api/graph.h"
 #include "base/allocate.h"
+#include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/share.h"
 
@@ -72,15 +73,18 @@ cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__open
   }
   for (uint32_t i = 0; i < count && result == CL_SUCCESS; i++) {
     const weir__opencl_argument *argument = &arguments[i];
+    uint32_t at = weir__opencl_place(kernel, i);
     if (argument->bytes > 0)
-      result = driver->clSetKernelArg(code, i, (size_t)argument->bytes, argument->value);
+      result = driver->clSetKernelArg(code, at, (size_t)argument->bytes, argument->value);
     else if (weir__opencl_has_objects(device))
-      result = weir__opencl_set_object(device, code, i, argument);
+      result = weir__opencl_set_object(device, code, at, argument);
     else
-      result = driver->clSetKernelArgSVMPointer(code, i, argument->value);
+      result = driver->clSetKernelArgSVMPointer(code, at, argument->value);
   }
   for (uint32_t i = 0; i < kernel->local_count && result == CL_SUCCESS; i++)
-    result = driver->clSetKernelArg(code, count + i, (size_t)kernel->local_bytes[i], NULL);
+    result = driver->clSetKernelArg(code, weir__opencl_place(kernel, count) + i, (size_t)kernel->local_bytes[i], NULL);
+  if (result == CL_SUCCESS && kernel->sampler_count > 0)
+    result = weir__opencl_set_samplers(device, kernel, code, arguments);
   if (result != CL_SUCCESS) return result;
   const uint32_t *counts = kernel->groups[0] == 0 ? groups : kernel->groups;
   size_t global[3];

@@ -7,10 +7,11 @@
 #include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/program.h"
 
-enum { DIMENSIONS = 3, KNOWN_KINDS = 64 };
+enum { DIMENSIONS = 3, KNOWN_KINDS = WEIR__OPENCL_KNOWN_KINDS };
 
 void weir__opencl_kernel_free(weir__opencl_kernel *opencl) {
   if (opencl == NULL) return;
@@ -81,6 +82,7 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
                        "kernel '%s', '%s' on %s: %u arguments of local memory; the kernel has %u arguments", name,
                        opencl->entry, device->base.name, opencl->local_count, count);
   opencl->argument_count = count - opencl->local_count;
+  opencl->sampler_count = 0;
   if (opencl->value.bytes > 0 && opencl->argument_count != 1)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', '%s' on %s: %u arguments; the launch has one value",
                        name, opencl->entry, device->base.name, opencl->argument_count);
@@ -89,16 +91,24 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
     if (device->driver->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof kind, &kind, NULL) !=
         CL_SUCCESS)
       return WEIR_OK;
-    bool is_local = kind == CL_KERNEL_ARG_ADDRESS_LOCAL;
-    if (is_local != (i >= opencl->argument_count))
+    bool is_local = kind == CL_KERNEL_ARG_ADDRESS_LOCAL, is_sampler;
+    if (is_local != (i >= count - opencl->local_count))
       return weir__error(
           WEIR_ERROR_INVALID_ARGUMENT,
           "kernel '%s', '%s' on %s: argument %u of %u is %s of local memory, of which the launch has the "
           "last %u",
           name, opencl->entry, device->base.name, i, count, is_local ? "one" : "none", opencl->local_count);
-    if (kind == CL_KERNEL_ARG_ADDRESS_GLOBAL || kind == CL_KERNEL_ARG_ADDRESS_CONSTANT)
-      opencl->is_pointer |= UINT64_C(1) << i;
-    if (kind == CL_KERNEL_ARG_ADDRESS_PRIVATE) opencl->is_value |= UINT64_C(1) << i;
+    uint64_t bit = UINT64_C(1) << (i - opencl->sampler_count);
+    weir_status status = weir__opencl_image_argument(device, name, kernel, i, opencl, &is_sampler);
+    if (status != WEIR_OK) return status;
+    if (is_sampler) {
+      opencl->argument_count--;
+      continue;
+    }
+    if (kind == CL_KERNEL_ARG_ADDRESS_GLOBAL || kind == CL_KERNEL_ARG_ADDRESS_CONSTANT || (opencl->is_image & bit) != 0)
+      opencl->is_pointer |= bit;
+    else if (kind == CL_KERNEL_ARG_ADDRESS_PRIVATE)
+      opencl->is_value |= bit;
   }
   return WEIR_OK;
 }
@@ -203,11 +213,12 @@ static weir_status check_begin(const weir__opencl_device *device, const weir_tas
 // What is wrong with the argument by itself is found later, by the check of all tasks' arguments.
 static weir_status check_buffer(const weir__opencl_device *device, const weir_task *task, uint32_t index) {
   const weir_buffer *buffer = task->args[index].buffer;
-  if (device->memory_kind == WEIR__OPENCL_HOST) return WEIR_OK;
+  if (device->memory_kind == WEIR__OPENCL_HOST && task->kernel->opencl->is_image == 0) return WEIR_OK;
   if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
       buffer->object.context != device->base.context)
     return WEIR_OK;
-  return check_begin(device, task, index);
+  weir_status status = weir__opencl_image_check(device, task, index);
+  return status == WEIR_OK ? check_begin(device, task, index) : status;
 }
 
 weir_status weir__opencl_kernel_check(const weir_device *base, const weir_task *task) {

@@ -15,18 +15,31 @@ typedef struct weir__opencl_argument {
   uint64_t range;    // of an address: the bytes that the task names
 } weir__opencl_argument;
 
+enum { WEIR__OPENCL_KNOWN_KINDS = 64, WEIR__OPENCL_MOST_SAMPLERS = 16 };
+
 typedef struct weir__opencl_kernel {
   const weir__opencl_driver *driver;
   cl_kernel kernels[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there
   char entry[64];                       // cut, for messages
   uint32_t groups[3];                   // all 0: the task's
   size_t local[3];
-  uint32_t argument_count;                      // of the kernel, without those of local memory
-  uint64_t is_pointer, is_value;                // a bit for each of the first 64, where the driver tells
-  uint32_t local_count;                         // arguments of local memory, which come last
-  uint64_t local_bytes[WEIR_OPENCL_MOST_LOCAL]; // of each
-  weir__opencl_argument value;                  // bytes not 0: the only argument; owned
+  uint32_t argument_count;         // of the task: the kernel's without samplers and those of local memory
+  uint64_t is_pointer, is_value;   // a bit for each of the first 64, where the driver tells
+  uint64_t is_image, writes_image; // the same
+  uint8_t image_dimensions[WEIR__OPENCL_KNOWN_KINDS];
+  uint32_t sampler_count;                             // arguments that are the sampler of the image before them
+  uint8_t sampler_images[WEIR__OPENCL_MOST_SAMPLERS]; // the task's arguments that these images are, in order
+  uint32_t local_count;                               // arguments of local memory, which come last
+  uint64_t local_bytes[WEIR_OPENCL_MOST_LOCAL];       // of each
+  weir__opencl_argument value;                        // bytes not 0: the only argument; owned
 } weir__opencl_kernel;
+
+// The kernel's argument that the task's is; `index` argument_count and on: of local memory.
+static inline uint32_t weir__opencl_place(const weir__opencl_kernel *opencl, uint32_t index) {
+  uint32_t before = 0;
+  while (before < opencl->sampler_count && opencl->sampler_images[before] < index) before++;
+  return index + before;
+}
 
 // Frees kernel->opencl; NULL is allowed.
 void weir__opencl_kernel_free(weir__opencl_kernel *opencl);

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/allocate.h"
+#include "device/opencl/image.h"
 
 enum { BUCKETS = 4096, FIRST_CAPACITY = 32, LEAST_ALIGNMENT = 128 };
 
@@ -111,7 +112,7 @@ cl_int weir__opencl_object_part(weir__opencl_objects *objects, weir__opencl_obje
   uint64_t first = (uintptr_t)address - object->address;
   *out_offset = 0;
   *out_memory = object->memory;
-  if (first == 0 && bytes == object->bytes) return CL_SUCCESS;
+  if (object->image != NULL || (first == 0 && bytes == object->bytes)) return CL_SUCCESS;
   uint64_t behind = (object->origin + first) & (objects->alignment - 1);
   uint64_t start = object->origin + first - behind;
   cl_int result = CL_SUCCESS;
@@ -175,6 +176,7 @@ static bool reserve_addresses(weir__opencl_object *object) {
 
 static void release(const weir__opencl_objects *objects, weir__opencl_object *object) {
   if (object->memory != NULL) objects->driver->clReleaseMemObject(object->memory);
+  weir__opencl_image_free(objects->driver, object->image);
   if (object->address != 0) munmap((void *)object->address, object->bytes);
   weir__free(object);
 }
@@ -197,9 +199,13 @@ weir__opencl_object *weir__opencl_object_adopt(weir__opencl_objects *objects, co
   if (object == NULL) return NULL;
   *object = *like;
   object->memory = NULL; // until it is retained
+  object->image = NULL;
   if (reserve_addresses(object) && objects->driver->clRetainMemObject(like->memory) == CL_SUCCESS) {
     object->memory = like->memory;
-    if (enter(objects, object)) return object;
+    if (enter(objects, object)) {
+      object->image = like->image;
+      return object;
+    }
   }
   release(objects, object);
   return NULL;

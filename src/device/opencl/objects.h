@@ -21,7 +21,8 @@ typedef struct weir__opencl_object {
   cl_mem memory;   // all of it; a reference is held
   cl_mem parent;   // what sub-buffers are cut from: `memory`, or the buffer that this is a sub-buffer of
   uint64_t origin; // of `memory` in that
-  // Of what the caller's buffers are on; it is let go when the last buffer is released.
+  // Of images, and of what the caller's buffers are on; these are let go when the last buffer is released.
+  struct weir__opencl_image *image; // NULL: a buffer; owned
   bool is_callers;
   uint32_t wraps;    // buffers on it
   weir__id last_use; // of those that were released
@@ -50,7 +51,7 @@ void weir__opencl_objects_deinitialize(weir__opencl_objects *objects);
 
 // Makes an object of the context. NULL: no memory. Any thread, as all that follows.
 weir__opencl_object *weir__opencl_object_create(weir__opencl_objects *objects, uint64_t bytes);
-// Enters a cl_mem of the caller's, with a reference of its own. NULL: no memory.
+// Enters a cl_mem of the caller's, or of an image, with a reference of its own; it owns `like->image` then. NULL: no memory.
 weir__opencl_object *weir__opencl_object_adopt(weir__opencl_objects *objects, const weir__opencl_object *like);
 void weir__opencl_object_destroy(weir__opencl_objects *objects, weir__opencl_object *object);
 

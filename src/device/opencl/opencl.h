@@ -81,6 +81,7 @@ typedef struct weir__opencl_device {
   _Atomic uint32_t fence_count;
   uintptr_t listener; // names the device to callbacks of such events; 0: none yet
   struct weir__opencl_device *next_listener;
+  _Atomic uint32_t image_count;
   // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
   weir__task **ring; // as many as the window has slots
   alignas(64) _Atomic uint64_t pushed;
@@ -161,7 +162,8 @@ cl_int weir__opencl_enqueue_fill(weir__opencl_device *device, void *to, uint32_t
 
 // Whether an address may lie in a memory object.
 static inline bool weir__opencl_has_objects(const weir__opencl_device *device) {
-  return device->memory_kind == WEIR__OPENCL_OBJECTS;
+  return device->memory_kind == WEIR__OPENCL_OBJECTS ||
+         atomic_load_explicit(&device->image_count, memory_order_relaxed) > 0;
 }
 
 // The same on memory objects (object_commands.c): an argument that is an address, which must be aligned; copies between two

@@ -115,11 +115,12 @@ void weir__opencl_sweep(weir__opencl_device *device) {
   // Only who holds the context's lock changes the list.
   for (uint32_t i = device->objects.count; i-- > 0;) {
     weir__opencl_object *object = device->objects.list[i];
-    if (!object->is_callers || object->wraps > 0) continue;
+    if ((!object->is_callers && object->image == NULL) || object->wraps > 0) continue;
     if (object->last_use >= oldest) {
       device->has_released = true;
       continue;
     }
+    if (object->image != NULL) atomic_fetch_sub_explicit(&device->image_count, 1, memory_order_relaxed);
     weir__opencl_object_destroy(&device->objects, object);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "base/liveness.h"
 #include "device/vulkan/driver.h"
+#include "weir/image.h"
 
 struct weir__vulkan_device;
 struct weir__vulkan_memory;
@@ -50,6 +51,8 @@ bool weir__vulkan_image_fits(const weir__vulkan_image *image, const struct weir_
                              VkDescriptorType type, char *reason, size_t size);
 
 // Of the device's table of functions.
+weir_status weir__vulkan_image_make(weir_device *device, const weir_image_info *info, void **out_memory,
+                                    uint64_t *out_bytes);
 bool weir__vulkan_copies_image(const weir_device *device, const weir_buffer *to, uint64_t to_offset,
                                const weir_buffer *from, uint64_t from_offset, uint32_t pattern);
 void weir__vulkan_image_released(weir_device *device, void *memory, weir__id last_use);

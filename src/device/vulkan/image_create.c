@@ -4,74 +4,34 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/storage.h"
-#include "api/submit.h"
+#include "api/context.h"
+#include "api/image.h"
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/vulkan/vulkan.h"
 
-enum { SHAPES = 3 }; // 1, 2 and 4 channels
-
 // Formats by type of channel, and by channels: Vulkan's, and SPIR-V's.
 typedef struct image_type {
-  const char *name; // of the type, in a shader's format
-  uint32_t channel_bytes;
-  VkFormat formats[SHAPES];
-  uint8_t spirv[SHAPES];
+  VkFormat formats[WEIR__IMAGE_SHAPES];
+  uint8_t spirv[WEIR__IMAGE_SHAPES];
 } image_type;
 
 // clang-format off
 static const image_type TYPES[] = {
-  [WEIR_IMAGE_FLOAT32] = {"32f", 4, {VK_FORMAT_R32_SFLOAT, VK_FORMAT_R32G32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT}, {3, 6, 1}},
-  [WEIR_IMAGE_FLOAT16] = {"16f", 2, {VK_FORMAT_R16_SFLOAT, VK_FORMAT_R16G16_SFLOAT, VK_FORMAT_R16G16B16A16_SFLOAT}, {9, 7, 2}},
-  [WEIR_IMAGE_INT32] = {"32i", 4, {VK_FORMAT_R32_SINT, VK_FORMAT_R32G32_SINT, VK_FORMAT_R32G32B32A32_SINT}, {24, 25, 21}},
-  [WEIR_IMAGE_UINT32] = {"32ui", 4, {VK_FORMAT_R32_UINT, VK_FORMAT_R32G32_UINT, VK_FORMAT_R32G32B32A32_UINT}, {33, 35, 30}},
-  [WEIR_IMAGE_INT16] = {"16i", 2, {VK_FORMAT_R16_SINT, VK_FORMAT_R16G16_SINT, VK_FORMAT_R16G16B16A16_SINT}, {28, 26, 22}},
-  [WEIR_IMAGE_UINT16] = {"16ui", 2, {VK_FORMAT_R16_UINT, VK_FORMAT_R16G16_UINT, VK_FORMAT_R16G16B16A16_UINT}, {38, 36, 31}},
-  [WEIR_IMAGE_INT8] = {"8i", 1, {VK_FORMAT_R8_SINT, VK_FORMAT_R8G8_SINT, VK_FORMAT_R8G8B8A8_SINT}, {29, 27, 23}},
-  [WEIR_IMAGE_UINT8] = {"8ui", 1, {VK_FORMAT_R8_UINT, VK_FORMAT_R8G8_UINT, VK_FORMAT_R8G8B8A8_UINT}, {39, 37, 32}},
-  [WEIR_IMAGE_UNORM8] = {"8", 1, {VK_FORMAT_R8_UNORM, VK_FORMAT_R8G8_UNORM, VK_FORMAT_R8G8B8A8_UNORM}, {15, 13, 4}},
-};
-static const char *const NAMES[][SHAPES] = {
-#define NAMES_OF(type) {"r" type, "rg" type, "rgba" type}
-  [WEIR_IMAGE_FLOAT32] = NAMES_OF("32f"), [WEIR_IMAGE_FLOAT16] = NAMES_OF("16f"), [WEIR_IMAGE_INT32] = NAMES_OF("32i"),
-  [WEIR_IMAGE_UINT32] = NAMES_OF("32ui"), [WEIR_IMAGE_INT16] = NAMES_OF("16i"), [WEIR_IMAGE_UINT16] = NAMES_OF("16ui"),
-  [WEIR_IMAGE_INT8] = NAMES_OF("8i"), [WEIR_IMAGE_UINT8] = NAMES_OF("8ui"), [WEIR_IMAGE_UNORM8] = NAMES_OF("8"),
-#undef NAMES_OF
+  [WEIR_IMAGE_FLOAT32] = {{VK_FORMAT_R32_SFLOAT, VK_FORMAT_R32G32_SFLOAT, VK_FORMAT_R32G32B32A32_SFLOAT}, {3, 6, 1}},
+  [WEIR_IMAGE_FLOAT16] = {{VK_FORMAT_R16_SFLOAT, VK_FORMAT_R16G16_SFLOAT, VK_FORMAT_R16G16B16A16_SFLOAT}, {9, 7, 2}},
+  [WEIR_IMAGE_INT32] = {{VK_FORMAT_R32_SINT, VK_FORMAT_R32G32_SINT, VK_FORMAT_R32G32B32A32_SINT}, {24, 25, 21}},
+  [WEIR_IMAGE_UINT32] = {{VK_FORMAT_R32_UINT, VK_FORMAT_R32G32_UINT, VK_FORMAT_R32G32B32A32_UINT}, {33, 35, 30}},
+  [WEIR_IMAGE_INT16] = {{VK_FORMAT_R16_SINT, VK_FORMAT_R16G16_SINT, VK_FORMAT_R16G16B16A16_SINT}, {28, 26, 22}},
+  [WEIR_IMAGE_UINT16] = {{VK_FORMAT_R16_UINT, VK_FORMAT_R16G16_UINT, VK_FORMAT_R16G16B16A16_UINT}, {38, 36, 31}},
+  [WEIR_IMAGE_INT8] = {{VK_FORMAT_R8_SINT, VK_FORMAT_R8G8_SINT, VK_FORMAT_R8G8B8A8_SINT}, {29, 27, 23}},
+  [WEIR_IMAGE_UINT8] = {{VK_FORMAT_R8_UINT, VK_FORMAT_R8G8_UINT, VK_FORMAT_R8G8B8A8_UINT}, {39, 37, 32}},
+  [WEIR_IMAGE_UNORM8] = {{VK_FORMAT_R8_UNORM, VK_FORMAT_R8G8_UNORM, VK_FORMAT_R8G8B8A8_UNORM}, {15, 13, 4}},
 };
 // clang-format on
 
-enum { TYPE_COUNT = sizeof TYPES / sizeof TYPES[0], LIST_BYTES = 320 };
-
-static uint32_t shape_of(uint32_t channels) {
-  return channels == 4 ? 2 : channels - 1;
-}
-
-static uint32_t channels_of(uint32_t shape) {
-  return shape == 2 ? 4 : shape + 1;
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Checks
-
-static weir_status invalid(const char *what) {
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %s", what);
-}
-
-static weir_status check_info(const weir_image_info *info) {
-  if (info == NULL) return invalid("the info is NULL");
-  if (info->dimensions < 1 || info->dimensions > 3) return invalid("an image has 1 to 3 dimensions");
-  if (info->width == 0) return invalid("a width of 0");
-  if ((info->dimensions < 2 && info->height > 1) || (info->dimensions < 3 && info->depth > 1))
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %u x %u x %u texels in %u dimension%s", info->width,
-                       info->height, info->depth, info->dimensions, info->dimensions == 1 ? "" : "s");
-  if ((uint32_t)info->type >= TYPE_COUNT) return invalid("no such type of channels");
-  if (info->channels == 3) return invalid("3 channels; devices offer images of 1, 2 and 4");
-  if (info->channels < 1 || info->channels > 4) return invalid("an image has 1, 2 or 4 channels");
-  if (!info->storage && !info->sampled) return invalid("shaders neither store to it nor sample it");
-  if ((info->linear || info->repeat) && !info->sampled) return invalid("how to sample what is not sampled");
-  return WEIR_OK;
-}
 
 static VkFormatFeatureFlags wanted_features(const weir_image_info *info) {
   return VK_FORMAT_FEATURE_TRANSFER_SRC_BIT | VK_FORMAT_FEATURE_TRANSFER_DST_BIT |
@@ -86,28 +46,26 @@ static bool offers(const weir__vulkan_device *device, VkFormat format, VkFormatF
   return (properties.optimalTilingFeatures & wanted) == wanted;
 }
 
-// "r32f, rg32f": what the device offers for such a use.
-static void list_formats(const weir__vulkan_device *device, VkFormatFeatureFlags wanted, char list[LIST_BYTES]) {
-  size_t used = 0;
-  list[0] = '\0';
-  for (uint32_t type = 0; type < TYPE_COUNT; type++) {
-    for (uint32_t shape = 0; shape < SHAPES && used < LIST_BYTES; shape++) {
-      if (!offers(device, TYPES[type].formats[shape], wanted)) continue;
-      used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%s", used == 0 ? "" : ", ", NAMES[type][shape]);
-    }
-  }
-  if (used == 0) snprintf(list, LIST_BYTES, "none");
+typedef struct offer {
+  const weir__vulkan_device *device;
+  VkFormatFeatureFlags wanted;
+} offer;
+
+static bool is_offered(const void *user, weir_image_type type, uint32_t shape) {
+  const offer *of = user;
+  return offers(of->device, TYPES[type].formats[shape], of->wanted);
 }
 
 static weir_status check_format(const weir__vulkan_device *device, const weir_image_info *info) {
   VkFormatFeatureFlags wanted = wanted_features(info);
-  uint32_t shape = shape_of(info->channels);
+  uint32_t shape = weir__image_shape(info->channels);
   if (offers(device, TYPES[info->type].formats[shape], wanted)) return WEIR_OK;
-  char list[LIST_BYTES];
-  list_formats(device, wanted, list);
+  char list[WEIR__IMAGE_LIST_BYTES];
+  weir__image_list_formats(is_offered, &(offer){device, wanted}, list);
   return weir__error(WEIR_ERROR_UNAVAILABLE, "image create: %s has no %s%s%s%s images of format %s; it has %s",
                      device->base.name, info->storage ? "storage" : "", info->storage && info->sampled ? " and " : "",
-                     info->sampled ? "sampled" : "", info->linear ? " (linearly)" : "", NAMES[info->type][shape], list);
+                     info->sampled ? "sampled" : "", info->linear ? " (linearly)" : "",
+                     weir__image_format_name(info->type, shape), list);
 }
 
 static weir_status check_extent(const weir__vulkan_device *device, const weir_image_info *info, VkExtent3D extent) {
@@ -172,7 +130,7 @@ static VkResult make_sampler(const weir__vulkan_device *device, const weir_image
 // All of an image's objects; those that were made are freed by whoever owns `image`.
 static VkResult make_objects(const weir__vulkan_device *device, const weir_image_info *info, weir__vulkan_image *image,
                              VkDeviceMemory *out_memory) {
-  VkFormat format = TYPES[info->type].formats[shape_of(info->channels)];
+  VkFormat format = TYPES[info->type].formats[weir__image_shape(info->channels)];
   VkMemoryRequirements needs;
   VkResult result = make_image(device, info, format, image);
   if (result != VK_SUCCESS) return result;
@@ -186,14 +144,14 @@ static VkResult make_objects(const weir__vulkan_device *device, const weir_image
 
 static weir_status make_chunk(weir__vulkan_device *device, const weir_image_info *info, VkExtent3D extent,
                               weir__vulkan_chunk **out_chunk) {
-  uint32_t shape = shape_of(info->channels);
+  uint32_t shape = weir__image_shape(info->channels);
   weir__vulkan_image *image = weir__allocate_zeroed(sizeof *image);
   if (image == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "image create: no memory");
   image->extent = extent;
   image->dimensions = info->dimensions;
-  image->texel_bytes = TYPES[info->type].channel_bytes * channels_of(shape);
+  image->texel_bytes = weir__image_texel_bytes(info->type, shape);
   image->format = TYPES[info->type].spirv[shape];
-  image->name = NAMES[info->type][shape];
+  image->name = weir__image_format_name(info->type, shape);
   image->storage = info->storage;
   VkDeviceMemory memory = VK_NULL_HANDLE;
   VkResult result = make_objects(device, info, image, &memory);
@@ -207,58 +165,14 @@ static weir_status make_chunk(weir__vulkan_device *device, const weir_image_info
     device->calls.vkFreeMemory(device->device, memory, NULL);
   }
   return weir__vulkan_error(result, "image create: %u x %u x %u texels of format %s on %s", extent.width, extent.height,
-                            extent.depth, NAMES[info->type][shape], device->base.name);
+                            extent.depth, weir__image_format_name(info->type, shape), device->base.name);
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// The buffer
-
-// Submits the task that brings the image into its layout, and clears it.
-static weir__enter_result enter_clear(weir_context *context, weir_device *device, weir_buffer *buffer,
-                                      weir_status *out_status) {
-  const weir_task named = {.label = "image"};
-  weir__enter_result result = weir__enter_wait(context, &named, 1, out_status);
-  if (result != WEIR__ENTERED) return result;
-  weir__task *slot = weir__window_task(&context->window, context->window.next);
-  weir__access *access = (weir__access *)(void *)slot->payload;
-  weir__move *move = (weir__move *)(void *)(access + 1);
-  *access = (weir__access){.buffer = buffer, .hi = buffer->bytes, .mode = WEIR_WRITE, .space = (uint8_t)device->space};
-  *move = (weir__move){.bytes = buffer->bytes,
-                       .destination_space = (uint8_t)device->space,
-                       .source_space = (uint8_t)device->space,
-                       .fill = true};
-  const weir__request request = {.task = &named,
-                                 .device = device,
-                                 .accesses = access,
-                                 .checked.access_count = 1,
-                                 .checked.needs_storage = UINT64_MAX,
-                                 .fresh = context->fresh,
-                                 .label = "image",
-                                 .move = move};
-  return weir__enter(context, &request, NULL, out_status);
-}
-
-static weir_status clear(weir_device *device, weir_buffer *buffer) {
-  weir_context *context = device->context;
-  weir_status status = WEIR_OK;
-  weir__enter_result result;
-  weir__context_lock(context);
-  do {
-    result = enter_clear(context, device, buffer, &status);
-  } while (result == WEIR__ENTER_AGAIN);
-  weir__context_unlock(context);
-  return status;
-}
-
-weir_status weir_image_create(weir_device *base, const weir_image_info *info, weir_buffer **out_buffer) {
-  if (out_buffer == NULL) return invalid("out_buffer is NULL");
-  *out_buffer = NULL;
-  weir_status status = weir__vulkan_check_device(base, "image create");
-  if (status == WEIR_OK) status = check_info(info);
-  if (status != WEIR_OK) return status;
+weir_status weir__vulkan_image_make(weir_device *base, const weir_image_info *info, void **out_memory,
+                                    uint64_t *out_bytes) {
   weir__vulkan_device *device = weir__vulkan_of(base);
   const VkExtent3D extent = {info->width, info->height > 0 ? info->height : 1, info->depth > 0 ? info->depth : 1};
-  status = check_extent(device, info, extent);
+  weir_status status = check_extent(device, info, extent);
   if (status == WEIR_OK) status = check_format(device, info);
   if (status != WEIR_OK) return status;
   weir__context_lock(base->context);
@@ -267,18 +181,7 @@ weir_status weir_image_create(weir_device *base, const weir_image_info *info, we
   weir__vulkan_chunk *chunk = NULL;
   status = make_chunk(device, info, extent, &chunk);
   if (status != WEIR_OK) return status;
-  weir_buffer *buffer = NULL;
-  status = weir__buffer_make(base->context, "image create", (void *)chunk->address, base->space, chunk->bytes, true,
-                             &buffer);
-  if (status != WEIR_OK) {
-    weir__vulkan_chunk_destroy(&device->memory, chunk);
-    return status;
-  }
-  buffer->image = true;
-  status = clear(base, buffer);
-  if (status == WEIR_OK)
-    *out_buffer = buffer;
-  else
-    weir_buffer_release(buffer);
-  return status;
+  *out_memory = (void *)chunk->address;
+  *out_bytes = chunk->bytes;
+  return WEIR_OK;
 }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Images as a caller creates them, on whatever device has them.
+#include "api/image.h"
+
+#include <stdio.h>
+
+#include "api/storage.h"
+#include "api/submit.h"
+#include "base/error.h"
+
+// clang-format off
+static const char *const NAMES[][WEIR__IMAGE_SHAPES] = {
+#define NAMES_OF(type) {"r" type, "rg" type, "rgba" type}
+  [WEIR_IMAGE_FLOAT32] = NAMES_OF("32f"), [WEIR_IMAGE_FLOAT16] = NAMES_OF("16f"), [WEIR_IMAGE_INT32] = NAMES_OF("32i"),
+  [WEIR_IMAGE_UINT32] = NAMES_OF("32ui"), [WEIR_IMAGE_INT16] = NAMES_OF("16i"), [WEIR_IMAGE_UINT16] = NAMES_OF("16ui"),
+  [WEIR_IMAGE_INT8] = NAMES_OF("8i"), [WEIR_IMAGE_UINT8] = NAMES_OF("8ui"), [WEIR_IMAGE_UNORM8] = NAMES_OF("8"),
+#undef NAMES_OF
+};
+// clang-format on
+
+const char *weir__image_format_name(weir_image_type type, uint32_t shape) {
+  return NAMES[type][shape];
+}
+
+uint32_t weir__image_texel_bytes(weir_image_type type, uint32_t shape) {
+  static const uint8_t CHANNEL_BYTES[] = {[WEIR_IMAGE_FLOAT32] = 4, [WEIR_IMAGE_FLOAT16] = 2, [WEIR_IMAGE_INT32] = 4,
+                                          [WEIR_IMAGE_UINT32] = 4,  [WEIR_IMAGE_INT16] = 2,   [WEIR_IMAGE_UINT16] = 2,
+                                          [WEIR_IMAGE_INT8] = 1,    [WEIR_IMAGE_UINT8] = 1,   [WEIR_IMAGE_UNORM8] = 1};
+  return CHANNEL_BYTES[type] * (shape == 2 ? 4 : shape + 1);
+}
+
+void weir__image_list_formats(bool (*offers)(const void *user, weir_image_type type, uint32_t shape), const void *user,
+                              char list[WEIR__IMAGE_LIST_BYTES]) {
+  size_t used = 0;
+  list[0] = '\0';
+  for (uint32_t type = 0; type < WEIR__IMAGE_TYPES; type++) {
+    for (uint32_t shape = 0; shape < WEIR__IMAGE_SHAPES && used < WEIR__IMAGE_LIST_BYTES; shape++) {
+      if (!offers(user, (weir_image_type)type, shape)) continue;
+      used += (size_t)snprintf(list + used, WEIR__IMAGE_LIST_BYTES - used, "%s%s", used == 0 ? "" : ", ",
+                               NAMES[type][shape]);
+    }
+  }
+  if (used == 0) snprintf(list, WEIR__IMAGE_LIST_BYTES, "none");
+}
+
+static weir_status invalid(const char *what) {
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %s", what);
+}
+
+static weir_status check_info(const weir_image_info *info) {
+  if (info == NULL) return invalid("the info is NULL");
+  if (info->dimensions < 1 || info->dimensions > 3) return invalid("an image has 1 to 3 dimensions");
+  if (info->width == 0) return invalid("a width of 0");
+  if ((info->dimensions < 2 && info->height > 1) || (info->dimensions < 3 && info->depth > 1))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %u x %u x %u texels in %u dimension%s", info->width,
+                       info->height, info->depth, info->dimensions, info->dimensions == 1 ? "" : "s");
+  if ((uint32_t)info->type >= WEIR__IMAGE_TYPES) return invalid("no such type of channels");
+  if (info->channels == 3) return invalid("3 channels; devices offer images of 1, 2 and 4");
+  if (info->channels < 1 || info->channels > 4) return invalid("an image has 1, 2 or 4 channels");
+  if (!info->storage && !info->sampled) return invalid("kernels neither store to it nor sample it");
+  if ((info->linear || info->repeat) && !info->sampled) return invalid("how to sample what is not sampled");
+  return WEIR_OK;
+}
+
+// Submits the task that clears the image, and brings it into its layout where images have one.
+static weir__enter_result enter_clear(weir_context *context, weir_device *device, weir_buffer *buffer,
+                                      weir_status *out_status) {
+  const weir_task named = {.label = "image"};
+  weir__enter_result result = weir__enter_wait(context, &named, 1, out_status);
+  if (result != WEIR__ENTERED) return result;
+  weir__task *slot = weir__window_task(&context->window, context->window.next);
+  weir__access *access = (weir__access *)(void *)slot->payload;
+  weir__move *move = (weir__move *)(void *)(access + 1);
+  *access = (weir__access){.buffer = buffer, .hi = buffer->bytes, .mode = WEIR_WRITE, .space = (uint8_t)device->space};
+  *move = (weir__move){.bytes = buffer->bytes,
+                       .destination_space = (uint8_t)device->space,
+                       .source_space = (uint8_t)device->space,
+                       .fill = true};
+  const weir__request request = {.task = &named,
+                                 .device = device,
+                                 .accesses = access,
+                                 .checked.access_count = 1,
+                                 .checked.needs_storage = UINT64_MAX,
+                                 .fresh = context->fresh,
+                                 .label = "image",
+                                 .move = move};
+  return weir__enter(context, &request, NULL, out_status);
+}
+
+static weir_status clear(weir_device *device, weir_buffer *buffer) {
+  weir_context *context = device->context;
+  weir_status status = WEIR_OK;
+  weir__enter_result result;
+  weir__context_lock(context);
+  do {
+    result = enter_clear(context, device, buffer, &status);
+  } while (result == WEIR__ENTER_AGAIN);
+  weir__context_unlock(context);
+  return status;
+}
+
+weir_status weir_image_create(weir_device *device, const weir_image_info *info, weir_buffer **out_buffer) {
+  void *memory;
+  uint64_t bytes;
+  if (out_buffer == NULL) return invalid("out_buffer is NULL");
+  *out_buffer = NULL;
+  if (device == NULL) return invalid("the device is NULL");
+  if (device->ops->image_make == NULL && device->ops->code == WEIR__CODE_OPENCL)
+    return weir__error(WEIR_ERROR_UNAVAILABLE,
+                       "image create: %s works in the host's memory, and images need memory of the device's own "
+                       "(WEIR_OPENCL_MEMORY=device)",
+                       device->name);
+  if (device->ops->image_make == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %s is no Vulkan or OpenCL device", device->name);
+  weir_status status = check_info(info);
+  if (status == WEIR_OK) status = device->ops->image_make(device, info, &memory, &bytes);
+  if (status != WEIR_OK) return status;
+  weir_buffer *buffer = NULL;
+  status = weir__buffer_make(device->context, "image create", memory, device->space, bytes, true, &buffer);
+  if (status != WEIR_OK) {
+    weir__context_lock(device->context);
+    device->ops->image_released(device, memory, 0);
+    weir__context_unlock(device->context);
+    return status;
+  }
+  buffer->image = true;
+  status = clear(device, buffer);
+  if (status == WEIR_OK)
+    *out_buffer = buffer;
+  else
+    weir_buffer_release(buffer);
+  return status;
+}
