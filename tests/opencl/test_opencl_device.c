@@ -35,6 +35,11 @@ static const char source[] =
     "  to[get_global_id(0)] = group[get_local_size(0) - 1 - get_local_id(0)];\n"
     "}\n"
     "__kernel void nothing(ulong value) {}\n"
+    "__kernel void gate(__global uint *to, __global volatile uint *flag) {\n"
+    "  while (flag[0] == 0) {\n"
+    "  }\n"
+    "  to[0] *= 2;\n"
+    "}\n"
     "__kernel void number(__global uint *to) { to[0] = NUMBER; }\n";
 
 static weir_context *context;
@@ -376,6 +381,50 @@ static void the_cpu_leaves_a_core_to_the_devices_thread(void **state) {
   weir_context_release(both);
 }
 
+static void submit_add(weir_buffer *sum, weir_buffer *one, weir_event **out_event) {
+  const uint32_t zero = 0;
+  const weir_arg args[] = {weir_updates(sum), weir_reads(one), weir_value(&zero, sizeof zero)};
+  assert_int_equal(weir_submit(context, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3}, out_event),
+                   WEIR_OK);
+}
+
+// An event in the middle of a chain is done when its task is, while those behind it cannot start. In the host's memory: a kernel waits
+// for what the host writes.
+static void events_in_the_middle(void **state) {
+  (void)state;
+  enum { BEFORE = 20, BEHIND = 60 };
+  static _Atomic uint32_t flag;
+  flag = 0;
+  uint32_t result = 0;
+  weir_buffer *shared, *sum, *one;
+  weir_kernel *gate;
+  weir_event *middle;
+  const weir_opencl_code code = {.source = source, .options = "-DNUMBER=1"};
+  assert_int_equal(weir_kernel_create(context, "gate", &gate), WEIR_OK);
+  assert_int_equal(weir_kernel_set_opencl(gate, &code, &(weir_opencl_launch){.entry = "gate"}), WEIR_OK);
+  assert_int_equal(set("-DNUMBER=1", &(weir_opencl_launch){.entry = "add"}), WEIR_OK);
+  assert_int_equal(weir_buffer_wrap(context, (void *)&flag, sizeof flag, &shared), WEIR_OK);
+  assert_int_equal(weir_buffer_create(context, 4, &sum), WEIR_OK);
+  assert_int_equal(weir_buffer_create(context, 4, &one), WEIR_OK);
+  assert_int_equal(weir_fill(sum, 0, WEIR_WHOLE, 0, NULL), WEIR_OK);
+  assert_int_equal(weir_fill(one, 0, WEIR_WHOLE, 1, NULL), WEIR_OK);
+  for (int i = 0; i < BEFORE; i++) submit_add(sum, one, NULL);
+  submit_add(sum, one, &middle);
+  const weir_arg args[] = {weir_updates(sum), weir_reads(shared)};
+  assert_int_equal(weir_submit(context, &(weir_task){.kernel = gate, .args = args, .arg_count = 2}, NULL), WEIR_OK);
+  for (int i = 0; i < BEHIND; i++) submit_add(sum, one, NULL);
+  assert_int_equal(weir_event_wait(middle, WEIR_FOREVER), WEIR_OK);
+  flag = 1;
+  weir_event_release(middle);
+  assert_int_equal(weir_copy_out(sum, 0, 4, &result, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  assert_int_equal(result, 1);
+  weir_buffer_release(shared);
+  weir_buffer_release(sum);
+  weir_buffer_release(one);
+  assert_int_equal(weir_kernel_release(gate), WEIR_OK);
+}
+
 static int only_core(pthread_t thread) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -425,6 +474,7 @@ int main(void) {
       cmocka_unit_test(times),
   };
   const struct CMUnitTest once[] = {
+      WITH_CONTEXT(events_in_the_middle),
       cmocka_unit_test(the_cpu_leaves_a_core_to_the_devices_thread),
       cmocka_unit_test(the_devices_thread_has_a_core_without_workers),
   };

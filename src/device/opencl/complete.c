@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "device/opencl/opencl.h"
 
+enum { LAG = 48 };                               // tasks of a queue
 static const uint64_t LAST_WAIT_NS = 5000000000; // for commands of a lost device
 
 static uint64_t at_least(uint64_t ns, uint64_t least) {
@@ -105,9 +106,17 @@ static bool poll_queue(weir__opencl_device *device, weir__opencl_queue *queue) {
   return true;
 }
 
-bool weir__opencl_has_done(weir__opencl_device *device) {
+// What the thread waits for in a queue; if it lags, the first that the host may wait for, or one much later. NULL: nothing is in
+// flight there.
+static weir__opencl_op *awaited(const weir__opencl_queue *queue, bool lags) {
+  weir__opencl_op *op = queue->first;
+  for (int i = 0; lags && op != NULL && op->next != NULL && !op->awaited && i < LAG; i++) op = op->next;
+  return op;
+}
+
+bool weir__opencl_has_done(const weir__opencl_device *device, bool lags) {
   for (uint32_t i = 0; i < device->queue_count; i++) {
-    const weir__opencl_op *op = device->queues_in_flight[i].first;
+    const weir__opencl_op *op = awaited(&device->queues_in_flight[i], lags);
     if (op != NULL && status_of(device, op) <= CL_COMPLETE) return true;
   }
   return false;
@@ -125,9 +134,9 @@ static void ring(cl_event event, cl_int status, void *user) {
   drop_bell(bell);
 }
 
-void weir__opencl_ask_to_ring(weir__opencl_device *device) {
+void weir__opencl_ask_to_ring(weir__opencl_device *device, bool lags) {
   for (uint32_t i = 0; i < device->queue_count; i++) {
-    weir__opencl_op *op = device->queues_in_flight[i].first;
+    weir__opencl_op *op = awaited(&device->queues_in_flight[i], lags);
     if (op == NULL || op->rings || op->event == NULL) continue;
     op->rings = true;
     atomic_fetch_add_explicit(&device->bell->references, 1, memory_order_relaxed);

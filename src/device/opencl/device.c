@@ -143,10 +143,11 @@ static uint32_t units_of(const weir__opencl_listed *listed, const weir__opencl_n
   return name->parts > 0 ? listed->units / name->parts : listed->units;
 }
 
-// A CPU runs no more commands at once than it has cores, and order between queues costs it more than order within one.
+// A CPU runs no more commands at once than it has cores, and order between queues costs it more than order within one; but with as
+// many queues as cores a task that waits holds up what is behind it (bench/results/2026-11-22-opencl.md).
 static uint32_t default_queues(const weir__opencl_listed *listed, const weir__opencl_name *name) {
   uint32_t units = units_of(listed, name);
-  return (listed->type & CL_DEVICE_TYPE_CPU) != 0 && units < DEFAULT_QUEUES ? units : DEFAULT_QUEUES;
+  return (listed->type & CL_DEVICE_TYPE_CPU) != 0 && 2 * units < DEFAULT_QUEUES ? 2 * units : DEFAULT_QUEUES;
 }
 
 static void describe(weir__opencl_device *device, const weir__opencl_name *name) {

@@ -232,6 +232,7 @@ void weir__opencl_issue(weir__opencl_device *device, weir__task *task) {
   weir__opencl_op *op = new_op(device);
   weir__opencl_waits waits;
   if (op != NULL) op->task = task;
+  if (op != NULL) op->awaited = task->event != NULL;
   if (op == NULL || !place(device, op, &waits)) {
     weir__opencl_fail_now(device, task);
     if (op == NULL) return;

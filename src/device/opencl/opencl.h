@@ -39,7 +39,8 @@ typedef struct weir__opencl_op {
   cl_event event;                  // stands for its end; NULL: it is done, with all that it came after
   struct weir__opencl_node *nodes; // of a launch of a graph whose nodes have events; else NULL
   weir__task *task;
-  bool rings; // a callback was asked for
+  bool rings;   // a callback was asked for
+  bool awaited; // the host may wait for the task
   uint64_t start_ns, end_ns;
   weir_status status; // why it was not launched
   char message[WEIR__MESSAGE_BYTES];
@@ -189,10 +190,11 @@ void weir__opencl_event_times(const weir__opencl_device *device, cl_event event,
 
 // Reports what is done (complete.c). Returns whether anything was.
 bool weir__opencl_poll(weir__opencl_device *device);
-// Whether something is done that was not reported, or can be told by no event.
-bool weir__opencl_has_done(weir__opencl_device *device);
-// Asks the driver to ring when the oldest command of each queue is done.
-void weir__opencl_ask_to_ring(weir__opencl_device *device);
+// Whether something is done that was not reported, or can be told by no event; `lags`: only if the host may wait for one
+// of it, or it is much.
+bool weir__opencl_has_done(const weir__opencl_device *device, bool lags);
+// Asks the driver to ring when the oldest command of each queue is done, or one that comes much later.
+void weir__opencl_ask_to_ring(weir__opencl_device *device, bool lags);
 // Waits for all that is in flight, and reports it.
 void weir__opencl_drain(weir__opencl_device *device);
 // There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.

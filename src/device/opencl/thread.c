@@ -14,6 +14,8 @@ enum {
   PAUSES = 8,
   PAUSES_PER_CLOCK = 16,
   NAP_NS = 1000000,
+  SHORT_NAP_NS = 200000, // of a thread that lags
+  DEEP = 8,              // tasks in flight from which on it may
 };
 
 static void wake(weir__opencl_bell *bell) {
@@ -44,29 +46,48 @@ static bool take_tasks(weir__opencl_device *device) {
   return true;
 }
 
+// Whether what is done may be reported later than at once: on a CPU, to wake for each task costs the tasks more than many of them take.
+// With one device only the host can wait for a task, by its event, and such tasks are not late.
+static bool may_lag(const weir__opencl_device *device) {
+  return (device->listed->type & CL_DEVICE_TYPE_CPU) != 0 && device->ops_in_flight >= DEEP &&
+         device->base.context->device_count == 1;
+}
+
 // Tells who hands over tasks, and the driver, that the thread is about to sleep; then looks once more for what they did before.
-static bool must_sleep(weir__opencl_device *device, uint64_t *out_ns) {
+static bool must_sleep(weir__opencl_device *device, bool lags, uint64_t *out_ns) {
   atomic_store_explicit(&device->bell->sleeping, 1, memory_order_seq_cst);
-  bool heavy = weir__barrier_heavy();
-  weir__opencl_ask_to_ring(device);
+  bool heavy = !lags && weir__barrier_heavy(); // who lags may miss a task until the nap ends
+  weir__opencl_ask_to_ring(device, lags);
   bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken ||
-              atomic_load_explicit(&device->stopping, memory_order_seq_cst) || weir__opencl_has_done(device);
+              atomic_load_explicit(&device->stopping, memory_order_seq_cst) || weir__opencl_has_done(device, lags);
   if (work) atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
   bool idle = device->ops_in_flight == 0 && atomic_load_explicit(&device->fence_count, memory_order_seq_cst) == 0;
-  *out_ns = heavy && idle ? UINT64_MAX : NAP_NS;
+  *out_ns = lags ? SHORT_NAP_NS : heavy && idle ? UINT64_MAX : NAP_NS;
   return !work;
+}
+
+// Returns whether it slept.
+static bool nap(weir__opencl_device *device, bool lags) {
+  uint64_t ns;
+  if (!must_sleep(device, lags, &ns)) return false;
+  weir__sleep_on(&device->bell->sleeping, 1, ns);
+  atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
+  return true;
 }
 
 static void *thread_main(void *argument) {
   weir__opencl_device *device = argument;
   weir__in_task = true; // callbacks are called here, and must not wait
   uint64_t idle_since = 0, reported = 0;
+  bool rested = false;
   for (uint32_t rounds = 0;; rounds++) {
     bool any = weir__opencl_serve_fences(device);
     any = take_tasks(device) || any;
     if (!any) weir__opencl_flush(device);
+    bool lags = !any && !rested && may_lag(device);
+    rested = false;
     // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
-    if (!any || device->taken - reported >= TASKS_BETWEEN_REPORTS) {
+    if (lags ? weir__opencl_has_done(device, true) : !any || device->taken - reported >= TASKS_BETWEEN_REPORTS) {
       reported = device->taken;
       any = weir__opencl_poll(device) || any;
     }
@@ -78,13 +99,13 @@ static void *thread_main(void *argument) {
         atomic_load_explicit(&device->pushed, memory_order_acquire) == device->taken)
       return NULL;
     for (int i = 0; i < PAUSES; i++) weir__pause();
-    if (rounds % PAUSES_PER_CLOCK != 0) continue;
-    uint64_t now = weir__clock_ns(), nap_ns;
+    if (!lags && rounds % PAUSES_PER_CLOCK != 0) continue;
+    uint64_t now = weir__clock_ns();
     if (idle_since == 0) idle_since = now;
-    if (now - idle_since < device->spin_ns || !must_sleep(device, &nap_ns)) continue;
-    weir__sleep_on(&device->bell->sleeping, 1, nap_ns);
-    atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
+    bool spins = !lags && now - idle_since < device->spin_ns;
+    if (spins || !nap(device, lags)) continue;
     idle_since = 0;
+    rested = true;
   }
 }
 
