@@ -17,28 +17,10 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 
-binaries='' output='' commit='' quick='' device=cuda:0 streams=()
-while [ $# -gt 0 ]; do
-  case $1 in
-  --binaries | --output | --commit)
-    [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
-    case $1 in
-    --binaries) binaries=$2 ;;
-    --output) output=$2 ;;
-    --commit) commit=$2 ;;
-    esac
-    shift 2
-    ;;
-  --quick) quick=1; shift ;;
-  --help) sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
-  -*) echo "run.sh: unknown option $1; see --help" >&2; exit 2 ;;
-  *) streams+=("$1"); shift ;;
-  esac
-done
-[ ${#streams[@]} -gt 0 ] || streams=("$root"/examples/streams/*.jsonl)
-for stream in "${streams[@]}"; do
-  [ -r "$stream" ] || { echo "run.sh: $stream cannot be read" >&2; exit 2; }
-done
+. "$root/bench/common/arguments.sh"
+parse_arguments "$@"
+choose_streams
+device=cuda:0
 
 passes=31 auto_passes=201 back_to_back=500 peer_runs=31 first_runs=5 programs=2000 bench_runs=5
 [ -z "$quick" ] || { passes=3 auto_passes=5 back_to_back=5 peer_runs=3 first_runs=1 programs=50 bench_runs=1; }

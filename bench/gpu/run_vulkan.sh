@@ -18,29 +18,10 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 
-binaries='' output='' commit='' quick='' device=vulkan:0 streams=()
-while [ $# -gt 0 ]; do
-  case $1 in
-  --binaries | --output | --commit | --device)
-    [ $# -ge 2 ] || { echo "run_vulkan.sh: $1 needs a value" >&2; exit 2; }
-    case $1 in
-    --binaries) binaries=$2 ;;
-    --output) output=$2 ;;
-    --commit) commit=$2 ;;
-    --device) device=vulkan:$2 ;;
-    esac
-    shift 2
-    ;;
-  --quick) quick=--quick; shift ;;
-  --help) sed -n '3,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
-  -*) echo "run_vulkan.sh: unknown option $1; see --help" >&2; exit 2 ;;
-  *) streams+=("$1"); shift ;;
-  esac
-done
-[ ${#streams[@]} -gt 0 ] || streams=("$root"/examples/streams/*.jsonl)
-for stream in "${streams[@]}"; do
-  [ -r "$stream" ] || { echo "run_vulkan.sh: $stream cannot be read" >&2; exit 2; }
-done
+. "$root/bench/common/arguments.sh"
+parse_arguments "$@"
+choose_streams
+device=vulkan:${device:-0}
 
 passes=31 auto_passes=101 back_to_back=300 raw_runs=31 first_runs=5 programs=160 evaluations=10000
 [ -z "$quick" ] || { passes=3 auto_passes=5 back_to_back=5 raw_runs=2 first_runs=1 programs=20 evaluations=50; }
@@ -59,8 +40,8 @@ replay() { # NAME LIMIT OPTION...
 }
 
 raw_vulkan() {
-  step ways 60 weir-gpu-vulkan --json --runs "$raw_runs" $quick --ways
-  step raw 60 weir-gpu-vulkan --json --runs "$raw_runs" $quick "${streams[@]}"
+  step ways 60 weir-gpu-vulkan --json --runs "$raw_runs" ${quick:+--quick} --ways
+  step raw 60 weir-gpu-vulkan --json --runs "$raw_runs" ${quick:+--quick} "${streams[@]}"
 }
 
 cuda_peers() {

@@ -15,7 +15,7 @@ static void check(weir_status status, const char *name) {
   exit(1);
 }
 
-static void task_graph(const weir__stream *stream, weir__plan_mode mode, weir__plan_graph *out_graph) {
+void gpu_task_graph(const weir__stream *stream, weir__plan_mode mode, weir__plan_graph *out_graph) {
   size_t access_count = 0;
   for (uint32_t t = 0; t < stream->task_count; t++) access_count += stream->tasks[t].access_count;
   weir__plan_buffer *buffers = gpu_memory(stream->buffer_count, sizeof *buffers);
@@ -79,10 +79,10 @@ static void fill(const weir__stream *stream, uint32_t sms, gpu_program *program)
     for (uint32_t i = begin; i < next; i++) program->chains[i] = begin;
   }
   weir__plan_graph tasks;
-  task_graph(stream, WEIR__PLAN_ADDRESS, &tasks);
+  gpu_task_graph(stream, WEIR__PLAN_ADDRESS, &tasks);
   launch_graph(program, &tasks, ends, &program->address);
   weir__plan_graph_free(&tasks);
-  task_graph(stream, WEIR__PLAN_BUFFER, &tasks);
+  gpu_task_graph(stream, WEIR__PLAN_BUFFER, &tasks);
   launch_graph(program, &tasks, ends, &program->buffer);
   weir__plan_graph_free(&tasks);
   for (uint32_t i = 0; i < program->count; i++) program->kernel_us += times[i];

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "plan/graph.h"
+#include "plan/hazards.h"
 #include "stream/stream.h"
 #include "timing.h"
 
@@ -31,5 +32,8 @@ typedef struct gpu_program {
 // Reads a stream for a card of `sms` multiprocessors. Ends the program with a message when it cannot.
 void gpu_program_read(const char *path, uint32_t sms, gpu_program *out_program);
 void gpu_program_free(gpu_program *program);
+
+// The order of a stream's tasks, without edges that others imply. Ends the program when it cannot.
+void gpu_task_graph(const weir__stream *stream, weir__plan_mode mode, weir__plan_graph *out_graph);
 
 #endif // WEIR_BENCH_GPU_STREAMS_H

@@ -4,8 +4,9 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 
-enum { SPIN_RUNS = 3, MEASUREMENTS = 5, LEAST_SPIN_US = 4000 };
+enum { SPIN_RUNS = 3, MEASUREMENTS = 5, LEAST_SPIN_US = 4000, REMOVED_US = 200 };
 
 typedef struct spinner {
   weir_context *context;
@@ -43,5 +44,11 @@ weir_status weir__calibrate_spin(weir_context *context, weir__set_spin set, cons
     if (twice > 1.5 * once && twice < 2.5 * once) break;
   }
   *out_per_us = (double)count / (twice > once ? twice - once : twice / 2);
+  if (status == WEIR_OK && count >= most && twice < REMOVED_US)
+    return weir__error(
+        WEIR_ERROR_UNAVAILABLE,
+        "a kernel that counts to %llu takes %.0f us: the device's compiler has removed its loop, so that "
+        "kernels cannot be made to take a time",
+        (unsigned long long)(2 * count), twice);
   return status;
 }

@@ -55,6 +55,11 @@ weir_status weir__replay_set_vulkan(const weir__replay *run, const weir__stream_
 // The same for an OpenCL device, on which a task takes `us` microseconds; replay_opencl.c.
 weir_status weir__replay_set_opencl(const weir__replay *run, double us, weir_kernel *kernel);
 
+// Its kernel: "spin", whose argument, a ulong, says how far it counts; and how far that is in a microsecond on the context's first
+// device, measured once in a process.
+extern const char weir__replay_opencl_source[];
+weir_status weir__replay_opencl_rounds(weir_context *context, double *out_per_us);
+
 int weir__replay_create_address_space(weir__replay *run);
 
 // Submits a pass, and releases what does not live on after it.
