@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// weir-bench-split [policies | overhead [--resident] [--core 0|1]] [--json]: the efficiency of each policy in virtual time;
-// what splitting costs in real time.
+// weir-bench-split [policies | overhead [--resident] [--core 0|1] | stages] [--json]: the efficiency of each policy in virtual time;
+// what splitting costs, and frames through two kernels as a chain and split, in real time.
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "overhead.h"
+#include "stages.h"
 #include "virtual.h"
 
 enum { LAUNCHES = 60, WARM = 10 };
@@ -78,8 +79,40 @@ static int print_overhead(bool json, bool resident, int core) {
   return 0;
 }
 
+static void print_stages_row(bool json, const stages_table *table, int row) {
+  if (json)
+    printf("  {\"case\": \"%s\"", table->cases[row]);
+  else
+    printf("| %s |", table->cases[row]);
+  for (int way = 0; way < STAGES_WAYS; way++) {
+    double ms = table->ms[row][way];
+    if (json)
+      printf(", \"%s\": %.3f", table->ways[way], ms);
+    else
+      printf(" %.2f (%.2f) |", ms, table->ms[row][0] / ms);
+  }
+  printf("%s\n", !json ? "" : row + 1 < STAGES_CASES ? "}," : "}");
+}
+
+static int print_stages(bool json) {
+  stages_table table;
+  if (!measure_stages(&table)) return 1;
+  if (json) {
+    printf("[\n");
+  } else {
+    printf("| milliseconds for a frame (speed beside the first) |");
+    for (int way = 0; way < STAGES_WAYS; way++) printf(" %s |", table.ways[way]);
+    printf("\n|---|");
+    for (int way = 0; way < STAGES_WAYS; way++) printf("---|");
+    printf("\n");
+  }
+  for (int row = 0; row < STAGES_CASES; row++) print_stages_row(json, &table, row);
+  if (json) printf("]\n");
+  return 0;
+}
+
 static int usage(void) {
-  fprintf(stderr, "usage: weir-bench-split [policies | overhead [--resident] [--core 0|1]] [--json]\n");
+  fprintf(stderr, "usage: weir-bench-split [policies | overhead [--resident] [--core 0|1] | stages] [--json]\n");
   return 2;
 }
 
@@ -102,6 +135,7 @@ int main(int argc, char **argv) {
   }
   if (what != NULL && strcmp(what, "overhead") == 0) return print_overhead(json, resident, core);
   if (resident || core >= 0) return usage();
+  if (what != NULL && strcmp(what, "stages") == 0) return print_stages(json);
   if (what != NULL && strcmp(what, "policies") != 0) return usage();
   return print_policies(json);
 }

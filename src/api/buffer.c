@@ -30,7 +30,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
     buffer->id = ++context->next_buffer;
     buffer->bytes = bytes;
     buffer->wrapped = wrapped;
-    buffer->image = false;
+    buffer->image = buffer->kept = false;
     buffer->valid = buffer->held = 0;
     memset(buffer->places, 0, context->space_count * sizeof buffer->places[0]);
     if (wrapped) {

@@ -13,6 +13,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "chain/chain.h"
 #include "device/cpu/cpu.h"
 
 enum {
@@ -137,6 +138,7 @@ static void destroy_devices(weir_context *context, bool with_memory) {
 }
 
 static void destroy(weir_context *context) {
+  weir__object_pool_deinitialize(&context->chains, weir__chain_destroy);
   weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy_last);
   destroy_devices(context, false);
   weir__object_pool_deinitialize(&context->buffers, destroy_buffer);
@@ -216,6 +218,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);
   weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), EVENTS_KEPT);
   weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), EVENTS_KEPT);
+  weir__object_pool_initialize(&context->chains, WEIR__KIND_CHAIN, sizeof(weir_chain), EVENTS_KEPT);
   context->fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
   bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
   if (traces) context->trace = weir__trace_create();

@@ -152,7 +152,7 @@ struct weir_context {
   weir_event *called_first, *called_last;    // whose callbacks are due
   uint32_t wake_count;                       // of
   _Atomic uint32_t *wakes[WEIR__MOST_WAKES]; // words whose sleepers are woken when the lock is released
-  weir__object_pool buffers, kernels, events, graphs;
+  weir__object_pool buffers, kernels, events, graphs, chains;
   weir__callback *free_callbacks, *callback_arrays;
   uint64_t next_buffer;
   uint64_t seed;

@@ -101,7 +101,7 @@ static bool covers_all(const weir__access *access) {
 }
 
 static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
-  return !buffer->wrapped && !(context->flags & WEIR_CONTEXT_NO_RENAME);
+  return !buffer->wrapped && !buffer->kept && !(context->flags & WEIR_CONTEXT_NO_RENAME);
 }
 
 // Whether the access should get fresh storage though its buffer has some: it overwrites everything, and tasks in flight
@@ -207,7 +207,7 @@ static void keep_only(weir_context *context, const weir__access *access) {
   else if (!weir__buffer_change_valid(buffer, &context->validities, access->lo, access->hi, 0, spaces))
     // There are too many parts; then the task has made sure that its space has all of the buffer.
     weir__buffer_change_valid(buffer, &context->validities, 0, buffer->bytes, 0, spaces);
-  uint16_t others = buffer->held & (uint16_t)~buffer->valid;
+  uint16_t others = buffer->kept ? 0 : buffer->held & (uint16_t)~buffer->valid;
   bool idle = others != 0 && weir__buffer_idle(buffer, &context->window.live);
   while (others != 0) {
     uint32_t other = (uint32_t)__builtin_ctz(others);

@@ -36,6 +36,7 @@ struct weir_buffer {
   bool wrapped;
   bool image;  // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   bool ranged; // `map` is in use, else `whole`
+  bool kept;   // storage stays behind it: it is not renamed, and places keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;

@@ -103,6 +103,8 @@ static const char *kind_name(weir__kind kind) {
     return "event";
   case WEIR__KIND_GRAPH:
     return "graph";
+  case WEIR__KIND_CHAIN:
+    return "chain";
   }
   return "object";
 }

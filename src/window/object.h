@@ -20,6 +20,7 @@ typedef enum weir__kind {
   WEIR__KIND_KERNEL = 0x776b6502,
   WEIR__KIND_EVENT = 0x77657603,
   WEIR__KIND_GRAPH = 0x77677204,
+  WEIR__KIND_CHAIN = 0x77636805,
 } weir__kind;
 
 typedef struct weir__object {
