@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "chain/chain.h"
 #include "device/cpu/cpu.h"
+#include "trace/lines.h"
 
 enum {
   DEFAULT_WINDOW = 1024,
@@ -344,6 +345,7 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
   weir__context_lock(context);
   weir__context_flush(context);
   weir__context_wait(context, context->window.next, WEIR_FOREVER);
+  weir__trace_set_now(context->trace, weir__clock_ns() - context->start_ns);
   weir_status status = weir__trace_save(context->trace, path, title, message, sizeof message);
   weir__context_unlock(context);
   return status == WEIR_OK ? WEIR_OK : weir__error(status, "trace save: %s", message);

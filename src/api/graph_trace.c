@@ -54,7 +54,9 @@ static void add_node(weir__trace *trace, const weir__graph_run *run, const weir_
                              .device = launch->device,
                              .lane = launch->lane,
                              .submit_ns = launch->submit_ns,
-                             .ready_ns = launch->ready_ns};
+                             .ready_ns = launch->ready_ns,
+                             .has_origin = launch->has_origin,
+                             .origin = launch->origin};
   snprintf(record.kernel, sizeof record.kernel, "%s", node->kernel != NULL ? node->kernel->name : "host");
   snprintf(record.label, sizeof record.label, "%s", weir__graph_node_name(node));
   uint8_t state = atomic_load_explicit(&run->states[index], memory_order_relaxed);

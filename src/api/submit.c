@@ -87,6 +87,10 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   const char *kernel = request->kernel != NULL ? request->kernel->name : request->run != NULL ? "graph" : "host";
   snprintf(record.label, sizeof record.label, "%s", request->label != NULL ? request->label : kernel);
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
+  // Callbacks, and transfers that Weir makes by itself, are nobody's.
+  record.has_origin =
+      weir__trace_origin_now != NULL && !weir__in_task && !(request->move != NULL && request->move->transfer);
+  if (record.has_origin) record.origin = *weir__trace_origin_now;
   record.submit_ns = request->device->ops->time(request->device);
   record.ready_ns = record.submit_ns;
   record.access_count = request->checked.access_count;

@@ -4,7 +4,7 @@
 # Run as a script (cmake -P), it is the program that does so.
 if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${FOLDER}/timeline.html page)
-  foreach(part STYLE=.css MODEL=_model.js VIEW=_view.js PAGE=_page.js)
+  foreach(part STYLE=.css MODEL=_model.js LINES=_lines.js VIEW=_view.js PAGE=_page.js)
     string(REGEX MATCH "^(.*)=(.*)$" part ${part})
     file(READ ${FOLDER}/timeline${CMAKE_MATCH_2} text)
     string(REPLACE "@${CMAKE_MATCH_1}@" "${text}" page "${page}")

@@ -5,7 +5,10 @@
 //   {"title", "dropped", "devices": [[name, lanes, lane word], ...], "buffers": [[id, bytes, label], ...],
 //    "tasks": [[id, tag, label, kernel, device, lane, status, submit_ns, ready_ns, start_ns, end_ns,
 //               [mode, buffer, storage, offset, bytes, ...], [task, hazard, buffer, lo, hi, ...],
-//               [lane, start_ns, end_ns, name, ...]], ...]}
+//               [lane, start_ns, end_ns, name, ...], [pipeline, line, stage, token]], ...]}
+// The last part of a task's row is there if a stage submitted it. Where there are pipelines, so are these, the token left out as null:
+//   "pipelines": [[id, lines, [[stage, serial], ...]], ...],
+//   "spans": [[pipeline, line, state, stage, token, start_ns, end_ns, open], ...]
 #include <inttypes.h>
 #include <string.h>
 
@@ -65,13 +68,62 @@ static void write_task(const weir__trace_task *task, FILE *file) {
   write_waits(task, file);
   fputs("],[", file);
   write_spans(task, file);
+  fputc(']', file);
+  if (task->has_origin) {
+    const weir__trace_origin *origin = &task->origin;
+    const uint64_t call[] = {origin->pipeline, origin->line, origin->stage, origin->token};
+    fputs(",[", file);
+    write_numbers(call, 4, file);
+    fputc(']', file);
+  }
+  fputc(']', file);
+}
+
+static void write_stages(const weir__trace_pipeline *pipeline, FILE *file) {
+  fprintf(file, "[%" PRIu32 ",%" PRIu32 ",[", pipeline->id, pipeline->line_count);
+  for (uint32_t i = 0; i < pipeline->stage_count; i++) {
+    fputs(i ? ",[" : "[", file);
+    weir__text_string(pipeline->stages[i].name, file);
+    fputs(pipeline->stages[i].serial ? ",true]" : ",false]", file);
+  }
   fputs("]]", file);
+}
+
+static void write_line(const weir__trace *trace, const weir__trace_pipeline *pipeline, uint32_t line, bool *is_first,
+                       FILE *file) {
+  weir__trace_line_reader reader;
+  weir__trace_line_span span;
+  weir__trace_line_read(weir__trace_line_at(pipeline, line), trace->now_ns, &reader);
+  while (weir__trace_line_next(&reader, &span)) {
+    fprintf(file, "%s[%" PRIu32 ",%" PRIu32 ",\"%s\",%u,", *is_first ? "\n" : ",\n", pipeline->id, line,
+            weir__trace_doing_name(span.doing), span.stage);
+    *is_first = false;
+    if (span.has_token)
+      weir__text_number(span.token, file);
+    else
+      fputs("null", file);
+    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s]", span.start_ns, span.end_ns, reader.span_is_open ? "true" : "false");
+  }
+}
+
+static void write_pipelines(const weir__trace *trace, FILE *file) {
+  bool is_first = true;
+  fputs(",\n\"pipelines\":[", file);
+  for (const weir__trace_pipeline *each = trace->pipelines; each != NULL; each = each->next) {
+    write_stages(each, file);
+    if (each->next != NULL) fputc(',', file);
+  }
+  fputs("],\n\"spans\":[", file);
+  for (const weir__trace_pipeline *each = trace->pipelines; each != NULL; each = each->next) {
+    for (uint32_t line = 0; line < each->line_count; line++) write_line(trace, each, line, &is_first, file);
+  }
+  fputc(']', file);
 }
 
 static void write_data(const weir__trace *trace, const char *title, FILE *file) {
   fputs("{\"title\":", file);
   weir__text_string(title, file);
-  fprintf(file, ",\"dropped\":%" PRIu64 ",\n\"devices\":[", trace->dropped);
+  fprintf(file, ",\"dropped\":%" PRIu64 ",\n\"devices\":[", weir__trace_dropped(trace));
   for (size_t i = 0; i < trace->device_count; i++) {
     const weir__trace_device *device = &trace->devices[i];
     fputs(i ? ",[" : "[", file);
@@ -95,7 +147,9 @@ static void write_data(const weir__trace *trace, const char *title, FILE *file) 
     separator = ",\n";
     write_task(task, file);
   }
-  fputs("]}", file);
+  fputc(']', file);
+  if (trace->pipelines != NULL) write_pipelines(trace, file);
+  fputc('}', file);
 }
 
 void weir__trace_write_html(const weir__trace *trace, const char *title, FILE *file) {

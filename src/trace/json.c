@@ -56,6 +56,13 @@ static void write_stretch(const char *name, const char *category, uint32_t devic
   weir__text_us(end_ns > start_ns ? end_ns - start_ns : 0, file);
 }
 
+static void write_origin(const weir__trace_origin *origin, FILE *file) {
+  write_key("pipeline", origin->pipeline, file);
+  write_key("line", origin->line, file);
+  write_key("stage", origin->stage, file);
+  write_key("token", origin->token, file);
+}
+
 static void write_task(const weir__trace *trace, const weir__trace_task *task, FILE *file) {
   write_stretch(task->label, task->graph ? "graph" : "task", task->device, task->lane, task->start_ns, task->end_ns,
                 file);
@@ -67,6 +74,7 @@ static void write_task(const weir__trace *trace, const weir__trace_task *task, F
   write_key("ready_ns", task->ready_ns, file);
   write_key("start_ns", task->start_ns, file);
   write_key("end_ns", task->end_ns, file);
+  if (task->has_origin) write_origin(&task->origin, file);
   write_accesses(trace, task, file);
   write_waits(task, file);
   fputs("}}", file);
@@ -78,6 +86,61 @@ static void write_task(const weir__trace *trace, const weir__trace_task *task, F
     fprintf(file, ",\"args\":{\"task\":%" PRIu64 "}}", task->id);
   }
 }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Pipelines
+
+static void write_pipeline_head(const weir__trace_pipeline *pipeline, FILE *file) {
+  fprintf(file, "{\"id\":%" PRIu32 ",\"lines\":%" PRIu32 ",\"stages\":[", pipeline->id, pipeline->line_count);
+  for (uint32_t i = 0; i < pipeline->stage_count; i++) {
+    fputs(i ? ",{\"name\":" : "{\"name\":", file);
+    weir__text_string(pipeline->stages[i].name, file);
+    fprintf(file, ",\"serial\":%s}", pipeline->stages[i].serial ? "true" : "false");
+  }
+  fputs("]}", file);
+}
+
+static void write_pipeline_names(const weir__trace_pipeline *pipeline, uint32_t process, FILE *file) {
+  fprintf(file,
+          ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":0,\"args\":{\"name\":"
+          "\"pipeline %" PRIu32 "\"}}",
+          process, pipeline->id);
+  for (uint32_t line = 0; line < pipeline->line_count; line++) {
+    fprintf(file,
+            ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+            ",\"args\":{\"name\":\"line %" PRIu32 "\"}}",
+            process, line, line);
+  }
+}
+
+static void write_line(const weir__trace *trace, const weir__trace_pipeline *pipeline, uint32_t line, uint32_t process,
+                       FILE *file) {
+  weir__trace_line_reader reader;
+  weir__trace_line_span span;
+  weir__trace_line_read(weir__trace_line_at(pipeline, line), trace->now_ns, &reader);
+  while (weir__trace_line_next(&reader, &span)) {
+    char text[32];
+    write_stretch(weir__trace_line_span_name(pipeline, &span, text), "line", process, line, span.start_ns, span.end_ns,
+                  file);
+    fprintf(file, ",\"args\":{\"pipeline\":%" PRIu32 ",\"line\":%" PRIu32 ",\"state\":\"%s\"", pipeline->id, line,
+            weir__trace_doing_name(span.doing));
+    if (span.doing != WEIR__TRACE_FREE) write_key("stage", span.stage, file);
+    if (span.has_token) write_key("token", span.token, file);
+    write_key("start_ns", span.start_ns, file);
+    write_key("end_ns", span.end_ns, file);
+    fputs(reader.span_is_open ? ",\"open\":true}}" : "}}", file);
+  }
+}
+
+static void write_pipelines(const weir__trace *trace, FILE *file) {
+  uint32_t process = (uint32_t)trace->device_count;
+  for (const weir__trace_pipeline *each = trace->pipelines; each != NULL; each = each->next, process++) {
+    write_pipeline_names(each, process, file);
+    for (uint32_t line = 0; line < each->line_count; line++) write_line(trace, each, line, process, file);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 
 static void write_device_names(const weir__trace *trace, FILE *file) {
   for (size_t i = 0; i < trace->device_count; i++) {
@@ -98,16 +161,22 @@ static void write_device_names(const weir__trace *trace, FILE *file) {
 void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *file) {
   fputs("{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1", file);
   write_text("title", title, file);
-  write_key("dropped", trace->dropped, file);
+  write_key("dropped", weir__trace_dropped(trace), file);
   fputs(",\"devices\":[", file);
   for (size_t i = 0; i < trace->device_count; i++) {
     fputs(i ? ",{\"name\":" : "{\"name\":", file);
     weir__text_string(trace->devices[i].name, file);
     fprintf(file, ",\"lanes\":%" PRIu32 "}", trace->devices[i].lanes);
   }
+  fputs(trace->pipelines != NULL ? "],\"pipelines\":[" : "", file);
+  for (const weir__trace_pipeline *each = trace->pipelines; each != NULL; each = each->next) {
+    write_pipeline_head(each, file);
+    if (each->next != NULL) fputc(',', file);
+  }
   fputs("]},\"traceEvents\":[", file);
   write_device_names(trace, file);
   for (size_t i = 0; i < trace->task_count; i++) write_task(trace, &trace->tasks[i], file);
   for (size_t i = 0; i < trace->node_count; i++) write_task(trace, &trace->nodes[i], file);
+  write_pipelines(trace, file);
   fputs("\n]}\n", file);
 }

@@ -4,6 +4,7 @@
 #ifndef WEIR_TRACE_RECORD_H
 #define WEIR_TRACE_RECORD_H
 
+#include "trace/lines.h"
 #include "trace/text.h"
 #include "trace/trace.h"
 
@@ -21,6 +22,9 @@ struct weir__trace {
   size_t node_count, node_capacity;
   weir__trace_buffer *buffers; // ids grow
   size_t buffer_count, buffer_capacity;
+  weir__trace_pipeline *pipelines; // in the order of their ids
+  uint32_t pipelines_made;
+  uint64_t now_ns;
   uint64_t dropped;
 };
 

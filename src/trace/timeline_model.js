@@ -13,7 +13,7 @@ function readRows(flat, names) {
 }
 
 function readTask(row, index) {
-  const [id, tag, label, kernel, device, lane, status, submit, ready, start, end, accesses, waits, spans] = row;
+  const [id, tag, label, kernel, device, lane, status, submit, ready, start, end, accesses, waits, spans, call] = row;
   return {
     index, id, tag, label, kernel, device, lane, status, submit, ready, start, end,
     done: status !== 'WEIR_PENDING',
@@ -21,6 +21,7 @@ function readTask(row, index) {
     waits: readRows(waits, ['task', 'hazard', 'buffer', 'lo', 'hi']),
     spans: readRows(spans, ['lane', 'start', 'end', 'name']),
     successors: [],
+    call: call ? {pipeline: call[0], line: call[1], stage: call[2], token: call[3]} : null,
   };
 }
 
@@ -33,7 +34,7 @@ class Lane {
     this.items = [];
   }
 
-  // Sorts the items and adds up the time in which the lane was busy, before each of them.
+  // Sorts the items and adds up the time in which the lane was busy, before each of them. Idle ones are shown, and not counted.
   finish() {
     this.items.sort((a, b) => a.start - b.start || a.end - b.end);
     this.busyBefore = new Float64Array(this.items.length + 1);
@@ -42,7 +43,7 @@ class Lane {
     this.items.forEach((item, i) => {
       this.busyBefore[i] = busy;
       if (item.end > covered) {
-        busy += item.end - Math.max(item.start, covered);
+        if (!item.idle) busy += item.end - Math.max(item.start, covered);
         covered = item.end;
       }
       this.latestEnd[i] = covered;
@@ -97,16 +98,24 @@ class Model {
     this.buffers = new Map(data.buffers.map(([id, bytes, label]) => [id, {id, bytes, label}]));
     this.tasks = data.tasks.map(readTask);
     this.byId = new Map(this.tasks.map((task) => [task.id, task]));
+    readPipelines(this, data);
     this.moveOrigin();
     this.link();
     this.makeLanes();
     this.findCriticalPath();
     this.countKernels();
+    linkPipelines(this);
   }
 
   moveOrigin() {
-    const origin = this.tasks.reduce((least, task) => Math.min(least, task.submit), Infinity);
+    let origin = this.tasks.reduce((least, task) => Math.min(least, task.submit), Infinity);
+    origin = this.lineSpans.reduce((least, span) => Math.min(least, span.start), origin);
     this.end = 1;
+    for (const span of this.lineSpans) {
+      span.start -= origin;
+      span.end -= origin;
+      this.end = Math.max(this.end, span.end);
+    }
     for (const task of this.tasks) {
       for (const key of ['submit', 'ready', 'start', 'end']) task[key] = Math.max(0, task[key] - origin);
       task.spans.forEach((span) => { span.start -= origin; span.end -= origin; });
@@ -141,9 +150,13 @@ class Model {
         if (home) home.items.push({task, start, end, name});
       }
     }
+    for (const span of this.lineSpans) {
+      lane(span.device, span.lane).items.push({task: span, start: span.start, end: span.end, name: '', idle: span.state !== 'busy'});
+    }
     this.lanes = lanes.flat();
     this.lanes.forEach((each) => each.finish());
-    this.busy = this.lanes.reduce((sum, each) => sum + each.busy, 0);
+    this.workLanes = this.lanes.filter((each) => !this.devices[each.device].pipeline);
+    this.busy = this.workLanes.reduce((sum, each) => sum + each.busy, 0);
   }
 
   // The chain of waits whose tasks ran longest in all; `slack` is by how much a task misses being on such a chain.

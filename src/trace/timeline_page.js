@@ -1,5 +1,5 @@
 // The page around the canvases: card, search, legend, keys, and the state that the address keeps:
-// #task=12&search=conv&critical=1&from=0&to=5000 (nanoseconds).
+// #task=12&search=conv&critical=1&from=0&to=5000 (nanoseconds); #span=3 for what a line did.
 
 const element = (id) => document.getElementById(id);
 
@@ -24,8 +24,9 @@ function showNumbers() {
   element('numbers').append(
     number(model.tasks.length.toLocaleString('en'), 'tasks'),
     number(formatTime(model.end), 'in all'),
-    number((model.busy / model.end).toFixed(2), `of ${model.lanes.length} lanes`),
+    number((model.busy / model.end).toFixed(2), `of ${model.workLanes.length} lanes`),
     number(formatTime(model.criticalTime), `critical path (${formatShare(model.criticalTime, model.end)}, ${model.critical.length} tasks)`));
+  if (model.pipelines.length) element('numbers').append(number(model.tokenCount.toLocaleString('en'), 'tokens'));
   const failed = model.tasks.filter((task) => task.status !== 'WEIR_OK').length;
   const warnings = [];
   if (model.dropped > 0) warnings.push(`This timeline is incomplete: ${model.dropped} records were dropped for want of memory.`);
@@ -48,7 +49,7 @@ function showLegend() {
 
 // ---- the card
 
-const taskName = (task) => `${formatId(task.id)} ${task.label}`;
+const taskName = (task) => task.isSpan ? model.spanText(task) : `${formatId(task.id)} ${task.label}`;
 
 function taskLink(task, extra, note) {
   return make('button', {type: 'button', class: 'task-link', 'data-task': task.id, onclick: () => select(task, {reveal: true})},
@@ -119,6 +120,7 @@ function partTable(task) {
 }
 
 function fillCard(task) {
+  if (task.isSpan) return fillSpanCard(task);
   const lane = model.laneOf(task), device = model.devices[task.device];
   const slack = task.critical ? 'on the critical path' : `slack ${formatTime(Math.max(0, task.slack))}`;
   const action = (text, title, onclick) => make('button', {type: 'button', title, onclick}, text);
@@ -134,7 +136,7 @@ function fillCard(task) {
     make('div', {}, make('span', {class: task.status === 'WEIR_OK' ? 'badge' : 'badge failed', id: 'status'}, task.status),
       make('span', {class: task.critical ? 'badge critical' : 'badge',
         title: 'How much longer it could take before the critical path grows'}, slack)),
-    phases(task), timesTable(task),
+    phases(task), timesTable(task), callSection(task),
     make('div', {class: 'actions'}, action('Zoom to it', 'z', () => view.reveal(task, true)),
       action('\u2190 lane', 'Previous task of the lane ([)', () => stepInLane(-1)), action('lane \u2192', 'Next task of the lane (])', () => stepInLane(1))),
     reasonsSection(task), listOf('Waited for', waits, 'waits'), listOf('Waited for it', successors, 'successors'),
@@ -142,12 +144,60 @@ function fillCard(task) {
   element('card').scrollTop = 0;
 }
 
+// ---- lines of pipelines
+
+function spanLink(span, note) {
+  return make('button', {type: 'button', class: 'task-link', 'data-span': span.index, onclick: () => select(span, {reveal: true})},
+    model.spanText(span), make('small', {}, note));
+}
+
+// The call of a stage that submitted a task.
+function callSection(task) {
+  const span = task.call && model.callOf(task.call);
+  if (!span) return null;
+  return make('section', {class: 'call'}, make('h3', {}, 'Submitted by'), spanLink(span, `${model.placeOf(span)}, at ${formatTime(span.start)}`));
+}
+
+function fillSpanCard(span) {
+  const action = (text, title, onclick) => make('button', {type: 'button', title, onclick}, text);
+  const tasks = model.tasksOf(span), before = model.tokenBefore(span);
+  const token = span.token === null ? [] : model.spansOfToken(span);
+  element('card').replaceChildren(...[
+    make('div', {class: 'top'}, make('h2', {}, span.label), action('\u00d7', 'Close (Esc)', () => select(null))),
+    make('p', {class: 'kernel'}, model.placeOf(span)),
+    make('p', {id: 'sentence'}, model.spanText(span) + '.'),
+    table('times', ['', ['at'], ['after']], [['from', [formatTime(span.start)], ['']],
+      [span.open ? 'so far' : 'to', [formatTime(span.end)], [formatTime(span.end - span.start)]]]),
+    make('div', {class: 'actions'}, action('Zoom to it', 'z', () => view.reveal(span, true)),
+      action('\u2190 line', 'What the line did before ([)', () => stepInLane(-1)), action('line \u2192', 'What it did next (])', () => stepInLane(1))),
+    before ? make('section', {class: 'before'}, make('h3', {}, 'Before it in this stage'), spanLink(before, `until ${formatTime(before.end)}`)) : null,
+    listOf(span.state === 'busy' ? 'Tasks that it submitted' : 'Tasks of the token so far',
+      tasks.map((task) => () => taskLink(task, '', `started at ${formatTime(task.start)}, ended at ${formatTime(task.end)}`)), 'tasks'),
+    listOf(`Token ${span.token}`, token.map((each) => () => spanLink(each, `from ${formatTime(each.start)} to ${formatTime(each.end)}`)), 'token'),
+  ].filter((child) => child !== null));
+  element('card').scrollTop = 0;
+}
+
+function showStages() {
+  const total = model.lineSpans.reduce((sum, span) => sum + span.end - span.start, 0);
+  for (const stage of model.stages) {
+    element('legend').append(make('button', {type: 'button', title: `${stage.calls} calls, ${formatTime(stage.time)}; click to search`,
+      onclick: () => search(stage.name)}, make('i', {style: `background:${COLOURS[stage.rank]}`}), `stage ${stage.name} ${formatShare(stage.time, total)}`));
+  }
+  for (const [state, {text, colour}] of Object.entries(STALLS)) {
+    const spans = model.lineSpans.filter((span) => span.state === state), time = spans.reduce((sum, span) => sum + span.end - span.start, 0);
+    if (!spans.length) continue;
+    element('legend').append(make('button', {type: 'button', title: `${spans.length} times, ${formatTime(time)}; click to search`, onclick: () => search(text)},
+      make('i', {style: `background:repeating-linear-gradient(135deg, var(--${colour}) 0 1.5px, transparent 1.5px 4px)`}), `${text} ${formatShare(time, total)}`));
+  }
+}
+
 function select(task, {reveal = false} = {}) {
   view.selected = task;
   element('card').hidden = !task;
   if (task) {
     fillCard(task);
-    element('live').textContent = `${taskName(task)}, ${formatTime(task.end - task.start)}`;
+    element('live').textContent = task.isSpan ? taskName(task) : `${taskName(task)}, ${formatTime(task.end - task.start)}`;
     if (reveal) view.reveal(task);
   }
   view.redraw();
@@ -169,7 +219,9 @@ function search(query) {
   const text = query.trim().toLowerCase(), id = /^#?(\d+(\.\d+)?)$/.exec(text);
   const matches = (task) => (id && formatId(task.id) === `#${id[1]}`) || (text[0] !== '#' &&
     (task.label.toLowerCase().includes(text) || task.kernel.toLowerCase().includes(text)));
-  hitList = text ? model.tasks.filter(matches) : [];
+  const token = /^token (\d+)$/.exec(text), ofToken = (each) => each.token === Number(token[1]);
+  hitList = !text ? [] : token ? model.tasks.filter(({call}) => call && ofToken(call)).concat(model.lineSpans.filter(ofToken))
+    : model.tasks.filter(matches).concat(model.lineSpans.filter(({label}) => label.toLowerCase().includes(text)));
   hitAt = -1;
   view.hits = text ? new Set(hitList) : null;
   showHits();
@@ -203,7 +255,7 @@ function rememberSoon() {
   remembering = setTimeout(() => {
     remembering = 0;
     const state = new URLSearchParams();
-    if (view.selected) state.set('task', view.selected.id);
+    if (view.selected) state.set(view.selected.isSpan ? 'span' : 'task', view.selected.isSpan ? view.selected.index : view.selected.id);
     if (view.hits) state.set('search', element('query').value);
     if (view.showCritical) state.set('critical', '1');
     if (view.targetTo - view.targetFrom < model.end) {
@@ -219,7 +271,7 @@ function readAddress() {
   reading = true;
   search(state.get('search') || '');
   setCritical(state.get('critical') === '1');
-  const task = model.byId.get(Number(state.get('task'))) || null;
+  const task = model.byId.get(Number(state.get('task'))) || (state.has('span') && model.lineSpans[Number(state.get('span'))]) || null;
   select(task, {reveal: task && !(to > from)});
   if (to > from) view.show(from, to, true);
   reading = false;
@@ -254,7 +306,8 @@ function followPointer() {
     tip.hidden = !task;
     if (!task) return;
     tip.replaceChildren(taskName(task), make('small', {}, `${formatTime(item.end - item.start)}, started at ${formatTime(item.start)}` +
-      (item.name ? `, ${item.name}` : '')), make('small', {}, `${task.waits.length} predecessors, ${task.successors.length} successors`));
+      (item.name ? `, ${item.name}` : '')), make('small', {}, task.isSpan ? model.placeOf(task)
+      : `${task.waits.length} predecessors, ${task.successors.length} successors`));
     tip.style.left = `${Math.min(event.offsetX + 14, view.width - 200)}px`;
     tip.style.top = `${Math.min(event.offsetY + 16, view.height - 70)}px`;
   });
@@ -337,6 +390,7 @@ function followKeys() {
 
 showNumbers();
 showLegend();
+showStages();
 readAddress();
 followPointer();
 followOverview();

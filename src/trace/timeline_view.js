@@ -27,6 +27,7 @@ class View {
   }
 
   readTheme() {
+    this.hatches = new Map();
     const style = getComputedStyle(document.documentElement);
     this.theme = new Proxy({}, {get: (seen, name) => seen[name] || (seen[name] = style.getPropertyValue('--' + name).trim())});
   }
@@ -214,11 +215,12 @@ class View {
     for (; next < lane.items.length && lane.items[next].start < limit; next++) {
       const item = lane.items[next];
       if (item.end - item.start >= 1.5 * pixel) break; // wide enough to be drawn on its own
-      if (this.strength(item.task) > this.strength(shown.task)) shown = item;
+      const more = this.strength(item.task) - this.strength(shown.task);
+      if (more > 0 || (more === 0 && shown.idle && !item.idle)) shown = item;
     }
     const busy = lane.busyBefore[next] - lane.busyBefore[first];
-    g.globalAlpha = Math.max(0.35, Math.min(1, busy / pixel)) * this.strength(shown.task);
-    g.fillStyle = this.itemColour(shown.task);
+    g.globalAlpha = Math.max(0.35, Math.min(1, busy / pixel)) * this.strength(shown.task) * (shown.idle ? 0.5 : 1);
+    g.fillStyle = shown.idle ? this.theme[STALLS[shown.task.state].colour] : this.itemColour(shown.task);
     g.fillRect(left, y, 1.2, height);
     g.globalAlpha = 1;
     return next;
@@ -232,7 +234,7 @@ class View {
   drawItem(g, item, left, width, y, height) {
     const task = item.task, strength = this.strength(task), gap = width > 4 ? 1 : 0;
     g.globalAlpha = strength;
-    g.fillStyle = this.itemColour(task);
+    g.fillStyle = item.idle ? this.hatch(g, STALLS[task.state].colour) : this.itemColour(task);
     g.beginPath();
     g.roundRect(left, y, width - gap, height, width > 8 ? 3 : 0);
     g.fill();
@@ -246,10 +248,28 @@ class View {
     const from = Math.max(left, GUTTER), room = Math.floor((Math.min(left + width, this.width) - from - 8) / 6);
     if (room < 3 || strength < 0.2) return;
     const text = item.name && task.split ? `${task.label}: ${item.name}` : task.label;
-    g.fillStyle = this.showCritical && task.critical ? this.theme.back : '#14181f';
+    g.fillStyle = item.idle ? this.theme.soft : this.showCritical && task.critical ? this.theme.back : '#14181f';
     g.font = '11px system-ui, "DejaVu Sans", sans-serif';
     g.textBaseline = 'middle';
     g.fillText(text.length > room ? text.slice(0, room - 1) + '\u2026' : text, from + 4, y + Math.min(height / 2, 13));
+  }
+
+  // Pale stripes, for what a line waits for.
+  hatch(g, colour) {
+    if (!this.hatches.has(colour)) {
+      const stripes = document.createElement('canvas'), s = stripes.getContext('2d');
+      stripes.width = stripes.height = 6;
+      s.strokeStyle = this.theme[colour];
+      s.globalAlpha = 0.45;
+      s.beginPath();
+      for (const from of [-6, 0, 6]) {
+        s.moveTo(from - 1, 7);
+        s.lineTo(from + 7, -1);
+      }
+      s.stroke();
+      this.hatches.set(colour, g.createPattern(stripes, 'repeat'));
+    }
+    return this.hatches.get(colour);
   }
 
   // The launches or other parts of a task, as a strip at its lower edge.
@@ -353,7 +373,7 @@ class View {
   countBusy(width) {
     this.bins = new Float64Array(width);
     const perBin = this.model.end / width;
-    for (const lane of this.model.lanes) {
+    for (const lane of this.model.workLanes) {
       for (const item of lane.items) {
         const last = Math.min(width - 1, Math.floor(item.end / perBin));
         for (let b = Math.floor(item.start / perBin); b <= last; b++) {
@@ -369,7 +389,7 @@ class View {
 
   drawOverview() {
     const g = this.overview.getContext('2d'), width = this.overview.clientWidth, height = this.overview.clientHeight;
-    const inner = Math.max(1, Math.floor(width - GUTTER)), lanes = Math.max(1, this.model.lanes.length);
+    const inner = Math.max(1, Math.floor(width - GUTTER)), lanes = Math.max(1, this.model.workLanes.length);
     if (!this.bins) this.countBusy(inner);
     g.fillStyle = this.theme.panel;
     g.fillRect(0, 0, width, height);

@@ -26,6 +26,7 @@ static void free_tasks(weir__trace *trace) {
 void weir__trace_destroy(weir__trace *trace) {
   if (!trace) return;
   free_tasks(trace);
+  weir__trace_free_pipelines(trace);
   for (size_t i = 0; i < trace->device_count; i++) weir__free(trace->devices[i].name);
   weir__free(trace->devices);
   weir__free(trace->tasks);
@@ -36,6 +37,7 @@ void weir__trace_destroy(weir__trace *trace) {
 
 void weir__trace_clear(weir__trace *trace) {
   free_tasks(trace);
+  weir__trace_clear_pipelines(trace);
 }
 
 // Makes room for one more entry of `entry_bytes` bytes in *entries. False: no memory, nothing changed.
@@ -187,5 +189,5 @@ const weir__trace_task *weir__trace_task_at(const weir__trace *trace, size_t ind
 }
 
 uint64_t weir__trace_dropped(const weir__trace *trace) {
-  return trace->dropped;
+  return trace->dropped + weir__trace_dropped_spans(trace);
 }

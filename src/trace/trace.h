@@ -46,6 +46,16 @@ typedef struct weir__trace_span {
   char name[48]; // of the launch or part; "" for the task itself
 } weir__trace_span;
 
+// The call of a pipeline's stage that a task was submitted in.
+typedef struct weir__trace_origin {
+  uint32_t pipeline; // its id: see trace/lines.h
+  uint32_t line, stage;
+  uint64_t token;
+} weir__trace_origin;
+
+// The call that this thread is in; NULL: none. Not set where a pipeline is not traced.
+extern _Thread_local const weir__trace_origin *weir__trace_origin_now;
+
 typedef struct weir__trace_task {
   uint64_t id, tag;
   char label[48]; // weir_task.label, else the kernel's name, else "host"
@@ -61,7 +71,9 @@ typedef struct weir__trace_task {
   uint32_t wait_count;
   weir__trace_span *spans;
   uint32_t span_count, span_capacity;
-  bool graph; // the launch of a graph: its nodes are tasks of their own
+  bool graph;      // the launch of a graph: its nodes are tasks of their own
+  bool has_origin; // it was submitted by a stage of a pipeline
+  weir__trace_origin origin;
 } weir__trace_task;
 
 typedef struct weir__trace_buffer {
@@ -74,6 +86,8 @@ typedef struct weir__trace weir__trace;
 weir__trace *weir__trace_create(void); // NULL: no memory
 void weir__trace_destroy(weir__trace *trace);
 void weir__trace_clear(weir__trace *trace);
+
+// Pipelines are in trace/lines.h.
 
 // Names the devices and how many lanes each has; called once, before anything else is added. The strings are copied.
 bool weir__trace_add_device(weir__trace *trace, const char *name, uint32_t lanes);

@@ -80,12 +80,53 @@ class Command(unittest.TestCase):
         self.assertTrue(err.startswith(bad + ":1: "), err)
         self.assertEqual(self.run_program("/no/such", STREAM), (2, "", "/no/such: No such file or directory\n"))
 
+    def test_lines(self):
+        stages = [{"name": "in", "serial": True}, {"name": "out", "serial": False}]
+
+        def timeline(pipelines, buffer):
+            events = []
+            for token in (0, 1):
+                where = {"pipeline": 3, "line": token, "stage": 0, "token": token}
+                access = {"mode": "write", "buffer": token if token else buffer, "storage": 1, "offset": 0, "bytes": 8}
+                events.append({"name": "t", "cat": "task", "ph": "X",
+                               "args": {"id": token + 1, "tag": token, "status": "WEIR_OK", "submit_ns": 0, "ready_ns": 0,
+                                        "start_ns": 0, "end_ns": 0, **where, "accesses": [access], "waits": []}})
+                events.append({"name": "in", "cat": "line", "ph": "X",
+                               "args": {**where, "state": "busy", "start_ns": token * 10, "end_ns": token * 10 + 10}})
+            head = {"version": 1, "dropped": 0, "pipelines": pipelines}
+            return self.path("lines.json", json.dumps({"weir": head, "traceEvents": events}))
+
+        pipelines = [{"id": 3, "lines": 2, "stages": stages}]
+        shared = timeline(pipelines, 1)
+        summary = "checked 2 tasks, 1 pipelines, 2 tokens, 2 spans of lines, %d accesses, 0 hazards: %s\n"
+        self.assertEqual(self.run_program("--lines", shared), (0, summary % (0, "all honoured"), ""))
+        self.assertEqual(self.run_program("--lines-apart", shared), (
+            1, summary % (2, "1 findings"), "LINES not apart in pipeline 3: buffer 1: task 't' (id 1, token 0 on line 0) "
+            "writes bytes [0, 8); task 't' (id 2, token 1 on line 1) writes bytes [0, 8)\n"))
+        self.assertEqual(self.run_program("--lines-apart", timeline(pipelines, 0)), (0, summary % (2, "all honoured"), ""))
+        made = serial_timeline(STREAM, 1)
+        none = self.path("none.json", json.dumps(made))
+        self.assertEqual(self.run_program("--lines", none), (2, "", "the timeline has no pipelines\n"))
+        # With a stream both are proved.
+        made["weir"]["pipelines"] = pipelines
+        made["traceEvents"].append({"name": "in", "cat": "line", "ph": "X",
+                                    "args": {"pipeline": 3, "line": 0, "stage": 0, "token": 0, "state": "busy",
+                                             "start_ns": 0, "end_ns": 9}})
+        code, out, err = self.run_program(self.path("both.json", json.dumps(made)), STREAM)
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"^checked 64 tasks, 1 pipelines, 1 tokens, 1 spans of lines, \d+ accesses, \d+ hazards: all")
+        made["traceEvents"].append(made["traceEvents"][-1])
+        code, out, err = self.run_program(self.path("both.json", json.dumps(made)), STREAM)
+        self.assertEqual(code, 1)
+        self.assertIn("LINE broken in pipeline 3: token 0 is in stage 0 'in' on line 0 from 0 to 9 ns; ", err)
+
     def test_usage(self):
         code, out, _ = self.run_program("--help")
         self.assertEqual(code, 0)
         self.assertIn("Usage: weir-check ", out)
         for arguments, text in (((), 'missing "TIMELINE.json"'), (("a",), 'missing "STREAM"'),
                                 (("a", "b", "c"), 'one argument too many: "c"'),
+                                (("--lines",), 'missing "TIMELINE.json"'),
                                 (("--wrong",), 'unknown option, or its value is missing: "--wrong"'),
                                 (("--passes=0",), '--passes takes a number, not "0"'),
                                 (("--passes=-1",), '--passes takes a number, not "-1"'),

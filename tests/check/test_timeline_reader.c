@@ -19,6 +19,13 @@
 #define ACCESS(fields) TASK(NUMBERS ",\"waits\":[],\"accesses\":[" fields "]")
 #define PLACE "\"buffer\":1,\"storage\":1,\"offset\":0,\"bytes\":1"
 
+#define PIPELINES(list) "{\"weir\":{\"version\":1,\"dropped\":0,\"pipelines\":" list "},\n\"traceEvents\":["
+#define STAGE "{\"name\":\"s\",\"serial\":true}"
+#define PIPELINE PIPELINES("[{\"id\":4,\"lines\":2,\"stages\":[" STAGE "]}]")
+#define SPAN(fields) PIPELINE "\n{\"name\":\"x\",\"cat\":\"line\",\"ph\":\"X\",\"args\":{" fields "}}]}"
+#define AT "\"pipeline\":4,\"line\":1,"
+#define TIMES ",\"start_ns\":1,\"end_ns\":2"
+
 typedef struct bad_timeline {
   const char *text, *message;
 } bad_timeline;
@@ -68,6 +75,33 @@ static const bad_timeline bad[] = {
     {ACCESS("{\"mode\":\"read\",\"buffer\":1}"), "f:3: task 't': storage is missing"},
     {ACCESS("{\"mode\":\"read\",\"buffer\":1,\"storage\":1,\"offset\":0,\"bytes\":\"1\"}"),
      "f:3: task 't': bytes is not a whole number"},
+    {PIPELINES("7") "]}", "f:1: weir: pipelines is not a list"},
+    {PIPELINES("[7]") "]}", "f:1: a pipeline is not an object"},
+    {PIPELINES("[{}]") "]}", "f:1: a pipeline: id is missing"},
+    {PIPELINES("[{\"id\":1,\"lines\":1,\"stages\":7}]") "]}", "f:1: a pipeline: stages is not a list"},
+    {PIPELINES("[{\"id\":1,\"lines\":0,\"stages\":[]}]") "]}", "f:1: a pipeline has 0 lines; 1 to 4096 are possible"},
+    {PIPELINES("[{\"id\":1,\"lines\":9,\"stages\":[]}]") "]}", "f:1: a pipeline has 0 stages; 1 to 64 are possible"},
+    {PIPELINES("[{\"id\":1,\"lines\":9,\"stages\":[7]}]") "]}", "f:1: a stage is not an object"},
+    {PIPELINES("[{\"id\":1,\"lines\":9,\"stages\":[{\"name\":\"s\"}]}]") "]}",
+     "f:1: stage 's': serial is not true or false"},
+    {PIPELINES("[{\"id\":1,\"lines\":9,\"stages\":[" STAGE "]},{\"id\":1,\"lines\":9,\"stages\":[" STAGE "]}]") "]}",
+     "f:1: pipeline 1 is there twice"},
+    {PIPELINE "{\"cat\":\"line\"}]}", "f:2: a span of a line: name is missing"},
+    {PIPELINE "{\"cat\":\"line\",\"name\":\"x\",\"ph\":\"i\"}]}", "f:2: span 'x': ph is 'i', not 'X'"},
+    {PIPELINE "{\"cat\":\"line\",\"name\":\"x\",\"ph\":\"X\"}]}", "f:2: span 'x': args is not an object"},
+    {SPAN("\"pipeline\":4"), "f:3: span 'x': line is missing"},
+    {SPAN(AT "\"state\":\"asleep\""), "f:3: span 'x': 'asleep' is not a state of a line"},
+    {SPAN(AT "\"state\":\"busy\""), "f:3: span 'x': stage is missing"},
+    {SPAN(AT "\"state\":\"busy\",\"stage\":0,\"token\":-1"), "f:3: span 'x': token is negative"},
+    {SPAN(AT "\"state\":\"busy\",\"stage\":0,\"start_ns\":1"), "f:3: span 'x': end_ns is missing"},
+    {SPAN(AT "\"state\":\"busy\",\"stage\":0,\"start_ns\":2,\"end_ns\":1"), "f:3: span 'x': it ends before it starts"},
+    {SPAN(AT "\"state\":\"free\",\"token\":1" TIMES), "f:3: span 'x': a free line has a token"},
+    {SPAN(AT "\"state\":\"busy\",\"stage\":1" TIMES), "f:3: a span: stage 1 of pipeline 4, which has 1"},
+    {SPAN("\"pipeline\":4,\"line\":2,\"state\":\"free\"" TIMES), "f:3: a span: line 2 of pipeline 4, which has 2"},
+    {SPAN("\"pipeline\":3,\"line\":2,\"state\":\"free\"" TIMES), "f:3: a span: pipeline 3 is not among those of weir"},
+    {TASK(NUMBERS ",\"accesses\":[],\"waits\":[],\"pipeline\":0"), "f:3: task 't': line is missing"},
+    {TASK(NUMBERS ",\"accesses\":[],\"waits\":[],\"pipeline\":0,\"line\":0,\"stage\":0,\"token\":0"),
+     "f:3: task 't': pipeline 0 is not among those of weir"},
 };
 
 static weir_status read_text(const char *text, size_t bytes, char message[300]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any bytes as a timeline, checked against a small stream.
+// Fuzz target: any bytes as a timeline, checked against a small stream, and its pipelines by themselves.
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (status != WEIR_OK && strncmp(message, "fuzz:", 5) != 0) abort();
   if (timeline && weir__check_timeline(timeline, stream, NULL, &report) == WEIR__CHECK_BAD_INPUT) abort();
   if (timeline && (report.result == WEIR__CHECK_PROVED) != (report.broken == 0)) abort();
+  const weir__check_options apart = {.lines_apart = true};
+  if (timeline && weir__check_pipelines(timeline, &apart, &report) == WEIR__CHECK_BAD_INPUT &&
+      timeline->pipeline_count > 0)
+    abort();
   weir__timeline_destroy(timeline);
   weir__stream_destroy(stream);
   return 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// make_timeline FILE small|hostile|graph|random [TASKS]: writes a timeline whose contents the tests know.
+// make_timeline FILE small|hostile|graph|pipeline|lines|random [COUNT]: writes a timeline whose contents the tests know.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/lines.h"
 #include "trace/trace.h"
 
 static void add(weir__trace *trace, weir__trace_task task, const char *label, const char *kernel) {
@@ -137,6 +138,54 @@ static void fill_graph(weir__trace *trace) {
   for (int i = 0; i < 2; i++) weir__trace_add_node(trace, &nodes[i]);
 }
 
+static void add_span(weir__trace_pipeline *pipeline, uint32_t line, weir__trace_doing doing, uint8_t stage,
+                     uint64_t token, uint64_t start_ns) {
+  weir__trace_line_span span = {.start_ns = start_ns, .token = token, .doing = doing, .stage = stage};
+  span.has_token = doing != WEIR__TRACE_FREE;
+  weir__trace_line_begin(weir__trace_line_at(pipeline, line), &span, true);
+}
+
+// Two tokens on two lines: "read" and "write" are serial, "compute" awaits its task. The second token still waits for its turn.
+static void fill_pipeline(weir__trace *trace) {
+  static const weir__trace_stage stages[] = {{"read", true}, {"compute", false}, {"<img src=x>", true}};
+  weir__trace_add_device(trace, "cpu:1", 1);
+  weir__trace_pipeline *pipeline = weir__trace_add_pipeline(trace, stages, 3, 2);
+  if (!pipeline) return;
+  const uint64_t zero = 1000; // the page counts from here
+  for (uint32_t i = 0; i < 2; i++) {
+    uint64_t token = 11 + i, start = zero + 2000 * i;
+    add_span(pipeline, i, WEIR__TRACE_FREE, 0, 0, zero);
+    add_span(pipeline, i, WEIR__TRACE_BUSY, 0, token, start + 1000);
+    add_span(pipeline, i, WEIR__TRACE_BUSY, 1, token, start + 2000);
+    add_span(pipeline, i, WEIR__TRACE_TASKS, 1, token, start + 2500);
+    weir__trace_task task = {.id = 1 + i, .tag = token, .submit_ns = start + 2100, .ready_ns = start + 2100};
+    task.start_ns = start + 2600;
+    task.end_ns = start + 4500;
+    task.has_origin = true;
+    task.origin = (weir__trace_origin){.line = i, .stage = 1, .token = token};
+    add(trace, task, "compute", "kernel");
+  }
+  add_span(pipeline, 0, WEIR__TRACE_THREAD, 1, 11, zero + 4600);
+  add_span(pipeline, 0, WEIR__TRACE_BUSY, 2, 11, zero + 5000);
+  add_span(pipeline, 1, WEIR__TRACE_TURN, 2, 12, zero + 6600);
+  weir__trace_set_now(trace, zero + 9000);
+}
+
+// Tokens that have no tasks, on eight lines.
+static void fill_lines(weir__trace *trace, uint64_t count) {
+  static const weir__trace_stage stages[] = {{"first", true}, {"second", false}};
+  enum { LINES = 8 };
+  weir__trace_add_device(trace, "cpu:1", 1);
+  weir__trace_pipeline *pipeline = weir__trace_add_pipeline(trace, stages, 2, LINES);
+  for (uint64_t token = 0; pipeline && token < count; token++) {
+    uint32_t line = token % LINES;
+    add_span(pipeline, line, WEIR__TRACE_BUSY, 0, token, 100 * token);
+    add_span(pipeline, line, WEIR__TRACE_THREAD, 1, token, 100 * token + 90);
+    add_span(pipeline, line, WEIR__TRACE_BUSY, 1, token, 100 * token + 300);
+    add_span(pipeline, line, WEIR__TRACE_FREE, 0, token, 100 * token + 700);
+  }
+}
+
 static uint32_t random_below(uint64_t *state, uint32_t bound) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   return (uint32_t)(*state >> 33) % bound;
@@ -179,7 +228,7 @@ static void fill_random(weir__trace *trace, uint64_t count) {
 
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "Usage: make_timeline FILE small|hostile|graph|random [TASKS]\n");
+    fprintf(stderr, "Usage: make_timeline FILE small|hostile|graph|pipeline|lines|random [COUNT]\n");
     return 2;
   }
   weir__trace *trace = weir__trace_create();
@@ -187,6 +236,8 @@ int main(int argc, char **argv) {
   if (strcmp(argv[2], "small") == 0) fill_small(trace);
   if (strcmp(argv[2], "hostile") == 0) fill_hostile(trace);
   if (strcmp(argv[2], "graph") == 0) fill_graph(trace);
+  if (strcmp(argv[2], "pipeline") == 0) fill_pipeline(trace);
+  if (strcmp(argv[2], "lines") == 0) fill_lines(trace, argc > 3 ? strtoull(argv[3], NULL, 10) : 1000);
   if (strcmp(argv[2], "random") == 0) fill_random(trace, argc > 3 ? strtoull(argv[3], NULL, 10) : 1000);
   char message[256] = "", title[64];
   snprintf(title, sizeof(title), "%s <run>", argv[2]);

@@ -80,7 +80,7 @@ class Small(unittest.TestCase):
     """What small tests (tests/CMakeLists.txt) do: only the program that writes timelines is built otherwise there, not the page."""
 
     def test_written(self):
-        for kind, count in (("small", 0), ("hostile", 0), ("graph", 0), ("empty", 0),
+        for kind, count in (("small", 0), ("hostile", 0), ("graph", 0), ("pipeline", 0), ("lines", 25000), ("empty", 0),
                             ("random", 100000)):
             with open(make(kind, count)) as page:
                 self.assertIn("</html>", page.read())
@@ -209,6 +209,57 @@ class Page(unittest.TestCase):
         self.assertTrue(card.startswith("#3.1 second node"))
         self.assertIn("#3.0 first node RAW", card)
         self.assertEqual(part(dom, "output", 'id="hits"'), "1 hit")
+
+    def test_pipeline(self):
+        dom = open_page(make("pipeline"))
+        numbers = part(dom, "div", 'id="numbers"')
+        for words in ("2 tasks", "9.000 µs in all", "0.42 of 1 lanes", "2 tokens"):  # lines are no workers
+            self.assertIn(words, numbers)
+        legend = part(dom, "div", 'id="legend"')
+        # Of 18 us of two lines: 2 reading, 1 computing, 4 writing, 4.2 for tasks, 2.4 for a turn, 0.4 for a thread, 4 without a token.
+        for words in ("stage read 11 %", "stage compute 5.6 %", "stage <img src=x> 22 %", "waits for its turn 13 %", "waits for tasks 23 %",
+                      "waits for a thread 2.2 %", "no token 22 %"):
+            self.assertIn(words, legend)
+        self.assertNotIn("<img", dom)
+
+    def test_pipeline_cards(self):
+        self.assertEqual(drive(make("pipeline"), """
+            const all = (selector) => [...document.querySelectorAll('#card ' + selector)].map((each) => each.textContent);
+            const show = (line, state) => { const span = model.lineSpans.find((each) => each.line === line && each.state === state);
+              select(span); return [all('#sentence')[0], all('.kernel')[0]]; };
+            result.push(show(0, 'tasks'), all('.tasks li').length, all('.token li').length);
+            document.querySelector('.tasks button').click(); result.push(selected(), all('.call button')[0]);
+            document.querySelector('.call button').click(); result.push(all('#sentence')[0], all('.tasks li').length);
+            result.push(show(1, 'turn'), all('.before button')[0]);
+            result.push(show(0, 'thread')[0], show(1, 'free')[0], all('.tasks li').length)"""), [
+            ["token 11 waited 2.100 µs for tasks after stage compute.", "pipeline 0, line 0 · stage 1 compute, parallel"], 1, 5,
+            1, "token 11 was in stage compute for 500 nspipeline 0, line 0 · stage 1 compute, parallel, at 2.000 µs",
+            "token 11 was in stage compute for 500 ns.", 1,
+            ["token 12 waited 2.400 µs so far for its turn at stage <img src=x>.", "pipeline 0, line 1 · stage 2 <img src=x>, serial"],
+            "token 11 was in stage <img src=x> for 4.000 µs so faruntil 9.000 µs",
+            "token 11 waited 400 ns for a thread at stage compute.", "line 1 had no token for 3.000 µs.", 0])
+
+    def test_pipeline_search_and_steps(self):
+        self.assertEqual(drive(make("pipeline"), """
+            search('token 12'); result.push(hitList.length); press('n'); result.push(selected()); press('n');
+            result.push(view.selected.state, view.selected.token);
+            search('waits for tasks'); result.push(hitList.length); search('compute'); result.push(hitList.length); search('');
+            select(model.lineSpans[0]); press(']'); press(']'); result.push(view.selected.label); press('['); result.push(view.selected.label);
+            press('p'); press('s'); press('z'); press('c'); press('c'); press('0');
+            const [x, y] = [view.x(5500), view.middleOf(model.lineSpans[2])];
+            point('pointermove', x, y); result.push(view.hovered.label, document.getElementById('tip').textContent.includes('line 0'));
+            point('pointerdown', x, y); point('pointerup', x, y); result.push(view.selected.index === view.hovered.index)"""),
+            [5, 2, "busy", 12, 2, 4, "token 11: compute", "token 11: read", "token 11: <img src=x>", True, True])
+        card = part(open_page(make("pipeline"), "span=1"), "aside", 'id="card"')
+        self.assertIn("token 11 was in stage read for 1.000 µs.", card)
+
+    def test_many_tokens(self):
+        dom = open_page(make("lines", 25000), "span=99991&search=token 24999")
+        numbers = part(dom, "div", 'id="numbers"')
+        self.assertIn("0 tasks", numbers)
+        self.assertIn("25,000 tokens", numbers)
+        self.assertEqual(part(dom, "output", 'id="hits"'), "3 hits")
+        self.assertIn("token 24999 was in stage second for 400 ns.", part(dom, "aside", 'id="card"'))
 
     def test_empty(self):
         numbers = part(open_page(make("empty")), "div", 'id="numbers"')

@@ -71,13 +71,21 @@ void weir__check_sort(weir__access_order *order, size_t count) {
 
 typedef bool check_step(weir__checker *checker);
 
-static bool run_steps(weir__checker *checker) {
-  static check_step *const steps[] = {weir__check_presence, weir__check_accesses, weir__check_program,
-                                      weir__check_storage_use, weir__check_waits};
+static void check_dropped(weir__checker *checker) {
   if (checker->timeline->dropped > 0) {
     weir__check_add(checker, "the timeline has dropped %" PRIu64 " records: it proves nothing",
                     checker->timeline->dropped);
   }
+}
+
+static bool run_line_steps(weir__checker *checker) {
+  if (checker->timeline->pipeline_count == 0) return true;
+  return weir__check_lines(checker) && (!checker->options.lines_apart || weir__check_lines_apart(checker));
+}
+
+static bool run_steps(weir__checker *checker) {
+  static check_step *const steps[] = {weir__check_presence, weir__check_accesses, weir__check_program,
+                                      weir__check_storage_use, weir__check_waits};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     if (i <= 2 && checker->report->broken > 0) return true; // the rest has nothing to stand on
     if (!steps[i](checker)) return false;
@@ -108,12 +116,36 @@ weir__check_result weir__check_timeline(const weir__timeline *timeline, const we
   *out_report = (weir__check_report){.result = WEIR__CHECK_PROVED};
   weir__checker checker = {.stream = stream, .timeline = timeline, .report = out_report};
   if (options) checker.options = *options;
-  if (!run_steps(&checker)) fail(out_report, "out of memory");
+  check_dropped(&checker);
+  if (!run_steps(&checker) || !run_line_steps(&checker)) fail(out_report, "out of memory");
   free(checker.tasks);
   free(checker.accesses);
   free(checker.flows);
   free(checker.initial);
   weir__intervals_destroy(&checker.map);
+  return out_report->result;
+}
+
+weir__check_result weir__check_pipelines(const weir__timeline *timeline, const weir__check_options *options,
+                                         weir__check_report *out_report) {
+  *out_report = (weir__check_report){.result = WEIR__CHECK_PROVED};
+  if (timeline->pipeline_count == 0) return fail(out_report, "the timeline has no pipelines");
+  weir__checker checker = {.timeline = timeline, .report = out_report};
+  if (options) checker.options = *options;
+  check_dropped(&checker);
+  if (!run_line_steps(&checker)) fail(out_report, "out of memory");
+  return out_report->result;
+}
+
+weir__check_result weir__check_pipelines_file(const char *timeline_path, const weir__check_options *options,
+                                              weir__check_report *out_report) {
+  char message[512];
+  weir__timeline *timeline = NULL;
+  *out_report = (weir__check_report){.result = WEIR__CHECK_PROVED};
+  if (weir__timeline_read(timeline_path, message, sizeof message, &timeline) != WEIR_OK)
+    return fail(out_report, message);
+  weir__check_pipelines(timeline, options, out_report);
+  weir__timeline_destroy(timeline);
   return out_report->result;
 }
 

@@ -20,6 +20,8 @@ typedef struct weir__check_options {
   weir__check_storage storage;
   uint32_t passes;        // how often the stream was submitted; default: as often as the timeline shows
   bool ignore_host_waits; // the replay submitted everything at once (graphs)
+  bool lines_apart;       // tasks on different lines of a pipeline must not share bytes that any of them writes
+  bool pipeline;          // passes were jobs of a pipeline: a host wait holds up its own pass only
 } weir__check_options;
 
 typedef enum weir__check_result {
@@ -31,9 +33,10 @@ typedef enum weir__check_result {
 typedef struct weir__check_report {
   weir__check_result result;
   uint64_t tasks, accesses;
-  uint64_t hazards; // pairs of accesses, or of tasks, whose order was checked
-  uint64_t broken;  // findings
-  char text[8192];  // one finding a line (the first 16), or what is wrong with the input
+  uint64_t hazards;                  // pairs of accesses, or of tasks, whose order was checked
+  uint64_t pipelines, tokens, spans; // of lines of pipelines
+  uint64_t broken;                   // findings
+  char text[8192];                   // one finding a line (the first 16), or what is wrong with the input
 } weir__check_report;
 
 // Checks the timeline in a file against a stream in a file, or one that is read already. `options` may be NULL.
@@ -47,7 +50,14 @@ weir__check_result weir__check_file(const char *timeline_path, const weir__strea
 weir__check_result weir__check_timeline(const weir__timeline *timeline, const weir__stream *stream,
                                         const weir__check_options *options, weir__check_report *out_report);
 
-// The program: weir-check [options] TIMELINE.json STREAM. Returns its exit code. Called as `check` (argv[0])
+// What can be proved of the pipelines of a timeline without a stream: of a file, or in memory. report->tasks are those that stages
+// submitted. A timeline without pipelines is BAD_INPUT.
+weir__check_result weir__check_pipelines_file(const char *timeline_path, const weir__check_options *options,
+                                              weir__check_report *out_report);
+weir__check_result weir__check_pipelines(const weir__timeline *timeline, const weir__check_options *options,
+                                         weir__check_report *out_report);
+
+// The program: weir-check [options] TIMELINE.json [STREAM]. Returns its exit code. Called as `check` (argv[0])
 // it speaks of itself as `weir check`.
 int weir__check_main(int argc, char **argv);
 

@@ -132,7 +132,7 @@ static bool read_all(weir__timeline_reader *reader) {
   if (reader->bytes > 0) return weir__timeline_fail(reader, "there is more after the end");
   if (!has_head) return weir__timeline_fail(reader, "weir is missing: this is no timeline of Weir");
   if (!reader->has_events) return weir__timeline_fail(reader, "traceEvents is missing");
-  return true;
+  return weir__timeline_join_pipelines(reader);
 }
 
 weir_status weir__timeline_read_memory(const char *name, const void *data, size_t bytes, char *message,
@@ -191,10 +191,21 @@ weir_status weir__timeline_read(const char *path, char *message, size_t message_
   return status;
 }
 
+const char *weir__timeline_label_of(const weir__timeline *timeline, uint64_t buffer) {
+  for (size_t i = 0; i < timeline->label_count; i++) {
+    if (timeline->labels[i].buffer == buffer) return timeline->labels[i].text;
+  }
+  return "";
+}
+
 void weir__timeline_destroy(weir__timeline *timeline) {
   if (!timeline) return;
   free(timeline->tasks);
   free(timeline->accesses);
   free(timeline->waits);
+  for (size_t i = 0; i < timeline->pipeline_count; i++) free(timeline->pipelines[i].stages);
+  free(timeline->pipelines);
+  free(timeline->spans);
+  free(timeline->labels);
   free(timeline);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tasks of a timeline, read from Chrome trace JSON (docs/timeline.md).
+// The tasks of a timeline, and what lines of pipelines did, read from Chrome trace JSON (docs/timeline.md).
 #ifndef WEIR_CHECK_TIMELINE_H
 #define WEIR_CHECK_TIMELINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,12 @@ typedef struct weir__timeline_wait {
   char hazard[8];
 } weir__timeline_wait;
 
+// A call of a pipeline's stage.
+typedef struct weir__timeline_origin {
+  uint64_t pipeline; // its id; once all is read: index of the timeline's pipeline
+  uint64_t line, stage, token;
+} weir__timeline_origin;
+
 typedef struct weir__timeline_task {
   uint64_t id, tag;
   char label[48], status[40];
@@ -26,7 +33,46 @@ typedef struct weir__timeline_task {
   uint32_t line;
   uint32_t access_count, wait_count;
   size_t access_first, wait_first; // in the timeline's arrays
+  bool has_origin;                 // a stage submitted it
+  weir__timeline_origin origin;
 } weir__timeline_task;
+
+enum { WEIR__TIMELINE_MOST_STAGES = 64, WEIR__TIMELINE_MOST_LINES = 4096 };
+
+typedef struct weir__timeline_stage {
+  char name[48];
+  bool serial;
+} weir__timeline_stage;
+
+typedef struct weir__timeline_pipeline {
+  uint64_t id, lines;
+  uint32_t stage_count;
+  weir__timeline_stage *stages;
+} weir__timeline_pipeline;
+
+typedef enum weir__timeline_state {
+  WEIR__STATE_BUSY,
+  WEIR__STATE_TURN,
+  WEIR__STATE_TASKS,
+  WEIR__STATE_THREAD,
+  WEIR__STATE_FREE,
+} weir__timeline_state;
+
+// One stretch of time of a line.
+typedef struct weir__timeline_span {
+  weir__timeline_origin at; // stage and token as far as there are any
+  uint64_t start_ns, end_ns;
+  uint32_t file_line;
+  uint8_t state; // weir__timeline_state
+  bool has_token;
+} weir__timeline_span;
+
+typedef struct weir__timeline_label {
+  uint64_t buffer;
+  char text[48];
+} weir__timeline_label;
+
+enum { WEIR__TIMELINE_LABEL_SLOTS = 4096 };
 
 typedef struct weir__timeline {
   uint64_t dropped;
@@ -36,6 +82,13 @@ typedef struct weir__timeline {
   size_t access_count, access_capacity;
   weir__timeline_wait *waits;
   size_t wait_count, wait_capacity;
+  weir__timeline_pipeline *pipelines; // ids grow
+  size_t pipeline_count;
+  weir__timeline_span *spans; // in the order of the file
+  size_t span_count, span_capacity;
+  weir__timeline_label *labels; // of buffers that have one; some may be there more than once
+  size_t label_count, label_capacity;
+  uint32_t label_slots[WEIR__TIMELINE_LABEL_SLOTS]; // by number of the buffer: index of a label + 1
 } weir__timeline;
 
 // Reads a timeline from a file, or from memory (`name` stands for the file in messages). Only one event is held as
@@ -44,6 +97,9 @@ typedef struct weir__timeline {
 weir_status weir__timeline_read(const char *path, char *message, size_t message_size, weir__timeline **out_timeline);
 weir_status weir__timeline_read_memory(const char *name, const void *data, size_t bytes, char *message,
                                        size_t message_size, weir__timeline **out_timeline);
+
+// A buffer's label; "": it has none. For messages: it takes time.
+const char *weir__timeline_label_of(const weir__timeline *timeline, uint64_t buffer);
 
 // NULL is allowed.
 void weir__timeline_destroy(weir__timeline *timeline);

@@ -5,43 +5,18 @@
 
 #include "check/timeline_reader.h"
 
-// A field that is a whole number of at least 0.
-static bool whole(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
-                  uint64_t *out_value) {
-  const json_t *value = json_object_get(object, key);
-  if (!value) return weir__timeline_fail(reader, "%s: %s is missing", what, key);
-  if (!json_is_integer(value)) return weir__timeline_fail(reader, "%s: %s is not a whole number", what, key);
-  if (json_integer_value(value) < 0) return weir__timeline_fail(reader, "%s: %s is negative", what, key);
-  *out_value = (uint64_t)json_integer_value(value);
-  return true;
-}
-
-// A field that is a text; cut to the size of out_text.
-static bool text(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key, size_t size,
-                 char *out_text) {
-  const json_t *value = json_object_get(object, key);
-  if (!value) return weir__timeline_fail(reader, "%s: %s is missing", what, key);
-  if (!json_is_string(value)) return weir__timeline_fail(reader, "%s: %s is not a text", what, key);
-  snprintf(out_text, size, "%s", json_string_value(value));
-  return true;
-}
-
-static bool list(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
-                 const json_t **out_list) {
-  *out_list = json_object_get(object, key);
-  if (!*out_list) return weir__timeline_fail(reader, "%s: %s is missing", what, key);
-  if (!json_is_array(*out_list)) return weir__timeline_fail(reader, "%s: %s is not a list", what, key);
-  return true;
-}
-
-static bool grow(weir__timeline_reader *reader, void **items, size_t *capacity, size_t count, size_t item_size) {
-  if (count < *capacity) return true;
-  if (count >= UINT32_MAX / 2) return weir__timeline_fail(reader, "more than 2^31 entries");
-  size_t wanted = *capacity ? *capacity * 2 : 64;
-  void *larger = realloc(*items, wanted * item_size);
-  if (!larger) return weir__timeline_no_memory(reader);
-  *items = larger;
-  *capacity = wanted;
+// Notes a buffer's label, unless it was the last one noted of those that share its slot.
+static bool note_label(weir__timeline_reader *reader, uint64_t buffer, const char *label) {
+  weir__timeline *timeline = reader->timeline;
+  uint32_t *slot = &timeline->label_slots[buffer % WEIR__TIMELINE_LABEL_SLOTS];
+  if (*slot > 0 && timeline->labels[*slot - 1].buffer == buffer) return true;
+  if (!weir__timeline_grow(reader, (void **)&timeline->labels, &timeline->label_capacity, timeline->label_count,
+                           sizeof *timeline->labels))
+    return false;
+  weir__timeline_label *noted = &timeline->labels[timeline->label_count++];
+  noted->buffer = buffer;
+  snprintf(noted->text, sizeof noted->text, "%s", label);
+  *slot = (uint32_t)timeline->label_count;
   return true;
 }
 
@@ -50,10 +25,11 @@ static bool add_access(weir__timeline_reader *reader, const json_t *object, cons
   weir__timeline_access access = {0};
   char mode[16] = "";
   if (!json_is_object(object)) return weir__timeline_fail(reader, "%s: an access is not an object", what);
-  if (!text(reader, object, what, "mode", sizeof mode, mode) ||
-      !whole(reader, object, what, "buffer", &access.buffer) ||
-      !whole(reader, object, what, "storage", &access.storage) ||
-      !whole(reader, object, what, "offset", &access.offset) || !whole(reader, object, what, "bytes", &access.bytes)) {
+  if (!weir__timeline_text(reader, object, what, "mode", sizeof mode, mode) ||
+      !weir__timeline_whole(reader, object, what, "buffer", &access.buffer) ||
+      !weir__timeline_whole(reader, object, what, "storage", &access.storage) ||
+      !weir__timeline_whole(reader, object, what, "offset", &access.offset) ||
+      !weir__timeline_whole(reader, object, what, "bytes", &access.bytes)) {
     return false;
   }
   static const char *const names[] = {NULL, "read", "write", "read_write"};
@@ -61,24 +37,25 @@ static bool add_access(weir__timeline_reader *reader, const json_t *object, cons
     if (strcmp(mode, names[i]) == 0) access.mode = (weir_mode)i;
   }
   if (access.mode == WEIR_VALUE) return weir__timeline_fail(reader, "%s: '%s' is not a mode of access", what, mode);
-  if (!grow(reader, (void **)&timeline->accesses, &timeline->access_capacity, timeline->access_count,
-            sizeof *timeline->accesses)) {
+  if (!weir__timeline_grow(reader, (void **)&timeline->accesses, &timeline->access_capacity, timeline->access_count,
+                           sizeof *timeline->accesses)) {
     return false;
   }
   timeline->accesses[timeline->access_count++] = access;
-  return true;
+  const char *label = json_string_value(json_object_get(object, "label"));
+  return !label || !label[0] || note_label(reader, access.buffer, label);
 }
 
 static bool add_wait(weir__timeline_reader *reader, const json_t *object, const char *what) {
   weir__timeline *timeline = reader->timeline;
   weir__timeline_wait wait = {0};
   if (!json_is_object(object)) return weir__timeline_fail(reader, "%s: a wait is not an object", what);
-  if (!whole(reader, object, what, "task", &wait.task) ||
-      !text(reader, object, what, "hazard", sizeof wait.hazard, wait.hazard)) {
+  if (!weir__timeline_whole(reader, object, what, "task", &wait.task) ||
+      !weir__timeline_text(reader, object, what, "hazard", sizeof wait.hazard, wait.hazard)) {
     return false;
   }
-  if (!grow(reader, (void **)&timeline->waits, &timeline->wait_capacity, timeline->wait_count,
-            sizeof *timeline->waits)) {
+  if (!weir__timeline_grow(reader, (void **)&timeline->waits, &timeline->wait_capacity, timeline->wait_count,
+                           sizeof *timeline->waits)) {
     return false;
   }
   timeline->waits[timeline->wait_count++] = wait;
@@ -91,24 +68,29 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
       .line = reader->line, .access_first = timeline->access_count, .wait_first = timeline->wait_count};
   uint64_t ready_ns = 0;
   char phase[8] = "";
-  if (!text(reader, event, "a task", "name", sizeof task.label, task.label)) return false;
+  if (!weir__timeline_text(reader, event, "a task", "name", sizeof task.label, task.label)) return false;
   char what[80];
   snprintf(what, sizeof what, "task '%s'", task.label);
-  if (!text(reader, event, what, "ph", sizeof phase, phase)) return false;
+  if (!weir__timeline_text(reader, event, what, "ph", sizeof phase, phase)) return false;
   if (strcmp(phase, "X") != 0) return weir__timeline_fail(reader, "%s: ph is '%s', not 'X'", what, phase);
 
   const json_t *args = json_object_get(event, "args");
   const json_t *accesses = NULL, *waits = NULL;
   if (!json_is_object(args)) return weir__timeline_fail(reader, "%s: args is not an object", what);
-  if (!whole(reader, args, what, "id", &task.id) || !whole(reader, args, what, "tag", &task.tag) ||
-      !text(reader, args, what, "status", sizeof task.status, task.status) ||
-      !whole(reader, args, what, "submit_ns", &task.submit_ns) || !whole(reader, args, what, "ready_ns", &ready_ns) ||
-      !whole(reader, args, what, "start_ns", &task.start_ns) || !whole(reader, args, what, "end_ns", &task.end_ns) ||
-      !list(reader, args, what, "accesses", &accesses) || !list(reader, args, what, "waits", &waits)) {
+  if (!weir__timeline_whole(reader, args, what, "id", &task.id) ||
+      !weir__timeline_whole(reader, args, what, "tag", &task.tag) ||
+      !weir__timeline_text(reader, args, what, "status", sizeof task.status, task.status) ||
+      !weir__timeline_whole(reader, args, what, "submit_ns", &task.submit_ns) ||
+      !weir__timeline_whole(reader, args, what, "ready_ns", &ready_ns) ||
+      !weir__timeline_whole(reader, args, what, "start_ns", &task.start_ns) ||
+      !weir__timeline_whole(reader, args, what, "end_ns", &task.end_ns) ||
+      !weir__timeline_take_origin(reader, args, what, &task) ||
+      !weir__timeline_list(reader, args, what, "accesses", &accesses) ||
+      !weir__timeline_list(reader, args, what, "waits", &waits)) {
     return false;
   }
-  if (!grow(reader, (void **)&timeline->tasks, &timeline->task_capacity, timeline->task_count,
-            sizeof *timeline->tasks)) {
+  if (!weir__timeline_grow(reader, (void **)&timeline->tasks, &timeline->task_capacity, timeline->task_count,
+                           sizeof *timeline->tasks)) {
     return false;
   }
   for (size_t i = 0; i < json_array_size(accesses); i++) {
@@ -126,14 +108,16 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
 bool weir__timeline_add_event(weir__timeline_reader *reader, const json_t *event) {
   if (!json_is_object(event)) return weir__timeline_fail(reader, "an entry of traceEvents is not an object");
   const char *category = json_string_value(json_object_get(event, "cat"));
-  return !category || strcmp(category, "task") != 0 || add_task(reader, event);
+  if (category && strcmp(category, "task") == 0) return add_task(reader, event);
+  return !category || strcmp(category, "line") != 0 || weir__timeline_add_span(reader, event);
 }
 
 bool weir__timeline_add_head(weir__timeline_reader *reader, const json_t *head) {
   uint64_t version = 0;
   if (!json_is_object(head)) return weir__timeline_fail(reader, "weir is not an object");
-  if (!whole(reader, head, "weir", "version", &version)) return false;
+  if (!weir__timeline_whole(reader, head, "weir", "version", &version)) return false;
   if (version != 1)
     return weir__timeline_fail(reader, "timeline version %llu is not known, only 1", (unsigned long long)version);
-  return whole(reader, head, "weir", "dropped", &reader->timeline->dropped);
+  return weir__timeline_whole(reader, head, "weir", "dropped", &reader->timeline->dropped) &&
+         weir__timeline_add_pipelines(reader, head);
 }

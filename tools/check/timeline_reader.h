@@ -23,7 +23,26 @@ typedef struct weir__timeline_reader {
 bool weir__timeline_fail(weir__timeline_reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool weir__timeline_no_memory(weir__timeline_reader *reader);
 
-// Takes one entry of traceEvents; those that are not tasks are ignored.
+// Fields of an object, which is called `what` in messages: a whole number of at least 0; a text, cut to `size`; a list.
+bool weir__timeline_whole(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
+                          uint64_t *out_value);
+bool weir__timeline_text(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
+                         size_t size, char *out_text);
+bool weir__timeline_list(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
+                         const json_t **out_list);
+
+// Makes room for one more item.
+bool weir__timeline_grow(weir__timeline_reader *reader, void **items, size_t *capacity, size_t count, size_t item_size);
+
+// Of pipelines: those of the object "weir"; a span of a line; the call that a task was submitted in, if there was one. Last, when
+// all is read: that what spans and tasks name is there.
+bool weir__timeline_add_pipelines(weir__timeline_reader *reader, const json_t *head);
+bool weir__timeline_add_span(weir__timeline_reader *reader, const json_t *event);
+bool weir__timeline_take_origin(weir__timeline_reader *reader, const json_t *args, const char *what,
+                                weir__timeline_task *task);
+bool weir__timeline_join_pipelines(weir__timeline_reader *reader);
+
+// Takes one entry of traceEvents; those that are neither tasks nor spans of lines are ignored.
 bool weir__timeline_add_event(weir__timeline_reader *reader, const json_t *event);
 
 // Takes the object "weir".

@@ -10,6 +10,7 @@ static void check_host_waits(weir__checker *checker) {
   uint32_t waited = WEIR__END_OF_STREAM; // the host wait that ends last of those so far
   for (uint32_t i = 0; i < checker->task_count; i++) {
     const weir__checked_task *task = &checker->tasks[i];
+    if (checker->options.pipeline && i > 0 && task->pass != checker->tasks[i - 1].pass) waited = WEIR__END_OF_STREAM;
     if (waited != WEIR__END_OF_STREAM) {
       const weir__timeline_task *before = checker->tasks[waited].seen;
       checker->report->hazards++;
