@@ -82,7 +82,7 @@ typedef struct weir_graph weir_graph;
 
 enum {
   WEIR_CONTEXT_NO_RENAME = 1u << 0, // never give an overwritten buffer fresh storage: WAR and WAW hazards stay
-  WEIR_CONTEXT_TRACE = 1u << 1,     // keep what every task did, for weir_trace_save
+  WEIR_CONTEXT_TRACE = 1u << 1,     // keep what tasks and lines of pipelines did, for weir_trace_save
   WEIR_CONTEXT_IN_ORDER = 1u << 2,  // every task also waits for the one before it: serial execution, as a reference
 };
 

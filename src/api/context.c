@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "chain/chain.h"
 #include "device/cpu/cpu.h"
+#include "pipeline/pipeline.h"
 #include "trace/lines.h"
 
 enum {
@@ -263,6 +264,7 @@ weir_status weir_context_create(const weir_context_options *options, weir_contex
 
 void weir_context_release(weir_context *context) {
   if (context == NULL) return;
+  weir__pipeline_release_all(context);
   weir__context_lock(context);
   weir__context_flush(context);
   weir__context_wait(context, context->window.next, WEIR_FOREVER);

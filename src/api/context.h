@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "memory/pool.h"
 #include "trace/trace.h"
+#include "weir/pipeline.h"
 #include "window/buffer.h"
 #include "window/object.h"
 #include "window/window.h"
@@ -131,12 +132,13 @@ struct weir_context {
   bool calling;        // a thread calls callbacks
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
-  uint32_t threads;      // of devices that the caller asked for, that need a core of their own
-  bool crowded;          // CPU workers leave few cores to them: other threads should not spin
-  uint32_t listed_count; // of device_count: those that the caller asked for
-  weir_device *cpu;      // NULL: none
-  weir_graph *sequence;  // the context's own graph; NULL: not asked for yet
-  weir_kernel *multiply; // for weir_graph_multiply; NULL: not made yet; guarded by
+  uint32_t threads;         // of devices that the caller asked for, that need a core of their own
+  bool crowded;             // CPU workers leave few cores to them: other threads should not spin
+  uint32_t listed_count;    // of device_count: those that the caller asked for
+  weir_device *cpu;         // NULL: none
+  weir_pipeline *pipelines; // those that were not released; guarded by the lock
+  weir_graph *sequence;     // the context's own graph; NULL: not asked for yet
+  weir_kernel *multiply;    // for weir_graph_multiply; NULL: not made yet; guarded by
   weir__lock multiply_lock;
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
   _Atomic bool times_tasks;             // when tasks start and end is wanted, though nothing is traced

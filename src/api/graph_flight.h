@@ -28,6 +28,9 @@ void weir__operations_after(weir_graph *graph, const weir__operations *operation
 // weir_graph_launch. `evaluates`: its failure is the caller's business.
 weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event);
 
+// The same of a graph that is valid, with the lock held before and after.
+weir_status weir__graph_launch_held(weir_graph *graph, bool evaluates, weir_event **out_event);
+
 // The launch `run` whose event this is was submitted. A reference of `operations` (may be NULL) goes to it.
 void weir__flight_begin(weir__graph_run *run, weir_event *event, weir__operations *operations,
                         uint32_t operation_count);

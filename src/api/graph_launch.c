@@ -175,14 +175,10 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
   return weir__graph_launch(graph, false, out_event);
 }
 
-weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event) {
-  if (out_event != NULL) *out_event = NULL;
-  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
-  if (status != WEIR_OK) return status;
+weir_status weir__graph_launch_held(weir_graph *graph, bool evaluates, weir_event **out_event) {
   weir_context *context = graph->object.context;
   launch launched = {.graph = graph, .evaluates = evaluates};
-  weir__context_lock(context);
-  status = ask_operations(&launched);
+  weir_status status = ask_operations(&launched);
   weir__enter_result result = status == WEIR_OK ? WEIR__ENTER_AGAIN : WEIR__ENTER_FAILED;
   while (result == WEIR__ENTER_AGAIN) result = enter(context, &launched, out_event, &status);
   if (launched.run != NULL) weir__graph_run_give(launched.run);
@@ -190,6 +186,16 @@ weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **o
     weir__operations_after(graph, launched.operations, launched.asked_count, status);
     weir__operations_drop(context, launched.operations);
   }
+  return status;
+}
+
+weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
+  if (status != WEIR_OK) return status;
+  weir_context *context = graph->object.context;
+  weir__context_lock(context);
+  status = weir__graph_launch_held(graph, evaluates, out_event);
   weir__context_unlock(context);
   return status;
 }

@@ -10,6 +10,8 @@
 // For the same reason tasks that are known to be tiny are not spread: one worker runs them while the others sleep, unless it
 // is held up.
 // A launch of many work-groups, and a graph, are jobs: they are opened to all workers, who take pieces until none is left.
+// A thread of a pipeline runs a short task that it submits by itself, as a guest, where a worker that sleeps leaves it its place: the
+// thread has the data, and nobody must be woken. There are never more awake workers and guests than workers.
 #ifndef WEIR_DEVICE_CPU_CPU_H
 #define WEIR_DEVICE_CPU_CPU_H
 
@@ -52,6 +54,7 @@ typedef struct weir__worker {
   uint64_t first_finished; // ticks when the first of them ended
   uint64_t now;            // ticks, as last read
   weir__failure failure;
+  bool guest;           // it is no worker, but stands in for one
   weir__random random;  // for stealing, and for disturbing the order in tests
   _Atomic bool watches; // it is cpu->watcher; set with the context's lock held
   // Sleeping; guarded by the context's lock but for the word itself.
@@ -78,6 +81,8 @@ struct weir__cpu {
   weir__worker *watcher; // sleeps for a short time only, to see whether the others are stuck; NULL: none
   weir__job *jobs;       // open ones
   weir__job *free_jobs, *all_jobs;
+  uint32_t guests;      // that run a task; no more than sleepers
+  bool leaves_sleeping; // somebody should have been woken, but for guests
   bool stopping;
   // Hints that idle workers watch without the lock.
   alignas(64) _Atomic uint32_t inbox_hint; // tasks in the inbox
@@ -91,6 +96,20 @@ struct weir__cpu {
 extern _Thread_local weir__worker *weir__worker_current;
 
 void *weir__worker_main(void *worker);
+
+// What a thread that submits a task would run by itself. Set during the submission, with the lock held.
+typedef struct weir__cpu_guest {
+  weir__cpu *cpu;
+  void *user;          // the task is that whose event has this in its part hook
+  uint64_t most_ticks; // it is run if it is expected to take no more
+  weir__task *task;    // NULL: it is not for the guest; else weir__cpu_run_guest must be called, without the lock
+} weir__cpu_guest;
+
+extern _Thread_local weir__cpu_guest *weir__cpu_guest_now;
+
+// A guest's part of what a worker is, for one CPU device and one thread at a time. NULL: no memory.
+weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed);
+void weir__cpu_run_guest(weir__worker *guest, weir__task *task);
 
 // Adds a ready task to the inbox, or to the current worker's queue. The lock is held.
 void weir__cpu_issue(weir_device *device, weir__task *task);
@@ -125,6 +144,9 @@ void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t group
 
 // With a seed: gives way to other threads now and then.
 void weir__cpu_disturb(weir__worker *worker);
+
+// Ticks that the nodes of a graph are expected to take, one after the other; UINT64_MAX: not known.
+uint64_t weir__job_expected(const weir__task *task);
 
 // Jobs (job.h): whether the task should be one, starting it, and helping with one that is open.
 bool weir__job_wanted(weir__worker *worker, const weir__task *task);

@@ -13,6 +13,8 @@ enum {
   WORTH_SHARING = 20, // times long_ticks: a shorter launch is run by one worker
   PIECE = 2,          // times long_ticks: pieces are not made shorter
   NODES_AT_ONCE = 16,
+  BYTES_PER_TICK = 4, // that a copy or fill moves, about
+  COPY_TICKS = 100,   // before it does
 };
 
 struct weir__job {
@@ -111,10 +113,21 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
 // Ticks that a node is expected to take; UINT64_MAX: not known.
 static uint64_t node_expected(const weir__graph_run *run, uint32_t index) {
   const weir__graph_node *node = &run->plan->nodes[index];
+  if (node->kind != WEIR__GRAPH_CALL) return COPY_TICKS + node->bytes / BYTES_PER_TICK;
   if (node->kernel == NULL) return UINT64_MAX;
   uint32_t ticks = atomic_load_explicit(&node->kernel->group_ticks, memory_order_relaxed);
   if (ticks == UINT32_MAX) return UINT64_MAX;
   return (uint64_t)ticks * node->groups[0] * node->groups[1] * node->groups[2];
+}
+
+uint64_t weir__job_expected(const weir__task *task) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
+    uint64_t expected = node_expected(task->run, i);
+    if (expected == UINT64_MAX) return UINT64_MAX;
+    sum += expected;
+  }
+  return sum;
 }
 
 // Takes ready nodes: a batch of short ones, or one that is or may be long. The job's lock is held.
@@ -194,7 +207,7 @@ static void run_nodes(weir__worker *worker, weir__job *job) {
     weir__cpu_disturb(worker);
     weir__lock_acquire(&job->lock);
     uint32_t count = take_nodes(cpu, job, run, taken);
-    uint32_t wake = ask_for_help(cpu, job, run);
+    uint32_t wake = worker->guest ? 0 : ask_for_help(cpu, job, run); // a guest has others at hand for other jobs
     weir__lock_release(&job->lock);
     if (wake > 0) {
       weir__context_lock(cpu->base.context);
@@ -301,7 +314,8 @@ void weir__job_run(weir__worker *worker, weir__task *task) {
     weir__context_unlock(context);
     return;
   }
-  // Each worker works on one job at a time, so with two per worker one is always free.
+  // Each worker works on one job at a time, and so does each guest, of whom there are no more than workers: with two per worker
+  // one is always free.
   weir__job *job = worker->cpu->free_jobs;
   open_job(worker, job, task);
   weir__context_unlock(context);

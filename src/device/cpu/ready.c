@@ -41,8 +41,15 @@ weir__task *weir__inbox_take(weir__cpu *cpu) {
   return task;
 }
 
+// Whether a sleeper may be woken: those whose places guests have may not, and it is noted that one should have been.
+static bool may_wake(weir__cpu *cpu) {
+  bool may = cpu->sleeper_count > cpu->guests || cpu->stopping;
+  if (!may) cpu->leaves_sleeping = true;
+  return may;
+}
+
 void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
-  while (count-- > 0 && cpu->sleepers != NULL) {
+  while (count-- > 0 && cpu->sleepers != NULL && may_wake(cpu)) {
     weir__worker *worker = cpu->sleepers;
     cpu->sleepers = worker->next_sleeper;
     cpu->sleeper_count--;
@@ -52,7 +59,7 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
 }
 
 void weir__cpu_appoint_watcher(weir__cpu *cpu) {
-  if (cpu->watcher != NULL || cpu->sleepers == NULL) return;
+  if (cpu->watcher != NULL || cpu->sleepers == NULL || !may_wake(cpu)) return;
   cpu->watcher = cpu->sleepers;
   atomic_store_explicit(&cpu->watcher->watches, true, memory_order_relaxed);
   weir__cpu_wake(cpu, 1);
@@ -70,8 +77,23 @@ void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
   weir__cpu_wake(cpu, 1);
 }
 
+// Whether the submitting thread takes the task.
+static bool is_for_guest(weir__cpu *cpu, weir__task *task) {
+  weir__cpu_guest *guest = weir__cpu_guest_now;
+  if (guest == NULL || guest->cpu != cpu || guest->task != NULL || task->event == NULL ||
+      task->event->part.user != guest->user)
+    return false;
+  if (cpu->guests >= cpu->sleeper_count || cpu->base.context->trace != NULL || task->priority != 0) return false;
+  uint64_t expected = task->run != NULL ? weir__job_expected(task) : weir__cpu_expected(task);
+  if (expected > guest->most_ticks) return false;
+  guest->task = task;
+  cpu->guests++;
+  return true;
+}
+
 void weir__cpu_issue(weir_device *device, weir__task *task) {
   weir__cpu *cpu = (weir__cpu *)device;
+  if (is_for_guest(cpu, task)) return;
   uint64_t expected = expected_at_most(cpu, task);
   weir__worker *worker = weir__worker_current;
   bool tiny = expected < cpu->tiny_ticks;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "base/allocate.h"
 #include "base/clock.h"
 #include "device/cpu/ready.h"
 
@@ -16,6 +17,7 @@ enum {
 };
 
 _Thread_local weir__worker *weir__worker_current;
+_Thread_local weir__cpu_guest *weir__cpu_guest_now;
 
 // Whether a worker that is awake has not looked for work for long: its task takes longer than was thought.
 static bool is_stuck(weir__worker *worker, uint64_t now) {
@@ -164,6 +166,17 @@ static bool spin_for_work(weir__worker *worker) {
 
 typedef enum sleep_result { STOPPED, WOKEN, OVERSLEPT } sleep_result;
 
+// Takes a worker that woke by itself from the list of sleepers, unless somebody has woken it meanwhile.
+static void get_up(weir__worker *worker) {
+  weir__cpu *cpu = worker->cpu;
+  for (weir__worker **link = &cpu->sleepers; *link != NULL; link = &(*link)->next_sleeper) {
+    if (*link != worker) continue;
+    *link = worker->next_sleeper;
+    cpu->sleeper_count--;
+    return;
+  }
+}
+
 // Sleeps until woken. The watcher does not sleep for long: OVERSLEPT means to look for any work at all, in case the others
 // are stuck in tasks that were thought to be short.
 static sleep_result sleep_for_work(weir__worker *worker) {
@@ -190,17 +203,15 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   }
   weir__context_unlock(context);
   if (found) return stop ? STOPPED : WOKEN;
-  weir__sleep_on(&worker->word, 1, watches ? SLEEP_NS : UINT64_MAX);
-  if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
-  weir__context_lock(context);
-  for (weir__worker **link = &cpu->sleepers; *link != NULL; link = &(*link)->next_sleeper) {
-    if (*link != worker) continue;
-    *link = worker->next_sleeper;
-    cpu->sleeper_count--;
-    break;
+  for (;;) {
+    weir__sleep_on(&worker->word, 1, watches ? SLEEP_NS : UINT64_MAX);
+    if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
+    weir__context_lock(context);
+    bool gets_up = cpu->sleeper_count > cpu->guests;
+    if (gets_up) get_up(worker);
+    weir__context_unlock(context);
+    if (gets_up) return OVERSLEPT;
   }
-  weir__context_unlock(context);
-  return OVERSLEPT;
 }
 
 void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since) {
@@ -252,7 +263,7 @@ static void run(weir__worker *worker, weir__task *task) {
   weir__cpu *cpu = worker->cpu;
   bool timed = weir__cpu_notes_times(cpu);
   uint64_t expected = weir__cpu_expected(task);
-  bool is_long = expected > cpu->long_ticks;
+  bool is_long = expected > cpu->long_ticks && !worker->guest;
   weir__cpu_disturb(worker);
   if (is_long && worker->finished_count > 0) report_now(worker);
   if (is_long) {
@@ -279,6 +290,31 @@ static void run(weir__worker *worker, weir__task *task) {
       report_now(worker);
   }
   if (is_long) atomic_fetch_sub_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+}
+
+weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed) {
+  weir__worker *guest = weir__allocate_zeroed(sizeof *guest);
+  if (guest == NULL) return NULL;
+  guest->cpu = cpu;
+  guest->guest = true;
+  guest->random.state = seed * 0x9e3779b97f4a7c15ull | 1;
+  return guest;
+}
+
+void weir__cpu_run_guest(weir__worker *guest, weir__task *task) {
+  weir__cpu *cpu = guest->cpu;
+  bool nested = weir__in_task;
+  weir__in_task = true;
+  guest->now = 0;
+  run(guest, task);
+  weir__in_task = nested;
+  weir__context_lock(cpu->base.context);
+  report(guest);
+  cpu->guests--;
+  bool wakes = cpu->leaves_sleeping;
+  cpu->leaves_sleeping = false;
+  if (wakes) weir__cpu_wake(cpu, 1);
+  weir__context_unlock(cpu->base.context);
 }
 
 void *weir__worker_main(void *argument) {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stages submit: more tasks than the window has room for, launches over several devices, graphs, chains; waiting in a stage.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "rig.h"
+#include "weir/chain.h"
+#include "weir/split.h"
+
+enum { TOKENS = 40, LINES = 3, CELLS = 24 };
+
+typedef struct line_state {
+  weir_buffer *cells;
+  weir_graph *graph;
+  uint32_t found[CELLS];
+} line_state;
+
+typedef struct scene {
+  weir_context *context;
+  weir_kernel *kernel;
+  weir_split *split;
+  weir_chain *chain;
+  line_state lines[LINES];
+  uint32_t steps; // that a token's cells go through
+  uint64_t delivered;
+} scene;
+
+static void add_one(const weir_work *work) {
+  uint32_t *cells = work->args[0];
+  for (uint64_t i = work->first; i < work->end; i++) cells[i]++;
+}
+
+static weir_task task_of(const scene *s, const weir_arg *arg) {
+  return (weir_task){.kernel = s->kernel, .args = arg, .arg_count = 1, .groups = {CELLS, 1, 1}};
+}
+
+static weir_status open_line(void *user, uint32_t number, void **out_state) {
+  scene *s = user;
+  line_state *line = &s->lines[number];
+  *out_state = line;
+  rig_ok(weir_buffer_create(s->context, sizeof line->found, &line->cells));
+  rig_ok(weir_graph_create(s->context, &line->graph));
+  weir_arg arg = weir_updates(line->cells);
+  weir_task task = task_of(s, &arg);
+  for (int i = 0; i < 3; i++) rig_ok(weir_graph_add(line->graph, &task, NULL));
+  return WEIR_OK;
+}
+
+static void close_line(void *user, uint32_t number, void *state) {
+  (void)user, (void)number;
+  line_state *line = state;
+  rig_ok(weir_graph_release(line->graph));
+  rig_ok(weir_buffer_release(line->cells));
+}
+
+static weir_status begin(weir_token *token) {
+  line_state *line = token->line_state;
+  if (token->number == TOKENS) return weir_token_end_input(token);
+  return weir_fill(line->cells, 0, WEIR_WHOLE, (uint32_t)token->number * 100, NULL);
+}
+
+static weir_status await(weir_token *token, weir_status status, weir_event *event) {
+  if (status != WEIR_OK) return status;
+  status = weir_token_await(token, event);
+  weir_event_release(event);
+  return status;
+}
+
+static weir_status many_tasks(weir_token *token) {
+  const scene *s = token->user;
+  const line_state *line = token->line_state;
+  weir_arg arg = weir_updates(line->cells);
+  weir_task task = task_of(s, &arg);
+  for (int i = 0; i < 100; i++) {
+    weir_status status = weir_token_submit(token, &task);
+    if (status != WEIR_OK) return status;
+  }
+  return WEIR_OK;
+}
+
+static weir_status launch_graph(weir_token *token) {
+  const line_state *line = token->line_state;
+  weir_event *event;
+  weir_status status = weir_graph_launch(line->graph, &event);
+  return await(token, status, event);
+}
+
+static weir_status launch_split(weir_token *token) {
+  const scene *s = token->user;
+  const line_state *line = token->line_state;
+  weir_split_arg arg = weir_split_block(weir_updates(line->cells), sizeof(uint32_t));
+  weir_split_launch launch = {.kernel = s->kernel, .args = &arg, .arg_count = 1, .groups = {CELLS, 1, 1}};
+  weir_event *event;
+  weir_status status = weir_split_submit(s->split, &launch, &event);
+  return await(token, status, event);
+}
+
+static weir_status submit_item(weir_token *token) {
+  const scene *s = token->user;
+  const line_state *line = token->line_state;
+  weir_arg arg = weir_updates(line->cells);
+  weir_event *event;
+  weir_status status = weir_chain_submit(s->chain, &(weir_chain_item){.args = &arg, .arg_count = 1}, &event);
+  return await(token, status, event);
+}
+
+// Looks at the result within the stage.
+static weir_status copy_and_wait(weir_token *token) {
+  const scene *s = token->user;
+  line_state *line = token->line_state;
+  weir_event *event;
+  weir_status status = weir_copy_out(line->cells, 0, WEIR_WHOLE, line->found, &event);
+  if (status != WEIR_OK) return status;
+  status = weir_event_wait(event, WEIR_FOREVER);
+  weir_event_release(event);
+  for (uint32_t i = 0; i < CELLS; i++) rig_check(line->found[i] == token->number * 100 + s->steps);
+  return status;
+}
+
+static void deliver(weir_token *token) {
+  scene *s = token->user;
+  rig_check(token->status == WEIR_OK);
+  s->delivered++;
+}
+
+// A pipeline with these stages between the first and the last; `steps`: how much they add to the cells.
+static void play(const char *devices, uint32_t window, const weir_stage_function *functions, uint32_t count,
+                 uint32_t steps, uint32_t threads) {
+  static scene s;
+  memset(&s, 0, sizeof s);
+  s.steps = steps;
+  rig_ok(weir_context_create(&(weir_context_options){.devices = devices, .window = window}, &s.context));
+  const weir_sim_launch launch = {.threads = 64, .us = 2};
+  rig_ok(weir_kernel_create(s.context, "add", &s.kernel));
+  rig_ok(weir_kernel_set_cpu(s.kernel, add_one));
+  rig_ok(weir_kernel_set_sim(s.kernel, &launch, 1));
+  rig_ok(weir_split_create(s.context, NULL, &s.split));
+  weir_chain_arg arg = weir_chain_item_arg(0);
+  weir_chain_stage chain_stages[2];
+  for (int i = 0; i < 2; i++)
+    chain_stages[i] = (weir_chain_stage){.kernel = s.kernel, .groups = {CELLS, 1, 1}, .args = &arg, .arg_count = 1};
+  rig_ok(weir_chain_create(s.context, &(weir_chain_options){.stages = chain_stages, .stage_count = 2}, &s.chain));
+  weir_stage stages[8] = {{.function = begin, .user = &s}};
+  for (uint32_t i = 0; i < count; i++)
+    stages[i + 1] = (weir_stage){
+        .function = functions[i], .user = &s, .flags = WEIR_STAGE_PARALLEL | (i % 2 == 0 ? WEIR_STAGE_AWAIT : 0)};
+  stages[count + 1] = (weir_stage){.function = copy_and_wait, .user = &s};
+  weir_pipeline *pipeline = rig_pipeline(s.context, &(weir_pipeline_options){.stages = stages,
+                                                                             .stage_count = count + 2,
+                                                                             .lines = LINES,
+                                                                             .threads = threads,
+                                                                             .deliver = deliver,
+                                                                             .open_line = open_line,
+                                                                             .close_line = close_line,
+                                                                             .user = &s});
+  rig_ok(weir_pipeline_run(pipeline, WEIR_FOREVER));
+  assert_int_equal(s.delivered, TOKENS);
+  rig_ok(weir_pipeline_release(pipeline));
+  rig_ok(weir_chain_release(s.chain));
+  rig_ok(weir_split_release(s.split));
+  rig_ok(weir_finish(s.context));
+  weir_context_release(s.context);
+  rig_no_problems();
+}
+
+static void play_on_all(const weir_stage_function *functions, uint32_t count, uint32_t steps) {
+  const char *devices[] = {"cpu:1", "cpu:2", "sim:ideal", "cpu:1,cpu:1"};
+  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+    for (uint32_t threads = 1; threads <= 3; threads += 2) play(devices[i], 16, functions, count, steps, threads);
+  }
+}
+
+static void test_small_window(void **state) {
+  (void)state;
+  play_on_all((weir_stage_function[]){many_tasks, many_tasks}, 2, 200);
+}
+
+static void test_graph(void **state) {
+  (void)state;
+  play_on_all((weir_stage_function[]){launch_graph, launch_graph, launch_graph}, 3, 9);
+}
+
+static void test_split(void **state) {
+  (void)state;
+  play_on_all((weir_stage_function[]){launch_split, launch_split}, 2, 2);
+}
+
+static void test_chain(void **state) {
+  (void)state;
+  play_on_all((weir_stage_function[]){submit_item, submit_item}, 2, 4);
+}
+
+static void test_all(void **state) {
+  (void)state;
+  play_on_all((weir_stage_function[]){submit_item, many_tasks, launch_split, launch_graph}, 4, 106);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_small_window), cmocka_unit_test(test_graph), cmocka_unit_test(test_split),
+      cmocka_unit_test(test_chain),        cmocka_unit_test(test_all),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
