@@ -15,6 +15,7 @@ static const benchmark benchmarks[] = {
     {"submit", weir__bench_submit},       {"ranges", weir__bench_ranges},           {"overhead", weir__bench_overhead},
     {"metg", weir__bench_metg},           {"parallelism", weir__bench_parallelism}, {"tasks", weir__bench_tasks},
     {"sequences", weir__bench_sequences}, {"copies", weir__bench_copies},           {"barriers", weir__bench_barriers},
+    {"pipeline", weir__bench_pipeline},
 };
 
 enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS = 5, QUICK_RUNS = 1 };
@@ -29,7 +30,8 @@ static const char summary[] =
     "  tasks        tasks that run nothing, in six patterns, on one device (ns per task)\n"
     "  sequences    a recorded sequence of 1000 small tasks: recorded, evaluated again, changed (us, ns per task)\n"
     "  copies       copies between pinned memory and a CUDA device, beside those of the driver (GB/s)\n"
-    "  barriers     barriers of the sample streams: how many, estimated cost, time to plan (ns per dispatch)";
+    "  barriers     barriers of the sample streams: how many, estimated cost, time to plan (ns per dispatch)\n"
+    "  pipeline     pipelines: cost of a stage, six workloads as streams of jobs (us per job), latency at a fixed rate";
 
 static const char details[] =
     "Each line gives median, minimum and maximum of its runs; \"weir/this\" is Weir's median by the line's.\n"
@@ -52,8 +54,8 @@ int weir__bench_main(int argc, char **argv) {
   uint64_t runs = 0;
   const weir__cli_option options[] = {
       {"json", WEIR__CLI_FLAG, &as_json, NULL, "print JSON", 0, 0},
-      {"device", WEIR__CLI_TEXT, &device, "NAME", "for tasks and sequences (default cpu) and copies (default cuda)", 0,
-       0},
+      {"device", WEIR__CLI_TEXT, &device, "NAME",
+       "for tasks and sequences (default cpu), copies (default cuda) and pipeline (default cpu:2)", 0, 0},
       {"runs", WEIR__CLI_COUNT, &runs, "N", "measurements of each case (default 5; with --quick 1)", 1, 1000},
       {"quick", WEIR__CLI_FLAG, &quick, NULL, "small counts, to see that all works; times say little", 0, 0},
   };

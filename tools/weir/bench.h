@@ -12,7 +12,7 @@ typedef struct weir__bench_options {
   uint32_t runs;      // measurements per result; at least 1
   bool quick;         // a smoke test: small counts, so that the whole benchmark takes a few seconds at most
   bool named;         // the user asked for this benchmark, so that what it lacks is an error
-  const char *device; // for `tasks`, `sequences` and `copies`; NULL: the CPU, and the first CUDA device
+  const char *device; // for `tasks`, `sequences`, `copies` and `pipeline`; NULL: the CPU, and the first CUDA device
 } weir__bench_options;
 
 typedef struct weir__bench_report weir__bench_report;
@@ -28,6 +28,7 @@ int weir__bench_tasks(const weir__bench_options *options, weir__bench_report *re
 int weir__bench_copies(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_sequences(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_barriers(const weir__bench_options *options, weir__bench_report *report);
+int weir__bench_pipeline(const weir__bench_options *options, weir__bench_report *report);
 
 // Adds one result: `count` measurements (at least 1) of `case_name` for `runtime` ("weir", "oneTBB", "by address") in
 // `unit` ("ns/task", "us", "x", "GB/s"). All strings and numbers are copied. The report keeps median, minimum, maximum

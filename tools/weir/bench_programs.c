@@ -11,6 +11,7 @@
 
 const weir__bench_program weir__bench_weir = {"weir-bench-weir", "weir", NULL, "", NULL};
 const weir__bench_program weir__bench_weir_plain = {"weir-bench-weir", "weir", NULL, ", no renaming", "no-rename"};
+const weir__bench_program weir__bench_pipelines = {"weir-bench-pipeline", "weir", NULL, "", NULL};
 const weir__bench_program weir__bench_peers[] = {
     {"weir-bench-tbb", "oneTBB", "libtbb-dev", "", NULL},
     {"weir-bench-libomp", "libomp", "libomp-dev", "", NULL},
@@ -61,9 +62,9 @@ static bool add_sample(collection *into, const char *case_name, const char *runt
   return true;
 }
 
-// Takes a line that a program printed: a result, or else a message, of which the last is kept.
+// Takes a line that a program printed: a result, what is missing, or else a message, of which the last is kept.
 static bool take_line(collection *into, const weir__bench_program *program, const char *line, char *message) {
-  const char *case_name, *runtime, *unit;
+  const char *case_name, *runtime, *unit, *missing, *why;
   double value;
   json_t *object = *line == '{' ? json_loads(line, 0, NULL) : NULL;
   bool is_result = object && json_unpack(object, "{s:s, s:s, s:s, s:F}", "case", &case_name, "runtime", &runtime,
@@ -73,6 +74,8 @@ static bool take_line(collection *into, const weir__bench_program *program, cons
     char name[64];
     snprintf(name, sizeof(name), "%s%s", runtime, program->suffix);
     taken = add_sample(into, case_name, name, unit, value);
+  } else if (object && json_unpack(object, "{s:s, s:s}", "missing", &missing, "why", &why) == 0) {
+    weir__bench_note(into->report, "%s: %s is missing: %s", into->bench, missing, why);
   } else if (*line && *line != '\n') {
     snprintf(message, MESSAGE_BYTES, "%.*s", (int)strcspn(line, "\n"), line);
   }
@@ -91,7 +94,7 @@ static void find_program(const char *name, char *out_path, size_t size) {
 }
 
 static void start_program(const char *path, const weir__bench_launch *launch, int output) {
-  char *argv[16] = {(char *)(uintptr_t)path};
+  char *argv[20] = {(char *)(uintptr_t)path};
   int count = 1;
   for (const char *const *argument = launch->arguments; *argument; argument++) {
     argv[count++] = (char *)(uintptr_t)*argument;

@@ -15,7 +15,7 @@ typedef struct weir__bench_program {
   const char *variant; // for --variant; NULL: none
 } weir__bench_program;
 
-extern const weir__bench_program weir__bench_weir, weir__bench_weir_plain;
+extern const weir__bench_program weir__bench_weir, weir__bench_weir_plain, weir__bench_pipelines;
 extern const weir__bench_program weir__bench_peers[];
 extern const size_t weir__bench_peer_count;
 
@@ -23,7 +23,7 @@ extern const size_t weir__bench_peer_count;
 // disturbs the machine for a while hits all alike.
 typedef struct weir__bench_launch {
   const weir__bench_program *program;
-  const char *arguments[8]; // after the program's name, ended by NULL
+  const char *arguments[12]; // after the program's name, ended by NULL
 } weir__bench_launch;
 
 // Runs all launches `runs` times, interleaved, and adds what they print as results of `bench`. A program that is

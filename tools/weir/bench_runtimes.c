@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The benchmarks that are measured by programs of their own: submit, ranges, overhead, metg.
+// The benchmarks that are measured by programs of their own: submit, ranges, overhead, metg, pipeline.
 #include <stdio.h>
 
 #include "bench_programs.h"
@@ -77,4 +77,16 @@ int weir__bench_metg(const weir__bench_options *options, weir__bench_report *rep
     result = worse(result, compare("metg", patterns[i], "--steps", steps, true, options->runs, report));
   }
   return result;
+}
+
+int weir__bench_pipeline(const weir__bench_options *options, weir__bench_report *report) {
+  static const char *const parts[] = {"stages", "jobs", "latency"};
+  weir__bench_launch launches[3] = {{0}};
+  for (size_t i = 0; i < 3; i++) {
+    launches[i] =
+        (weir__bench_launch){&weir__bench_pipelines,
+                             {"--part", parts[i], "--samples", "--rounds", "1", "--device",
+                              options->device ? options->device : "cpu:2", options->quick ? "--quick" : NULL}};
+  }
+  return weir__bench_run_programs("pipeline", launches, 3, options->runs, report);
 }

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# The baselines of streams of jobs as a library, weir_bench_ways. Those of oneTBB and Taskflow are C++, built without sanitizers.
+add_library(weir_bench_way_jobs STATIC way_cpu_job.c way_steps.c)
+target_link_libraries(weir_bench_way_jobs PRIVATE weir_internal)
+target_include_directories(weir_bench_way_jobs PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+add_library(weir_bench_ways STATIC way_cpu.c way_cuda.c way_cuda_graph.c way_cuda_lines.c way_opencl.c way_opencl_lines.c
+  way_order.c way_relay.c way_team.c)
+target_link_libraries(weir_bench_ways PUBLIC weir_bench_way_jobs weir_internal)
+
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+endif()
+function(weir_bench_way_cpp name)
+  add_library(weir_bench_way_${name} STATIC way_${name}.cpp)
+  target_include_directories(weir_bench_way_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_features(weir_bench_way_${name} PRIVATE cxx_std_17)
+  target_compile_options(weir_bench_way_${name} PRIVATE -Wall -Wextra)
+  # C++'s libraries by name: programs in other folders are linked by the C compiler.
+  target_link_libraries(weir_bench_way_${name} PRIVATE weir_bench_way_jobs ${ARGN} ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+  target_link_libraries(weir_bench_ways PUBLIC weir_bench_way_${name})
+endfunction()
+
+pkg_check_modules(TBB IMPORTED_TARGET tbb)
+if(TBB_FOUND AND CMAKE_CXX_COMPILER)
+  weir_bench_way_cpp(tbb PkgConfig::TBB)
+else()
+  message(STATUS "Baseline oneTBB is left out: it needs libtbb-dev and a C++ compiler")
+  target_sources(weir_bench_ways PRIVATE way_tbb_missing.c)
+endif()
+
+find_path(WEIR_TASKFLOW_INCLUDE taskflow/taskflow.hpp)
+if(WEIR_TASKFLOW_INCLUDE AND CMAKE_CXX_COMPILER)
+  weir_bench_way_cpp(taskflow Threads::Threads)
+  target_include_directories(weir_bench_way_taskflow SYSTEM PRIVATE ${WEIR_TASKFLOW_INCLUDE})
+else()
+  message(STATUS "Baseline Taskflow is left out: it needs taskflow/taskflow.hpp, whose folder WEIR_TASKFLOW_INCLUDE names")
+  target_sources(weir_bench_ways PRIVATE way_taskflow_missing.c)
+endif()

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The workloads of bench/pipeline by Weir's ways and the baselines on a CUDA device, without a card: on the driver of tests/cuda/stub, which executes
+// what nothing orders in random order. Functions for the CPU stand in for the kernels' CUDA code. Every result is right.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_way.h"
+#include "shape.h"
+#include "stub_code.h"
+#include "way_weir.h"
+#include "ways.h"
+#include "workloads.h"
+
+// In place of the embedded texts: the functions, their greatest blocks and the bytes of their parameters, as the stub wants them.
+extern const char sobel_kernels_source[], sssp_kernels_source[], backprop_kernels_source[], gemm_kernels_source[],
+    knn_kernels_source[], hotspot_kernels_source[];
+const char sobel_kernels_source[] = "STUB\nsobel_grey 64 8 8 4 4 4 4\nsobel_gradient 64 8 8 4 4 4 4\n";
+const char sssp_kernels_source[] = "STUB\nsssp_begin 64 8 8 8 4\nsssp_relax 64 8 8 8 8 8 8 4\nsssp_settle 64 8 8 8 4\n";
+const char backprop_kernels_source[] =
+    "STUB\nbackprop_forward 256 8 8 8 4\nbackprop_errors 16 8 8 8 8 8 4\nbackprop_adjust_output 16 8 8 8 4\n"
+    "backprop_adjust 256 8 8 8 4 4\n";
+const char gemm_kernels_source[] = "STUB\ngemm_tiled 256 8 8 8 4\n";
+const char knn_kernels_source[] =
+    "STUB\nknn_distances 64 8 8 8\nknn_best_of_share 64 8 8 4 4\nknn_best_of_all 64 8 8 4 4\n";
+const char hotspot_kernels_source[] = "STUB\nhotspot_step 64 8 8 8 4 4 4\n";
+
+enum { SEEDS = 3, TOKENS = JOB_VARIANTS + 3, MOST_CODES = 32 };
+
+static const weir_kernel_code *codes[MOST_CODES]; // of all workloads
+static uint32_t code_count;
+
+static const weir_kernel_code *code_of(const char *name) {
+  for (uint32_t i = 0; i < code_count; i++) {
+    if (strcmp(codes[i]->name, name) == 0) return codes[i];
+  }
+  return NULL;
+}
+
+static void run_kernel(const stub_launch *launch) {
+  stub_run_code(launch, code_of(launch->name));
+}
+
+static void test_results(void **unused) {
+  (void)unused;
+  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    assert_true(stub_configure(&(stub_options){.seed = seed, .executors = (uint32_t)(seed % 3)}));
+    weir_context *context;
+    assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cuda:0"}, &context), WEIR_OK);
+    for (uint32_t i = 0; i < JOB_WORKLOADS; i++) {
+      for (uint32_t j = 0; j < job_ways_weir_count; j++) {
+        run_way(job_workloads[i], &job_ways_weir[j], "cuda:0", weir_context_device(context, 0), TOKENS);
+      }
+      for (uint32_t j = 0; j < job_ways_cuda_count; j++) {
+        run_way(job_workloads[i], &job_ways_cuda[j], "cuda:0", weir_context_device(context, 0), TOKENS);
+      }
+    }
+    weir_context_release(context);
+    assert_string_equal(stub_violation_text(), "");
+  }
+}
+
+int main(void) {
+  setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
+  setenv("WEIR_NVRTC", NVRTC_STUB, 1);
+  setenv("WEIR_CACHE", "", 1); // none
+  for (uint32_t i = 0; i < JOB_WORKLOADS; i++) {
+    job_shape shape;
+    if (!job_workloads[i]->shape("cpu", SMALL_NS, &shape)) return 1;
+    for (uint32_t j = 0; j < shape.step_count; j++) {
+      const weir_kernel_code *code = shape.steps[j].code;
+      if (shape.steps[j].kind != JOB_KERNEL || code_of(code->name) != NULL) continue;
+      if (code_count == MOST_CODES) return 1;
+      codes[code_count++] = code;
+      stub_register(code->name, run_kernel);
+    }
+    job_shape_free(&shape);
+  }
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_results)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
