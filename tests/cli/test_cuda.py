@@ -48,6 +48,13 @@ class Cuda(CommandTest):
                             self.assertLessEqual(run["pass_least_us"], run["pass_us"])
                             self.assertLessEqual(run["pass_us"], run["pass_most_us"])
 
+    def test_pipelines_are_proved(self):
+        for issue in ("queues", "graph", "auto"):
+            with self.subTest(issue=issue):
+                runs = self.replay(stream("squeezenet"), stream("dynroute_a.0"), "--device", "cuda:0", "--pipeline", "3", "--repeat", "6",
+                                   "--rounds", "2", "--issue", issue, "--check")
+                self.assertEqual([(run["checked"], run["host_waits"]) for run in runs], [(True, 0), (True, 12)])
+
     def test_hazards(self):
         for hazards in ("serial", "address"):
             with self.subTest(hazards=hazards):

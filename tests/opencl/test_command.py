@@ -39,6 +39,12 @@ class Command(CommandTest):
                 self.assertEqual(result["device"], "opencl:0" if device == "opencl" else device)
                 self.assertIs(result["checked"], True)
 
+    def test_pipeline(self):
+        for issue in ("queues", "auto"):
+            result = self.replay("--device", "opencl", "--pipeline", "3", "--repeat", "6", "--rounds", "1", "--issue", issue,
+                                 "--time-scale", "0.1", "--check", stream("squeezenet"))[0]
+            self.assertIs(result["checked"], True)
+
 
 def skip_without_device():
     """Exits 77 where there is no OpenCL device."""

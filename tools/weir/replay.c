@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "check/check.h"
+#include "weir/pipeline.h"
 
 typedef struct progress {
   const char *name;
@@ -48,10 +49,13 @@ static char *timeline_path(const weir__replay_options *options, const char *name
 }
 
 static int check_timeline(const weir__replay_options *options, const char *path, weir__replayed *result) {
+  bool pipeline = options->lines > 0, kept = options->storage == WEIR__REPLAY_KEPT && !pipeline;
   weir__check_options check_options = {
-      .storage = options->storage == WEIR__REPLAY_KEPT ? WEIR__CHECK_STORAGE_KEPT : WEIR__CHECK_STORAGE_FRESH,
+      .storage = kept ? WEIR__CHECK_STORAGE_KEPT : WEIR__CHECK_STORAGE_FRESH,
       .passes = (uint32_t)options->repeat,
-      .ignore_host_waits = options->no_host_waits || weir__replay_by_graph(options),
+      .ignore_host_waits = options->no_host_waits || (weir__replay_by_graph(options) && !pipeline),
+      .pipeline = pipeline,
+      .lines_apart = pipeline && !result->pipelined.ordered,
   };
   weir__check_report *report = calloc(1, sizeof *report);
   if (!report) {
@@ -82,8 +86,12 @@ static int run_and_check(const weir__replay_options *options, const char *timeli
     close(file);
     paths[count++] = temporary;
   }
-  int exit_code =
-      weir__replay_run_stream(result->stream, options, count ? paths : NULL, show_progress, now, &result->run);
+  const char *const *traces = count ? paths : NULL;
+  int exit_code;
+  if (options->lines > 0)
+    exit_code = weir__replay_run_pipeline(result->stream, options, traces, show_progress, now, &result->pipelined);
+  else
+    exit_code = weir__replay_run_stream(result->stream, options, traces, show_progress, now, &result->run);
   if (exit_code == WEIR__EXIT_OK && check) exit_code = check_timeline(options, checked_path, result);
   if (check && !timeline_fits) unlink(temporary);
   return exit_code;
@@ -114,7 +122,7 @@ static int replay_stream(const weir__replay_options *options, bool several, weir
     exit_code = WEIR__EXIT_FAILED;
   }
   if (exit_code == WEIR__EXIT_OK) exit_code = run_and_check(options, timeline, result, &now);
-  bool ran = exit_code == WEIR__EXIT_OK || result->checked == 0;
+  bool ran = (exit_code == WEIR__EXIT_OK || result->checked == 0) && options->lines == 0;
   if (ran) {
     int serial_exit = run_serially(options, result, &now);
     if (serial_exit != WEIR__EXIT_OK) exit_code = serial_exit;
@@ -145,6 +153,14 @@ static const char details[] =
     "submit    real time of the submitting thread per task, buffers included, host waits excluded; of graphs: to\n"
     "          launch them\n"
     "checked   whether the checker proved the timeline\n\n"
+    "With --pipeline:\n"
+    "job       time of a round by its jobs, the median of the rounds; least, most: the extremes; jobs: how many a "
+    "second\n"
+    "latency   from a job's start to its delivery: median and 99th percentile\n"
+    "alone     one job at a time, a graph that is launched and awaited; back: graphs that are launched one behind the\n"
+    "          other, not awaited; faster: that by job\n"
+    "critical  the longest chain of a job; work: what all its kernels need of the recorded device\n"
+    "submit    real time of the pipeline's threads per task, in stages and to launch what they submitted\n\n"
     "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device is missing.";
 
 static bool valid(const weir__replay_options *options) {
@@ -180,6 +196,13 @@ static weir_context *keep_device(const weir__replay_options *options) {
   return keeper;
 }
 
+static int print(const weir__replayed *results, size_t count, const weir__replay_options *options, bool as_json) {
+  if (options->lines > 0)
+    return as_json ? weir__replay_print_pipeline_json(results, count, options)
+                   : weir__replay_print_pipeline_table(results, count, options);
+  return as_json ? weir__replay_print_json(results, count, options) : weir__replay_print_table(results, count, options);
+}
+
 static int replay_all(const weir__replay_options *options, weir__stream **streams, size_t count, bool as_json) {
   weir__replayed *results = calloc(count, sizeof *results);
   if (!results) {
@@ -197,15 +220,18 @@ static int replay_all(const weir__replay_options *options, weir__stream **stream
       return exit_code;
     }
   }
-  int printed =
-      as_json ? weir__replay_print_json(results, count, options) : weir__replay_print_table(results, count, options);
+  int printed = print(results, count, options, as_json);
   free(results);
   return exit_code != WEIR__EXIT_OK ? exit_code : printed;
 }
 
 int weir__replay_main(int argc, char **argv) {
-  weir__replay_options options = {
-      .device = "cpu", .hazards = WEIR__PLAN_BUFFER, .issue = WEIR__REPLAY_AUTO, .repeat = 1, .time_scale = 1};
+  weir__replay_options options = {.device = "cpu",
+                                  .hazards = WEIR__PLAN_BUFFER,
+                                  .issue = WEIR__REPLAY_AUTO,
+                                  .storage = -1,
+                                  .repeat = 1,
+                                  .time_scale = 1};
   bool as_json = false;
   const weir__cli_option list[] = {
       {"device", WEIR__CLI_TEXT, &options.device, "NAME",
@@ -225,6 +251,14 @@ int weir__replay_main(int argc, char **argv) {
        0},
       {"memory", WEIR__CLI_BYTES, &options.memory, "BYTES", "limit of storage, such as 64M; default: none", 1, 1e19},
       {"repeat", WEIR__CLI_COUNT, &options.repeat, "N", "submit the stream N times; default 1", 1, 1e6},
+      {"pipeline", WEIR__CLI_COUNT, &options.lines, "LINES",
+       "each pass is a job, and so many may be in flight: they go through a pipeline whose lines have buffers of "
+       "their\n"
+       "own. Beside it, one job at a time. Parts of a job up to a host wait are stages; each is a graph of the line's\n"
+       "(--issue auto, graph) or tasks on queues (queues)",
+       1, WEIR_PIPELINE_MOST_LINES},
+      {"rounds", WEIR__CLI_COUNT, &options.rounds, "N", "with --pipeline: measure everything so often; default 5", 1,
+       1000},
       {"apart", WEIR__CLI_FLAG, &options.apart, NULL, "wait for each pass before the next one starts", 0, 0},
       {"no-host-waits", WEIR__CLI_FLAG, &options.no_host_waits, NULL,
        "submit on where the program read results back, as graphs always do", 0, 0},
@@ -256,7 +290,7 @@ int weir__replay_main(int argc, char **argv) {
   size_t count;
   int exit_code;
   if (!weir__cli_parse(&command, argc, argv, &paths, &count, &exit_code)) return exit_code;
-  if (!valid(&options)) return WEIR__EXIT_USAGE;
+  if (!valid(&options) || !weir__replay_settle_pipeline(&options)) return WEIR__EXIT_USAGE;
   if (options.issue == WEIR__REPLAY_SERIAL || options.issue == WEIR__REPLAY_SERIAL_GRAPH) {
     options.hazards = WEIR__PLAN_SERIAL;
   }

@@ -38,6 +38,8 @@ typedef struct weir__replay_options {
   int rename;  // weir__replay_switch
   int storage; // weir__replay_storage
   uint64_t queues, window, memory, repeat;
+  uint64_t lines;  // not 0: each pass is a job of a pipeline with so many lines
+  uint64_t rounds; // how often a pipeline's jobs are measured
   double time_scale;
   bool apart;         // each pass waits until the one before it is done
   bool no_host_waits; // submit on where the program read results back
@@ -76,6 +78,35 @@ int weir__replay_run_stream(const weir__stream *stream, const weir__replay_optio
                             const char *const *trace_paths, weir__replay_progress progress, void *user,
                             weir__replay_run *out_run);
 
+// A time per job, over the rounds.
+typedef struct weir__replay_spread {
+  double median_us, least_us, most_us;
+} weir__replay_spread;
+
+// What the stream's passes took as jobs of a pipeline. Times as above; latencies are from a job's first stage to its delivery, the
+// medians of the rounds.
+typedef struct weir__replay_pipelined {
+  char device[64];
+  weir__replay_spread job;
+  weir__replay_spread alone; // one job at a time: a graph that is launched and awaited, for each part up to a host wait
+  weir__replay_spread back_to_back; // each job a graph, launched behind the one before it; not a number where jobs wait
+  double latency_median_us, latency_90_us, latency_99_us, latency_most_us;
+  double submit_ns; // of a job: real time of threads in its stages, what they launch at their end included
+  double critical_us, work_us;
+  uint64_t graph_jobs, task_jobs; // stages' work that was launched as a graph, and that was submitted task by task
+  uint64_t peak_bytes;
+  uint32_t window, host_waits; // of a job
+  bool ordered;                // jobs write parameters, which they share
+} weir__replay_pipelined;
+
+// Runs the stream's jobs through a pipeline, as weir__replay_run_stream; with a timeline once more, for that.
+int weir__replay_run_pipeline(const weir__stream *stream, const weir__replay_options *options,
+                              const char *const *trace_paths, weir__replay_progress progress, void *user,
+                              weir__replay_pipelined *out_pipelined);
+
+// Whether the options combine; else says why not. Chooses those that were not given.
+bool weir__replay_settle_pipeline(weir__replay_options *options);
+
 // The critical path (of the run's hazards) and the bound (by buffer) of the stream repeated as the options say, times
 // the time scale. False: no memory.
 bool weir__replay_limits(const weir__stream *stream, const weir__replay_options *options, double *out_critical_us,
@@ -85,12 +116,19 @@ bool weir__replay_limits(const weir__stream *stream, const weir__replay_options 
 typedef struct weir__replayed {
   const weir__stream *stream;
   weir__replay_run run;
+  weir__replay_pipelined pipelined; // in place of `run`, with lines
   double serial_us, critical_us, bound_us;
   int checked; // 1 proved, 0 broken, -1 not checked
 } weir__replayed;
 
 // Print the results; return exit codes.
+int weir__replay_print_each(const weir__replayed *results, size_t count, const weir__replay_options *options,
+                            json_t *(*each)(const weir__replayed *result, const weir__replay_options *options));
 int weir__replay_print_json(const weir__replayed *results, size_t count, const weir__replay_options *options);
 int weir__replay_print_table(const weir__replayed *results, size_t count, const weir__replay_options *options);
+
+// The same, of pipelines.
+int weir__replay_print_pipeline_json(const weir__replayed *results, size_t count, const weir__replay_options *options);
+int weir__replay_print_pipeline_table(const weir__replayed *results, size_t count, const weir__replay_options *options);
 
 #endif // WEIR_TOOLS_WEIR_REPLAY_H

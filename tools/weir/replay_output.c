@@ -60,15 +60,20 @@ static json_t *stream_json(const weir__replayed *result, const weir__replay_opti
   return object;
 }
 
-int weir__replay_print_json(const weir__replayed *results, size_t count, const weir__replay_options *options) {
+int weir__replay_print_each(const weir__replayed *results, size_t count, const weir__replay_options *options,
+                            json_t *(*each)(const weir__replayed *result, const weir__replay_options *options)) {
   json_t *array = json_array();
   for (size_t i = 0; array && i < count; i++) {
-    if (json_array_append_new(array, stream_json(&results[i], options)) != 0) {
+    if (json_array_append_new(array, each(&results[i], options)) != 0) {
       json_decref(array);
       array = NULL;
     }
   }
   return weir__cli_print_json("replay", array);
+}
+
+int weir__replay_print_json(const weir__replayed *results, size_t count, const weir__replay_options *options) {
+  return weir__replay_print_each(results, count, options, stream_json);
 }
 
 static void add_columns(weir__table *table, const weir__replay_options *options) {

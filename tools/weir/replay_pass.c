@@ -56,6 +56,14 @@ static int create_buffer(weir__replay *run, uint32_t index) {
   return status == WEIR_OK ? WEIR__EXIT_OK : weir__replay_failed(run, status, NULL);
 }
 
+int weir__replay_create_buffers(weir__replay *run, bool parameters) {
+  int exit_code = WEIR__EXIT_OK;
+  for (uint32_t b = 0; b < run->stream->buffer_count && exit_code == WEIR__EXIT_OK; b++) {
+    if (run->stream->buffers[b].parameter == parameters) exit_code = create_buffer(run, b);
+  }
+  return exit_code;
+}
+
 static void release_buffer(weir__replay *run, uint32_t index) {
   weir_buffer_release(run->buffers[index]);
   run->buffers[index] = NULL;
@@ -81,7 +89,7 @@ static int wait_for_host(weir__replay *run, weir_event *event, const weir__strea
   return status == WEIR_OK ? WEIR__EXIT_OK : weir__replay_failed(run, status, task);
 }
 
-static int submit(weir__replay *run, uint32_t index) {
+void weir__replay_make_task(weir__replay *run, uint32_t index, weir_task *out_task) {
   const weir__stream_task *task = &run->stream->tasks[index];
   uint32_t count = task->access_count;
   for (uint32_t i = 0; i < count; i++) {
@@ -95,7 +103,7 @@ static int submit(weir__replay *run, uint32_t index) {
     };
   }
   if (run->chain && count < WEIR_MAX_ARGS) run->args[count++] = weir_updates(run->chain);
-  weir_task submitted = {
+  *out_task = (weir_task){
       .kernel = run->kernels.kernels[index],
       .user = &run->kernels.spin_ns[index],
       .args = run->args,
@@ -103,6 +111,12 @@ static int submit(weir__replay *run, uint32_t index) {
       .label = task->op,
       .tag = run->pass << 32 | index,
   };
+}
+
+static int submit(weir__replay *run, uint32_t index) {
+  const weir__stream_task *task = &run->stream->tasks[index];
+  weir_task submitted;
+  weir__replay_make_task(run, index, &submitted);
   bool waits = task->host_wait && !run->options->no_host_waits;
   weir_event *event = NULL;
   weir_status status = run->graph ? weir_graph_add(run->graph, &submitted, NULL)

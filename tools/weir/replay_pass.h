@@ -38,6 +38,20 @@ typedef struct weir__replay_recorded {
 
 // All return exit codes; errors were said on stderr.
 
+// Creates the context, the kernels and what else a pass needs; closes it, with all that belongs to it. To be closed even if it
+// could not be opened.
+int weir__replay_open(weir__replay *run);
+void weir__replay_close(weir__replay *run);
+
+// The clock of a replay's times: virtual on a simulated device, else that of the host.
+uint64_t weir__replay_now_ns(const weir__replay *run);
+
+// Writes the timeline to each of the files; `paths` ends with NULL and may be NULL.
+int weir__replay_save_traces(const weir__replay *run, const char *const *paths);
+
+// Sorts the values; NAN for none.
+double weir__replay_median(double *values, uint64_t count);
+
 // Creates the kernels for the context's device, with the recorded parameters or with others: a quarter longer, and with
 // a block more.
 #define WEIR__REPLAY_OTHER_TIMES 1.25
@@ -61,6 +75,12 @@ extern const char weir__replay_opencl_source[];
 weir_status weir__replay_opencl_rounds(weir_context *context, double *out_per_us);
 
 int weir__replay_create_address_space(weir__replay *run);
+
+// Creates all buffers of the stream that are not there: its parameters, or the others.
+int weir__replay_create_buffers(weir__replay *run, bool parameters);
+
+// What task `index` of the stream is, in pass `run->pass`. Valid until the next call: its arguments are `run->args`.
+void weir__replay_make_task(weir__replay *run, uint32_t index, weir_task *out_task);
 
 // Submits a pass, and releases what does not live on after it.
 int weir__replay_submit_pass(weir__replay *run);

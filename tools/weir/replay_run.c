@@ -15,8 +15,7 @@ typedef struct timing {
   uint64_t start_ns; // of the first pass
 } timing;
 
-// The clock of pass times: virtual on a simulated device, else that of the host.
-static uint64_t now_ns(const weir__replay *run) {
+uint64_t weir__replay_now_ns(const weir__replay *run) {
   return strcmp(weir_device_kind(run->device), "sim") == 0 ? weir_device_time(run->device) : weir__clock_ns();
 }
 
@@ -27,20 +26,21 @@ static int finish(const weir__replay *run) {
 
 // Submits pass `run->pass`, or launches its graph, and notes its times.
 static int play_pass(weir__replay *run, const weir__replay_recorded *recorded, timing *times) {
-  uint64_t pass = run->pass, start = now_ns(run), submit_start = weir__clock_ns(), waited = run->host_wait_ns;
+  uint64_t pass = run->pass, start = weir__replay_now_ns(run), submit_start = weir__clock_ns(),
+           waited = run->host_wait_ns;
   int exit_code = recorded ? weir__replay_launch_pass(run, recorded) : weir__replay_submit_pass(run);
   times->submit_ns[pass] = (double)(weir__clock_ns() - submit_start - (run->host_wait_ns - waited));
   times->pass_us[pass] = NAN;
   if (exit_code != WEIR__EXIT_OK || !run->options->apart) return exit_code;
   exit_code = finish(run);
-  times->pass_us[pass] = (double)(now_ns(run) - start) / 1000;
+  times->pass_us[pass] = (double)(weir__replay_now_ns(run) - start) / 1000;
   return exit_code;
 }
 
 static int play_passes(weir__replay *run, const weir__replay_recorded *recorded, uint64_t recorded_count,
                        weir__replay_progress progress, void *user, timing *times) {
   int exit_code = WEIR__EXIT_OK;
-  times->start_ns = now_ns(run);
+  times->start_ns = weir__replay_now_ns(run);
   for (run->pass = 0; run->pass < run->options->repeat && exit_code == WEIR__EXIT_OK; run->pass++) {
     exit_code = play_pass(run, recorded ? &recorded[run->pass % recorded_count] : NULL, times);
     if (progress) progress(user, run->pass + 1);
@@ -121,8 +121,7 @@ static int compare_numbers(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-// Sorts the values; NAN for none.
-static double median(double *values, uint64_t count) {
+double weir__replay_median(double *values, uint64_t count) {
   if (count == 0) return NAN;
   qsort(values, count, sizeof *values, compare_numbers);
   return (values[(count - 1) / 2] + values[count / 2]) / 2;
@@ -132,9 +131,10 @@ static void summarise(const weir__replay *run, const timing *times, weir__replay
   uint64_t repeat = run->options->repeat, others = repeat - 1;
   for (uint64_t i = 0; i < repeat; i++) out_run->submit_ns += times->submit_ns[i];
   out_run->first_submit_ns = times->submit_ns[0];
-  out_run->later_submit_ns = median(times->submit_ns + 1, others);
+  out_run->later_submit_ns = weir__replay_median(times->submit_ns + 1, others);
   out_run->first_us = times->pass_us[0];
-  out_run->pass_us = run->options->apart ? median(times->pass_us + 1, others) : out_run->makespan_us / (double)repeat;
+  out_run->pass_us =
+      run->options->apart ? weir__replay_median(times->pass_us + 1, others) : out_run->makespan_us / (double)repeat;
   bool spread = run->options->apart && others > 0;
   out_run->least_us = spread ? times->pass_us[1] : NAN;
   out_run->most_us = spread ? times->pass_us[repeat - 1] : NAN;
@@ -151,7 +151,7 @@ static int play(weir__replay *run, weir__replay_progress progress, void *user, w
   }
   if (exit_code == WEIR__EXIT_OK) exit_code = finish(run);
   if (exit_code == WEIR__EXIT_OK) {
-    out_run->makespan_us = (double)(now_ns(run) - times.start_ns) / 1000;
+    out_run->makespan_us = (double)(weir__replay_now_ns(run) - times.start_ns) / 1000;
     summarise(run, &times, out_run);
   }
   free(times.pass_us);
@@ -159,7 +159,7 @@ static int play(weir__replay *run, weir__replay_progress progress, void *user, w
   return exit_code;
 }
 
-static int prepare(weir__replay *run) {
+int weir__replay_open(weir__replay *run) {
   const weir__replay_options *options = run->options;
   bool own_memory = strncmp(options->device, "cuda", 4) == 0 || strncmp(options->device, "vulkan", 6) == 0 ||
                     strncmp(options->device, "opencl", 6) == 0;
@@ -187,6 +187,14 @@ static int prepare(weir__replay *run) {
   return exit_code;
 }
 
+void weir__replay_close(weir__replay *run) {
+  weir_context_release(run->context); // with its buffers, kernels and graphs
+  free(run->kernels.kernels);
+  free(run->kernels.spin_ns);
+  free(run->buffers);
+  free(run->args);
+}
+
 static void read_statistics(const weir__replay *run, const weir_statistics *before, weir__replay_run *out_run) {
   weir_statistics now;
   weir_context_statistics(run->context, &now);
@@ -198,7 +206,7 @@ static void read_statistics(const weir__replay *run, const weir_statistics *befo
   out_run->window = now.window;
 }
 
-static int save_traces(const weir__replay *run, const char *const *paths) {
+int weir__replay_save_traces(const weir__replay *run, const char *const *paths) {
   char title[256];
   snprintf(title, sizeof title, "%s on %s, hazards by %s", run->stream->name, weir_device_name(run->device),
            run->options->hazards == WEIR__PLAN_SERIAL ? "order (serial)"
@@ -216,7 +224,7 @@ int weir__replay_run_stream(const weir__stream *stream, const weir__replay_optio
   *out_run = (weir__replay_run){0};
   weir__replay run = {.stream = stream, .options = options, .trace = trace_paths != NULL};
   weir_statistics before;
-  int exit_code = prepare(&run);
+  int exit_code = weir__replay_open(&run);
   if (exit_code == WEIR__EXIT_OK) exit_code = meet(&run);
   if (exit_code == WEIR__EXIT_OK) {
     weir_context_statistics(run.context, &before);
@@ -224,11 +232,7 @@ int weir__replay_run_stream(const weir__stream *stream, const weir__replay_optio
     exit_code = play(&run, progress, user, out_run);
   }
   if (exit_code == WEIR__EXIT_OK) read_statistics(&run, &before, out_run);
-  if (exit_code == WEIR__EXIT_OK) exit_code = save_traces(&run, trace_paths);
-  weir_context_release(run.context); // with its buffers, kernels and graphs
-  free(run.kernels.kernels);
-  free(run.kernels.spin_ns);
-  free(run.buffers);
-  free(run.args);
+  if (exit_code == WEIR__EXIT_OK) exit_code = weir__replay_save_traces(&run, trace_paths);
+  weir__replay_close(&run);
   return exit_code;
 }
