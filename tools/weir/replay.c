@@ -90,6 +90,8 @@ static int run_and_check(const weir__replay_options *options, const char *timeli
   int exit_code;
   if (options->lines > 0)
     exit_code = weir__replay_run_pipeline(result->stream, options, traces, show_progress, now, &result->pipelined);
+  else if (weir__replay_by_acs(options))
+    exit_code = weir__replay_run_acs(result->stream, options, traces, &result->run);
   else
     exit_code = weir__replay_run_stream(result->stream, options, traces, show_progress, now, &result->run);
   if (exit_code == WEIR__EXIT_OK && check) exit_code = check_timeline(options, checked_path, result);
@@ -107,6 +109,7 @@ static int run_serially(const weir__replay_options *options, weir__replayed *res
   serial.hazards = WEIR__PLAN_SERIAL;
   serial.issue = WEIR__REPLAY_SERIAL;
   serial.met = WEIR__REPLAY_MET_NOTHING;
+  if (weir__replay_by_acs(options)) serial.window = 0; // that one is not Weir's
   weir__replay_run run;
   int exit_code = weir__replay_run_stream(result->stream, &serial, NULL, show_progress, now, &run);
   result->serial_us = run.makespan_us;
@@ -242,11 +245,18 @@ int weir__replay_main(int argc, char **argv) {
        "one after another; between raw addresses; between logical buffers, which may be renamed (default)", 0, 0},
       {"issue", WEIR__CLI_CHOICE, &options.issue, WEIR__REPLAY_ISSUES,
        "one after another (hazards serial) task by task, or with each pass recorded as a graph; task by task on\n"
-       "queues; each pass recorded as a graph (host waits are ignored); or as Weir chooses (default)",
+       "queues; each pass recorded as a graph (host waits are ignored); or as Weir chooses (default). For comparison, "
+       "on\n"
+       "a simulated device: as ACS would, with its window on the host or in the device, hazards by address",
+       0, 0},
+      {"acs", WEIR__CLI_TEXT, &options.acs, "KEY=VALUE,...",
+       "with --issue acs-sw or acs-hw: what things cost there. list=64: tasks that the host compares with (hw);\n"
+       "check_ns=4.3: per range compared with; poll_us=0.1: until a thread has a ready task (sw); driver_us=1.4: of a\n"
+       "launch, when no other thread can launch (sw); cycle_ns=0.71: of the window (hw)",
        0, 0},
       {"queues", WEIR__CLI_COUNT, &options.queues, "N", "in-order queues of the device; default: its own number", 1,
        4096},
-      {"window", WEIR__CLI_COUNT, &options.window, "N", "tasks in flight at most; default 1024", 8, 1 << 24},
+      {"window", WEIR__CLI_COUNT, &options.window, "N", "tasks in flight at most; default 1024, of ACS 32", 8, 1 << 24},
       {"rename", WEIR__CLI_CHOICE, &options.rename, "on|off", "give overwritten buffers fresh storage; default on", 0,
        0},
       {"memory", WEIR__CLI_BYTES, &options.memory, "BYTES", "limit of storage, such as 64M; default: none", 1, 1e19},
@@ -290,7 +300,9 @@ int weir__replay_main(int argc, char **argv) {
   size_t count;
   int exit_code;
   if (!weir__cli_parse(&command, argc, argv, &paths, &count, &exit_code)) return exit_code;
-  if (!valid(&options) || !weir__replay_settle_pipeline(&options)) return WEIR__EXIT_USAGE;
+  if (!valid(&options) || !weir__replay_settle_acs(&options) || !weir__replay_settle_pipeline(&options)) {
+    return WEIR__EXIT_USAGE;
+  }
   if (options.issue == WEIR__REPLAY_SERIAL || options.issue == WEIR__REPLAY_SERIAL_GRAPH) {
     options.hazards = WEIR__PLAN_SERIAL;
   }

@@ -12,13 +12,15 @@
 #include "stream/stream.h"
 
 // The choices of --issue, --met, --rename and --storage, in the order of their words.
-#define WEIR__REPLAY_ISSUES "serial|serial-graph|queues|graph|auto"
+#define WEIR__REPLAY_ISSUES "serial|serial-graph|queues|graph|auto|acs-sw|acs-hw"
 typedef enum weir__replay_issue {
   WEIR__REPLAY_SERIAL = 0,       // one stream, in order
   WEIR__REPLAY_SERIAL_GRAPH = 1, // the same, each pass recorded as a graph
   WEIR__REPLAY_QUEUES = 2,       // task by task
   WEIR__REPLAY_GRAPH = 3,        // each pass recorded as a graph
   WEIR__REPLAY_AUTO = 4,         // as Weir chooses
+  WEIR__REPLAY_ACS_SW = 5,       // not Weir: a model of a peer (acs.h)
+  WEIR__REPLAY_ACS_HW = 6,
 } weir__replay_issue;
 #define WEIR__REPLAY_MET "nothing|device|topology|stream"
 typedef enum weir__replay_met {
@@ -32,7 +34,7 @@ typedef enum weir__replay_storage { WEIR__REPLAY_FRESH = 0, WEIR__REPLAY_KEPT = 
 
 typedef struct weir__replay_options {
   const char *device;
-  int hazards; // weir__plan_mode; SERIAL if `issue` is SERIAL or SERIAL_GRAPH
+  int hazards; // weir__plan_mode; SERIAL if `issue` is SERIAL or SERIAL_GRAPH, ADDRESS if it is one of ACS
   int issue;   // weir__replay_issue
   int met;     // weir__replay_met: what runs, untimed, before the first pass
   int rename;  // weir__replay_switch
@@ -45,6 +47,7 @@ typedef struct weir__replay_options {
   bool no_host_waits; // submit on where the program read results back
   bool check;
   const char *timeline; // NULL: none
+  const char *acs;      // costs of ACS, "KEY=VALUE,..."; NULL: the usual ones
 } weir__replay_options;
 
 static inline bool weir__replay_by_graph(const weir__replay_options *options) {
@@ -77,6 +80,15 @@ typedef void (*weir__replay_progress)(void *user, uint64_t passes_done);
 int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options,
                             const char *const *trace_paths, weir__replay_progress progress, void *user,
                             weir__replay_run *out_run);
+
+// The same as ACS would run it, on options->device, which is a simulated one. What ACS has not (renaming, storage, graphs) is 0;
+// there is no real time of submissions.
+bool weir__replay_by_acs(const weir__replay_options *options);
+int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options *options,
+                         const char *const *trace_paths, weir__replay_run *out_run);
+
+// Whether the options combine, as far as ACS goes; else says why not. Sets the hazards.
+bool weir__replay_settle_acs(weir__replay_options *options);
 
 // A time per job, over the rounds.
 typedef struct weir__replay_spread {

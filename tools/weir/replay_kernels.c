@@ -16,6 +16,18 @@ static void spin(const weir_work *work) {
   }
 }
 
+weir_sim_launch weir__replay_sim_launch(const weir__stream_kernel *recorded, double time_scale) {
+  return (weir_sim_launch){
+      .name = recorded->name,
+      .blocks = (uint64_t)recorded->grid[0] * recorded->grid[1] * recorded->grid[2],
+      .threads = recorded->block[0] * recorded->block[1] * recorded->block[2],
+      .registers = recorded->registers,
+      .shared_bytes = recorded->shared_bytes,
+      .us = recorded->us * time_scale,
+      .copy_bytes = recorded->copy_bytes,
+  };
+}
+
 static weir_status set_sim(const weir__replay *run, const weir__stream_task *task, bool other, weir_kernel *kernel) {
   // A task without kernels still takes its place in a queue, for no time.
   uint32_t count = task->kernel_count ? task->kernel_count : 1;
@@ -23,16 +35,9 @@ static weir_status set_sim(const weir__replay *run, const weir__stream_task *tas
   if (!launches) return WEIR_ERROR_OUT_OF_MEMORY;
   launches[0].threads = 1;
   for (uint32_t i = 0; i < task->kernel_count; i++) {
-    const weir__stream_kernel *recorded = &task->kernels[i];
-    launches[i] = (weir_sim_launch){
-        .name = recorded->name,
-        .blocks = (uint64_t)recorded->grid[0] * recorded->grid[1] * recorded->grid[2] + other,
-        .threads = recorded->block[0] * recorded->block[1] * recorded->block[2],
-        .registers = recorded->registers,
-        .shared_bytes = recorded->shared_bytes,
-        .us = recorded->us * run->options->time_scale * (other ? WEIR__REPLAY_OTHER_TIMES : 1),
-        .copy_bytes = recorded->copy_bytes,
-    };
+    double scale = run->options->time_scale * (other ? WEIR__REPLAY_OTHER_TIMES : 1);
+    launches[i] = weir__replay_sim_launch(&task->kernels[i], scale);
+    launches[i].blocks += other;
   }
   weir_status status = weir_kernel_set_sim(kernel, launches, count);
   free(launches);

@@ -123,7 +123,7 @@ static void add_row(weir__table *table, const weir__replayed *result, const weir
   }
   weir__table_cell(table, "%.0f", result->critical_us);
   weir__table_cell(table, "%.0f", result->bound_us);
-  weir__table_cell(table, "%.0f", submit_ns_per_task(result, options));
+  add_time(table, submit_ns_per_task(result, options));
   weir__table_cell(table, "%" PRIu64, result->run.renamed);
   weir__table_cell(table, "%.1f", (double)result->run.peak_bytes / (1 << 20));
   weir__table_cell(table, "%.0f", result->run.build_us);

@@ -58,6 +58,9 @@ double weir__replay_median(double *values, uint64_t count);
 int weir__replay_create_kernels(const weir__replay *run, bool others, weir__replay_kernels *out_kernels);
 void weir__replay_free_kernels(weir__replay_kernels *kernels); // their kernels too
 
+// A recorded kernel as a launch on a simulated device, its time scaled.
+weir_sim_launch weir__replay_sim_launch(const weir__stream_kernel *recorded, double time_scale);
+
 // Gives a kernel its launches for a CUDA device; replay_cuda.c.
 weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_task *task, bool other,
                                   weir_kernel *kernel);
