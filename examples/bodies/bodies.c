@@ -24,6 +24,7 @@ static const way ways[] = {
     {"out of order", 0, WEIR_ISSUE_AUTO, false},
     {"queues", 0, WEIR_ISSUE_QUEUES, true},
     {"graphs", 0, WEIR_ISSUE_GRAPHS, true},
+    {"resident", 0, WEIR_ISSUE_RESIDENT, true},
 };
 enum { IN_ORDER, OUT_OF_ORDER, WAYS = sizeof ways / sizeof *ways };
 

@@ -23,6 +23,10 @@ typedef struct weir_cuda_code {
   const char *options;  // for the compiler, separated by spaces; NULL: none. Weir adds the architecture
   const void *image;    // PTX (ends with a zero byte), or a cubin or fat binary
   uint64_t image_bytes; // 0: PTX, whose length follows from its end
+  // The source's kernels are written with weir/kernel.h, so that it can also be compiled into functions that do one
+  // work-group at a time: needed for tasks to run in the resident kernel (docs/kernels.md says what else). Else such tasks
+  // are launched like those of any other kernel.
+  bool groups;
 } weir_cuda_code;
 
 // One launch. Its parameters are the task's arguments in order: for a buffer the address of the range's first byte, for
@@ -49,6 +53,11 @@ WEIR_API weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_c
 WEIR_API weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *device, void *function,
                                                    const weir_cuda_launch *launch);
 
+// Whether tasks of the kernel go to the resident kernel of a device, in a context with WEIR_ISSUE_RESIDENT. If not, they go
+// to queues, and `reason`, `reason_bytes` long (NULL: not wanted), gets a text that says why. A kernel may be found not to fit
+// when its first task runs: only then it is linked.
+WEIR_API bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *device, char *reason, uint64_t reason_bytes);
+
 // Memory of the host that devices copy from and to at full speed, without a copy in between: for what weir_copy_in and
 // weir_copy_out move. Aligned to 256 bytes. Freed with weir_cuda_host_free, not before the last copy is done.
 WEIR_API weir_status weir_cuda_host_allocate(weir_device *device, uint64_t bytes, void **out_memory);
@@ -65,8 +74,8 @@ WEIR_API weir_status weir_buffer_wrap_cuda(weir_device *device, uint64_t pointer
 WEIR_API weir_status weir_cuda_wait_stream(weir_device *device, void *stream);
 
 // Orders a stream after Weir: what is put in `stream` from now on starts when the task of `event` is done, or with `event`
-// NULL all tasks submitted so far. The host does not wait, unless tasks of other devices are among them: then until those
-// and all before them are done.
+// NULL all tasks submitted so far. The host does not wait, unless tasks of other devices are among them, or the context has
+// WEIR_ISSUE_RESIDENT: then until those and all before them are done.
 WEIR_API weir_status weir_cuda_stream_wait(weir_device *device, void *stream, weir_event *event);
 
 #ifdef __cplusplus

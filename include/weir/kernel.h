@@ -59,6 +59,13 @@
 #define WEIR_ON_CUDA 0
 #endif
 #define WEIR_ON_CPU (!WEIR_ON_CUDA && !WEIR_ON_OPENCL)
+// Two forms for CUDA: functions that are launched, and, where Weir compiles for its resident kernel, functions that it
+// calls for one work-group at a time.
+#if WEIR_ON_CUDA && defined(WEIR__RESIDENT)
+#define WEIR__ON_RESIDENT 1
+#else
+#define WEIR__ON_RESIDENT 0
+#endif
 
 // ---------------------------------------------------------------------------------------------------------------
 #if WEIR_ON_CUDA
@@ -76,15 +83,24 @@ typedef unsigned long long uint64_t;
 #include <stdint.h>
 #endif
 
-#define WEIR_KERNEL(name, x, y, z, parameters)                                                                         \
-  extern "C" __global__ void __launch_bounds__((x) * (y) * (z)) name parameters
-#define WEIR_BUFFER(type, name) type *__restrict__ name
-#define WEIR_SCALAR(type, name) type name
 #define WEIR_FUNCTION static __device__ __forceinline__
 #define WEIR_GLOBAL
 #define WEIR_LOCAL_POINTER
 #define WEIR_LOCAL __shared__
 #define WEIR_CONSTANT static __constant__ const
+
+#define weir_atomic_add(pointer, value) atomicAdd(pointer, value)
+#define weir_atomic_min(pointer, value) atomicMin(pointer, value)
+#define weir_atomic_max(pointer, value) atomicMax(pointer, value)
+#define weir_atomic_cas(pointer, expected, desired) atomicCAS(pointer, expected, desired)
+#define weir_atomic_add_float(pointer, value) atomicAdd(pointer, value)
+
+#if !WEIR__ON_RESIDENT // launched
+
+#define WEIR_KERNEL(name, x, y, z, parameters)                                                                         \
+  extern "C" __global__ void __launch_bounds__((x) * (y) * (z)) name parameters
+#define WEIR_BUFFER(type, name) type *__restrict__ name
+#define WEIR_SCALAR(type, name) type name
 
 #define WEIR_FOR_EACH_ITEM for (int weir__once = 1; weir__once; weir__once = 0, __syncthreads())
 #define WEIR_FOR_EACH_ITEM_NOWAIT for (int weir__once = 1; weir__once; weir__once = 0)
@@ -95,11 +111,89 @@ typedef unsigned long long uint64_t;
 #define weir_group_id(d) WEIR__OF(blockIdx, d)
 #define weir_group_count(d) WEIR__OF(gridDim, d)
 
-#define weir_atomic_add(pointer, value) atomicAdd(pointer, value)
-#define weir_atomic_min(pointer, value) atomicMin(pointer, value)
-#define weir_atomic_max(pointer, value) atomicMax(pointer, value)
-#define weir_atomic_cas(pointer, expected, desired) atomicCAS(pointer, expected, desired)
-#define weir_atomic_add_float(pointer, value) atomicAdd(pointer, value)
+#else // called for a work-group
+
+// What the resident kernel passes (weir__r_group in Weir's protocol.h). Each argument begins a new word of `args`.
+typedef struct weir__unit {
+  const uint64_t *args;
+  uint32_t id[3], count[3];
+} weir__unit;
+
+// The function, and a variable that tells the host where it is: 0 if the arguments take more than 12 words. A block may have
+// more threads than the work-group has work-items: whole warps of them return at once, and those in the last warp skip what
+// is in item loops, but wait with the others.
+#define WEIR__THREAD threadIdx.x
+#define WEIR__WHOLE_WARPS(threads) (((threads) + 31) / 32 * 32)
+#define WEIR__SYMBOL(id, name) weir__resident_##id##_##name
+#define WEIR__POINTER(id, name) weir__resident_pointer_##id##_##name
+#define WEIR_KERNEL(name, x, y, z, parameters)                                                                         \
+  WEIR__KERNEL(name, WEIR__CALL(WEIR__SYMBOL, WEIR__RESIDENT, name), WEIR__CALL(WEIR__POINTER, WEIR__RESIDENT, name),  \
+               x, y, z, WEIR__BARE parameters)
+#define WEIR__KERNEL(name, symbol, pointer, x, y, z, ...)                                                              \
+  WEIR__GROUP(name, x, y, z);                                                                                          \
+  static __device__ __forceinline__ void weir__body_##name(const struct weir__group_##name *weir__group,               \
+                                                           WEIR__EACH(WEIR__DECLARE, __VA_ARGS__));                    \
+  struct weir__words_##name {                                                                                          \
+    static __device__ constexpr int before(int argument) {                                                             \
+      const int words[] = {WEIR__EACH(WEIR__WORDS, __VA_ARGS__)};                                                      \
+      int sum = 0;                                                                                                     \
+      for (int i = 0; i < argument; i++) sum += words[i];                                                              \
+      return sum;                                                                                                      \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  static __device__ void symbol(const weir__unit *weir__work) {                                                        \
+    typedef weir__words_##name weir__words;                                                                            \
+    const uint32_t *weir__id = weir__work->id, *weir__count = weir__work->count;                                       \
+    const struct weir__group_##name weir__group = {                                                                    \
+        {(int32_t)weir__id[0], (int32_t)weir__id[1], (int32_t)weir__id[2]},                                            \
+        {(int32_t)weir__count[0], (int32_t)weir__count[1], (int32_t)weir__count[2]}};                                  \
+    if (WEIR__THREAD < WEIR__WHOLE_WARPS((x) * (y) * (z)))                                                             \
+      weir__body_##name(&weir__group, WEIR__EACH(WEIR__FETCH, __VA_ARGS__));                                           \
+  }                                                                                                                    \
+  extern "C" {                                                                                                         \
+  __device__ void (*pointer)(const weir__unit *) = WEIR__TAKEN(name, __VA_ARGS__) ? symbol : 0;                        \
+  }                                                                                                                    \
+  static __device__ __forceinline__ void weir__body_##name(const struct weir__group_##name *weir__group,               \
+                                                           WEIR__EACH(WEIR__DECLARE, __VA_ARGS__))
+
+// Where one kernel alone is wanted, the others have no function, and with that no local memory.
+#define WEIR__TAKEN(name, ...) (weir__words_##name::before(WEIR__COUNT(__VA_ARGS__)) <= 12 && WEIR__WANTED(#name))
+#if defined(WEIR__RESIDENT_ONLY)
+static __device__ constexpr bool weir__same(const char *a, const char *b) {
+  while (*a != 0 && *a == *b) a++, b++;
+  return *a == *b;
+}
+#define WEIR__WANTED(name) weir__same(name, WEIR__RESIDENT_ONLY)
+#else
+#define WEIR__WANTED(name) true
+#endif
+
+#define WEIR__WORDS(index, parameter) WEIR__CALL(WEIR__WORDS_AS, WEIR__BARE parameter)
+#define WEIR__WORDS_AS(kind, type, name) WEIR__WORDS_##kind(type)
+#define WEIR__WORDS_BUFFER(type) 1
+#define WEIR__WORDS_SCALAR(type) (alignof(type) <= 8 ? (int)(sizeof(type) + 7) / 8 : 13)
+#define WEIR__FETCH_BUFFER(index, type) weir__global((type *)weir__work->args[weir__words::before(index)])
+#define WEIR__FETCH_SCALAR(index, type) *(const type *)&weir__work->args[weir__words::before(index)]
+
+// A pointer to a buffer, known to be to global memory. What it points to may have been written while the resident kernel
+// runs, and must not be read as if nobody wrote it (ld.global.nc): the compiler does that for parameters of launches alone.
+template <class type> static __device__ __forceinline__ type *weir__global(type *pointer) {
+  __builtin_assume(__isGlobal(pointer));
+  return pointer;
+}
+
+// An item loop is two loops that turn once, so that `continue` leads to the wait: a barrier among this kernel's warps.
+#define WEIR_FOR_EACH_ITEM                                                                                             \
+  for (int weir__once = 1; weir__once; weir__once = 0, __barrier_sync_count(1, WEIR__WHOLE_WARPS(WEIR__ITEMS)))        \
+  WEIR_FOR_EACH_ITEM_NOWAIT
+#define WEIR_FOR_EACH_ITEM_NOWAIT for (bool weir__item = WEIR__THREAD < WEIR__ITEMS; weir__item; weir__item = false)
+
+#define weir_local_id(d)                                                                                               \
+  ((int32_t)((d) == 0   ? WEIR__THREAD % weir_local_size(0)                                                            \
+             : (d) == 1 ? WEIR__THREAD / weir_local_size(0) % weir_local_size(1)                                       \
+                        : WEIR__THREAD / weir_local_size(0) / weir_local_size(1)))
+
+#endif
 
 // ---------------------------------------------------------------------------------------------------------------
 #elif WEIR_ON_OPENCL
@@ -213,6 +307,7 @@ static inline weir_status weir_kernel_create_from(weir_context *context, const w
     memset(&launch, 0, sizeof launch);
     cuda_code.source = code->source;
     cuda_code.options = "-fmad=false";
+    cuda_code.groups = true;
     launch.function = code->name;
     memcpy(launch.block, code->block, sizeof launch.block);
     status = weir_kernel_set_cuda(*out_kernel, &cuda_code, &launch, 1);
@@ -236,8 +331,7 @@ static inline weir_status weir_kernel_create_from(weir_context *context, const w
 }
 
 // WEIR_KERNEL makes, from one list of parameters, the body as a function of a work-group, the weir_function that calls it
-// for each work-group of a range, and the weir_kernel_code. A group knows its size by the sizes of arrays, which are
-// constants wherever the body uses them.
+// for each work-group of a range, and the weir_kernel_code.
 #if defined(WEIR_KERNEL_SOURCE)
 extern const char WEIR_KERNEL_SOURCE[];
 #else
@@ -245,10 +339,7 @@ extern const char WEIR_KERNEL_SOURCE[];
 #endif
 #define WEIR_KERNEL(name, x, y, z, parameters) WEIR__KERNEL(name, x, y, z, WEIR__BARE parameters)
 #define WEIR__KERNEL(name, x, y, z, ...)                                                                               \
-  struct weir__group_##name {                                                                                          \
-    int32_t id[3], count[3];                                                                                           \
-    const char (*size_x)[x], (*size_y)[y], (*size_z)[z];                                                               \
-  };                                                                                                                   \
+  WEIR__GROUP(name, x, y, z);                                                                                          \
   static inline __attribute__((always_inline)) void weir__body_##name(const struct weir__group_##name *weir__group,    \
                                                                       WEIR__EACH(WEIR__DECLARE, __VA_ARGS__));         \
   static void weir__run_##name(const weir_work *weir__work) {                                                          \
@@ -269,42 +360,14 @@ extern const char WEIR_KERNEL_SOURCE[];
   const weir_kernel_code name = {#name, weir__run_##name, WEIR_KERNEL_SOURCE, {x, y, z}};                              \
   static inline __attribute__((always_inline)) void weir__body_##name(const struct weir__group_##name *weir__group,    \
                                                                       WEIR__EACH(WEIR__DECLARE, __VA_ARGS__))
-#define WEIR_BUFFER(type, name) (BUFFER, type, name)
-#define WEIR_SCALAR(type, name) (SCALAR, type, name)
 #define WEIR_FUNCTION static inline
 #define WEIR_GLOBAL
 #define WEIR_LOCAL_POINTER
 #define WEIR_LOCAL
 #define WEIR_CONSTANT static const
 
-// A parameter (kind, type, name) in the list of parameters, and what is passed for it.
-#define WEIR__BARE(...) __VA_ARGS__
-#define WEIR__CALL(macro, ...) macro(__VA_ARGS__)
-#define WEIR__DECLARE(index, parameter) WEIR__CALL(WEIR__DECLARE_AS, WEIR__BARE parameter)
-#define WEIR__DECLARE_AS(kind, type, name) WEIR__DECLARE_##kind(type, name)
-#define WEIR__DECLARE_BUFFER(type, name) type *restrict name
-#define WEIR__DECLARE_SCALAR(type, name) type name
-#define WEIR__FETCH(index, parameter) WEIR__CALL(WEIR__FETCH_AS, index, WEIR__BARE parameter)
-#define WEIR__FETCH_AS(index, kind, type, name) WEIR__FETCH_##kind(index, type)
 #define WEIR__FETCH_BUFFER(index, type) (type *)weir__work->args[index]
 #define WEIR__FETCH_SCALAR(index, type) *(const type *)weir__work->args[index]
-
-#define WEIR__COUNT(...) WEIR__TWELFTH(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define WEIR__TWELFTH(a, b, c, d, e, f, g, h, i, j, k, l, count, ...) count
-#define WEIR__EACH(macro, ...) WEIR__CALL(WEIR__JOIN, WEIR__EACH_, WEIR__COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
-#define WEIR__JOIN(a, b) a##b
-#define WEIR__EACH_1(m, a) m(0, a)
-#define WEIR__EACH_2(m, a, b) m(0, a), m(1, b)
-#define WEIR__EACH_3(m, a, b, c) WEIR__EACH_2(m, a, b), m(2, c)
-#define WEIR__EACH_4(m, a, b, c, d) WEIR__EACH_3(m, a, b, c), m(3, d)
-#define WEIR__EACH_5(m, a, b, c, d, e) WEIR__EACH_4(m, a, b, c, d), m(4, e)
-#define WEIR__EACH_6(m, a, b, c, d, e, f) WEIR__EACH_5(m, a, b, c, d, e), m(5, f)
-#define WEIR__EACH_7(m, a, b, c, d, e, f, g) WEIR__EACH_6(m, a, b, c, d, e, f), m(6, g)
-#define WEIR__EACH_8(m, a, b, c, d, e, f, g, h) WEIR__EACH_7(m, a, b, c, d, e, f, g), m(7, h)
-#define WEIR__EACH_9(m, a, b, c, d, e, f, g, h, i) WEIR__EACH_8(m, a, b, c, d, e, f, g, h), m(8, i)
-#define WEIR__EACH_10(m, a, b, c, d, e, f, g, h, i, j) WEIR__EACH_9(m, a, b, c, d, e, f, g, h, i), m(9, j)
-#define WEIR__EACH_11(m, a, b, c, d, e, f, g, h, i, j, k) WEIR__EACH_10(m, a, b, c, d, e, f, g, h, i, j), m(10, k)
-#define WEIR__EACH_12(m, a, b, c, d, e, f, g, h, i, j, k, l) WEIR__EACH_11(m, a, b, c, d, e, f, g, h, i, j, k), m(11, l)
 
 // An item loop is three loops; work-items along x are independent, so that the compiler may vectorise them.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -319,12 +382,6 @@ extern const char WEIR_KERNEL_SOURCE[];
 #define WEIR_FOR_EACH_ITEM_NOWAIT WEIR_FOR_EACH_ITEM
 
 #define weir_local_id(d) ((d) == 0 ? weir__x : (d) == 1 ? weir__y : weir__z)
-#define weir_local_size(d)                                                                                             \
-  ((int32_t)((d) == 0   ? sizeof *weir__group->size_x                                                                  \
-             : (d) == 1 ? sizeof *weir__group->size_y                                                                  \
-                        : sizeof *weir__group->size_z))
-#define weir_group_id(d) (weir__group->id[d])
-#define weir_group_count(d) (weir__group->count[d])
 
 #define WEIR__ATOMIC(name, pointer)                                                                                    \
   _Generic((pointer), int32_t * : weir__atomic_##name##_int, uint32_t * : weir__atomic_##name##_uint)
@@ -371,11 +428,58 @@ static inline float weir_atomic_add_float(float *pointer, float value) {
 
 // ---------------------------------------------------------------------------------------------------------------
 
+#if WEIR_ON_CPU || WEIR__ON_RESIDENT // one function for a work-group
+
+// A group knows its size by the sizes of arrays, which are constants wherever the body uses them.
+#define WEIR__GROUP(name, x, y, z)                                                                                     \
+  struct weir__group_##name {                                                                                          \
+    int32_t id[3], count[3];                                                                                           \
+    const char (*size_x)[x], (*size_y)[y], (*size_z)[z];                                                               \
+  }
+#define WEIR__ITEMS (sizeof *weir__group->size_x * sizeof *weir__group->size_y * sizeof *weir__group->size_z)
+#define weir_local_size(d)                                                                                             \
+  ((int32_t)((d) == 0   ? sizeof *weir__group->size_x                                                                  \
+             : (d) == 1 ? sizeof *weir__group->size_y                                                                  \
+                        : sizeof *weir__group->size_z))
+#define weir_group_id(d) (weir__group->id[d])
+#define weir_group_count(d) (weir__group->count[d])
+
+#define WEIR_BUFFER(type, name) (BUFFER, type, name)
+#define WEIR_SCALAR(type, name) (SCALAR, type, name)
+
+// A parameter is (kind, type, name): how the body declares it, and what is passed for it.
+#define WEIR__BARE(...) __VA_ARGS__
+#define WEIR__CALL(macro, ...) macro(__VA_ARGS__)
+#define WEIR__DECLARE(index, parameter) WEIR__CALL(WEIR__DECLARE_AS, WEIR__BARE parameter)
+#define WEIR__DECLARE_AS(kind, type, name) WEIR__DECLARE_##kind(type, name)
+#define WEIR__DECLARE_BUFFER(type, name) type *__restrict__ name
+#define WEIR__DECLARE_SCALAR(type, name) type name
+#define WEIR__FETCH(index, parameter) WEIR__CALL(WEIR__FETCH_AS, index, WEIR__BARE parameter)
+#define WEIR__FETCH_AS(index, kind, type, name) WEIR__FETCH_##kind(index, type)
+
+#define WEIR__COUNT(...) WEIR__TWELFTH(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define WEIR__TWELFTH(a, b, c, d, e, f, g, h, i, j, k, l, count, ...) count
+#define WEIR__EACH(macro, ...) WEIR__CALL(WEIR__JOIN, WEIR__EACH_, WEIR__COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
+#define WEIR__JOIN(a, b) a##b
+#define WEIR__EACH_1(m, a) m(0, a)
+#define WEIR__EACH_2(m, a, b) m(0, a), m(1, b)
+#define WEIR__EACH_3(m, a, b, c) WEIR__EACH_2(m, a, b), m(2, c)
+#define WEIR__EACH_4(m, a, b, c, d) WEIR__EACH_3(m, a, b, c), m(3, d)
+#define WEIR__EACH_5(m, a, b, c, d, e) WEIR__EACH_4(m, a, b, c, d), m(4, e)
+#define WEIR__EACH_6(m, a, b, c, d, e, f) WEIR__EACH_5(m, a, b, c, d, e), m(5, f)
+#define WEIR__EACH_7(m, a, b, c, d, e, f, g) WEIR__EACH_6(m, a, b, c, d, e, f), m(6, g)
+#define WEIR__EACH_8(m, a, b, c, d, e, f, g, h) WEIR__EACH_7(m, a, b, c, d, e, f, g), m(7, h)
+#define WEIR__EACH_9(m, a, b, c, d, e, f, g, h, i) WEIR__EACH_8(m, a, b, c, d, e, f, g, h), m(8, i)
+#define WEIR__EACH_10(m, a, b, c, d, e, f, g, h, i, j) WEIR__EACH_9(m, a, b, c, d, e, f, g, h, i), m(9, j)
+#define WEIR__EACH_11(m, a, b, c, d, e, f, g, h, i, j, k) WEIR__EACH_10(m, a, b, c, d, e, f, g, h, i, j), m(10, k)
+#define WEIR__EACH_12(m, a, b, c, d, e, f, g, h, i, j, k, l) WEIR__EACH_11(m, a, b, c, d, e, f, g, h, i, j, k), m(11, l)
+
+#endif
+
 #define weir_global_id(d) (weir_group_id(d) * weir_local_size(d) + weir_local_id(d))
 #define weir_global_size(d) (weir_group_count(d) * weir_local_size(d))
 
 #if WEIR_ON_CPU
-#define WEIR__ITEMS (sizeof *weir__group->size_x * sizeof *weir__group->size_y * sizeof *weir__group->size_z)
 #define WEIR__ITEM ((weir__z * weir_local_size(1) + weir__y) * weir_local_size(0) + weir__x)
 #define WEIR_PRIVATE(type, name, count) type name[count][WEIR__ITEMS]
 #define weir_private(name, index) name[index][WEIR__ITEM]

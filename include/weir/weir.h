@@ -86,11 +86,14 @@ enum {
   WEIR_CONTEXT_IN_ORDER = 1u << 2,  // every task also waits for the one before it: serial execution, as a reference
 };
 
-// How tasks get to a device that can launch whole graphs (CUDA). Other devices have one way.
+// How tasks get to a CUDA device. On other devices, which have one way, all of these mean the same.
 typedef enum weir_issue {
   WEIR_ISSUE_AUTO = 0,   // graphs where they are faster, else queues
   WEIR_ISSUE_QUEUES = 1, // each task by itself, on in-order queues
   WEIR_ISSUE_GRAPHS = 2, // runs of tasks as graphs, always
+  // Tasks of kernels that are written with weir/kernel.h by a kernel that stays on the card and takes them from the host's
+  // memory; all others as with QUEUES. docs/cuda.md says what fits, weir_cuda_is_resident why a kernel does not.
+  WEIR_ISSUE_RESIDENT = 3,
 } weir_issue;
 
 // Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
@@ -145,6 +148,7 @@ typedef struct weir_statistics {
   uint64_t bytes;          // storage that Weir holds now, on the host and on devices
   uint64_t peak_bytes;     // the most that it held, summed over the memories
   uint32_t window;         // slots of the window
+  uint64_t resident;       // tasks that resident kernels ran (WEIR_ISSUE_RESIDENT)
 } weir_statistics;
 
 WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);

@@ -114,7 +114,7 @@ static weir_status check_options(const weir_context_options *options) {
   if (options->window != 0 && (options->window < SMALLEST_WINDOW || options->window > LARGEST_WINDOW))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
                        options->window, SMALLEST_WINDOW, LARGEST_WINDOW);
-  if ((int)options->issue < WEIR_ISSUE_AUTO || options->issue > WEIR_ISSUE_GRAPHS)
+  if ((int)options->issue < WEIR_ISSUE_AUTO || options->issue > WEIR_ISSUE_RESIDENT)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d is no way to issue tasks", (int)options->issue);
   if (options->flags & ~known)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: unknown flags 0x%x", options->flags & ~known);

@@ -22,16 +22,36 @@ static void bad_on_stub(const stub_launch *launch) {
   stub_fault(launch, 700); // illegal address
 }
 
+static void mix_group_on_stub(const stub_launch *launch, uint64_t group) {
+  (void)group; // there is one
+  mix_on_stub(launch);
+}
+
+static void bad_group_on_stub(const stub_launch *launch, uint64_t group) {
+  (void)group;
+  bad_on_stub(launch);
+}
+
 void faults_use_stub(void) {
   setenv("WEIR_CUDA_DRIVER", STUB_DRIVER, 1);
+  setenv("WEIR_NVRTC", STUB_NVRTC, 1);
+  setenv("WEIR_CACHE", "", 1); // none
   stub_register("mix", mix_on_stub);
   stub_register("bad", bad_on_stub);
+  stub_register_groups("mix", mix_group_on_stub);
+  stub_register_groups("bad", bad_group_on_stub);
+}
+
+static bool fit;
+
+void faults_let_fit(bool now_fit) {
+  fit = now_fit;
 }
 
 static weir_status make_kernel(weir_context *context, const char *name, weir_kernel **out_kernel) {
   weir_status status = weir_kernel_create(context, name, out_kernel);
   if (status != WEIR_OK) return status;
-  weir_cuda_code code = {.image = image};
+  weir_cuda_code code = {.source = fit ? image : NULL, .image = fit ? NULL : image, .groups = fit};
   weir_cuda_launch launch = {.function = name, .block = {32, 1, 1}};
   status = weir_kernel_set_cuda(*out_kernel, &code, &launch, 1);
   if (status == WEIR_OK) return WEIR_OK;

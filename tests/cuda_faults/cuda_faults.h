@@ -11,6 +11,9 @@
 // Makes the stub the driver that Weir loads.
 void faults_use_stub(void);
 
+// Whether kernels that are made from now on fit a resident kernel.
+void faults_let_fit(bool now_fit);
+
 // That of faults.h, for the stub and the CPU.
 weir_status faults_mix_kernel(weir_context *context, weir_kernel **out_kernel);
 

@@ -19,6 +19,7 @@ static void begin(fault_test *t, const char *devices, weir_issue issue, uint64_t
   assert_true(stub_configure(&stub));
   memset(t, 0, sizeof *t);
   alarm(60);
+  faults_let_fit(issue == WEIR_ISSUE_RESIDENT);
   weir_context_options options = {.devices = devices, .issue = issue};
   assert_int_equal(weir_context_create(&options, &t->context), WEIR_OK);
   assert_int_equal(faults_mix_kernel(t->context, &t->mix), WEIR_OK);
@@ -73,13 +74,14 @@ static void assert_lost(weir_status status) {
   assert_true(status == WEIR_ERROR_DEVICE_LOST || status == WEIR_ERROR_UPSTREAM_FAILED);
 }
 
-static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
+enum { WAYS = 4 };
+static const weir_issue ways[WAYS] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS, WEIR_ISSUE_RESIDENT};
 
 static void the_device_is_lost_and_the_cpu_goes_on(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 24; seed++) {
     fault_test t;
-    begin(&t, seed % 2 == 0 ? "cuda,cpu:2" : "cpu:2,cuda", ways[seed % 3], seed);
+    begin(&t, seed % 2 == 0 ? "cuda,cpu:2" : "cpu:2,cuda", ways[seed % WAYS], seed);
     weir_device *cuda = device_of(&t, "cuda", 0), *cpu = device_of(&t, "cpu", 0);
     assert_int_equal(finish(submit(&t, t.mix, cpu, t.c, t.c == t.a ? t.b : t.a)), WEIR_OK);
     weir_event *bad = submit(&t, t.bad, cuda, t.b, t.a);
@@ -105,7 +107,7 @@ static void a_node_of_a_graph_faults(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 24; seed++) {
     fault_test t;
-    begin(&t, "cuda", ways[seed % 3], seed);
+    begin(&t, "cuda", ways[seed % WAYS], seed);
     weir_graph *graph = NULL;
     assert_int_equal(weir_graph_create(t.context, &graph), WEIR_OK);
     weir_arg args[3];
@@ -128,7 +130,7 @@ static void the_other_gpu_goes_on(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 24; seed++) {
     fault_test t;
-    begin(&t, "cuda:0,cuda:1", ways[seed % 3], seed);
+    begin(&t, "cuda:0,cuda:1", ways[seed % WAYS], seed);
     weir_device *first = device_of(&t, "cuda", 0), *second = device_of(&t, "cuda", 1);
     assert_int_equal(finish(submit(&t, t.mix, second, t.c, t.a)), WEIR_OK);
     assert_int_equal(finish(submit(&t, t.bad, first, t.b, t.a)), WEIR_ERROR_DEVICE_LOST);
@@ -145,7 +147,7 @@ static void a_context_with_a_lost_device_is_released_with_tasks_in_flight(void *
   (void)state;
   for (uint64_t seed = 1; seed <= 24; seed++) {
     fault_test t;
-    begin(&t, "cuda,cpu:1", ways[seed % 3], seed);
+    begin(&t, "cuda,cpu:1", ways[seed % WAYS], seed);
     weir_device *cuda = device_of(&t, "cuda", 0);
     for (int i = 0; i < 40; i++) {
       weir_event *event = submit(&t, i == 20 ? t.bad : t.mix, cuda, i % 2 == 0 ? t.b : t.c, i % 2 == 0 ? t.c : t.b);

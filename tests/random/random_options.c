@@ -11,6 +11,7 @@
 
 // Any list of devices, as it is given.
 uint32_t random_queues;
+bool random_resident;
 
 static void choose_listed(random_run *run, random_state *random, const char *devices, program_shape *shape) {
   run->options.context.devices = devices;
@@ -39,6 +40,8 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
   run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
   if (random_queues != 0) run->options.context.queues = random_queues;
+  run->options.resident = random_resident;
+  if (random_resident) run->options.context.issue = WEIR_ISSUE_RESIDENT;
   run->stub.devices = 2;
   run->stub.seed = random_next(random);
   run->stub.manual = random_chance(random, 40);

@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident]
 //                            many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
@@ -108,6 +108,8 @@ int main(int argc, char **argv) {
       verbose = true;
     else if (strcmp(argv[i], "--shrink") == 0)
       shrink = true;
+    else if (strcmp(argv[i], "--resident") == 0)
+      random_resident = true;
     else if (strcmp(argv[i], "--device") == 0 && value != NULL)
       chosen_device = argv[++i];
     else if (strcmp(argv[i], "--programs") == 0)

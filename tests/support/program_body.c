@@ -31,11 +31,10 @@ void body_fill(void *memory, uint64_t bytes, uint64_t seed) {
   body_fill_slice(memory, 0, bytes, body_mix(seed));
 }
 
-void body_run(void *const *args, const uint32_t groups[3], uint64_t first, uint64_t end) {
-  body_description description;
-  memcpy(&description, args[0], sizeof description);
+void body_run(const body_description *description, void *const *args, const uint32_t groups[3], uint64_t first,
+              uint64_t end) {
   unsigned char *ranges[BODY_MAX_ARGS];
-  for (uint32_t a = 0; a < description.arg_count; a++) ranges[a] = args[a + 1];
-  uint64_t common = body_common(&description, ranges, groups), count = body_group_count(groups);
-  for (uint64_t group = first; group < end; group++) body_group(&description, ranges, common, group, count);
+  for (uint32_t a = 0; a < description->arg_count; a++) ranges[a] = args[a];
+  uint64_t common = body_common(description, ranges, groups), count = body_group_count(groups);
+  for (uint64_t group = first; group < end; group++) body_group(description, ranges, common, group, count);
 }

@@ -16,8 +16,9 @@ body_description body_describe(const program_task *task);
 // Fills memory from a seed.
 void body_fill(void *memory, uint64_t bytes, uint64_t seed);
 
-// Runs work-groups [first, end). args[0] is the description.
-void body_run(void *const *args, const uint32_t groups[3], uint64_t first, uint64_t end);
+// Runs work-groups [first, end). `args` are those behind the description.
+void body_run(const body_description *description, void *const *args, const uint32_t groups[3], uint64_t first,
+              uint64_t end);
 
 // Number of work-groups in a launch.
 uint64_t body_group_count(const uint32_t groups[3]);

@@ -21,11 +21,10 @@ static bool find(void *library, const char *name, void *out_function) {
   return symbol != NULL;
 }
 
-// A launch of the stub's: the same as on the CPU.
-static void run_on_stub(const stub_launch *launch) {
-  body_description description;
-  memcpy(&description, launch->params[0], sizeof description);
-  void *args[BODY_MAX_ARGS + 1] = {&description};
+// Work-groups of the stub's: the same as on the CPU.
+static void run_groups(const stub_launch *launch, uint64_t first, uint64_t end) {
+  body_description description = runner_description(launch->params[0]);
+  void *args[BODY_MAX_ARGS + 1] = {launch->params[0]};
   if (launch->param_count != description.arg_count + 1) {
     fprintf(stderr, "%s: %u parameters for %u arguments\n", launch->name, launch->param_count, description.arg_count);
     abort();
@@ -37,7 +36,15 @@ static void run_on_stub(const stub_launch *launch) {
     args[a + 1] = value ? launch->params[a + 1] : stub.memory(launch, word, description.args[a].bytes);
     if (args[a + 1] == NULL) return; // counted as a violation
   }
-  runner_run_groups(args, description.arg_count + 1, launch->grid, 0, body_group_count(launch->grid));
+  runner_run_groups(args, description.arg_count + 1, launch->grid, first, end);
+}
+
+static void run_on_stub(const stub_launch *launch) {
+  run_groups(launch, 0, body_group_count(launch->grid));
+}
+
+static void run_group_on_stub(const stub_launch *launch, uint64_t group) {
+  run_groups(launch, group, group + 1);
 }
 
 const program_stub *program_stub_load(void) {
@@ -46,39 +53,46 @@ const program_stub *program_stub_load(void) {
   void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW);
   if (library == NULL) return NULL;
   program_stub found = {0};
-  bool all = find(library, "stub_configure", &found.configure) && find(library, "stub_violations", &found.violations) &&
-             find(library, "stub_violation_text", &found.violation_text) &&
-             find(library, "stub_live_count", &found.live_count) &&
-             find(library, "stub_register", &found.register_function) && find(library, "stub_memory", &found.memory);
+  bool all =
+      find(library, "stub_configure", &found.configure) && find(library, "stub_violations", &found.violations) &&
+      find(library, "stub_violation_text", &found.violation_text) &&
+      find(library, "stub_live_count", &found.live_count) && find(library, "stub_register", &found.register_function) &&
+      find(library, "stub_register_groups", &found.register_groups) && find(library, "stub_memory", &found.memory);
   if (!all) return NULL;
   for (int i = 0; i <= BODY_MAX_ARGS; i++) {
     char name[16];
     snprintf(name, sizeof name, "body%d", i);
     found.register_function(name, run_on_stub);
+    found.register_groups(name, run_group_on_stub);
   }
   stub = found;
   return &stub;
 }
 
 // The module with one function for each number of arguments.
-static const char *stub_image(void) {
-  static char image[1024];
+static const char *stub_image(bool boxed) {
+  static char images[2][1024];
+  char *image = images[boxed];
   if (image[0] != '\0') return image;
-  int used = snprintf(image, sizeof image, "STUB\n");
+  int used = snprintf(image, sizeof images[0], "STUB\n");
   for (int i = 0; i <= BODY_MAX_ARGS; i++) {
-    used += snprintf(image + used, sizeof image - (size_t)used, "body%d 1 %zu", i, sizeof(body_description));
-    for (int a = 0; a < i; a++) used += snprintf(image + used, sizeof image - (size_t)used, " 8");
-    used += snprintf(image + used, sizeof image - (size_t)used, "\n");
+    used += snprintf(image + used, sizeof images[0] - (size_t)used, "body%d 1 %zu", i,
+                     boxed ? sizeof(void *) : sizeof(body_description));
+    for (int a = 0; a < i; a++) used += snprintf(image + used, sizeof images[0] - (size_t)used, " 8");
+    used += snprintf(image + used, sizeof images[0] - (size_t)used, "\n");
   }
   return image;
 }
 
-weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count) {
+weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool boxed, bool fits) {
   char function[16];
   snprintf(function, sizeof function, "body%u", arg_count);
   weir_cuda_code code = {0};
-  if (program_stub_load() != NULL)
-    code.image = stub_image();
+  code.groups = fits;
+  if (program_stub_load() != NULL && fits)
+    code.source = stub_image(boxed);
+  else if (program_stub_load() != NULL)
+    code.image = stub_image(boxed);
   else
     code.source = program_code_text;
   weir_cuda_launch launch = {.function = function, .block = {1, 1, 1}};

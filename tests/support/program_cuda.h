@@ -17,13 +17,15 @@ typedef struct program_stub {
   const char *(*violation_text)(void);
   uint64_t (*live_count)(void);
   void (*register_function)(const char *name, stub_function function);
+  void (*register_groups)(const char *name, stub_group_function function);
   void *(*memory)(const stub_launch *launch, uint64_t pointer, uint64_t bytes);
 } program_stub;
 
 // Loads it on the first call, if WEIR_CUDA_DRIVER names it.
 const program_stub *program_stub_load(void);
 
-// Gives a kernel its code for tasks with `arg_count` arguments besides the description.
-weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count);
+// Gives a kernel its code for tasks with `arg_count` arguments besides the description. `boxed`: that is passed by its address.
+// `fits`: a resident kernel can run it; only on the stub.
+weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool boxed, bool fits);
 
 #endif // WEIR_TESTS_PROGRAM_CUDA_H

@@ -43,7 +43,7 @@ static weir_status run_task(reference_result *r, const program_task *task) {
   }
   uint32_t groups[3];
   for (int i = 0; i < 3; i++) groups[i] = task->groups[i] == 0 ? 1 : task->groups[i];
-  body_run(args, groups, 0, body_group_count(groups));
+  body_run(&description, args + 1, groups, 0, body_group_count(groups));
   return WEIR_OK;
 }
 

@@ -7,9 +7,31 @@
 #include "program_opencl.h"
 #include "program_runner.h"
 
-void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end) {
+static _Atomic bool boxed;
+
+void runner_set_boxed(bool now_boxed) {
+  atomic_store(&boxed, now_boxed);
+}
+
+body_description runner_description(const void *arg) {
   body_description description;
-  memcpy(&description, args[0], sizeof description);
+  if (atomic_load(&boxed)) memcpy(&arg, arg, sizeof arg);
+  memcpy(&description, arg, sizeof description);
+  return description;
+}
+
+// The first argument of a task.
+static weir_arg describe(runner *r, const body_description *description) {
+  if (!atomic_load(&boxed)) return weir_value(description, sizeof *description);
+  boxed_description *box = program_memory(sizeof *box);
+  *box = (boxed_description){.next = r->boxes, .description = *description};
+  r->boxes = box;
+  r->last_box = &box->description;
+  return weir_value(&r->last_box, sizeof r->last_box);
+}
+
+void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end) {
+  body_description description = runner_description(args[0]);
   submission *self = (submission *)(uintptr_t)description.self;
   uint64_t count = body_group_count(groups);
   bool good = arg_count == description.arg_count + 1 && first < end && end <= count;
@@ -20,13 +42,12 @@ void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t gro
       if (atomic_load(&before->groups_done) != before->groups_total) atomic_store(&self->after_missing[i], true);
     }
   }
-  if (good) body_run(args, groups, first, end);
+  if (good) body_run(&description, args + 1, groups, first, end);
   if (self != NULL) atomic_fetch_add(&self->groups_done, end - first);
 }
 
 static void run_function(const weir_work *work) {
-  body_description description;
-  memcpy(&description, work->args[0], sizeof description);
+  body_description description = runner_description(work->args[0]);
   if (work->user != (void *)(uintptr_t)description.self) weir_work_fail(work, "another task's user");
   runner_run_groups(work->args, work->arg_count, work->groups, work->first, work->end);
   if (description.fail_group >= work->first && description.fail_group < work->end) weir_work_fail(work, "as told");
@@ -54,7 +75,8 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   weir_kernel *kernel = NULL;
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
-  if (status == WEIR_OK && r->options->cuda) status = program_cuda_set(kernel, args_of_form(r, form));
+  if (status == WEIR_OK && r->options->cuda)
+    status = program_cuda_set(kernel, args_of_form(r, form), atomic_load(&boxed), r->options->resident && number > 0);
   if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, form);
   if (status == WEIR_OK && r->options->opencl) status = program_opencl_set(kernel, form);
   if (status == WEIR_OK && r->options->simulated) {
@@ -85,10 +107,10 @@ static weir_kernel *kernel_for(runner *r, const program_task *task) {
 }
 
 // The arguments of a task: its description, its accesses and perhaps a second value.
-static uint32_t make_args(const runner *r, const program_task *task, const body_description *description,
+static uint32_t make_args(runner *r, const program_task *task, const body_description *description,
                           unsigned char *value, weir_arg *args) {
   if (task->value_bytes > 0) body_fill(value, task->value_bytes, task->seed);
-  args[0] = weir_value(description, sizeof *description);
+  args[0] = describe(r, description);
   uint32_t next = 0;
   for (uint32_t i = 0; i < description->arg_count; i++) {
     if (description->args[i].mode == WEIR_VALUE) {
@@ -268,7 +290,7 @@ static void change_graph(runner *r, uint32_t index) {
     program_task changed = *task;
     changed.seed = o->seed;
     body_description description = body_describe(&changed);
-    weir_arg arg = weir_value(&description, sizeof description);
+    weir_arg arg = describe(r, &description);
     status = weir_graph_set_arg(graph, o->node, 0, &arg);
     if (status == WEIR_OK && task->value_bytes > 0) {
       unsigned char value[4096];

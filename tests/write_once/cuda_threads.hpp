@@ -8,7 +8,10 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -31,6 +34,31 @@ static pthread_barrier_t block_barrier;
 static inline void __syncthreads() {
   pthread_barrier_wait(&block_barrier);
 }
+
+// A named barrier: `count` threads, in whole warps, wait for each other; which they are is up to them.
+static struct {
+  std::mutex mutex;
+  std::condition_variable all_here;
+  unsigned count, here, round;
+} named_barriers[16];
+
+static inline void __barrier_sync_count(unsigned id, unsigned count) {
+  auto &barrier = named_barriers[id];
+  std::unique_lock<std::mutex> lock(barrier.mutex);
+  if (count % 32 != 0 || (barrier.here > 0 && barrier.count != count)) abort();
+  barrier.count = count;
+  unsigned round = barrier.round;
+  if (++barrier.here == count) {
+    barrier.here = 0;
+    barrier.round++;
+    barrier.all_here.notify_all();
+  } else {
+    barrier.all_here.wait(lock, [&] { return barrier.round != round; });
+  }
+}
+
+#define __isGlobal(pointer) ((pointer) != nullptr)
+#define __builtin_assume(condition) ((void)(condition))
 
 template <class T> T atomicCAS(T *pointer, T expected, T desired) {
   __atomic_compare_exchange(pointer, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);

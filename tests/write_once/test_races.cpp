@@ -9,18 +9,8 @@
 
 #include "../../examples/cholesky/own.c"
 #include "../../examples/dynroute/layers.c"
+#include "broken.c"
 #include "forms.c"
-
-// What a work-item wrote, another one reads without a wait.
-WEIR_KERNEL(broken, 64, 1, 1, (WEIR_BUFFER(int32_t, data))) {
-  WEIR_LOCAL int32_t shared[64];
-  WEIR_FOR_EACH_ITEM_NOWAIT {
-    shared[weir_local_id(0)] = data[weir_local_id(0)];
-  }
-  WEIR_FOR_EACH_ITEM {
-    data[weir_local_id(0)] = shared[63 - weir_local_id(0)];
-  }
-}
 
 template <class T> static std::vector<T> numbers(int count) {
   std::vector<T> result(static_cast<size_t>(count));

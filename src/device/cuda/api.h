@@ -18,6 +18,7 @@ typedef enum CUfunction_attribute { WEIR__CUDA_FUNCTION_ATTRIBUTES(WEIR__CUDA_NU
 typedef enum CUpointer_attribute { WEIR__CUDA_POINTER_ATTRIBUTES(WEIR__CUDA_NUMBER) } CUpointer_attribute;
 typedef enum CUmemorytype { WEIR__CUDA_MEMORY_TYPES(WEIR__CUDA_NUMBER) } CUmemorytype;
 typedef enum CUjit_option { WEIR__CUDA_JIT_OPTIONS(WEIR__CUDA_NUMBER) } CUjit_option;
+typedef enum CUjitInputType { WEIR__CUDA_JIT_INPUTS(WEIR__CUDA_NUMBER) } CUjitInputType;
 typedef enum CUgraphExecUpdateResult { WEIR__CUDA_UPDATE_RESULTS(WEIR__CUDA_NUMBER) } CUgraphExecUpdateResult;
 enum { WEIR__CUDA_FLAGS(WEIR__CUDA_NUMBER) };
 typedef enum nvrtcResult { WEIR__NVRTC_RESULTS(WEIR__CUDA_NUMBER) } nvrtcResult;
@@ -29,6 +30,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUkern_st *CUkernel;
+typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUarray_st *CUarray;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;

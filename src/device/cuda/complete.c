@@ -8,6 +8,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/graph.h"
 #include "device/cuda/pieces.h"
+#include "device/cuda/resident/resident.h"
 
 static uint64_t at_least(uint64_t ns, uint64_t least) {
   return ns < least ? least : ns;
@@ -30,11 +31,14 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
   if (context->trace != NULL) {
     const weir__trace_task *record = weir__trace_find(context->trace, op->task->id);
     uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
+    if (device->resident != NULL)
+      submit_ns = at_least(weir__resident_slot_of(device, op->task->id)->since_ns, submit_ns);
     completion.start_ns = at_least(completion.start_ns, submit_ns);
     completion.end_ns = at_least(completion.end_ns, completion.start_ns);
     if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, &completion, submit_ns);
   }
   device->slot_ops[op->task->id & context->window.live.mask] = NULL;
+  if (device->resident != NULL) weir__resident_settled(device, op->task->id);
   weir__context_complete(context, op->task, &completion);
 }
 
@@ -105,6 +109,7 @@ bool weir__cuda_poll(weir__cuda_device *device, bool all) {
     any = poll_queue(device, &device->queues_in_flight[device->next_polled]) || any;
     device->next_polled = (device->next_polled + 1) % device->queue_count;
   }
+  if (device->resident != NULL && weir__resident_poll(device)) any = true;
   return any;
 }
 
@@ -170,7 +175,9 @@ void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task) {
 }
 
 bool weir__cuda_report_lost(weir__cuda_device *device) {
-  if (device->lost == WEIR_OK || device->ops_in_flight == 0) return false;
+  if (device->lost == WEIR_OK) return false;
+  bool any = device->resident != NULL && weir__resident_report_lost(device);
+  if (device->ops_in_flight == 0) return any;
   fail_all(device);
   return true;
 }

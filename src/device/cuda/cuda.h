@@ -18,8 +18,9 @@
 #include "memory/arena.h"
 
 typedef struct weir__cuda_module weir__cuda_module;
+typedef struct weir__resident weir__resident;
 
-enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs
+enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs or in the resident kernel
 
 enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
 
@@ -111,6 +112,7 @@ typedef struct weir__cuda_device {
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
   struct weir__cuda_pieces *pieces;                     // NULL: tasks are launched one by one
+  weir__resident *resident;                             // NULL: no task goes to a resident kernel
   weir_status lost;                                     // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];
   CUevent base_event; // of times; NULL: nobody wanted any

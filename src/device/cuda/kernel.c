@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/module.h"
+#include "device/cuda/resident/resident.h"
 
 enum { MAX_GRID_Y = 65535, POINTER_BYTES = 8, KNOWN_PARAMETERS = 16 };
 
@@ -81,6 +82,7 @@ static weir_status copy_launch(const weir_kernel *kernel, uint32_t index, const 
   to->value = weir__allocate(from->value_bytes);
   if (to->value == NULL) return no_memory(kernel);
   memcpy(to->value, from->value, from->value_bytes);
+  to->value_bytes = from->value_bytes;
   return WEIR_OK;
 }
 
@@ -210,6 +212,20 @@ static weir_status enter(const weir__cuda_device *device, const char *kernel) {
   return weir__cuda_error(device->driver, weir__cuda_enter(device), "kernel '%s' on %s", kernel, device->base.name);
 }
 
+// Makes the kernel's parts of the device's resident kernel, if the device has one and all launches fit.
+static weir_status add_to_resident(weir__cuda_device *device, const weir_kernel *kernel, const weir_cuda_code *code,
+                                   const weir_cuda_launch *launches, weir__cuda_kernel *cuda) {
+  weir_status status = WEIR_OK;
+  if (device->resident == NULL) return WEIR_OK;
+  if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES)
+    snprintf(cuda->not_resident, sizeof cuda->not_resident, "it has %u launches", cuda->count);
+  for (uint32_t i = 0; i < cuda->count && status == WEIR_OK && cuda->not_resident[0] == '\0'; i++)
+    status =
+        weir__resident_add(device, kernel->name, code, &launches[i], &cuda->launches[i].resident[device->base.index],
+                           cuda->not_resident, sizeof cuda->not_resident);
+  return status;
+}
+
 // Loads all functions on one device.
 static weir_status load(weir__cuda_device *device, const weir_kernel *kernel, const weir_cuda_code *code,
                         const weir_cuda_launch *launches, weir__cuda_kernel *cuda) {
@@ -222,6 +238,7 @@ static weir_status load(weir__cuda_device *device, const weir_kernel *kernel, co
     status = weir__cuda_module_function(device, kernel->name, module, target.name, &target.function);
     if (status == WEIR_OK) status = prepare(&target, launches[i].value_bytes, &cuda->launches[i]);
   }
+  if (status == WEIR_OK) status = add_to_resident(device, kernel, code, launches, cuda);
   weir__cuda_leave(device);
   return status;
 }

@@ -12,14 +12,17 @@ typedef struct weir__cuda_launch {
   uint32_t grid[3];                        // all 0: the task's work-groups
   uint32_t block[3];
   uint32_t shared_bytes;
-  void *value;                  // not NULL: the only parameter; owned
-  uint32_t parameter_count;     // of the function; UINT32_MAX: the driver cannot tell
-  uint32_t parameter_bytes[16]; // of the first parameters
+  void *value; // not NULL: the only parameter; owned
+  uint32_t value_bytes;
+  uint32_t resident[WEIR__MAX_DEVICES]; // number + 1 of its part of a device's resident kernel; 0: none
+  uint32_t parameter_count;             // of the function; UINT32_MAX: the driver cannot tell
+  uint32_t parameter_bytes[16];         // of the first parameters
 } weir__cuda_launch;
 
 typedef struct weir__cuda_kernel {
   uint32_t count;
-  bool empty; // count is 0: the kernel has code everywhere and launches nothing
+  bool empty;             // count is 0: the kernel has code everywhere and launches nothing
+  char not_resident[160]; // why some launch has no part of a resident kernel; "": all have, or they are not wanted
   weir__cuda_launch launches[];
 } weir__cuda_kernel;
 

@@ -21,10 +21,14 @@ static weir__lock lists;
 
 typedef enum image_kind { PTX, CUBIN, FAT_BINARY } image_kind;
 
-static image_kind kind_of(const void *image) {
+bool weir__cuda_is_cubin(const void *image) {
   static const unsigned char ELF[4] = {0x7f, 'E', 'L', 'F'};
+  return strncmp(image, (const char *)ELF, 4) == 0;
+}
+
+static image_kind kind_of(const void *image) {
   static const unsigned char FAT[4] = {0x50, 0xed, 0x55, 0xba};
-  if (strncmp(image, (const char *)ELF, 4) == 0) return CUBIN;
+  if (weir__cuda_is_cubin(image)) return CUBIN;
   if (strncmp(image, (const char *)FAT, 4) == 0) return FAT_BINARY;
   return PTX;
 }

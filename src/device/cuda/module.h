@@ -18,6 +18,9 @@ weir_status weir__cuda_module_load(weir__cuda_device *device, const char *kernel
 weir_status weir__cuda_module_function(weir__cuda_device *device, const char *kernel, CUmodule module, const char *name,
                                        CUfunction *out_function);
 
+// Whether an image of at least 4 bytes, or text, is a cubin.
+bool weir__cuda_is_cubin(const void *image);
+
 // Unloads all code of a device, which has nothing in flight.
 void weir__cuda_modules_destroy(weir__cuda_device *device);
 

@@ -116,6 +116,10 @@
   X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                                        \
   X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)
 
+#define WEIR__CUDA_JIT_INPUTS(X)                                                                                       \
+  X(CU_JIT_INPUT_CUBIN, 0)                                                                                             \
+  X(CU_JIT_INPUT_PTX, 1)
+
 #define WEIR__CUDA_UPDATE_RESULTS(X)                                                                                   \
   X(CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)                                                                                   \
   X(CU_GRAPH_EXEC_UPDATE_ERROR, 1)                                                                                     \

@@ -51,7 +51,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 
 weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
   const weir_context *context = device->base.context;
-  if (context->issue == WEIR_ISSUE_QUEUES || (context->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
+  bool one_by_one = context->issue == WEIR_ISSUE_QUEUES || context->issue == WEIR_ISSUE_RESIDENT;
+  if (one_by_one || (context->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
   weir__cuda_pieces *pieces = weir__allocate_zeroed(sizeof *pieces);
   bool collects = false;
   device->pieces = pieces;

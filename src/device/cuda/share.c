@@ -122,13 +122,14 @@ weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
   return status;
 }
 
-static bool is_handed_over(const weir_device *device, weir__id id) {
+// Whether the device can let a stream wait for the task; nothing of a resident kernel's can be waited for by a stream.
+static bool is_handed_over(weir_device *device, weir__id id) {
   const weir__task *task = weir__window_task(&device->context->window, id);
-  return task->device == device->index && task->issued;
+  return task->device == device->index && task->issued && weir__cuda_of(device)->resident == NULL;
 }
 
 // Waits until all tasks from `first` to `last` that are still in flight have been handed to the device.
-static void wait_for_others(weir_context *context, const weir_device *device, weir__id first, weir__id last) {
+static void wait_for_others(weir_context *context, weir_device *device, weir__id first, weir__id last) {
   for (weir__id id = first; id <= last; id++) {
     while (weir__live(&context->window.live, id) && !is_handed_over(device, id)) {
       weir__context_flush(context);

@@ -68,6 +68,17 @@
     (CUmodule *module, const void *image, unsigned int option_count, CUjit_option *options, void **values)) \
   X(cuModuleUnload, cuModuleUnload, REQUIRED, (CUmodule module)) \
   X(cuModuleGetFunction, cuModuleGetFunction, REQUIRED, (CUfunction *function, CUmodule module, const char *name)) \
+  X(cuModuleGetGlobal, cuModuleGetGlobal_v2, OPTIONAL, \
+    (CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name)) \
+  X(cuLinkCreate, cuLinkCreate_v2, OPTIONAL, \
+    (unsigned int option_count, CUjit_option *options, void **values, CUlinkState *state)) \
+  X(cuLinkAddData, cuLinkAddData_v2, OPTIONAL, \
+    (CUlinkState state, CUjitInputType type, void *data, size_t bytes, const char *name, unsigned int option_count, \
+     CUjit_option *options, void **values)) \
+  X(cuLinkComplete, cuLinkComplete, OPTIONAL, (CUlinkState state, void **image, size_t *bytes)) \
+  X(cuLinkDestroy, cuLinkDestroy, OPTIONAL, (CUlinkState state)) \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, OPTIONAL, \
+    (int *blocks, CUfunction function, int threads, size_t shared_bytes)) \
   X(cuFuncGetAttribute, cuFuncGetAttribute, REQUIRED, \
     (int *value, CUfunction_attribute attribute, CUfunction function)) \
   X(cuFuncSetAttribute, cuFuncSetAttribute, REQUIRED, \

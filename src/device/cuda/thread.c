@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/pieces.h"
+#include "device/cuda/resident/resident.h"
 
 enum {
   TASKS_AT_ONCE = 16,
@@ -103,6 +104,8 @@ static bool take_tasks(weir__cuda_device *device) {
     weir__task *task = device->ring[device->taken & mask];
     if (device->pieces != NULL)
       weir__cuda_collect(device, task);
+    else if (device->resident != NULL)
+      weir__resident_take(device, task);
     else
       weir__cuda_issue(device, task);
   }
@@ -138,7 +141,8 @@ static bool must_sleep(weir__cuda_device *device, uint64_t *out_ns) {
 }
 
 static bool holds_work(const weir__cuda_device *device) {
-  return device->ops_in_flight > 0 || (device->pieces != NULL && weir__cuda_held_back(device) > 0);
+  return device->ops_in_flight > 0 || (device->pieces != NULL && weir__cuda_held_back(device) > 0) ||
+         (device->resident != NULL && weir__resident_is_busy(device));
 }
 
 static void *thread_main(void *argument) {
@@ -157,13 +161,17 @@ static void *thread_main(void *argument) {
     bool polls = !any || device->taken - device->last_poll >= TASKS_BETWEEN_REPORTS;
     if (polls) device->last_poll = device->taken;
     if (well ? polls && weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
+    if (device->resident != NULL && weir__resident_go_on(device)) any = true;
     if (any) {
       idle_since = 0;
       continue;
     }
     for (int i = 0; i < PAUSES; i++) weir__pause();
     if (holds_work(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
-    if (atomic_load_explicit(&device->stopping, memory_order_acquire)) return NULL;
+    if (atomic_load_explicit(&device->stopping, memory_order_acquire)) {
+      if (device->resident != NULL) weir__resident_stop(device);
+      return NULL;
+    }
     uint64_t now = weir__clock_ns();
     if (idle_since == 0) idle_since = now;
     uint64_t nap_ns;

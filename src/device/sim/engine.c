@@ -112,7 +112,7 @@ static uint64_t link_ps(const weir__sim_engine *engine, weir__sim_link link) {
   case WEIR__SIM_LINK_DIRECT:
     break;
   }
-  return 0;
+  return engine->profile.direct_gap;
 }
 
 static void not_before(weir__sim_op *op, uint64_t ps) {

@@ -23,7 +23,7 @@ typedef struct weir__sim_op weir__sim_op;
 
 // How an op learns that one before it has ended.
 typedef enum weir__sim_link {
-  WEIR__SIM_LINK_DIRECT = 0, // at once: hardware without queues
+  WEIR__SIM_LINK_DIRECT = 0, // from what keeps the window: hardware without queues, or a resident kernel
   WEIR__SIM_LINK_QUEUE = 1,  // it is next in the same queue
   WEIR__SIM_LINK_EVENT = 2,  // it waits for an event in another queue
   WEIR__SIM_LINK_GRAPH = 3,  // an edge of a graph

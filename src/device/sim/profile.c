@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "device/sim/builtin.h"
 
-enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256, DRIFT_PERIOD_US = 100000 };
+enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256, DRIFT_PERIOD_US = 100000, RESIDENT_TASKS = 1024 };
 
 typedef enum key_kind {
   KEY_COUNT, // a whole number, at least `least`
@@ -73,6 +73,10 @@ static const profile_key keys[] = {
     OPTIONAL("stall_every_us", KEY_US, stall_every, 1, 1e6),
     OPTIONAL("stall_for_us", KEY_US, stall_for, 0, 1e6),
     OPTIONAL("phase_us", KEY_US, phase, 0, 1e6),
+    OPTIONAL("resident_launch_us", KEY_US, resident_launch, 0, 1e6),
+    OPTIONAL("resident_latency_us", KEY_US, resident_latency, 0, 1e6),
+    OPTIONAL("resident_dispatch_us", KEY_US, resident_dispatch, 0, 1e6),
+    OPTIONAL("resident_gap_us", KEY_US, resident_gap, 0, 1e6),
 };
 
 enum { KEY_TOTAL = sizeof keys / sizeof keys[0] };
@@ -277,4 +281,15 @@ weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_prof
   size_t used = strlen(out_profile->name);
   snprintf(out_profile->name + used, sizeof out_profile->name - used, "%s", settings);
   return status;
+}
+
+bool weir__sim_profile_make_resident(weir__sim_profile *profile) {
+  if (profile->resident_gap == 0) return false;
+  profile->queues = 0;
+  profile->concurrent_kernels = RESIDENT_TASKS;
+  profile->launch = profile->resident_launch;
+  profile->launch_latency = profile->resident_latency;
+  profile->dispatch = profile->resident_dispatch;
+  profile->direct_gap = profile->resident_gap;
+  return true;
 }

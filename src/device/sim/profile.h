@@ -52,6 +52,7 @@ typedef struct weir__sim_profile {
   uint64_t graph_gap;            // along an edge of a graph
   uint64_t launch_latency;       // from the end of the host's call to the kernel's start on an idle device
   uint64_t graph_launch_latency; // the same for a graph
+  uint64_t direct_gap;           // from a task's end to the start of one that waits for it, on a device without queues
   // Time on the host.
   uint64_t launch;
   uint64_t event_record;
@@ -60,6 +61,11 @@ typedef struct weir__sim_profile {
   uint64_t graph_build_node;
   uint64_t graph_instantiate_node;
   uint64_t graph_launch;
+  // A resident kernel that the host feeds; for 0: there is none.
+  uint64_t resident_launch;   // host, per task
+  uint64_t resident_latency;  // from the end of the host's call to the task's start on an idle device
+  uint64_t resident_dispatch; // from one task's start to the next one's
+  uint64_t resident_gap;      // from a task's end to the start of one that waits for it
   // Speed (pace.h).
   uint64_t speed_ppm;               // of what kernels say
   uint64_t drift_ppm, drift_period; // how far the speed goes up and down, in which time
@@ -76,6 +82,9 @@ typedef struct weir__sim_cost {
   uint64_t share;    // of the device's units that it occupies meanwhile, on average
   bool copy;
 } weir__sim_cost;
+
+// Makes the profile that of the device's resident kernel, which has no queues. False: there is none, and nothing changed.
+bool weir__sim_profile_make_resident(weir__sim_profile *profile);
 
 // Reads a profile: one of those built in ("ideal", "h200", "plain"), or else a file; settings may follow that replace those in it,
 // as in "plain+speed=4+drift=0.5". Sets weir_last_error() on failure: "FILE:LINE: what is wrong", or the setting. Errors: INVALID_ARGUMENT (what is wrong in the file), IO (it cannot be read).

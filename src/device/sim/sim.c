@@ -60,6 +60,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   if (status != WEIR_OK) return status;
   if (queues > MAX_QUEUES)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device sim: %u queues; 1 to %d are possible", queues, MAX_QUEUES);
+  if (context->issue == WEIR_ISSUE_RESIDENT && weir__sim_profile_make_resident(&profile)) queues = 0;
   if (queues == 0) queues = (uint32_t)profile.queues;
   if (queues > 0 && (context->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
   weir__sim_device *device = weir__allocate_zeroed(sizeof *device);

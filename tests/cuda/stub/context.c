@@ -16,6 +16,12 @@ CUcontext stub_current(void) {
   return depth == 0 ? NULL : stack[depth - 1];
 }
 
+void stub_context_lose(CUcontext context, CUresult result) {
+  if (context->fault != CUDA_SUCCESS) return;
+  context->fault = result;
+  __atomic_store_n(&context->lost, true, __ATOMIC_RELEASE);
+}
+
 CUcontext stub_context_of(int device) {
   return &contexts[device];
 }
@@ -187,10 +193,11 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
                    (unsigned long long)stub_object_live(STUB_STREAM), (unsigned long long)stub_object_live(STUB_EVENT),
                    (unsigned long long)stub_object_live(STUB_MODULE), (unsigned long long)left.device_allocations,
                    (unsigned long long)left.pinned);
-  context->fault = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  stub_context_lose(context, CUDA_ERROR_CONTEXT_IS_DESTROYED);
   stub_drain(context);
   stub_memory_drop_context(device);
   context->fault = CUDA_SUCCESS;
+  __atomic_store_n(&context->lost, false, __ATOMIC_RELEASE);
   memset(context->peers, 0, sizeof context->peers);
   return stub_leave(CUDA_SUCCESS);
 }

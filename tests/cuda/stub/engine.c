@@ -12,6 +12,7 @@ static uint64_t queued;
 static uint64_t executed, overlapped;
 static uint32_t running; // operations whose effect runs now, without the lock
 static uint32_t waiting; // threads that wait for progress
+static uint32_t alone;   // threads of launches that run by themselves
 static pthread_t executors[STUB_MAX_EXECUTORS];
 static uint32_t executor_count;
 static bool stopping;
@@ -144,12 +145,15 @@ uint64_t stub_overlapped(void) {
 // ---------------------------------------------------------------------------------------------------------------
 // Execution
 
-static bool may_run(const stub_operation *operation) {
-  if (operation->run != NULL && operation->running) return stub_run_has_ready(operation->run);
-  if (operation->running) return false;
+static bool waits_for_nothing(const stub_operation *operation) {
   for (uint32_t i = 0; i < operation->wait_count; i++)
     if (!operation->waits[i]->done) return false;
   return true;
+}
+
+static bool may_run(const stub_operation *operation) {
+  if (operation->run != NULL && operation->running) return stub_run_has_ready(operation->run);
+  return !operation->running && !stub_is_alone(operation) && waits_for_nothing(operation);
 }
 
 // A stream whose head may run: any, or the least lazy one.
@@ -214,6 +218,43 @@ static bool step(void) {
   return true;
 }
 
+bool stub_is_alone(const stub_operation *operation) {
+  return operation->work != NULL && operation->work->kind == STUB_KERNEL && operation->work->function->resident;
+}
+
+void stub_alone_begins(void) {
+  alone++;
+}
+
+void stub_alone_is_over(void) {
+  alone--;
+  pthread_cond_broadcast(&stub.progress);
+}
+
+static void wait_for_progress(void) {
+  waiting++;
+  pthread_cond_wait(&stub.progress, &stub.lock);
+  waiting--;
+}
+
+bool stub_begin_alone(CUstream stream, stub_operation *operation, const stub_ticket *ticket) {
+  while (!ticket->done && (stream->head != operation || !waits_for_nothing(operation))) wait_for_progress();
+  if (ticket->done) return false;
+  operation->running = true;
+  return true;
+}
+
+void stub_end_alone(CUstream stream) {
+  pop(stream);
+  if (stream->context->fault != CUDA_SUCCESS) stub_drop(stream->context);
+  if (executor_count > 0) pthread_cond_broadcast(&stub.work);
+}
+
+void stub_count_execution(void) {
+  overlapped += running > 0;
+  executed++;
+}
+
 static void *execute(void *unused) {
   (void)unused;
   pthread_mutex_lock(&stub.lock);
@@ -232,6 +273,7 @@ static void *execute(void *unused) {
 
 void stub_engine_stop(void) {
   stopping = true;
+  while (alone > 0) wait_for_progress();
   pthread_cond_broadcast(&stub.work);
   pthread_mutex_unlock(&stub.lock);
   for (uint32_t i = 0; i < executor_count; i++) pthread_join(executors[i], NULL);
@@ -245,9 +287,7 @@ CUresult stub_wait(stub_ticket *ticket, CUcontext context) {
   stub_ticket_retain(ticket);
   while (!ticket->done && context->fault == CUDA_SUCCESS) {
     if (stub.options.manual && step()) continue;
-    waiting++;
-    pthread_cond_wait(&stub.progress, &stub.lock);
-    waiting--;
+    wait_for_progress();
   }
   stub_ticket_release(ticket);
   if (context->fault != CUDA_SUCCESS) stub_drain(context);
@@ -287,8 +327,6 @@ void stub_drain(CUcontext context) {
     CUstream left = active;
     while (left != NULL && left->context != context) left = left->next;
     if (left == NULL) return;
-    waiting++;
-    pthread_cond_wait(&stub.progress, &stub.lock);
-    waiting--;
+    wait_for_progress();
   }
 }

@@ -97,6 +97,7 @@ typedef enum stub_kind {
   STUB_GRAPH,
   STUB_NODE,
   STUB_EXEC,
+  STUB_LINK,
   STUB_KINDS,
 } stub_kind;
 
@@ -158,6 +159,9 @@ stub_allocation *stub_allocation_find(uint64_t address);
 // is true and NULL: memory of the host. Otherwise a violation of `what`.
 bool stub_memory_check(uint64_t address, uint64_t bytes, const char *what, stub_allocation **out_allocation);
 void *stub_memory_host(uint64_t address);
+// Memory of a module's. NULL: there is none.
+stub_allocation *stub_memory_create(int device, uint64_t bytes);
+void stub_memory_destroy(stub_allocation *allocation);
 void stub_memory_drop_context(int device);
 void stub_memory_count(stub_live_objects *live);
 
@@ -226,6 +230,7 @@ struct CUctx_st {
   int device;
   uint32_t retained;
   CUresult fault;
+  bool lost; // the same, to be read without the lock
   bool peers[STUB_MAX_DEVICES];
   struct CUstream_st legacy;
 };
@@ -249,6 +254,18 @@ CUresult stub_wait(stub_ticket *ticket, CUcontext context);
 
 // A call asks how far things are: executes a few operations if no thread does.
 void stub_poke(void);
+
+// Launches that run in threads of their own, not by who executes operations. `begin`: waits for the operation's turn; false: it
+// was dropped, and is gone. `end`: it is done.
+bool stub_is_alone(const stub_operation *operation);
+void stub_alone_begins(void); // its thread is made, and
+void stub_alone_is_over(void);
+bool stub_begin_alone(CUstream stream, stub_operation *operation, const stub_ticket *ticket);
+void stub_end_alone(CUstream stream);
+void stub_count_execution(void);
+
+// resident.c: starts a launch of the resident kernel, which was put in the stream.
+void stub_resident_start(CUstream stream, stub_operation *operation);
 
 // The context is lost: what is queued in it never runs.
 void stub_drop(CUcontext context);
@@ -288,6 +305,7 @@ bool stub_run_done(stub_run *run, uint32_t node);
 // context.c, module.c
 
 CUcontext stub_current(void);
+void stub_context_lose(CUcontext context, CUresult result); // unless it is lost already
 CUcontext stub_context_of(int device);
 void stub_context_reset(void);
 uint64_t stub_context_live(void);
@@ -314,7 +332,10 @@ struct CUfunc_st {
   uint32_t param_total;
   uint32_t shared_limit;
   stub_function body;
-  uint32_t queued; // launches not done
+  stub_group_function groups; // for workers of the resident kernel; NULL: none
+  bool resident;              // it is that kernel
+  stub_allocation *variable;  // that holds what workers know it by; NULL: nobody asked
+  uint32_t queued;            // launches not done
 };
 
 // ---------------------------------------------------------------------------------------------------------------

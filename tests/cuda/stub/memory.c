@@ -111,6 +111,17 @@ static void release(stub_allocation *allocation) {
   trim();
 }
 
+stub_allocation *stub_memory_create(int device, uint64_t bytes) {
+  if (bytes > stub.options.memory - used[device]) return NULL;
+  stub_allocation *allocation = allocate(STUB_DEVICE_MEMORY, device, bytes);
+  if (allocation != NULL) used[device] += bytes;
+  return allocation;
+}
+
+void stub_memory_destroy(stub_allocation *allocation) {
+  release(allocation);
+}
+
 // The allocation that starts at the address, for a function that frees it.
 static stub_allocation *to_free(uint64_t address, stub_memory_kind kind, const char *function) {
   stub_allocation *allocation = stub_allocation_find(address);
@@ -183,10 +194,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   STUB_ENTER(cuMemAlloc_v2, STUB_CONTEXT);
   if (pointer == NULL || bytes == 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   int device = stub_current()->device;
-  if (bytes > stub.options.memory - used[device]) return stub_leave(CUDA_ERROR_OUT_OF_MEMORY);
-  stub_allocation *allocation = allocate(STUB_DEVICE_MEMORY, device, bytes);
+  stub_allocation *allocation = stub_memory_create(device, bytes);
   if (allocation == NULL) return stub_leave(CUDA_ERROR_OUT_OF_MEMORY);
-  used[device] += bytes;
   *pointer = allocation->base;
   return stub_leave(CUDA_SUCCESS);
 }

@@ -10,6 +10,7 @@
 typedef struct registration {
   struct registration *next;
   stub_function function;
+  stub_group_function groups;
   char name[128];
 } registration;
 
@@ -21,8 +22,8 @@ static registration *registration_of(const char *name) {
   return known;
 }
 
-void stub_register(const char *name, stub_function function) {
-  pthread_mutex_lock(&stub.lock);
+// The lock is held.
+static registration *make_registration(const char *name) {
   registration *known = registration_of(name);
   if (known == NULL) {
     known = stub_allocate(sizeof *known);
@@ -30,7 +31,18 @@ void stub_register(const char *name, stub_function function) {
     known->next = registrations;
     registrations = known;
   }
-  known->function = function;
+  return known;
+}
+
+void stub_register(const char *name, stub_function function) {
+  pthread_mutex_lock(&stub.lock);
+  make_registration(name)->function = function;
+  pthread_mutex_unlock(&stub.lock);
+}
+
+void stub_register_groups(const char *name, stub_group_function function) {
+  pthread_mutex_lock(&stub.lock);
+  make_registration(name)->groups = function;
   pthread_mutex_unlock(&stub.lock);
 }
 
@@ -54,6 +66,9 @@ static bool parse_function(CUmodule module, char *line) {
   module->functions = function;
   function->block_limit = (uint32_t)strtoul(limit, NULL, 10);
   function->shared_limit = STUB_SHARED_BYTES;
+  function->resident = strcmp(name, "weir__resident") == 0;
+  const registration *known = registration_of(name);
+  if (known != NULL) function->groups = known->groups;
   for (char *text = strtok_r(NULL, " \t", &rest); text != NULL; text = strtok_r(NULL, " \t", &rest)) {
     uint32_t bytes = (uint32_t)strtoul(text, NULL, 10);
     if (bytes == 0 || function->param_count == STUB_MAX_PARAMS) return false;
@@ -66,8 +81,10 @@ static bool parse_function(CUmodule module, char *line) {
 }
 
 static void destroy_functions(CUmodule module) {
-  for (CUfunction function = module->functions; function != NULL; function = function->next)
+  for (CUfunction function = module->functions; function != NULL; function = function->next) {
+    if (function->variable != NULL) stub_memory_destroy(function->variable);
     stub_object_destroy(function);
+  }
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int option_count, CUjit_option *options,
@@ -113,8 +130,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   CUfunction found = module->functions;
   while (found != NULL && strcmp(found->name, name) != 0) found = found->next;
   const registration *known = registration_of(name);
-  if (found == NULL || known == NULL) return stub_leave(CUDA_ERROR_NOT_FOUND);
-  if (found->body == NULL) found->body = known->function; // launches may be reading it
+  if (found == NULL || (known == NULL && !found->resident)) return stub_leave(CUDA_ERROR_NOT_FOUND);
+  if (found->body == NULL && known != NULL) found->body = known->function; // launches may be reading it
   *function = found;
   return stub_leave(CUDA_SUCCESS);
 }

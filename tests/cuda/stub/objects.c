@@ -13,8 +13,8 @@ static struct {
   uint64_t kept, live;
 } kinds[STUB_KINDS];
 
-static const char *const kind_names[STUB_KINDS] = {"stream", "event",      "module",          "function",
-                                                   "graph",  "graph node", "executable graph"};
+static const char *const kind_names[STUB_KINDS] = {"stream", "event",      "module",           "function",
+                                                   "graph",  "graph node", "executable graph", "linker"};
 
 // Every object there ever was: open addressing.
 static stub_object **table;

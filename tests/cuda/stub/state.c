@@ -94,7 +94,7 @@ static bool is_sticky(CUresult result) {
 
 static void lose(CUcontext context, CUresult result) {
   if (context->retained == 0 || context->fault != CUDA_SUCCESS) return;
-  context->fault = result;
+  stub_context_lose(context, result);
   stub_drain(context);
 }
 

@@ -93,6 +93,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
   };
   stub_work *work;
   CUresult result = stub_work_kernel(&launch, stream->context, &work);
-  if (result == CUDA_SUCCESS) stub_enqueue(stream, stub_operation_create(work));
-  return stub_leave(result);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  stub_operation *operation = stub_operation_create(work);
+  stub_enqueue(stream, operation);
+  if (stub_is_alone(operation)) stub_resident_start(stream, operation);
+  return stub_leave(CUDA_SUCCESS);
 }

@@ -46,6 +46,12 @@ typedef void (*stub_function)(const stub_launch *launch);
 // the most threads that a block of it may have, and the size of each parameter in bytes, as in "STUB\nadd 256 8 8 4\n".
 STUB_API void stub_register(const char *name, stub_function function);
 
+// The same, called once for each work-group, which `group` numbers along x, then y, then z: for workers of the resident kernel
+// (src/device/cuda/resident). Their threads are the launch's own: one that schedules and up to 4 workers, beside the executors.
+// `launch` has no block, and its params are the task's words.
+typedef void (*stub_group_function)(const stub_launch *launch, uint64_t group);
+STUB_API void stub_register_groups(const char *name, stub_group_function function);
+
 // The host memory behind `bytes` bytes at `pointer`, device or pinned memory that the launch may access; NULL and a
 // violation if it is not that.
 STUB_API void *stub_memory(const stub_launch *launch, uint64_t pointer, uint64_t bytes);

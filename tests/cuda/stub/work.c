@@ -159,6 +159,6 @@ void *stub_memory(const stub_launch *launch, uint64_t pointer, uint64_t bytes) {
 void stub_fault(const stub_launch *launch, int result) {
   CUcontext context = launch->internal;
   pthread_mutex_lock(&stub.lock);
-  if (context->fault == CUDA_SUCCESS) context->fault = (CUresult)result;
+  stub_context_lose(context, (CUresult)result);
   pthread_mutex_unlock(&stub.lock);
 }

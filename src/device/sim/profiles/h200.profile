@@ -34,3 +34,9 @@ synchronize_us = 2.5
 graph_build_node_us = 0.3
 graph_instantiate_node_us = 1.7
 graph_launch_us = 3.6
+
+# A resident kernel: what a prototype took on the card, and what submitting takes the host.
+resident_launch_us = 0.7
+resident_latency_us = 2.5
+resident_dispatch_us = 0.12
+resident_gap_us = 1.0

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What may go and where: order among tasks of the resident kernel and of queues.
+#include "base/clock.h"
+#include "device/cuda/resident/resident.h"
+
+void weir__resident_append(weir__cuda_device *device, weir__resident_list *list, uint32_t slot) {
+  weir__resident_slot *slots = device->resident->slots;
+  slots[slot - 1].next = 0;
+  if (list->first == 0)
+    list->first = slot;
+  else
+    slots[list->last - 1].next = slot;
+  list->last = slot;
+}
+
+static bool args_fit(const weir__task *task) {
+  uint64_t words = 0;
+  for (uint32_t i = 0; i < task->arg_count && words <= WEIR__R_ARGS; i++)
+    words += weir__task_is_value(task, i) ? weir__resident_words(weir__task_value_bytes(task, i)) : 1;
+  return words <= WEIR__R_ARGS;
+}
+
+static bool groups_fit(const uint32_t groups[3]) {
+  uint64_t plane = (uint64_t)groups[0] * groups[1];
+  return plane <= WEIR__RESIDENT_MOST_UNITS && plane * groups[2] <= WEIR__RESIDENT_MOST_UNITS;
+}
+
+// Whether the task can go into the ring, as long as the resident kernel can be launched and has its code.
+static bool fits(const weir__cuda_device *device, const weir__task *task) {
+  if (task->kernel == NULL || task->run != NULL || task->move != NULL) return false;
+  const weir__cuda_kernel *kernel = task->code;
+  if (kernel->empty) return device->resident->module.module != NULL;
+  bool good = true, takes_args = false;
+  for (uint32_t i = 0; i < kernel->count && good; i++) {
+    const weir__cuda_launch *launch = &kernel->launches[i];
+    good = launch->resident[device->base.index] != 0 && groups_fit(weir__resident_groups(task, launch));
+    takes_args = takes_args || launch->value == NULL;
+  }
+  return good && (!takes_args || args_fit(task));
+}
+
+// A predecessor that the task must wait for here; NULL: none. Of two in the same place the card, or the queues, keep the order.
+static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir__task *task, bool resident) {
+  for (uint32_t i = 0; i < task->predecessor_count; i++) {
+    weir__resident_slot *before = weir__resident_slot_of(device, task->predecessors[i]);
+    if (before->id != task->predecessors[i] || before->state == WEIR__RESIDENT_NONE) continue;
+    if (before->state != (resident ? WEIR__RESIDENT_PUBLISHED : WEIR__RESIDENT_QUEUED)) return before;
+  }
+  return NULL;
+}
+
+// Those who wait at a task look again: it has gone, or is done.
+static void wake_waiters(weir__cuda_device *device, weir__resident_slot *slot) {
+  uint32_t waiter = slot->waiters;
+  slot->waiters = 0;
+  while (waiter != 0) {
+    uint32_t next = device->resident->slots[waiter - 1].next;
+    weir__resident_append(device, &device->resident->again, waiter);
+    waiter = next;
+  }
+}
+
+static void leave(weir__cuda_device *device, weir__resident_slot *slot) {
+  device->resident->held--;
+  if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.context->start_ns;
+  wake_waiters(device, slot);
+}
+
+static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resident_slot *slot) {
+  weir__id id = task->id;
+  slot->state = WEIR__RESIDENT_QUEUED;
+  leave(device, slot);
+  if (task->kernel != NULL || task->run != NULL) weir__resident_make_room(device->resident);
+  weir__cuda_issue(device, task);
+  // There may have been no memory for it.
+  if (device->slot_ops[id & device->base.context->window.live.mask] == NULL) weir__resident_settled(device, id);
+}
+
+// Whether code of a task that fits was refused. Links what is new.
+static bool is_refused(weir__cuda_device *device, const weir__task *task) {
+  const weir__cuda_kernel *kernel = task->code;
+  for (uint32_t i = 0; i < kernel->count; i++) {
+    if (weir__resident_function(device, kernel->launches[i].resident[device->base.index] - 1) == 0) return true;
+  }
+  return false;
+}
+
+bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
+  weir__resident *resident = device->resident;
+  weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
+  bool may = fits(device, task);
+  for (;;) {
+    may = may && device->lost == WEIR_OK && !resident->given_up;
+    weir__resident_slot *obstacle = find_obstacle(device, task, may);
+    if (obstacle != NULL) {
+      slot->next = obstacle->waiters;
+      obstacle->waiters = (uint32_t)(slot - resident->slots) + 1;
+      return true;
+    }
+    if (!may) {
+      put_in_queue(device, task, slot);
+      return true;
+    }
+    // All that could still poison it is done. To link its code may take long, and the device may be lost meanwhile.
+    may = weir__context_skips(device->base.context, task) == WEIR_OK && !is_refused(device, task);
+    if (!may || device->lost != WEIR_OK || resident->given_up) continue;
+    if (!weir__resident_write(device, task)) return false;
+    leave(device, slot);
+    return true;
+  }
+}
+
+void weir__resident_settled(weir__cuda_device *device, weir__id id) {
+  weir__resident_slot *slot = weir__resident_slot_of(device, id);
+  if (slot->id != id || slot->state == WEIR__RESIDENT_NONE) return;
+  slot->state = WEIR__RESIDENT_NONE;
+  wake_waiters(device, slot);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the device's thread does for resident issue: takes tasks, reports them, lets others go.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "device/cuda/resident/resident.h"
+
+// A seed, for tests, has the kernel leave and come back often.
+static void set_stays(weir__resident *resident, const weir_context *context) {
+  const char *workers = getenv("WEIR_RESIDENT_WORKERS");
+  unsigned long wanted = workers != NULL ? strtoul(workers, NULL, 10) : 0;
+  bool fewer = wanted > 0 && wanted < WEIR__RESIDENT_MOST_WORKERS;
+  resident->most_workers = fewer ? (uint32_t)wanted : WEIR__RESIDENT_MOST_WORKERS;
+  resident->idle_ns = WEIR__RESIDENT_IDLE_NS;
+  resident->most_ns = WEIR__RESIDENT_MOST_NS;
+  if (context->seed == 0) return;
+  if (context->seed % 3 == 0) resident->most_ns = WEIR__RESIDENT_IDLE_NS;
+  if (context->seed % 5 == 0 && context->trace == NULL) resident->idle_ns = 0;
+}
+
+weir_status weir__resident_create(weir__cuda_device *device) {
+  const weir_context *context = device->base.context;
+  if (context->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
+  weir__resident *resident = weir__allocate_zeroed(sizeof *resident);
+  if (resident == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
+  device->resident = resident;
+  resident->device = device;
+  resident->timed = context->trace != NULL;
+  set_stays(resident, context);
+  resident->slots = weir__allocate_sparse(context->window.size * sizeof *resident->slots);
+  if (resident->slots == NULL)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
+  int processors = 1;
+  CUresult result =
+      device->driver->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->device);
+  resident->processors = (uint32_t)processors;
+  weir_status status = weir__cuda_error(device->driver, result, "device cuda: its multiprocessors");
+  return status == WEIR_OK ? weir__resident_ring_create(device) : status;
+}
+
+void weir__resident_destroy(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  if (resident == NULL) return;
+  if (weir__cuda_enter(device) == CUDA_SUCCESS) {
+    weir__resident_unlink(device, &resident->module);
+    weir__resident_ring_destroy(device);
+    weir__cuda_leave(device);
+  }
+  for (uint32_t i = 0; i < resident->part_count; i++) weir__resident_part_release(resident->parts[i]);
+  weir__free(resident->parts);
+  weir__free(resident->states);
+  weir__free(resident->functions);
+  weir__free_sparse(resident->slots, device->base.context->window.size * sizeof *resident->slots);
+  weir__free(resident);
+  device->resident = NULL;
+}
+
+static weir__task *task_of(const weir__cuda_device *device, uint32_t slot) {
+  return &device->base.context->window.tasks[slot - 1];
+}
+
+void weir__resident_take(weir__cuda_device *device, weir__task *task) {
+  weir__resident *resident = device->resident;
+  weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
+  *slot = (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD};
+  resident->held++;
+  // Behind those for which there was no room before.
+  if (resident->full.first != 0 || !weir__resident_examine(device, task))
+    weir__resident_append(device, &resident->full, (uint32_t)(slot - resident->slots) + 1);
+}
+
+static bool look_again(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  bool any = resident->again.first != 0;
+  while (resident->again.first != 0) {
+    uint32_t slot = resident->again.first;
+    resident->again.first = resident->slots[slot - 1].next;
+    if (!weir__resident_examine(device, task_of(device, slot))) weir__resident_append(device, &resident->full, slot);
+  }
+  return any;
+}
+
+static bool fill_ring(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  bool any = false;
+  while (resident->full.first != 0 && !resident->stuck) {
+    uint32_t slot = resident->full.first, next = resident->slots[slot - 1].next;
+    resident->stuck = !weir__resident_examine(device, task_of(device, slot));
+    if (resident->stuck) return any;
+    resident->full.first = next;
+    any = true;
+  }
+  return any;
+}
+
+bool weir__resident_go_on(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  bool any = look_again(device);
+  if (fill_ring(device)) any = true;
+  while (look_again(device)) any = true;
+  weir__resident_ensure_running(device);
+  weir__resident_publish(resident);
+  return any;
+}
+
+bool weir__resident_is_busy(const weir__cuda_device *device) {
+  return device->resident->in_flight > 0 || device->resident->held > 0;
+}
+
+// The lock is held.
+static void report(weir__cuda_device *device, weir__resident_flight *flight, weir__completion *completion) {
+  weir_context *context = device->base.context;
+  weir__task *task = flight->task;
+  flight->used = false;
+  if (flight->first != 0 && device->resident->timed) weir__resident_note_start(device, flight);
+  if (task == NULL) return;
+  completion->lane = device->queue_count;
+  if (completion->status == WEIR_OK) {
+    context->statistics.resident++;
+    if (context->trace != NULL) weir__resident_time(device, flight, completion);
+    // It ran, but on what a task that could not be launched should have written.
+    if (task->reads_poison && weir__context_skips(context, task) != WEIR_OK)
+      completion->status = WEIR_ERROR_UPSTREAM_FAILED;
+  }
+  weir__resident_settled(device, task->id);
+  weir__context_complete(context, task, completion);
+}
+
+bool weir__resident_poll(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  weir_context *context = device->base.context;
+  uint32_t numbers[WEIR__RESIDENT_REPORTS];
+  uint32_t count = weir__resident_fetch(resident, numbers);
+  if (count == 0) {
+    weir__resident_watch(device);
+    return false;
+  }
+  resident->quiet = 0;
+  resident->stuck = false;
+  weir__context_lock(context);
+  for (uint32_t i = 0; i < count; i++) {
+    weir__completion completion = {.status = WEIR_OK};
+    report(device, &resident->flight[numbers[i] % WEIR__R_SLOTS], &completion);
+  }
+  weir__context_completed(context);
+  weir__context_unlock(context);
+  return true;
+}
+
+bool weir__resident_report_lost(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  weir_context *context = device->base.context;
+  weir__resident_stop(device);
+  resident->stuck = false;
+  if (resident->in_flight == 0) return false;
+  weir__context_lock(context);
+  for (uint32_t i = 1; i <= WEIR__R_SLOTS; i++) { // oldest first
+    weir__resident_flight *flight = &resident->flight[(resident->written + i) % WEIR__R_SLOTS];
+    if (!flight->used) continue;
+    weir__completion completion = {.status = device->lost, .message = device->lost_text};
+    report(device, flight, &completion);
+  }
+  resident->in_flight = 0;
+  weir__context_completed(context);
+  weir__context_unlock(context);
+  return true;
+}

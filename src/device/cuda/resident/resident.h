@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resident issue (WEIR_ISSUE_RESIDENT), the host's side: tasks of kernels that fit are published to a kernel that stays on
+// the card (protocol.h), all others go to queues, and the order between the two is kept here. docs/cuda.md tells of it.
+//
+// A task that is handed over is held until it may go: one for the resident kernel until its predecessors are published or
+// done, one for a queue until its predecessors are in queues or done. Held tasks wait at one predecessor at a time.
+#ifndef WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H
+#define WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H
+
+#include "device/cuda/resident/link.h"
+#include "device/cuda/resident/protocol.h"
+
+enum {
+  WEIR__RESIDENT_IDLE_NS = 200000,       // so long the kernel stays with nothing to do
+  WEIR__RESIDENT_MOST_NS = 50000000,     // and so long altogether: calls that wait for the whole card get their turn
+  WEIR__RESIDENT_MOST_UNITS = INT32_MAX, // of a launch
+  WEIR__RESIDENT_REPORTS = 64,           // at once
+  WEIR__RESIDENT_MOST_WORKERS = 16,      // blocks on a multiprocessor
+  WEIR__RESIDENT_MOST_LAUNCHES = 64,     // of a kernel
+};
+
+enum { WEIR__RESIDENT_NONE = 0, WEIR__RESIDENT_HELD, WEIR__RESIDENT_PUBLISHED, WEIR__RESIDENT_QUEUED };
+
+// Per slot of the window: the task there, from when it is handed over until it is reported. Lists are of slots + 1; 0 ends.
+typedef struct weir__resident_slot {
+  weir__id id;
+  uint64_t since_ns; // with a timeline: when it went to the resident kernel or to a queue
+  uint64_t start_ns; // with a timeline: when its first launch began, on the card's clock; 0: not known yet
+  uint32_t number;   // of its last launch, if it is published
+  uint32_t waiters;  // held tasks that wait at this one
+  uint32_t next;     // in the list that it is in
+  uint8_t state;     // WEIR__RESIDENT_*
+} weir__resident_slot;
+
+typedef struct weir__resident_list {
+  uint32_t first, last;
+} weir__resident_list;
+
+// Per slot of the ring. A task of a kernel with several launches takes several.
+typedef struct weir__resident_flight {
+  weir__task *task; // whose last launch it is; NULL: it is another, or only joins others
+  weir__id first;   // the task whose first launch it is; 0: of none
+  uint32_t number;
+  uint32_t first_number; // of the task's first launch
+  bool used;
+} weir__resident_flight;
+
+enum { WEIR__RESIDENT_UNLINKED = 0, WEIR__RESIDENT_LINKED, WEIR__RESIDENT_REFUSED };
+
+struct weir__resident {
+  weir__cuda_device *device;
+  // Kernels that fit, as they are made; never taken out. The lock guards them, and `state`s against other threads.
+  weir__lock lock;
+  weir__resident_part **parts;
+  uint8_t *states;
+  uint32_t part_count, part_capacity;
+  char refused[WEIR__MESSAGE_BYTES]; // why some were refused
+  // Of the device's thread alone.
+  weir__resident_module module;
+  uint64_t *functions; // per part: 0: it was refused
+  uint32_t linked;     // parts that were looked at; those behind are new
+  weir__resident_slot *slots;
+  weir__resident_list again; // held tasks to be looked at again
+  weir__resident_list full;  // held tasks for which the ring has no room, oldest first
+  bool stuck;                // there was none when it was last looked for
+  uint32_t held, in_flight;
+  bool given_up; // the kernel cannot be launched: all go to queues; written under the lock
+  // The ring.
+  weir__r_host *host;
+  CUdeviceptr card;
+  CUstream stream;
+  uint32_t written, published; // numbers: the last task in the ring, and the last one that the card was told of
+  uint32_t reported;           // how many were, modulo 2^32, counted from the first number
+  weir__resident_flight flight[WEIR__R_SLOTS];
+  // The kernel on the card.
+  bool running;  // a launch that is not known to have left
+  bool launched; // the stream was not waited for since a launch
+  uint32_t epoch, quiet;
+  uint64_t idle_ns, most_ns;
+  uint32_t processors, most_workers; // multiprocessors, and blocks on each
+  // Times.
+  bool timed, clock_known;
+  uint64_t card_ns, host_ns; // the same moment on both clocks; the host's is a little early
+};
+
+static inline weir__resident_slot *weir__resident_slot_of(const weir__cuda_device *device, weir__id id) {
+  return &device->resident->slots[id & device->base.context->window.live.mask];
+}
+
+// Work-groups of a launch.
+static inline const uint32_t *weir__resident_groups(const weir__task *task, const weir__cuda_launch *launch) {
+  return launch->grid[0] == 0 ? task->groups : launch->grid;
+}
+
+// How many words of weir__r_task.args a value takes.
+static inline uint64_t weir__resident_words(uint64_t bytes) {
+  return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// host.c: made with the device if its context wants it; destroyed when its thread has ended.
+weir_status weir__resident_create(weir__cuda_device *device);
+void weir__resident_destroy(weir__cuda_device *device);
+
+// What the device's thread calls, in this order again and again: a task is handed over; what is done is reported; what may go
+// now goes, and the card is told. The last two return whether there was anything.
+void weir__resident_take(weir__cuda_device *device, weir__task *task);
+bool weir__resident_poll(weir__cuda_device *device);
+bool weir__resident_go_on(weir__cuda_device *device);
+// A task of a queue was reported.
+void weir__resident_settled(weir__cuda_device *device, weir__id id);
+bool weir__resident_is_busy(const weir__cuda_device *device);
+// The device is lost: what is published fails. Returns whether there was anything.
+bool weir__resident_report_lost(weir__cuda_device *device);
+// The thread ends: so does the kernel on the card.
+void weir__resident_stop(weir__cuda_device *device);
+
+// ---------------------------------------------------------------------------------------------------------------
+// hold.c: decides where a held task goes, and lets it go if it may; else it waits at a predecessor. False: it may go, but the
+// ring has no room for it.
+bool weir__resident_examine(weir__cuda_device *device, weir__task *task);
+void weir__resident_append(weir__cuda_device *device, weir__resident_list *list, uint32_t slot);
+
+// ---------------------------------------------------------------------------------------------------------------
+// ring.c: tasks in the ring.
+weir_status weir__resident_ring_create(weir__cuda_device *device);
+void weir__resident_ring_destroy(weir__cuda_device *device);
+// Writes a task behind those in the ring, with its edges to published ones; its functions are linked. False: there is no room.
+bool weir__resident_write(weir__cuda_device *device, const weir__task *task);
+void weir__resident_publish(weir__resident *resident);
+// Takes numbers of tasks that the card has reported; at most WEIR__RESIDENT_REPORTS. Returns how many.
+uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__RESIDENT_REPORTS]);
+
+// ---------------------------------------------------------------------------------------------------------------
+// parts.c: the kernel's code.
+
+// Adds a kernel of one launch, if it fits: `*out_part` is its number + 1, or 0, and `reason` says why. Any thread.
+weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
+                               const weir_cuda_launch *launch, uint32_t *out_part, char *reason, size_t reason_bytes);
+// Address of a part's function; 0: it was refused. Links what is new, which takes long, and waits for all that is published.
+uint64_t weir__resident_function(weir__cuda_device *device, uint32_t part);
+
+// ---------------------------------------------------------------------------------------------------------------
+// launch.c: launches of the kernel.
+
+// Blocks of a launch: as many as fit, or are wanted; the scheduler's, and at least one worker's.
+static inline uint32_t weir__resident_blocks(const weir__resident *resident) {
+  uint32_t each = resident->module.blocks_per_sm;
+  uint32_t blocks = resident->processors * (each > resident->most_workers ? resident->most_workers : each);
+  return blocks < 2 ? 2 : blocks;
+}
+
+// Launches the kernel if there is something for it to do and it is not on the card.
+void weir__resident_ensure_running(weir__cuda_device *device);
+// Whether the last launch has left; notices, now and then, whether it has failed.
+void weir__resident_watch(weir__cuda_device *device);
+// Lets the kernel leave as soon as nothing is in flight, though more may come soon.
+void weir__resident_make_room(weir__resident *resident);
+
+// times.c: relates the card's clock to the host's, which waits for an answer of the kernel; when a published task ran.
+void weir__resident_set_clock(weir__cuda_device *device);
+void weir__resident_note_start(weir__cuda_device *device, const weir__resident_flight *flight); // of a first launch
+void weir__resident_time(weir__cuda_device *device, const weir__resident_flight *flight, weir__completion *completion);
+
+#endif // WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H

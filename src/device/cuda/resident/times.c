@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times of tasks that the resident kernel ran, for timelines.
+#include "base/clock.h"
+#include "device/cuda/graph.h"
+#include "device/cuda/resident/resident.h"
+
+enum { MOST_WAIT_NS = 20000000, ROUNDS_PER_CLOCK = 64 };
+
+static uint64_t now_ns(const weir__cuda_device *device) {
+  return weir__clock_ns() - device->base.context->start_ns;
+}
+
+void weir__resident_set_clock(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  weir__r_host *host = resident->host;
+  uint32_t ask = host->ask + 1;
+  // The clock is read first: no end of a task is later than the time at which it is noticed.
+  uint64_t asked_ns = now_ns(device);
+  weir__r_host_store_release(&host->ask, ask);
+  for (uint32_t round = 1; weir__r_host_load_acquire(&host->answer) != ask; round++) {
+    weir__pause();
+    if (round % ROUNDS_PER_CLOCK != 0) continue;
+    weir__resident_watch(device);
+    bool goes_on = resident->running && weir__cuda_is_well(device) && now_ns(device) - asked_ns < MOST_WAIT_NS;
+    if (!goes_on) return;
+  }
+  resident->card_ns = host->answer_ns;
+  resident->host_ns = asked_ns;
+  resident->clock_known = true;
+}
+
+static uint64_t to_host(const weir__resident *resident, uint64_t card_ns) {
+  return resident->host_ns + card_ns - resident->card_ns;
+}
+
+void weir__resident_note_start(weir__cuda_device *device, const weir__resident_flight *flight) {
+  weir__resident_slot *slot = weir__resident_slot_of(device, flight->first);
+  if (slot->id == flight->first)
+    slot->start_ns = device->resident->host->times[flight->number % WEIR__R_SLOTS].start_ns;
+}
+
+void weir__resident_time(weir__cuda_device *device, const weir__resident_flight *flight, weir__completion *completion) {
+  const weir__resident *resident = device->resident;
+  const weir__resident_slot *slot = weir__resident_slot_of(device, flight->task->id);
+  const weir__r_times *times = resident->host->times;
+  // The first launch may be reported later than the last one.
+  uint64_t card_start = slot->start_ns != 0 ? slot->start_ns : times[flight->first_number % WEIR__R_SLOTS].start_ns;
+  uint64_t card_end = times[flight->number % WEIR__R_SLOTS].end_ns;
+  // Without the card's clock all that is known is when the end was noticed.
+  uint64_t now = now_ns(device);
+  uint64_t start = resident->clock_known ? to_host(resident, card_start) : now;
+  uint64_t end = resident->clock_known ? to_host(resident, card_end) : now;
+  completion->start_ns = start < slot->since_ns ? slot->since_ns : start;
+  completion->end_ns = end < completion->start_ns ? completion->start_ns : end;
+  completion->lane = weir__cuda_choose_lane(device, completion->start_ns, completion->end_ns);
+}

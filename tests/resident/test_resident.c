@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The resident scheduler's protocol in C threads: a host, a scheduler and workers that execute protocol.h. WEIR_TEST_SEED sets
+// other programs and other yields; RESIDENT_SCALE, which the build sets, how much there is to do.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "counting.h"
+#include "program.h"
+#include "random.h"
+
+static const uint64_t LONG_NS = UINT64_C(3600000000000);
+static uint64_t base_seed = 20260607;
+
+// Options that follow from a seed.
+static rig_options draw_options(uint64_t seed) {
+  static const uint64_t idle[] = {0, 1000, 200000, 2000000}, most[] = {0, 1, 20000, 50000000};
+  random_state random = {seed};
+  rig_options options = {.seed = seed};
+  options.workers = random_chance(&random, 25) ? 1 : random_between(&random, 2, 6);
+  options.idle_ns = idle[random_below(&random, 4)];
+  options.most_ns = most[random_below(&random, 4)];
+  options.base = random_chance(&random, 50) ? 0u - random_between(&random, 1, 60) : 0;
+  options.yields_of_1000 = random_chance(&random, 30) ? 0 : random_between(&random, 1, 300);
+  return options;
+}
+
+static void run_program(const rig_options *options, uint32_t tasks, uint32_t most_units) {
+  test_program program;
+  test_rig rig;
+  program_create(&program, options->seed, tasks, most_units);
+  rig_create(&rig, options);
+  program_run(&program, &rig, options->seed + 1);
+  rig_destroy(&rig);
+  program_destroy(&program);
+}
+
+static void test_random_programs(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < RESIDENT_SCALE; i++) {
+    uint64_t seed = base_seed + i;
+    rig_options options = draw_options(seed);
+    run_program(&options, 150, 3 * WEIR__R_ENTRIES);
+  }
+}
+
+// Several contexts at once, each with its own card.
+static void *run_in_thread(void *seed) {
+  rig_options options = draw_options(*(uint64_t *)seed);
+  run_program(&options, 100, WEIR__R_ENTRIES);
+  return NULL;
+}
+
+static void test_several_at_once(void **state) {
+  (void)state;
+  enum { COUNT = 3 };
+  pthread_t threads[COUNT];
+  uint64_t seeds[COUNT];
+  for (uint32_t round = 0; round < (RESIDENT_SCALE + 9) / 10; round++) {
+    for (uint32_t i = 0; i < COUNT; i++) {
+      seeds[i] = base_seed + 1000 + round * COUNT + i;
+      pthread_create(&threads[i], NULL, run_in_thread, &seeds[i]);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// When a launch leaves, and comes back.
+
+static void wait_until_gone(test_rig *rig) {
+  while (rig_is_resident(rig)) sched_yield();
+}
+
+// The host stops feeding: the launch leaves by itself, and the next one goes on.
+static void test_host_that_stops_feeding(void **state) {
+  (void)state;
+  test_rig rig;
+  unit_counter counter = {0};
+  rig_create(&rig, &(rig_options){.workers = 3, .idle_ns = 100000, .most_ns = LONG_NS, .seed = base_seed});
+  for (uint32_t round = 1; round <= 5; round++) {
+    counting_run(&rig, &counter, 7, 3);
+    wait_until_gone(&rig);
+    counting_check(&rig, &counter, 7 * round, 3);
+  }
+  rig_destroy(&rig);
+}
+
+// Published in the moment that the launch leaves, or behind it: nothing is lost.
+static void test_publish_while_leaving(void **state) {
+  (void)state;
+  test_rig rig;
+  unit_counter counter = {0};
+  rig_create(&rig, &(rig_options){.workers = 2, .most_ns = LONG_NS, .seed = base_seed, .yields_of_1000 = 100});
+  for (uint32_t i = 0; i < RESIDENT_SCALE * 5; i++) counting_run(&rig, &counter, 1 + i % 2, 2);
+  rig_stop(&rig);
+  counting_check(&rig, &counter, RESIDENT_SCALE * 5 * 3 / 2, 2);
+  rig_destroy(&rig);
+}
+
+static void test_stop(void **state) {
+  (void)state;
+  test_rig rig;
+  unit_counter counter = {0};
+  rig_create(&rig, &(rig_options){.workers = 2, .idle_ns = LONG_NS, .most_ns = LONG_NS, .seed = base_seed});
+  for (uint32_t round = 1; round <= 20; round++) {
+    counting_run(&rig, &counter, 5, 2);
+    assert_true(rig_is_resident(&rig));
+    rig_stop(&rig);
+    counting_check(&rig, &counter, 5 * round, 2);
+    rig_launch(&rig); // with nothing to do
+    rig_stop(&rig);
+  }
+  rig_destroy(&rig);
+}
+
+// A launch ends when its time is over, though the host goes on feeding.
+static void test_time_is_over(void **state) {
+  (void)state;
+  test_rig rig;
+  unit_counter counter = {0};
+  uint32_t number;
+  uint64_t tasks = 0;
+  rig_create(&rig, &(rig_options){.workers = 2, .idle_ns = LONG_NS, .most_ns = 3000000, .seed = base_seed});
+  rig_launch(&rig);
+  while (rig_is_resident(&rig)) {
+    while (counting_publish(&rig, &counter, 1, tasks > 0)) tasks++;
+    rig_publish(&rig);
+    while (rig_reported(&rig, &number)) continue;
+  }
+  while (rig.reported < tasks) {
+    if (!rig_is_resident(&rig)) rig_launch(&rig);
+    while (rig_reported(&rig, &number)) continue;
+  }
+  rig_stop(&rig);
+  counting_check(&rig, &counter, tasks, 1);
+  rig_destroy(&rig);
+}
+
+static void ask(test_rig *rig) {
+  weir__r_host_store_release(&rig->host->ask, ++rig->ask);
+  if (!rig_is_resident(rig)) rig_launch(rig);
+  while (weir__r_host_load_acquire(&rig->host->answer) != rig->ask) {
+    if (!rig_is_resident(rig)) rig_launch(rig);
+    sched_yield();
+  }
+  assert_true(rig->host->answer_ns <= weir__r_now_ns());
+}
+
+// It answers while it is idle, and in a launch whose time is over when it begins.
+static void test_ask(void **state) {
+  (void)state;
+  static const uint64_t idle[] = {0, 200000, 3600000000000u}, most[] = {0, 50000000, 3600000000000u};
+  for (int i = 0; i < 3; i++) {
+    test_rig rig;
+    unit_counter counter = {0};
+    rig_create(&rig, &(rig_options){.workers = 2, .idle_ns = idle[i], .most_ns = most[i], .seed = base_seed});
+    uint64_t last = 0;
+    for (uint32_t round = 0; round < 20; round++) {
+      ask(&rig);
+      assert_true(rig.host->answer_ns > last);
+      last = rig.host->answer_ns;
+      if (round % 2 == 0) counting_run(&rig, &counter, 3, 2);
+    }
+    rig_stop(&rig);
+    counting_check(&rig, &counter, 30, 2);
+    rig_destroy(&rig);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Blocks that do not run when one would expect it.
+
+// Some blocks of each launch begin only when it leaves, also all but two.
+static void test_blocks_that_start_late(void **state) {
+  (void)state;
+  for (uint32_t late = 1; late <= 3; late++) {
+    rig_options options = {.workers = 4,
+                           .idle_ns = 20000,
+                           .most_ns = 300000,
+                           .seed = base_seed + late,
+                           .late = late,
+                           .yields_of_1000 = 20};
+    run_program(&options, 100, 2 * WEIR__R_ENTRIES);
+  }
+}
+
+// The card has room for two blocks of five: the others begin when these have left, in any order.
+static void test_fewer_places_than_blocks(void **state) {
+  (void)state;
+  sem_t places;
+  sem_init(&places, 0, 2);
+  rig_options options = {.workers = 4, .idle_ns = 20000, .most_ns = 300000, .seed = base_seed, .places = &places};
+  run_program(&options, 100, 2 * WEIR__R_ENTRIES);
+  sem_destroy(&places);
+}
+
+// Two contexts share a card with room for two blocks: where each has its scheduler there, both leave.
+static void *run_with_places(void *argument) {
+  run_program(argument, 30, WEIR__R_ENTRIES);
+  return NULL;
+}
+
+static void test_two_contexts_with_two_places(void **state) {
+  (void)state;
+  sem_t places;
+  sem_init(&places, 0, 2);
+  rig_options options[2];
+  pthread_t threads[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    options[i] =
+        (rig_options){.workers = 2, .idle_ns = 100000, .most_ns = 500000, .seed = base_seed + i, .places = &places};
+    pthread_create(&threads[i], NULL, run_with_places, &options[i]);
+  }
+  for (uint32_t i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  sem_destroy(&places);
+}
+
+// No worker begins before the launch leaves: it leaves, with nothing taken in.
+static void test_no_worker(void **state) {
+  (void)state;
+  test_rig rig;
+  unit_counter counter = {0};
+  rig_create(&rig, &(rig_options){.workers = 2, .idle_ns = LONG_NS, .most_ns = LONG_NS, .late = 2, .seed = base_seed});
+  assert_true(counting_publish(&rig, &counter, 1, false));
+  rig_publish(&rig);
+  rig_launch(&rig);
+  wait_until_gone(&rig);
+  assert_int_equal(rig.card->fetched, 0);
+  rig_destroy(&rig);
+}
+
+// A worker that is held up between its claim and its entry, while another goes round the ring and comes to the same entry.
+typedef struct lapped_worker {
+  weir__r_card *card;
+  uint32_t position;
+  uint64_t taken;
+} lapped_worker;
+
+static pthread_barrier_t *lapped_barrier; // both have seen that the entry is there
+
+static void hold_up_at_entry(yield_point *point) {
+  uint32_t reached = ++point->reached;
+  if (reached == 2) pthread_barrier_wait(lapped_barrier);
+  if (reached > 2) usleep(2000);
+}
+
+static void *take_lapped(void *argument) {
+  lapped_worker *lapped = argument;
+  point_self = (yield_point){.reach = hold_up_at_entry};
+  lapped->taken = weir__r_take(lapped->card, lapped->position, 1);
+  return NULL;
+}
+
+static void test_worker_that_is_lapped(void **state) {
+  (void)state;
+  weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
+  memset(card, 0, sizeof *card);
+  pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, NULL, 2);
+  lapped_barrier = &barrier;
+  lapped_worker workers[2] = {{.card = card, .position = 0}, {.card = card, .position = WEIR__R_ENTRIES}};
+  pthread_t threads[2];
+  card->entries[0] = 1;
+  for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, take_lapped, &workers[i]);
+  while (weir__r_load_entry(&card->entries[0]) != 0) sched_yield();
+  usleep(10000);
+  weir__r_store_entry_release(&card->entries[0], 2);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(workers[0].taken + workers[1].taken, 3);
+  assert_int_not_equal(workers[0].taken, workers[1].taken);
+  pthread_barrier_destroy(&barrier);
+  free(card);
+}
+
+// All lanes verify entries, until they see no more.
+static weir__r_card *verified_card;
+
+static void *verify_in_lane(void *argument) {
+#if RESIDENT_LANES > 1
+  lane_self = *(warp_lane *)argument;
+#else
+  (void)argument;
+#endif
+  while (weir__r_verify(verified_card)) continue;
+  return NULL;
+}
+
+static uint32_t verify(weir__r_card *card) {
+  verified_card = card;
+#if RESIDENT_LANES > 1
+  thread_warp warp = {0};
+  warp_lane lanes[RESIDENT_LANES];
+  pthread_t threads[RESIDENT_LANES];
+  for (uint32_t i = 0; i < RESIDENT_LANES; i++) {
+    lanes[i] = (warp_lane){.warp = &warp, .index = i};
+    pthread_create(&threads[i], NULL, verify_in_lane, &lanes[i]);
+  }
+  for (uint32_t i = 0; i < RESIDENT_LANES; i++) pthread_join(threads[i], NULL);
+#else
+  verify_in_lane(NULL);
+#endif
+  return card->verified;
+}
+
+static void test_entries_that_are_verified(void **state) {
+  (void)state;
+  weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
+  memset(card, 0, sizeof *card);
+  card->filled = card->verified = 0u - 3;
+  card->entries[(WEIR__R_ENTRIES - 3 + RESIDENT_LANES - 1) % WEIR__R_ENTRIES] = 1; // the last lane's
+  assert_int_equal(verify(card), 0u - 3);
+  card->entries[(WEIR__R_ENTRIES - 3 + RESIDENT_LANES - 1) % WEIR__R_ENTRIES] = 0;
+  card->entries[(2 * WEIR__R_ENTRIES - 4) % WEIR__R_ENTRIES] = 1; // the last of all
+  assert_int_equal(verify(card), WEIR__R_ENTRIES - 3 - RESIDENT_LANES);
+  card->entries[(2 * WEIR__R_ENTRIES - 4) % WEIR__R_ENTRIES] = 0;
+  assert_int_equal(verify(card), WEIR__R_ENTRIES - 3);
+  free(card);
+}
+
+#if RESIDENT_LANES == 1
+// More units in a batch than 32 bits count.
+static void test_batch_of_many_units(void **state) {
+  (void)state;
+  weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
+  weir__r_host *host = aligned_alloc(128, (sizeof *host + 127) / 128 * 128);
+  memset(card, 0, sizeof *card);
+  memset(host, 0, sizeof *host);
+  for (uint32_t i = 1; i <= 4; i++) host->ring[i % WEIR__R_SLOTS].units = UINT32_C(1) << 31;
+  weir__r_task *last = &host->ring[4 % WEIR__R_SLOTS];
+  last->per_entry = (UINT32_C(1) << 31) - 1;
+  weir__r_batch batch;
+  weir__r_copy_batch(card, host, 4, &batch);
+  for (uint32_t i = 0; i <= 3; i++) assert_true(batch.first[i] == (uint64_t)i << 31);
+  assert_true(batch.first[4] == batch.first[3] + 2);
+  weir__r_units units[] = {weir__r_units_of(last, 1), weir__r_units_of(last, (UINT64_C(1) << 32) + 1)};
+  assert_true(units[0].first == 0 && units[0].end == last->per_entry);
+  assert_true(units[1].first == last->per_entry && units[1].end == last->units);
+  free(card);
+  free(host);
+}
+#endif
+
+int main(void) {
+  const char *text = getenv("WEIR_TEST_SEED");
+  if (text != NULL) base_seed = strtoull(text, NULL, 10);
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_worker_that_is_lapped),
+    cmocka_unit_test(test_entries_that_are_verified),
+#if RESIDENT_LANES == 1
+    cmocka_unit_test(test_batch_of_many_units),
+#endif
+    cmocka_unit_test(test_random_programs),
+    cmocka_unit_test(test_several_at_once),
+    cmocka_unit_test(test_host_that_stops_feeding),
+    cmocka_unit_test(test_publish_while_leaving),
+    cmocka_unit_test(test_stop),
+    cmocka_unit_test(test_time_is_over),
+    cmocka_unit_test(test_ask),
+    cmocka_unit_test(test_blocks_that_start_late),
+    cmocka_unit_test(test_fewer_places_than_blocks),
+    cmocka_unit_test(test_two_contexts_with_two_places),
+    cmocka_unit_test(test_no_worker),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What protocol.h is compiled with in these tests: points at which threads yield, and, where RESIDENT_LANES is more than 1,
+// a warp of threads for the scheduler. Include this in place of protocol.h.
+#ifndef WEIR_TESTS_RESIDENT_WARP_H
+#define WEIR_TESTS_RESIDENT_WARP_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef RESIDENT_LANES
+#define RESIDENT_LANES 1
+#endif
+
+// Called in front of each access to what is shared; what it does is this thread's affair.
+typedef struct yield_point {
+  void (*reach)(struct yield_point *point); // NULL: nothing
+  uint64_t random;
+  uint32_t yields_of_1000;
+  uint32_t reached;
+} yield_point;
+extern _Thread_local yield_point point_self;
+
+#define WEIR__R_POINT()                                                                                                \
+  do {                                                                                                                 \
+    if (point_self.reach != NULL) point_self.reach(&point_self);                                                       \
+  } while (0)
+
+// The points of this thread yield now and then, as follows from a seed; `yields_of_1000` 0: never.
+void point_yields(uint64_t seed, uint32_t yields_of_1000);
+
+#if RESIDENT_LANES > 1
+// Threads that pass values without any order between them, as the lanes of a warp do, and that order memory when they meet.
+typedef struct thread_warp {
+  uint32_t met, round; // threads that wait, and meetings that were
+  uint64_t passed[RESIDENT_LANES], gathered[RESIDENT_LANES];
+  uint32_t seen[RESIDENT_LANES];   // passes whose value each has got
+  uint32_t passes[RESIDENT_LANES]; // each lane's own count
+} thread_warp;
+typedef struct warp_lane {
+  thread_warp *warp;
+  uint32_t index;
+} warp_lane;
+extern _Thread_local warp_lane lane_self;
+
+#define WEIR__R_LANES ((uint32_t)RESIDENT_LANES)
+static inline __attribute__((unused)) uint32_t weir__r_lane(void) {
+  return lane_self.index;
+}
+void warp_meet(void);
+static inline __attribute__((unused)) void weir__r_meet(void) {
+  warp_meet();
+}
+uint32_t warp_from_first(uint32_t value);
+static inline __attribute__((unused)) uint32_t weir__r_from_first(uint32_t value) {
+  return warp_from_first(value);
+}
+uint32_t warp_all(uint32_t value);
+static inline __attribute__((unused)) uint32_t weir__r_all(uint32_t value) {
+  return warp_all(value);
+}
+#endif
+
+#include "device/cuda/resident/protocol.h"
+
+#endif // WEIR_TESTS_RESIDENT_WARP_H
