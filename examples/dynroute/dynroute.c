@@ -76,7 +76,7 @@ static bool run_image(network *net, const float *image, int passes, network_resu
 static int run_all(const dynroute_options *options, const char *devices, uint32_t flags, const float *images,
                    run *out_run) {
   network *net;
-  weir_status status = network_create(&options->shape, devices, flags, &net);
+  weir_status status = network_create(&options->shape, devices, flags, options->issue, &net);
   if (status != WEIR_OK) return exit_code_of(status);
   size_t image_count = (size_t)NETWORK_IMAGE_CHANNELS * (size_t)options->shape.size * (size_t)options->shape.size;
   bool good = true;
@@ -90,7 +90,7 @@ static int run_all(const dynroute_options *options, const char *devices, uint32_
 // Runs every image once more with a trace, and saves it.
 static int save_timeline(const dynroute_options *options, const float *images, run *scratch) {
   network *net;
-  weir_status status = network_create(&options->shape, options->devices, WEIR_CONTEXT_TRACE, &net);
+  weir_status status = network_create(&options->shape, options->devices, WEIR_CONTEXT_TRACE, options->issue, &net);
   if (status != WEIR_OK) return exit_code_of(status);
   size_t image_count = (size_t)NETWORK_IMAGE_CHANNELS * (size_t)options->shape.size * (size_t)options->shape.size;
   bool good = network_run(net, images, &scratch->results[0]);

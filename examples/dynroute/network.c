@@ -50,13 +50,13 @@ static void create_kernels(network *self) {
   create_kernel(self, &gate, 2.0, &self->gate);
 }
 
-weir_status network_create(const network_shape *shape, const char *devices, uint32_t context_flags,
+weir_status network_create(const network_shape *shape, const char *devices, uint32_t context_flags, weir_issue issue,
                            network **out_network) {
   *out_network = NULL;
   network *self = calloc(1, sizeof *self);
   if (!self) return WEIR_ERROR_OUT_OF_MEMORY;
   self->shape = *shape;
-  weir_context_options options = {.devices = devices, .flags = context_flags};
+  weir_context_options options = {.devices = devices, .flags = context_flags, .issue = issue};
   weir_status status = weir_context_create(&options, &self->context);
   if (check(self, status)) {
     create_kernels(self);

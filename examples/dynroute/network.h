@@ -33,7 +33,7 @@ typedef struct network network;
 // Creates a network with random weights, the same for the same shape, in a context of its own. Prints what failed.
 // Errors: UNAVAILABLE (a device is missing), INVALID_ARGUMENT (there is no such device), OUT_OF_MEMORY, TASK_FAILED
 // (anything later).
-weir_status network_create(const network_shape *shape, const char *devices, uint32_t context_flags,
+weir_status network_create(const network_shape *shape, const char *devices, uint32_t context_flags, weir_issue issue,
                            network **out_network);
 void network_release(network *network);
 

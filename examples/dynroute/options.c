@@ -9,11 +9,12 @@
 static const char usage[] =
     "Runs a network whose routing depends on its input, in order and out of order.\n"
     "\n"
-    "usage: dynroute [--device LIST] [--check] [--timeline FILE] [--inputs N] [--passes N] [--channels N] [--size N]\n"
-    "                [--cells N] [--seed N]\n"
+    "usage: dynroute [--device LIST] [--issue WAY] [--check] [--timeline FILE] [--inputs N] [--passes N]\n"
+    "                [--channels N] [--size N] [--cells N] [--seed N]\n"
     "  --device LIST    devices, such as cpu, cpu:2, cuda, cuda:0,cuda:1, sim:h200 (default cpu)\n"
     "  --check          compare results: out of order with in order, to the bit; and, where the first device is not\n"
     "                   the CPU, with those of the CPU\n"
+    "  --issue WAY      how tasks get to a CUDA device out of order: auto, queues, graphs or resident (default auto)\n"
     "  --timeline FILE  write what ran when: a page (.html), or JSON for Perfetto (.json)\n"
     "  --inputs N       images, 1 to 1000 (default 3)\n"
     "  --passes N       how often each is timed, 1 to 1000 (default 5)\n"
@@ -56,13 +57,25 @@ static bool read_number(const number_option *option, const char *text, int *out_
   return true;
 }
 
+static bool read_issue(const char *text, weir_issue *out_issue) {
+  static const char *const ways[] = {"auto", "queues", "graphs", "resident"}; // as the values of weir_issue
+  for (int way = 0; way < 4; way++) {
+    if (strcmp(text, ways[way]) != 0) continue;
+    *out_issue = (weir_issue)way;
+    return true;
+  }
+  fprintf(stderr, "dynroute: --issue must be auto, queues, graphs or resident, not '%s'\n", text);
+  return false;
+}
+
 // Reads an option that has a value.
 static bool read_option(const char *name, const char *value, dynroute_options *options, int *numbers) {
   const char **text = NULL;
   if (strcmp(name, "--device") == 0) text = &options->devices;
   if (strcmp(name, "--timeline") == 0) text = &options->timeline;
+  bool is_issue = strcmp(name, "--issue") == 0;
   int number = 0;
-  while (!text && number < NUMBER_COUNT && strcmp(name, number_options[number].name) != 0) number++;
+  while (!text && !is_issue && number < NUMBER_COUNT && strcmp(name, number_options[number].name) != 0) number++;
   if (number == NUMBER_COUNT) {
     fprintf(stderr, "dynroute: unknown argument '%s'; see dynroute --help\n", name);
     return false;
@@ -71,6 +84,7 @@ static bool read_option(const char *name, const char *value, dynroute_options *o
     fprintf(stderr, "dynroute: %s needs a value; see dynroute --help\n", name);
     return false;
   }
+  if (is_issue) return read_issue(value, &options->issue);
   if (!text) return read_number(&number_options[number], value, &numbers[number]);
   *text = value;
   return true;

@@ -10,6 +10,7 @@ typedef struct dynroute_options {
   int inputs;           // different images
   int passes;           // how often each is timed
   bool check;           // compare results
+  weir_issue issue;     // of the run out of order
   const char *timeline; // file to write, or NULL
 } dynroute_options;
 

@@ -10,12 +10,17 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// What any source compiles to.
-static const char image[] = "STUB\nspin 1024 8\nspin_measure 1024 8\n";
+// What any source compiles to; the resident kernel, too.
+static const char image[] = "STUB\nspin 1024 8\nspin_measure 1024 8\nspin_group 128 8\nweir__resident 1024 8 8 4 8 8\n";
 
 // Time is of no use without a card: a launch is done when it is executed.
 static void spin(const stub_launch *launch) {
   (void)launch;
+}
+
+static void spin_group(const stub_launch *launch, uint64_t group) {
+  (void)launch;
+  (void)group;
 }
 
 static void spin_measure(const stub_launch *launch) {
@@ -29,6 +34,8 @@ static void spin_measure(const stub_launch *launch) {
 
 __attribute__((constructor)) static void register_functions(void) {
   stub_register("spin", spin);
+  stub_register("spin_group", spin);
+  stub_register_groups("spin_group", spin_group);
   stub_register("spin_measure", spin_measure);
 }
 

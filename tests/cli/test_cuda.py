@@ -12,7 +12,7 @@ from command import SMALL_TESTS, CommandTest, place, stream, streams_in_turn
 
 os.environ.update(WEIR_CUDA_DRIVER=LIBRARY, WEIR_NVRTC=LIBRARY, WEIR_STUB_ABORT="1", WEIR_STUB_MEMORY=str(8 << 30),
                   XDG_CACHE_HOME=place("cache"))
-ISSUES = ("serial", "serial-graph", "queues", "graph", "auto")
+ISSUES = ("serial", "serial-graph", "queues", "graph", "auto", "resident")
 
 
 class Cuda(CommandTest):

@@ -26,6 +26,18 @@ static uint32_t blocks_that_fit(const weir__spin_launch *launch) {
   return by_shared < blocks ? by_shared : blocks;
 }
 
+// On a resident kernel a launch takes as much of a multiprocessor, for as long.
+static void check_groups(const weir__stream_kernel *kernel, uint32_t sms, const weir__spin_launch *launch) {
+  weir__spin_launch groups;
+  weir__spin_groups_shape(kernel, sms, &groups);
+  assert_true(groups.us == launch->us);
+  assert_int_equal(groups.block[0], 128);
+  assert_int_equal(groups.grid[1] * groups.grid[2], 1);
+  uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  double wanted = (double)blocks / blocks_that_fit(launch), taken = (double)groups.grid[0] / WEIR__SPIN_WORKERS;
+  assert_true(taken >= wanted - 1e-9 && taken < wanted + 1.0 / WEIR__SPIN_WORKERS);
+}
+
 static void check_kernel(const weir__stream_kernel *kernel, uint32_t sms) {
   weir__spin_launch launch;
   weir__spin_shape(kernel, sms, &launch);
@@ -34,6 +46,7 @@ static void check_kernel(const weir__stream_kernel *kernel, uint32_t sms) {
     assert_int_equal(launch.grid[0] * launch.grid[1] * launch.grid[2], 8);
     assert_int_equal(launch.block[0] * launch.block[1] * launch.block[2], 256);
     assert_true(launch.us == us);
+    check_groups(kernel, sms, &launch);
     return;
   }
   weir__stream_cost cost;
@@ -43,6 +56,7 @@ static void check_kernel(const weir__stream_kernel *kernel, uint32_t sms) {
   assert_memory_equal(launch.grid, kernel->grid, sizeof launch.grid);
   assert_memory_equal(launch.block, kernel->block, sizeof launch.block);
   assert_true(launch.us == us / (double)cost.waves);
+  check_groups(kernel, sms, &launch);
 }
 
 static void recorded_kernels_keep_their_occupancy(void **state) {

@@ -33,6 +33,7 @@ class Dynroute(unittest.TestCase):
         self.refused(2, "--size must be a number from 2 to 512, a multiple of 2, not '9'", "--size", "9")
         self.refused(2, "--channels must be", "--channels", "32")
         self.refused(2, "--seed needs a value", "--seed")
+        self.refused(2, "--issue must be auto, queues, graphs or resident, not 'fast'", "--issue", "fast")
         self.refused(2, "unknown argument '--frob'", "--frob", "1")
         self.refused(2, "there is no device 'frob'", "--device", "frob")
 

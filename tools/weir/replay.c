@@ -247,7 +247,9 @@ int weir__replay_main(int argc, char **argv) {
        "one after another (hazards serial) task by task, or with each pass recorded as a graph; task by task on\n"
        "queues; each pass recorded as a graph (host waits are ignored); or as Weir chooses (default). For comparison, "
        "on\n"
-       "a simulated device: as ACS would, with its window on the host or in the device, hazards by address",
+       "a simulated device: as ACS would, with its window on the host or in the device, hazards by address. Or "
+       "(resident)\n"
+       "task by task to a kernel that stays on a CUDA or simulated device",
        0, 0},
       {"acs", WEIR__CLI_TEXT, &options.acs, "KEY=VALUE,...",
        "with --issue acs-sw or acs-hw: what things cost there. list=64: tasks that the host compares with (hw);\n"

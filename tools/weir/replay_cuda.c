@@ -6,6 +6,7 @@
 
 #include "replay_pass.h"
 #include "spin.h"
+#include "spin_kernels.kernels.h"
 #include "weir/cuda.h"
 
 // How to spin on the device: the options that compile the kernel, and the ticks of its clock.
@@ -60,12 +61,16 @@ weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_ta
     return WEIR_ERROR_OUT_OF_MEMORY;
   }
   double scale = run->options->time_scale * (other ? WEIR__REPLAY_OTHER_TIMES : 1);
+  bool resident = run->options->issue == WEIR__REPLAY_RESIDENT;
   for (uint32_t i = 0; i < task->kernel_count; i++) {
     weir__spin_launch shape;
-    weir__spin_shape(&task->kernels[i], run->stream->sms, &shape);
+    if (resident)
+      weir__spin_groups_shape(&task->kernels[i], run->stream->sms, &shape);
+    else
+      weir__spin_shape(&task->kernels[i], run->stream->sms, &shape);
     ticks[i] = (uint64_t)llround(shape.us * scale * clock.ticks_per_us);
     launches[i] = (weir_cuda_launch){
-        .function = "spin",
+        .function = resident ? spin_group.name : "spin",
         .grid = {shape.grid[0] + other, shape.grid[1], shape.grid[2]},
         .block = {shape.block[0], shape.block[1], shape.block[2]},
         .shared_bytes = shape.shared_bytes,
@@ -73,7 +78,8 @@ weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_ta
         .value_bytes = sizeof *ticks,
     };
   }
-  const weir_cuda_code code = {.source = weir__spin_source, .options = clock.options};
+  const weir_cuda_code code = {
+      .source = resident ? spin_group.source : weir__spin_source, .options = clock.options, .groups = resident};
   status = weir_kernel_set_cuda(kernel, &code, launches, task->kernel_count);
   free(launches);
   free(ticks);

@@ -172,7 +172,9 @@ int weir__replay_open(weir__replay *run) {
       .window = (uint32_t)options->window,
       .queues = options->hazards == WEIR__PLAN_SERIAL ? 1 : (uint32_t)options->queues,
       .memory_limit = options->memory,
-      .issue = task_by_task ? WEIR_ISSUE_QUEUES : WEIR_ISSUE_AUTO,
+      .issue = task_by_task                              ? WEIR_ISSUE_QUEUES
+               : options->issue == WEIR__REPLAY_RESIDENT ? WEIR_ISSUE_RESIDENT
+                                                         : WEIR_ISSUE_AUTO,
       .flags = (rename ? 0u : WEIR_CONTEXT_NO_RENAME) | (run->trace ? WEIR_CONTEXT_TRACE : 0u) |
                (options->hazards == WEIR__PLAN_SERIAL ? WEIR_CONTEXT_IN_ORDER : 0u),
   };

@@ -61,3 +61,16 @@ void weir__spin_shape(const weir__stream_kernel *kernel, uint32_t sms, weir__spi
   memcpy(out_launch->grid, kernel->grid, sizeof out_launch->grid);
   memcpy(out_launch->block, kernel->block, sizeof out_launch->block);
 }
+
+void weir__spin_groups_shape(const weir__stream_kernel *kernel, uint32_t sms, weir__spin_launch *out_launch) {
+  weir__spin_shape(kernel, sms, out_launch);
+  uint64_t blocks = (uint64_t)out_launch->grid[0] * out_launch->grid[1] * out_launch->grid[2];
+  uint64_t per_sm = 2048 / 256; // of a copy
+  if (kernel->copy_bytes == 0) {
+    weir__stream_cost cost;
+    weir__stream_kernel_cost(kernel, sms, &cost);
+    per_sm = cost.blocks_per_sm;
+  }
+  uint64_t groups = (blocks * WEIR__SPIN_WORKERS + per_sm - 1) / per_sm;
+  *out_launch = (weir__spin_launch){.grid = {(uint32_t)groups, 1, 1}, .block = {128, 1, 1}, .us = out_launch->us};
+}

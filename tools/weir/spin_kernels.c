@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The spin kernel (spin.h) for a resident kernel on a CUDA device, which calls it for a work-group at a time. Other devices spin by
+// themselves.
+#include <weir/kernel.h>
+
+#if WEIR_ON_CUDA
+static __device__ uint64_t ticks_now() {
+#ifdef WEIR__SPIN_CLOCK64
+  return (uint64_t)clock64();
+#else
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+#endif
+}
+#define SPIN(ticks)                                                                                                    \
+  for (uint64_t start = ticks_now(); ticks_now() - start < (ticks);) {                                                 \
+  }
+#else
+#define SPIN(ticks) (void)(ticks)
+#endif
+
+WEIR_KERNEL(spin_group, 128, 1, 1, (WEIR_SCALAR(uint64_t, ticks))) {
+  WEIR_FOR_EACH_ITEM_NOWAIT {
+    SPIN(ticks);
+  }
+}
