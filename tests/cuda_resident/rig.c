@@ -140,6 +140,7 @@ void rig_copy(rig *r, uint32_t to, uint32_t from) {
 
 uint64_t rig_resident_tasks(const rig *r) {
   weir_statistics statistics;
+  if (weir_finish(r->context) != WEIR_OK) fail_msg("%s", weir_last_error());
   weir_context_statistics(r->context, &statistics);
   return statistics.resident;
 }

@@ -55,7 +55,8 @@ void rig_copy(rig *r, uint32_t to, uint32_t from);
 // Compares all buffers with what they should hold.
 void rig_compare(rig *r);
 
-uint64_t rig_resident_tasks(const rig *r); // that the resident kernel has run
+// Waits for all tasks: how many of them the resident kernel has run.
+uint64_t rig_resident_tasks(const rig *r);
 // Waits until nothing is on the card any more.
 void rig_wait_until_idle(void);
 
