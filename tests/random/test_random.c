@@ -21,7 +21,8 @@
 #include "random_options.h"
 #include "random_shrink.h"
 
-enum { HUNG_AFTER_SECONDS = 60, SKIPPED = 77 };
+// A program that is run the first time may have its kernels compiled, which takes long on a busy machine.
+enum { HUNG_AFTER_SECONDS = 60, HUNG_AT_FIRST_AFTER_SECONDS = 300, SKIPPED = 77 };
 
 static const char *chosen_device = "cpu:2";
 static uint64_t first_seed = 1;
@@ -44,7 +45,7 @@ static _Noreturn void run_in_child(const char *device, volatile uint64_t *curren
     random_run run;
     random_run_make(&run, *current, device);
     char message[PROGRAM_MESSAGE_BYTES];
-    alarm(HUNG_AFTER_SECONDS);
+    alarm(HUNG_AT_FIRST_AFTER_SECONDS);
     if (!random_run_once(&run, message)) {
       fprintf(stderr, "%s\n", message);
       fflush(NULL);
