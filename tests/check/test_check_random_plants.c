@@ -77,7 +77,8 @@ static void plant(weir__timeline *timeline, const weir__stream *stream, uint64_t
     access->mode = access->mode == WEIR_READ ? WEIR_READ_WRITE : WEIR_READ;
     assert_found(timeline, stream, "ACCESS", any->id);
   } else if (find_conflict(timeline, seed, &first, &second)) {
-    uint64_t length = second->end_ns - second->start_ns;
+    // At least 1: in no time at all it could come right before the first one, which is no mistake if nobody needs its bytes.
+    uint64_t length = second->end_ns > second->start_ns ? second->end_ns - second->start_ns : 1;
     second->start_ns = random_in(seed, first->start_ns, first->end_ns);
     second->end_ns = second->start_ns + length;
     second->submit_ns = second->submit_ns < second->start_ns ? second->submit_ns : second->start_ns;
