@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "api/context.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/resident/resident.h"
 #include "random.h"
 #include "rig.h"
 
@@ -63,8 +65,42 @@ static void hazards_are_kept(void **state) {
   }
 }
 
+// Of two tasks that went to the card together, one after the other, either may be reported first, and the card's clock may
+// become known before, between or after that.
+static void the_clock_becomes_known_late(void **state) {
+  (void)state;
+  enum { SINCE = 1000, HOST = 5000, CARD = 100 }; // at HOST it is CARD
+  rig r;
+  rig_begin(&r, 1, &(weir_context_options){.flags = WEIR_CONTEXT_TRACE});
+  weir__cuda_device *device = weir__cuda_of(r.device); // whose thread has nothing to do
+  weir__resident *resident = device->resident;
+  for (uint32_t known_at = 0; known_at < 3; known_at++) {
+    for (uint32_t turn = 0; turn < 2; turn++) {
+      resident->unknown_ns = 0;
+      resident->host_ns = HOST;
+      resident->card_ns = CARD;
+      weir__completion completions[2] = {{.status = WEIR_OK}, {.status = WEIR_OK}};
+      for (uint32_t i = 0; i < 2; i++) {
+        uint32_t index = i ^ turn;
+        weir__task task = {.id = index};
+        weir__resident_flight flight = {.task = &task, .first = index, .number = index, .first_number = index};
+        *weir__resident_slot_of(device, index) = (weir__resident_slot){.id = index, .since_ns = SINCE};
+        resident->host->times[index] = (weir__r_times){CARD - 50 + 10 * index, CARD - 40 + 10 * index};
+        resident->clock_known = i >= known_at;
+        weir__resident_time(device, &flight, &completions[index]);
+      }
+      for (uint32_t i = 0; i < 2; i++) assert_true(SINCE <= completions[i].start_ns);
+      for (uint32_t i = 0; i < 2; i++) assert_true(completions[i].start_ns <= completions[i].end_ns);
+      assert_true(completions[0].end_ns <= completions[1].start_ns);
+      if (known_at == 0) assert_int_equal(completions[1].end_ns, HOST - 30);
+    }
+  }
+  rig_end(&r);
+}
+
 int main(void) {
   rig_use_stub();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(hazards_are_kept)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hazards_are_kept),
+                                     cmocka_unit_test(the_clock_becomes_known_late)};
   return cmocka_run_group_tests_name("resident issue: timelines", tests, NULL, NULL);
 }

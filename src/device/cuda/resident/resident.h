@@ -82,6 +82,7 @@ struct weir__resident {
   // Times.
   bool timed, clock_known;
   uint64_t card_ns, host_ns; // the same moment on both clocks; the host's is a little early
+  uint64_t unknown_ns;       // tasks that went to the card until then have no times by the card's clock
 };
 
 static inline weir__resident_slot *weir__resident_slot_of(const weir__cuda_device *device, weir__id id) {
