@@ -125,7 +125,7 @@ struct weir_context {
   weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
   weir__id barrier;                  // tasks are not let in before every task below it is done
   weir__task *held;                  // waits for all earlier tasks; NULL: none
-  bool held_listed;                  // its predecessors are all in `hits`, which stays as it is until then
+  bool held_listed;                  // who may bring it data is all in `hits`, which stays as it is until then
   uint64_t failed_before_held;       // statistics.failed when it was held
   uint32_t graphs_in_flight;
   bool forgot_readers; // memory was too short to note who reads which output of a graph

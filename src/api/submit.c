@@ -237,12 +237,12 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
 
 // Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
 // earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
-static void hold(weir_context *context, weir__task *task, bool incomplete, bool listed) {
+static void hold(weir_context *context, weir__task *task, const weir__hits *hits) {
   context->barrier = task->id + 1;
-  if (!incomplete || context->window.live.oldest == task->id) return;
+  if (!hits->incomplete || context->window.live.oldest == task->id) return;
   task->blockers++;
   context->held = task;
-  context->held_listed = listed;
+  context->held_listed = !hits->unlisted_data;
   context->failed_before_held = context->statistics.failed;
 }
 
@@ -267,7 +267,6 @@ static inline __attribute__((always_inline)) void enter_found(weir_context *cont
   if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
   if (hits->poisoned) task->reads_poison = true;
   bool run_ahead = request->device->ops->run_ahead;
-  bool listed = !hits->incomplete;
   connect(context, run_ahead, task, hits);
   if (context->graphs_in_flight > 0) note_readers(context, task, hits);
   if (request->run != NULL) {
@@ -277,7 +276,7 @@ static inline __attribute__((always_inline)) void enter_found(weir_context *cont
     fill_args(request, task);
   }
   if (context->trace != NULL) trace_task(context, request, task, hits);
-  if (hits->incomplete || hits->unrecorded) hold(context, task, hits->incomplete, listed);
+  if (hits->incomplete || hits->unrecorded) hold(context, task, hits);
   if (run_ahead)
     commit_run_ahead(context, request->device, task);
   else

@@ -48,6 +48,7 @@ typedef struct weir__hits {
   size_t count, capacity;
   weir__id_arrays *arrays; // where segments take arrays from and leave them; NULL: they are allocated
   bool incomplete;         // a predecessor was not listed for lack of memory: wait for all earlier tasks instead
+  bool unlisted_data;      // the new task may read what one of those wrote
   bool unrecorded; // a reader could not be remembered: later tasks must not be submitted before this one is done
   bool poisoned;   // the task reads poisoned bytes
 } weir__hits;
@@ -58,13 +59,14 @@ bool weir__hits_grow(weir__hits *hits);
 
 static inline void weir__hits_clear(weir__hits *hits) {
   hits->count = 0;
-  hits->incomplete = hits->unrecorded = hits->poisoned = false;
+  hits->incomplete = hits->unlisted_data = hits->unrecorded = hits->poisoned = false;
 }
 
 static inline void weir__hits_add(weir__hits *hits, weir__id task, weir__hazard hazard, bool data, uint64_t lo,
                                   uint64_t hi) {
   if (hits->count == hits->capacity && !weir__hits_grow(hits)) {
     hits->incomplete = true;
+    hits->unlisted_data |= data;
     return;
   }
   weir__hit *hit = &hits->list[hits->count++];

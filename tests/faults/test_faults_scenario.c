@@ -15,6 +15,7 @@
 
 #include "allocation_ledger.h"
 #include "base/allocate.h"
+#include "gate.h"
 #include "sweep.h"
 #include "weir/weir.h"
 
@@ -215,12 +216,54 @@ static void scenario_with_a_memory_limit(void **state) {
   fail_every_allocation(&(weir_context_options){.devices = "cpu:2", .memory_limit = 3 * 5120}, NULL);
 }
 
+static weir_event *submit(weir_context *context, weir_function function, const weir_arg *args, uint32_t count) {
+  weir_event *event = NULL;
+  accepted(weir_submit(context, &(weir_task){.host = function, .args = args, .arg_count = count}, &event));
+  return event;
+}
+
+// A task waits for readers in flight, while another task fails. Where memory runs out while they are found it waits for that task,
+// too, but is not skipped: no reader has brought it anything.
+static void a_task_without_memory_for_its_readers_is_run(void **state) {
+  (void)state;
+  enum { READERS = 10, BYTES = 100 };
+  bool reached = true;
+  unsigned runs = 0;
+  for (uint64_t n = 1; reached; n++) {
+    weir_context *context = NULL;
+    weir_buffer *buffer = NULL, *door = NULL;
+    gate held = {0};
+    assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu:2"}, &context), WEIR_OK);
+    assert_int_equal(weir_buffer_create(context, BYTES, &buffer), WEIR_OK);
+    assert_int_equal(weir_buffer_create(context, 8, &door), WEIR_OK);
+    assert_int_equal(weir_fill(buffer, 0, BYTES, 1, NULL), WEIR_OK);
+    assert_int_equal(weir_finish(context), WEIR_OK);
+    assert_int_equal(gate_submit(context, &held, (weir_arg[]){weir_writes(door)}, 1, NULL), WEIR_OK);
+    weir_arg reads[] = {weir_reads(buffer), weir_reads(door)};
+    for (int i = 0; i < READERS; i++) weir_event_release(submit(context, read_bytes, reads, 2));
+    weir_event_release(submit(context, fail_task, &reads[1], 1));
+    uint64_t before = weir__allocate_count();
+    weir__allocate_fail_at(n);
+    weir_event *event = submit(context, read_bytes, (weir_arg[]){weir_updates_range(buffer, 30, 30)}, 1);
+    weir__allocate_fail_at(0);
+    reached = weir__allocate_count() - before >= n;
+    gate_open(&held);
+    assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+    if (event != NULL) assert_int_equal(weir_event_poll(event), WEIR_OK);
+    runs += event != NULL && reached;
+    weir_event_release(event);
+    weir_context_release(context);
+  }
+  assert_true(runs > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scenario_on_one_worker),
       cmocka_unit_test(scenario_on_three_workers_with_a_small_window),
       cmocka_unit_test(scenario_with_a_timeline),
       cmocka_unit_test(scenario_with_a_memory_limit),
+      cmocka_unit_test(a_task_without_memory_for_its_readers_is_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
