@@ -173,8 +173,8 @@ void weir__context_issue_ready(weir_context *context) {
     context->issue_first = task->next;
     if (context->issue_first == NULL) context->issue_last = NULL;
     weir_device *device = context->devices[task->device];
-    device->ops->issue(device, task);
     task->issued = true;
+    device->ops->issue(device, task);
     weir__window_issued(&context->window, task);
   }
 }

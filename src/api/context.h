@@ -162,7 +162,8 @@ struct weir_context {
   weir_status first_failure;
   char first_failure_text[WEIR__MESSAGE_BYTES];
   weir_statistics statistics;
-  _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
+  // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
+  alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
 };
 
 // True in a thread that runs a task or a callback for Weir: it must not wait for tasks.

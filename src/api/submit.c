@@ -113,20 +113,6 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   weir__free(record.waits);
 }
 
-static bool add_predecessor(weir__task *task, weir__id id) {
-  if (task->predecessor_count == task->predecessor_capacity) {
-    uint32_t capacity = task->predecessor_capacity == 0 ? WEIR__TASK_FEW_PREDECESSORS : task->predecessor_capacity * 2;
-    weir__id *larger = weir__allocate(capacity * sizeof *larger);
-    if (larger == NULL) return false;
-    if (task->predecessor_count > 0) memcpy(larger, task->predecessors, task->predecessor_count * sizeof *larger);
-    weir__free(task->predecessors);
-    task->predecessors = larger;
-    task->predecessor_capacity = capacity;
-  }
-  task->predecessors[task->predecessor_count++] = id;
-  return true;
-}
-
 // Turns hits into edges.
 static inline void connect(weir_context *context, bool run_ahead, weir__task *task, weir__hits *hits) {
   weir__window *window = &context->window;
@@ -143,7 +129,7 @@ static inline void connect(weir_context *context, bool run_ahead, weir__task *ta
     bool first = weir__window_connect(window, hit->task, task, hit->data, blocks, &no_memory);
     if (hit->data && weir__window_task(window, hit->task)->doomed)
       weir__window_upstream_failed(window, task, hit->task);
-    if (first && same_device && !add_predecessor(task, hit->task)) no_memory = true;
+    if (first && same_device && !weir__window_add_predecessor(task, hit->task)) no_memory = true;
   }
   if (no_memory) hits->incomplete = true;
 }
@@ -255,8 +241,8 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
   }
   context->window.next++;
   task->blockers = 0;
+  task->issued = true; // first, for the device's thread may read the task from then on
   device->ops->issue(device, task);
-  task->issued = true;
 }
 
 // The last part: see weir__enter_found.

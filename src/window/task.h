@@ -12,9 +12,9 @@
 
 enum {
   WEIR__TASK_INLINE_SUCCESSORS = 8,
-  WEIR__TASK_INLINE_PAYLOAD = 256,
+  WEIR__TASK_INLINE_PAYLOAD = 320,
+  WEIR__TASK_INLINE_PREDECESSORS = 4,
   WEIR__CHUNK_EDGES = 13,
-  WEIR__TASK_FEW_PREDECESSORS = 8, // that the first array has room for
 };
 
 // An edge to a successor: its slot, and two bits.
@@ -56,15 +56,16 @@ typedef struct weir__move {
 struct weir__graph_run;
 
 typedef struct weir__task {
-  // Scheduling; guarded by the context's lock.
-  alignas(64) weir__id id;
-  weir__id mark;     // the last task that took this one as a predecessor
-  uint32_t blockers; // edges that must be resolved before the task is issued
+  // Scheduling; guarded by the context's lock. Submitting a later task writes here, so a device's thread should find nothing
+  // here that it needs before the task is done.
+  alignas(64) weir__id mark; // the last task that took this one as a predecessor
+  uint32_t blockers;         // edges that must be resolved before the task is issued
   uint32_t successor_count;
   uint32_t successors[WEIR__TASK_INLINE_SUCCESSORS];
   weir__edge_chunk *more_successors; // newest first
   // Written at submission, then only read until the task is done.
-  alignas(64) weir_function function; // NULL: nothing to run on a CPU
+  alignas(64) weir__id id;
+  weir_function function; // NULL: nothing to run on a CPU
   void *user;
   weir_kernel *kernel; // NULL: host task
   const void *code;    // the kernel's, for a device that does not run functions
@@ -83,12 +84,13 @@ typedef struct weir__task {
   struct weir__graph_run *run; // NULL: an ordinary task
   const weir__move *move;      // not NULL: nothing runs, bytes are moved; in the payload
   struct weir__task *next;     // in the device's lists
-  // Arguments: pointers, accesses, values. The larger one is kept by the slot for the tasks that follow.
+  // Predecessors on the same run-ahead device, for its issue.
+  weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow
+  uint32_t predecessor_count, predecessor_capacity;
+  weir__id few_predecessors[WEIR__TASK_INLINE_PREDECESSORS];
+  // Arguments: accesses, pointers, values. The larger one is kept by the slot, too.
   void *large_payload;
   size_t large_payload_bytes;
-  // Predecessors on the same run-ahead device, for its issue.
-  weir__id *predecessors;
-  uint32_t predecessor_count, predecessor_capacity;
   alignas(16) unsigned char payload[WEIR__TASK_INLINE_PAYLOAD];
 } weir__task;
 

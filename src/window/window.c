@@ -43,8 +43,9 @@ void weir__window_deinitialize(weir__window *window) {
     weir__id used = window->next < window->size ? window->next + 1 : window->size;
     if (used < window->touched) used = window->touched;
     for (weir__id i = 0; i < used; i++) {
-      weir__free(window->tasks[i].large_payload);
-      weir__free(window->tasks[i].predecessors);
+      weir__task *task = &window->tasks[i];
+      weir__free(task->large_payload);
+      if (task->predecessors != task->few_predecessors) weir__free(task->predecessors);
     }
   }
   weir__free_sparse(window->tasks, window->size * sizeof *window->tasks);
@@ -59,13 +60,7 @@ void weir__window_deinitialize(weir__window *window) {
 
 void weir__window_touch(weir__window *window, uint32_t count) {
   window->touched = count < window->size ? count : window->size;
-  for (uint32_t i = 0; i < window->touched; i++) {
-    weir__task *task = &window->tasks[i];
-    task->payload[0] = 0;
-    if (task->predecessors == NULL)
-      task->predecessors = weir__allocate(WEIR__TASK_FEW_PREDECESSORS * sizeof task->predecessors[0]);
-    if (task->predecessors != NULL) task->predecessor_capacity = WEIR__TASK_FEW_PREDECESSORS;
-  }
+  for (uint32_t i = 0; i < window->touched; i++) window->tasks[i].payload[0] = 0;
 }
 
 void *weir__window_large_payload(weir__task *task, size_t bytes) {
@@ -78,6 +73,17 @@ void *weir__window_large_payload(weir__task *task, size_t bytes) {
     task->large_payload_bytes = capacity;
   }
   return task->large_payload;
+}
+
+bool weir__window_more_predecessors(weir__task *task) {
+  uint32_t capacity = 2 * task->predecessor_capacity;
+  weir__id *larger = weir__allocate(capacity * sizeof *larger);
+  if (larger == NULL) return false;
+  memcpy(larger, task->predecessors, task->predecessor_count * sizeof *larger);
+  if (task->predecessors != task->few_predecessors) weir__free(task->predecessors);
+  task->predecessors = larger;
+  task->predecessor_capacity = capacity;
+  return true;
 }
 
 uint32_t *weir__window_newest_edge(weir__task *task) {

@@ -81,6 +81,10 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->issued = task->doomed = false;
   task->reads_poison = false;
   task->predecessor_count = 0;
+  if (task->predecessors == NULL) {
+    task->predecessors = task->few_predecessors;
+    task->predecessor_capacity = WEIR__TASK_INLINE_PREDECESSORS;
+  }
   return task;
 }
 
@@ -117,6 +121,16 @@ static inline bool weir__window_connect(weir__window *window, weir__id predecess
   before->mark = task->id;
   task->blockers += blocks;
   window->edges++;
+  return true;
+}
+
+// The rare case of weir__window_add_predecessor: makes room. False: no memory.
+bool weir__window_more_predecessors(weir__task *task);
+
+// Adds to task->predecessors. False: no memory.
+static inline bool weir__window_add_predecessor(weir__task *task, weir__id id) {
+  if (task->predecessor_count == task->predecessor_capacity && !weir__window_more_predecessors(task)) return false;
+  task->predecessors[task->predecessor_count++] = id;
   return true;
 }
 

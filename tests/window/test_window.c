@@ -283,7 +283,7 @@ static void payloads(void **state) {
   weir__task *task = weir__window_task(&window, window.next);
   assert_ptr_equal(weir__window_payload(task, 0), task->payload);
   assert_ptr_equal(weir__window_payload(task, WEIR__TASK_INLINE_PAYLOAD), task->payload);
-  const size_t sizes[] = {WEIR__TASK_INLINE_PAYLOAD + 1, 1000, 100000, 300};
+  const size_t sizes[] = {WEIR__TASK_INLINE_PAYLOAD + 1, 1000, 100000, 400};
   for (size_t i = 0; i < 4; i++) {
     unsigned char *payload = weir__window_payload(task, sizes[i]);
     assert_non_null(payload);

@@ -37,7 +37,7 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
     completion.end_ns = at_least(completion.end_ns, completion.start_ns);
     if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, &completion, submit_ns);
   }
-  device->slot_ops[op->task->id & context->window.live.mask] = NULL;
+  device->slot_ops[op->task->id & device->slot_mask] = NULL;
   if (device->resident != NULL) weir__resident_settled(device, op->task->id);
   weir__context_complete(context, op->task, &completion);
 }

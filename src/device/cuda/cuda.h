@@ -87,7 +87,8 @@ typedef struct weir__cuda_device {
   weir__arena memory, pinned;    // guarded by the context's lock
   weir__cuda_unpinned *unpinned; // guarded by the context's lock
   // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
-  weir__task **ring; // as many as the window has slots
+  weir__task **ring;  // as many as the window has slots
+  uint32_t slot_mask; // window size - 1: kept here, since who submits writes beside the window's own at each task
   alignas(64) _Atomic uint64_t pushed;
   _Atomic uint32_t sleeping; // 1: the thread sleeps on this word
   _Atomic bool flush, stopping;

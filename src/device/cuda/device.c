@@ -227,6 +227,7 @@ static weir_status find_ordinal(const weir__cuda_driver *driver, const char *arg
 
 static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
   uint32_t window = device->base.context->window.size;
+  device->slot_mask = window - 1;
   device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
   device->slot_ops = weir__allocate_sparse(window * sizeof(weir__cuda_op *));
   device->queues_in_flight = weir__allocate_zeroed(device->queue_count * sizeof *device->queues_in_flight);

@@ -53,7 +53,7 @@ void weir__cuda_free_op(weir__cuda_device *device, weir__cuda_op *op) {
 }
 
 static uint64_t slot_of(const weir__cuda_device *device, weir__id id) {
-  return id & device->base.context->window.live.mask;
+  return id & device->slot_mask;
 }
 
 weir__cuda_op *weir__cuda_find(const weir__cuda_device *device, weir__id id) {

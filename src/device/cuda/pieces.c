@@ -188,7 +188,7 @@ static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, weir__cud
   piece->count = count;
   for (uint32_t i = 0; i < count; i++) {
     piece->tasks[i] = pieces->collection.tasks[i].task;
-    device->slot_ops[piece->tasks[i]->id & device->base.context->window.live.mask] = op;
+    device->slot_ops[piece->tasks[i]->id & device->slot_mask] = op;
   }
   op->piece = piece;
   op->here = here;
@@ -327,7 +327,7 @@ void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op) {
     weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
     if (op->status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
     if (context->trace != NULL) time_task(device, op, i, &completion);
-    device->slot_ops[task->id & context->window.live.mask] = NULL;
+    device->slot_ops[task->id & device->slot_mask] = NULL;
     weir__context_complete(context, task, &completion);
     if (i % TASKS_AT_ONCE != TASKS_AT_ONCE - 1) continue;
     weir__context_completed(context); // and let others have the lock

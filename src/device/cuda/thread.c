@@ -12,7 +12,7 @@ enum {
   TASKS_AT_ONCE = 16,
   TASKS_BETWEEN_REPORTS = 96,
   LINE = 64,           // bytes of a cache line
-  FEW_ARGUMENTS = 192, // bytes
+  FEW_ARGUMENTS = 256, // bytes
   PAUSES = 8,
   PAUSES_PER_CLOCK = 64,
   NAP_NS = 1000000, // where a task that is pushed just before the thread sleeps could be missed
@@ -26,7 +26,7 @@ static void wake(weir__cuda_device *device) {
 void weir__cuda_push(weir_device *base, weir__task *task) {
   weir__cuda_device *device = weir__cuda_of(base);
   uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
-  device->ring[at & base->context->window.live.mask] = task;
+  device->ring[at & device->slot_mask] = task;
   atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
   weir__barrier_light(); // see must_sleep
   wake(device);
@@ -87,9 +87,9 @@ static bool answer_all(weir__cuda_device *device, weir__cuda_request *request) {
   return any;
 }
 
-// Another core has just written the task: all that will be read of it is asked for at once.
+// Another core has just written the task: all that will be read of it is asked for at once. Its first line is that core's.
 static void prefetch(const weir__task *task) {
-  const char *first = (const char *)task, *end = (const char *)task->payload + FEW_ARGUMENTS;
+  const char *first = (const char *)&task->id, *end = (const char *)task->payload + FEW_ARGUMENTS;
   for (const char *line = first; line < end; line += LINE) __builtin_prefetch(line);
 }
 
@@ -98,7 +98,7 @@ static bool take_tasks(weir__cuda_device *device) {
   uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
   if (device->taken == pushed) return false;
   uint64_t end = pushed - device->taken > TASKS_AT_ONCE ? device->taken + TASKS_AT_ONCE : pushed;
-  uint32_t mask = device->base.context->window.live.mask;
+  uint32_t mask = device->slot_mask;
   for (uint64_t at = device->taken; at < end; at++) prefetch(device->ring[at & mask]);
   for (; device->taken < end; device->taken++) {
     weir__task *task = device->ring[device->taken & mask];

@@ -74,7 +74,7 @@ static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resi
   if (task->kernel != NULL || task->run != NULL) weir__resident_make_room(device->resident);
   weir__cuda_issue(device, task);
   // There may have been no memory for it.
-  if (device->slot_ops[id & device->base.context->window.live.mask] == NULL) weir__resident_settled(device, id);
+  if (device->slot_ops[id & device->slot_mask] == NULL) weir__resident_settled(device, id);
 }
 
 // Whether code of a task that fits was refused. Links what is new.

@@ -86,7 +86,7 @@ struct weir__resident {
 };
 
 static inline weir__resident_slot *weir__resident_slot_of(const weir__cuda_device *device, weir__id id) {
-  return &device->resident->slots[id & device->base.context->window.live.mask];
+  return &device->resident->slots[id & device->slot_mask];
 }
 
 // Work-groups of a launch.
@@ -128,7 +128,7 @@ void weir__resident_append(weir__cuda_device *device, weir__resident_list *list,
 weir_status weir__resident_ring_create(weir__cuda_device *device);
 void weir__resident_ring_destroy(weir__cuda_device *device);
 // Writes a task behind those in the ring, with its edges to published ones; its functions are linked. False: there is no room.
-bool weir__resident_write(weir__cuda_device *device, const weir__task *task);
+bool weir__resident_write(weir__cuda_device *device, weir__task *task);
 void weir__resident_publish(weir__resident *resident);
 // Takes numbers of tasks that the card has reported; at most WEIR__RESIDENT_REPORTS. Returns how many.
 uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__RESIDENT_REPORTS]);

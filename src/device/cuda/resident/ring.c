@@ -153,7 +153,7 @@ static weir__r_task *write_launch(weir__cuda_device *device, const weir__task *t
   return entry;
 }
 
-bool weir__resident_write(weir__cuda_device *device, const weir__task *task) {
+bool weir__resident_write(weir__cuda_device *device, weir__task *task) {
   weir__resident *resident = device->resident;
   const weir__cuda_kernel *kernel = task->code;
   uint32_t numbers[2 * WEIR__R_SLOTS];
@@ -168,7 +168,7 @@ bool weir__resident_write(weir__cuda_device *device, const weir__task *task) {
   resident->flight[first % WEIR__R_SLOTS].first = task->id;
   for (uint32_t i = 1; i < launches; i++) (void)write_launch(device, task, &kernel->launches[i]);
   weir__resident_flight *last = &resident->flight[resident->written % WEIR__R_SLOTS];
-  last->task = weir__window_task(&device->base.context->window, task->id);
+  last->task = task;
   last->first_number = first;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
   slot->number = resident->written;
