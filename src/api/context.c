@@ -233,6 +233,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   const char *names = options->devices == NULL ? "cpu" : options->devices;
   count_threads(context, names);
   weir_status status = add_devices(context, names, options->queues);
+  if (!weir__may_spin()) context->spin_ns = 0;
   if (status == WEIR_OK) pin_threads(context);
   if (status == WEIR_OK) status = add_copier(context);
   if (status == WEIR_OK && context->space_count > 1) {

@@ -39,7 +39,7 @@ static bool progress(weir_context *context) {
 // Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
 static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
   uint64_t spin_end = 0;
-  do {
+  while (weir__may_spin()) {
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
       if (atomic_load_explicit(&waiter->word, memory_order_acquire) == 1) return;
       weir__pause();
@@ -48,7 +48,7 @@ static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadlin
     uint64_t now = weir__clock_ns();
     if (spin_end == 0) spin_end = now + spin_ns;
     if (now >= spin_end || (deadline_ns != 0 && now >= deadline_ns)) break;
-  } while (true);
+  }
   uint32_t spinning = 0;
   if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
     return;

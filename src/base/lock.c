@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,9 +30,21 @@ bool weir__barrier_heavy(void) {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
+bool weir__may_spin(void) {
+  enum { UNKNOWN, NO, YES };
+  static _Atomic int known;
+  int answer = atomic_load_explicit(&known, memory_order_relaxed);
+  if (answer == UNKNOWN) {
+    cpu_set_t cores;
+    answer = sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1 ? NO : YES;
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+  }
+  return answer == YES;
+}
+
 void weir__lock_acquire_slow(weir__lock *lock) {
   uint32_t pause = 4;
-  for (int round = 0; round < SPIN_ROUNDS; round++) {
+  for (int round = 0; round < SPIN_ROUNDS && weir__may_spin(); round++) {
     for (uint32_t i = 0; i < pause; i++) weir__pause();
     if (pause < LARGEST_PAUSE) pause *= 2;
     if (weir__lock_try(lock)) return;

@@ -45,6 +45,10 @@ static inline void weir__pause(void) {
 #endif
 }
 
+// Whether what a thread waits for can come while it spins: it has more than one core to itself and others. Asked of the system
+// once.
+bool weir__may_spin(void);
+
 // Sleeps while `*word` is `expected`, until woken or `timeout_ns` is over (UINT64_MAX: no limit). Returns early now and
 // then: the caller checks its condition again.
 void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);

@@ -307,7 +307,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->ordinal = ordinal;
   device->queue_count = device->base.queues = ordinary + copy_queues;
   bool few_cores = context->crowded;
-  device->spin_ns = few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
   status = allocate(device, copy_queues) ? open_device(device)
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   if (status == WEIR_OK) make_memory(device);

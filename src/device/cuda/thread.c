@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The device's thread: takes tasks from the ring, launches them, notices what is done.
+#include <sched.h>
+
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -167,6 +169,7 @@ static void *thread_main(void *argument) {
       continue;
     }
     for (int i = 0; i < PAUSES; i++) weir__pause();
+    if (!weir__may_spin()) sched_yield(); // to who is waited for
     if (holds_work(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
     if (atomic_load_explicit(&device->stopping, memory_order_acquire)) {
       if (device->resident != NULL) weir__resident_stop(device);

@@ -205,7 +205,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
                     .context = context,
                     .lanes = device->queue_count,
                     .queues = device->queue_count};
-  device->spin_ns = context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->spin_ns = !weir__may_spin() ? 0 : context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
   weir__opencl_memory_initialize(device);
   status =

@@ -330,7 +330,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   device->driver = driver;
   device->random = context->seed;
   device->ticks_mask = UINT64_MAX;
-  device->spin_ns = context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->spin_ns = !weir__may_spin() ? 0 : context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   device->spreads = lanes > 1;
   weir_status status = initialize(device, argument, lanes);
