@@ -17,9 +17,10 @@ static uint8_t class_of(uint64_t bytes, uint64_t *out_bytes) {
     return 0;
   }
   uint32_t log2 = 63 - (uint32_t)__builtin_clzll(bytes - 1); // 2^log2 < bytes <= 2^(log2 + 1)
-  uint64_t step = (uint64_t)1 << log2 >> 2;
-  uint64_t steps = (bytes - ((uint64_t)1 << log2) + step - 1) / step; // 1 to 4
-  *out_bytes = ((uint64_t)1 << log2) + steps * step;
+  uint32_t step_log2 = log2 - 2;
+  uint64_t power = (uint64_t)1 << log2, most = ((uint64_t)1 << step_log2) - 1;
+  uint64_t steps = (bytes - power + most) >> step_log2; // 1 to 4
+  *out_bytes = power + (steps << step_log2);
   return (uint8_t)((log2 - SMALLEST_LOG2) * 4 + steps);
 }
 
