@@ -237,9 +237,10 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   if (status == WEIR_OK) pin_threads(context);
   if (status == WEIR_OK) status = add_copier(context);
   if (status == WEIR_OK && context->space_count > 1) {
-    context->predictor = weir__predictor_create();
+    bool predicts = context->issue != WEIR_ISSUE_RESIDENT;
+    if (predicts) context->predictor = weir__predictor_create();
     weir__object_pool_reserve(&context->buffers, RELEASED_KEPT + RELEASED_KEPT / 4);
-    if (context->predictor == NULL) status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+    if (predicts && context->predictor == NULL) status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   }
   if (status == WEIR_OK) initialize_pools(context, context->memory_limit);
   return status;

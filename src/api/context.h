@@ -120,7 +120,7 @@ struct weir_context {
   uint32_t flags;
   weir_issue issue;
   uint64_t memory_limit;             // of each space, in bytes
-  struct weir__predictor *predictor; // NULL: all devices work in the host's memory
+  struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs
   uint64_t checks;                   // of arguments; numbers them
   weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
   weir__id barrier;                  // tasks are not let in before every task below it is done
