@@ -165,36 +165,37 @@ static weir_status check_spaces(const weir_context *context, const weir_task *ta
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked) {
   enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
-  uint32_t found = 0;
+  uint32_t found = 0, value_bytes = 0;
+  uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) {
       if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(task, i, arg);
+      value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if (arg->mode != WEIR_READ && arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE)
-      return bad_mode(task, i, arg);
+    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode(task, i, arg);
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
         buffer->object.context != context)
       return bad_buffer(context, task, i, arg);
-    uint64_t rest = buffer->bytes - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
-    if (arg->offset >= buffer->bytes || bytes - 1 >= rest) return bad_range(task, i, arg);
+    uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
+    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range(task, i, arg);
     access->buffer = buffer;
     access->mode = (uint8_t)arg->mode;
     access->space = (uint8_t)space;
     access->lo = arg->offset;
     access->hi = arg->offset + bytes;
-    if ((arg->mode == WEIR_WRITE) | (buffer->valid != weir__space_bit(space))) {
+    if ((arg->mode == WEIR_WRITE) | (buffer->valid != here_only)) {
       if (arg->mode != WEIR_READ || buffer->places[space].memory == NULL)
         needs_storage |= weir__storage_bit((uint32_t)(access - accesses));
-      bool here = buffer->valid & weir__space_bit(space);
-      if ((buffer->valid & ~weir__space_bit(space)) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
+      bool here = buffer->valid & here_only;
+      if ((buffer->valid & ~here_only) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
         found |= ELSEWHERE;
     }
-    if (buffer->ranged | (bytes != buffer->bytes)) found |= RANGED;
+    if (buffer->ranged | (bytes != whole)) found |= RANGED;
     if (buffer->named == check) found |= REPEATS;
     buffer->named = check;
     access++;
@@ -202,6 +203,7 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
+                                 .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
   weir_status status = found & ELSEWHERE ? check_spaces(context, task, accesses, out_checked) : WEIR_OK;
   if (status == WEIR_OK && (found & RANGED)) status = check_images(task, accesses, out_checked->access_count);

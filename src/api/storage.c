@@ -163,7 +163,9 @@ static inline bool divides(const weir__access *access) {
 static bool reserve_parts(weir_context *context, const weir__request *request) {
   const weir_buffer *last = NULL;
   size_t count = 0;
-  for (uint32_t i = 0; i < request->checked.access_count; i++) {
+  uint64_t needs = request->checked.needs_storage;
+  for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
+       i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
     if (access->mode == WEIR_READ || access->buffer == last || access->buffer->parts != NULL || !divides(access))
       continue;

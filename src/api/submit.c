@@ -150,10 +150,12 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   weir__hits *hits = &context->hits;
   bool several_spaces = context->space_count > 1;
   bool notes_buffers = context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
+  uint64_t needs_storage = request->checked.needs_storage, bit = 1; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    if (request->checked.needs_storage & weir__storage_bit(i)) weir__storage_settle(context, request, i);
+    if (needs_storage & bit) weir__storage_settle(context, request, i);
+    if (i < 63) bit <<= 1;
     size_t before = hits->count;
     if (several_spaces && access->mode != WEIR_WRITE)
       weir__hit_arrivals(context, buffer, access->space, access->lo, access->hi);
@@ -326,16 +328,20 @@ submit(weir_context *context, const weir_task *task, weir_event **out_event, wei
   }
   // The arguments go straight to where they stay: the slot of the next task is free.
   weir__task *slot = weir__window_task(&context->window, context->window.next);
-  uint64_t bytes = task->arg_count * (sizeof(weir__access) + sizeof(void *));
-  for (uint32_t i = 0; i < task->arg_count; i++) {
-    if (task->args[i].mode == WEIR_VALUE && task->args[i].bytes <= WEIR__MAX_VALUE_BYTES)
-      bytes += task->args[i].bytes + 8 + 15;
-  }
-  request.accesses = weir__window_payload(slot, bytes);
+  request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
   if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
-  request.pointers = (void **)(void *)(request.accesses + task->arg_count);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
   if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  // Behind the accesses, which are no more than the arguments: pointers, and values.
+  uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
+                   request.checked.value_bytes;
+  if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
+    bool is_inline = (void *)request.accesses == (void *)slot->payload;
+    request.accesses = weir__window_large_payload(slot, bytes); // what was there already stays
+    if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
+    if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
+  }
+  request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
   if (request.checked.lacks_contents) {
     weir__enter_result result =
         weir__transfer_args(context, task, request.device->space, request.checked.access_count, out_status);

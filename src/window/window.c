@@ -68,6 +68,7 @@ void *weir__window_large_payload(weir__task *task, size_t bytes) {
     size_t capacity = bytes * 2;
     void *larger = weir__allocate(capacity);
     if (larger == NULL) return NULL;
+    if (task->large_payload != NULL) memcpy(larger, task->large_payload, task->large_payload_bytes);
     weir__free(task->large_payload);
     task->large_payload = larger;
     task->large_payload_bytes = capacity;

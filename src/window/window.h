@@ -88,7 +88,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   return task;
 }
 
-// The same for more than the slot holds inline.
+// The same for more than the slot holds inline. What such room held before stays, in its first bytes.
 void *weir__window_large_payload(weir__task *task, size_t bytes);
 
 // Room for the arguments of the task that is being submitted: `bytes` bytes aligned to 16, or NULL.

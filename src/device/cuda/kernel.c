@@ -336,8 +336,19 @@ weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *devi
   return replace(kernel, cuda, keep_other_devices);
 }
 
+static inline bool arguments_fit(const weir_task *task, const weir__cuda_launch *launch) {
+  if (task->arg_count != launch->parameter_count) return false;
+  uint32_t count = task->arg_count < KNOWN_PARAMETERS ? task->arg_count : KNOWN_PARAMETERS;
+  uint64_t differs = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir_arg *arg = &task->args[i];
+    differs |= (arg->mode == WEIR_VALUE ? arg->bytes : POINTER_BYTES) ^ launch->parameter_bytes[i];
+  }
+  return differs == 0;
+}
+
 static weir_status check_arguments(const weir_task *task, const weir__cuda_launch *launch) {
-  if (launch->value != NULL || launch->parameter_count == UINT32_MAX) return WEIR_OK;
+  if (launch->value != NULL || launch->parameter_count == UINT32_MAX || arguments_fit(task, launch)) return WEIR_OK;
   char what[WEIR__WHAT_BYTES];
   if (task->arg_count != launch->parameter_count) {
     weir__describe_task(task, what);
@@ -357,6 +368,7 @@ static weir_status check_arguments(const weir_task *task, const weir__cuda_launc
 }
 
 static weir_status check_groups(const weir_task *task) {
+  if ((task->groups[0] | task->groups[1] | task->groups[2]) <= MAX_GRID_Y) return WEIR_OK;
   uint32_t groups[3];
   for (int i = 0; i < 3; i++) groups[i] = task->groups[i] == 0 ? 1 : task->groups[i];
   if (grid_fits(groups)) return WEIR_OK;
