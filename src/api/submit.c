@@ -245,6 +245,7 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
   task->blockers = 0;
   task->issued = true; // first, for the device's thread may read the task from then on
   device->ops->issue(device, task);
+  weir__window_fetch_ahead(&context->window);
 }
 
 // The last part: see weir__enter_found.

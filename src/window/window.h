@@ -91,6 +91,12 @@ static inline weir__task *weir__window_begin(weir__window *window) {
 // The same for more than the slot holds inline. What such room held before stays, in its first bytes.
 void *weir__window_large_payload(weir__task *task, size_t bytes);
 
+// Asks for the slot of the task after next to be brought here, to be written: a device's thread had it last, on another core.
+static inline void weir__window_fetch_ahead(const weir__window *window) {
+  const char *slot = (const char *)weir__window_task(window, window->next + 1);
+  for (size_t line = 0; line < sizeof(weir__task); line += 64) __builtin_prefetch(slot + line, 1);
+}
+
 // Room for the arguments of the task that is being submitted: `bytes` bytes aligned to 16, or NULL.
 static inline void *weir__window_payload(weir__task *task, size_t bytes) {
   return bytes <= WEIR__TASK_INLINE_PAYLOAD ? task->payload : weir__window_large_payload(task, bytes);
