@@ -127,6 +127,10 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
+  if (random_resident && (strstr(chosen_device, "vulkan") != NULL || strstr(chosen_device, "opencl") != NULL)) {
+    fprintf(stderr, "test_random: --resident is for CUDA devices and CPUs\n");
+    return 2;
+  }
   if (replays) return replay(seed, repeats, verbose, shrink);
   if (getenv("WEIR_TEST_PROGRAMS") != NULL) program_count = number(getenv("WEIR_TEST_PROGRAMS"), "WEIR_TEST_PROGRAMS");
   if (getenv("WEIR_TEST_SEED") != NULL) first_seed = number(getenv("WEIR_TEST_SEED"), "WEIR_TEST_SEED");

@@ -11,12 +11,14 @@
 #include "odd.kernels.h"
 #include "operators.kernels.h"
 #include "own.kernels.h"
+#include "program_bodies.kernels.h"
 
-// The tests' and the examples', as far as they go into one module.
+// The tests' and the examples', and random programs', as far as they go into one module.
 static const weir_kernel_code *const KERNELS[] = {
-    &indexes, &reduce,  &transpose,     &scan,      &histogram, &float_sum,   &arithmetic, &integers, &axpy,  &relu,
-    &add,     &join,    &depthwise,     &pointwise, &average,   &gate,        &single,     &rounds,   &limit, &own_gemm,
-    &drive,   &observe, &log_luminance, &exposure,  &bilateral, &compression, &reinhard,   &durand};
+    &indexes, &reduce,   &transpose, &scan,      &histogram,     &float_sum, &arithmetic, &integers,    &axpy,
+    &relu,    &add,      &join,      &depthwise, &pointwise,     &average,   &gate,       &single,      &rounds,
+    &limit,   &own_gemm, &drive,     &observe,   &log_luminance, &exposure,  &bilateral,  &compression, &reinhard,
+    &durand,  &body0,    &body1,     &body2,     &body3,         &body4,     &body5,      &body6,       &body7};
 enum { KERNEL_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
 
 // Compute capabilities to compile for: 9.0, and the least of 7.0 and newer that the compiler knows. `out_capabilities[0]` is

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // test_units [broken]: kernels in the form that the resident kernel calls give, in blocks of just enough threads and of more,
-// what they give in their form for the CPU, to the bit. The C++ in this program is under the thread sanitizer, which ends the
+// what they give in their form for the CPU, to the bit. So do those of random programs, which are also launched. The C++ in this program is under the thread sanitizer, which ends the
 // process at a race. `broken` runs a kernel that has one.
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "body_case.h"
 #include "cases.h"
 #include "layers.kernels.h"
 #include "odd.kernels.h"
@@ -179,6 +180,27 @@ static bool check_wide(void) {
   return false;
 }
 
+static void run_body(uint32_t arg_count, const body_packed *packed, const uint64_t *words, const uint32_t groups[3]) {
+  enum { PACKED_WORDS = sizeof(body_packed) / sizeof(uint64_t) };
+  char name[8];
+  snprintf(name, sizeof name, "body%u", arg_count % 10);
+  uint64_t args[PACKED_WORDS + BODY_MAX_ARGS];
+  memcpy(args, packed, sizeof *packed);
+  memcpy(args + PACKED_WORDS, words, arg_count * sizeof *words);
+  if (!unit_run(name, args, groups, WARP)) abort();
+}
+
+static bool check_bodies(void) {
+  for (uint32_t count = 0; count <= BODY_MAX_ARGS; count++) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+      if (body_case_same(seed, count, run_body) && body_case_same(seed, count, launched_run)) continue;
+      printf("kernel body%u, seed %u: not what its code gives\n", count, (unsigned)seed);
+      return false;
+    }
+  }
+  return true;
+}
+
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "broken") == 0) {
     int32_t data[64] = {0};
@@ -191,6 +213,7 @@ int main(int argc, char **argv) {
   right = check_layers() && right;
   right = check_odd() && right;
   right = check_wide() && right;
+  right = check_bodies() && right;
   if (right) printf("the same, and no races\n");
   return right ? 0 : 1;
 }

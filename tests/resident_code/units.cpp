@@ -12,6 +12,7 @@
 #undef WEIR__RESIDENT
 #define WEIR__RESIDENT second
 #define offsets other_offsets
+#include "../support/program_bodies.c"
 #include "../write_once/broken.c"
 #include "odd.c"
 
@@ -27,7 +28,8 @@ static const struct {
 #define ODD(name) {#name, weir__resident_pointer_second_##name},
     FORM(indexes) FORM(reduce) FORM(transpose) FORM(scan) FORM(histogram) FORM(float_sum) FORM(arithmetic)
         FORM(integers) FORM(axpy) FORM(depthwise) FORM(pointwise) FORM(average) FORM(gate) ODD(single) ODD(rounds)
-            ODD(limit) ODD(wide) ODD(broken)};
+            ODD(limit) ODD(wide) ODD(broken) ODD(body0) ODD(body1) ODD(body2) ODD(body3) ODD(body4) ODD(body5)
+                ODD(body6) ODD(body7)};
 
 bool unit_run(const char *kernel, const uint64_t *args, const uint32_t groups[3], uint32_t threads) {
   for (auto &unit : units) {

@@ -16,6 +16,7 @@ enum {
   PROGRAM_MAX_ACCESSES = 6,
   PROGRAM_MAX_AFTER = 3,
   PROGRAM_KERNELS = 3,
+  PROGRAM_FIRST_RESIDENT = 1,     // kernels from here on may run in a resident one
   PROGRAM_HOST = PROGRAM_KERNELS, // in place of a kernel's number: a host task
   PROGRAM_MAX_LIVE = 12,          // buffers at a time
   PROGRAM_CHURN_BYTES = 1280,     // storage of one buffer, at most, when buffers churn

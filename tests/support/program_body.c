@@ -3,6 +3,10 @@
 
 _Static_assert((int)BODY_MAX_ARGS == (int)PROGRAM_MAX_ACCESSES + 1, "the accesses and a value");
 _Static_assert(WEIR_VALUE == 0 && WEIR_READ == 1 && WEIR_WRITE == 2 && WEIR_READ_WRITE == 3, "known to program_code.h");
+_Static_assert(BODY_PAUSE_BITS + BODY_COUNT_BITS + BODY_GROUP_BITS +
+                       BODY_MAX_ARGS * (BODY_MODE_BITS + BODY_SIZE_BITS) <=
+                   8 * sizeof((body_packed){0}.bits),
+               "all in the bits of a packed description");
 
 body_description body_describe(const program_task *task) {
   body_description description = {.seed = task->seed, .fail_group = task->fail_group, .pause = task->pause};
@@ -19,6 +23,29 @@ body_description body_describe(const program_task *task) {
   }
   description.arg_count = count;
   return description;
+}
+
+// Puts the next bits. False: the value has more.
+static bool put_bits(body_packed *packed, uint32_t *at, uint32_t count, uint64_t value) {
+  uint32_t word = *at / 64, low = *at % 64;
+  packed->bits[word] |= value << low;
+  if (low + count > 64) packed->bits[word + 1] |= value >> (64 - low);
+  *at += count;
+  return value >> count == 0;
+}
+
+bool body_pack(const body_description *description, body_packed *out_packed) {
+  uint32_t at = 0;
+  *out_packed = (body_packed){.seed = description->seed, .self = description->self};
+  bool fits = description->arg_count <= BODY_MAX_ARGS;
+  fits = put_bits(out_packed, &at, BODY_PAUSE_BITS, description->pause) && fits;
+  fits = put_bits(out_packed, &at, BODY_COUNT_BITS, description->arg_count) && fits;
+  fits = put_bits(out_packed, &at, BODY_GROUP_BITS, description->fail_group) && fits;
+  for (uint32_t a = 0; a < BODY_MAX_ARGS; a++) {
+    fits = put_bits(out_packed, &at, BODY_MODE_BITS, description->args[a].mode) && fits;
+    fits = put_bits(out_packed, &at, BODY_SIZE_BITS, description->args[a].bytes) && fits;
+  }
+  return fits;
 }
 
 uint64_t body_group_count(const uint32_t groups[3]) {

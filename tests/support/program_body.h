@@ -13,6 +13,9 @@
 // Describes a task. Argument number i of the task is description.args[i - 1].
 body_description body_describe(const program_task *task);
 
+// False: something is too large for its bits.
+bool body_pack(const body_description *description, body_packed *out_packed);
+
 // Fills memory from a seed.
 void body_fill(void *memory, uint64_t bytes, uint64_t seed);
 

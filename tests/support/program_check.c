@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "program_runner.h"
+#include "weir/cuda.h"
 
 // A last copy out of a buffer: a stretch of bytes that are not poisoned, or a whole buffer of which some are.
 typedef struct last_copy {
@@ -180,6 +181,22 @@ static void check_statistics(runner *r, const reference_result *reference, uint6
                 (unsigned long long)limit);
 }
 
+// What is meant for a resident kernel is in it, and nothing refused it.
+static void check_resident(runner *r) {
+  for (uint32_t i = 0; i < weir_context_device_count(r->context); i++) {
+    weir_device *device = weir_context_device(r->context, i);
+    if (strcmp(weir_device_kind(device), "cuda") != 0) continue;
+    for (uint32_t number = PROGRAM_FIRST_RESIDENT; number < PROGRAM_KERNELS; number++) {
+      for (uint32_t form = 0; form < PROGRAM_VULKAN_FORMS; form++) {
+        char reason[256];
+        if (r->kernels[number][form] != NULL &&
+            !weir_cuda_is_resident(r->kernels[number][form], device, reason, sizeof reason))
+          runner_fail(r, "kernel %u for %u arguments is not resident: %s", number, form, reason);
+      }
+    }
+  }
+}
+
 void runner_check(runner *r, const reference_result *reference) {
   last_copies copies = {NULL, 0, 0, 0};
   for (uint32_t i = 0; i < r->program->count; i++) {
@@ -202,6 +219,7 @@ void runner_check(runner *r, const reference_result *reference) {
   if (r->context != NULL && r->options->shared == NULL) {
     check_finish(r, reference, last, copies.failed > 0);
     check_statistics(r, reference, copies.failed);
+    if (r->options->resident && !r->options->refusals) check_resident(r);
   }
   for (size_t i = 0; i < copies.count; i++) free(copies.items[i].memory);
   free(copies.items);

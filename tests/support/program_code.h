@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What one work-group of a random program's task computes, as C and as CUDA C++: a hash over all that the task reads, in
-// order, spread over all that it writes. C code comes by program_body.h, which brings the headers; NVRTC gets the text.
-// A text that names other files is not kept in the compiler's cache, so this one names none.
+// order, spread over all that it writes. C code comes by program_body.h, which brings the headers; kernels are in
+// program_bodies.c, with which NVRTC gets this text. A text that names other files is not kept in the compiler's cache,
+// so this one names none.
 #ifndef WEIR_TESTS_PROGRAM_CODE_H
 #define WEIR_TESTS_PROGRAM_CODE_H
 
 #ifdef __CUDACC__
 #define BODY_FUNCTION static __device__
-#define BODY_YIELD()
+#define BODY_YIELD() ((void)0)
 #define BODY_BARRIER() asm volatile("")
 #else
-#define BODY_FUNCTION static inline
+#define BODY_FUNCTION static inline __attribute__((unused))
+#ifndef BODY_YIELD
 #define BODY_YIELD() sched_yield()
+#endif
 #define BODY_BARRIER() __asm__ volatile("" ::: "memory")
 #endif
 
@@ -33,6 +36,36 @@ typedef struct body_description {
     body_u32 bytes;
   } args[BODY_MAX_ARGS];
 } body_description;
+
+// The same in 40 bytes, so that a task of the resident kernel has room for it beside 7 arguments: 12 words. In `bits` follow one
+// another pause, arg_count and fail_group, and mode and bytes of all BODY_MAX_ARGS arguments.
+enum { BODY_PAUSE_BITS = 15, BODY_COUNT_BITS = 3, BODY_GROUP_BITS = 32, BODY_MODE_BITS = 2, BODY_SIZE_BITS = 18 };
+
+typedef struct body_packed {
+  body_u64 seed, self, bits[3];
+} body_packed;
+
+// The next `count` bits.
+BODY_FUNCTION body_u32 body_take_bits(const body_packed *packed, body_u32 *at, body_u32 count) {
+  body_u32 word = *at / 64, low = *at % 64;
+  body_u64 value = packed->bits[word] >> low;
+  if (low + count > 64) value |= packed->bits[word + 1] << (64 - low);
+  *at += count;
+  return (body_u32)(value & (~0ull >> (64 - count)));
+}
+
+BODY_FUNCTION void body_unpack(const body_packed *packed, body_description *out_description) {
+  body_u32 at = 0;
+  out_description->seed = packed->seed;
+  out_description->self = packed->self;
+  out_description->pause = body_take_bits(packed, &at, BODY_PAUSE_BITS);
+  out_description->arg_count = body_take_bits(packed, &at, BODY_COUNT_BITS);
+  out_description->fail_group = body_take_bits(packed, &at, BODY_GROUP_BITS);
+  for (body_u32 a = 0; a < BODY_MAX_ARGS; a++) {
+    out_description->args[a].mode = body_take_bits(packed, &at, BODY_MODE_BITS);
+    out_description->args[a].bytes = body_take_bits(packed, &at, BODY_SIZE_BITS);
+  }
+}
 
 BODY_FUNCTION body_u64 body_mix(body_u64 x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -92,35 +125,5 @@ BODY_FUNCTION void body_group(const body_description *description, unsigned char
     body_fill_slice(args[a], low, high, hash + (body_u64)a * 977);
   }
 }
-
-#ifdef __CUDACC__
-// A block of one thread per work-group. Every parameter after the description has 8 bytes: an address, or a value.
-static __device__ __noinline__ void body_block(const body_description &description, body_u64 *params) {
-  unsigned char *args[BODY_MAX_ARGS];
-  for (body_u32 a = 0; a < description.arg_count; a++)
-    args[a] = description.args[a].mode == 0 ? (unsigned char *)&params[a] : (unsigned char *)params[a];
-  const body_u32 groups[3] = {gridDim.x, gridDim.y, gridDim.z};
-  body_u64 count = (body_u64)gridDim.x * gridDim.y * gridDim.z;
-  body_u64 group = blockIdx.x + (body_u64)gridDim.x * (blockIdx.y + (body_u64)gridDim.y * blockIdx.z);
-  body_group(&description, args, body_common(&description, args, groups), group, count);
-}
-
-#define BODY_KERNEL(number, parameters, ...)                                                                           \
-  extern "C" __global__ void body##number parameters {                                                                 \
-    body_u64 params[BODY_MAX_ARGS] = {__VA_ARGS__};                                                                    \
-    body_block(d, params);                                                                                             \
-  }
-
-BODY_KERNEL(0, (body_description d), 0)
-BODY_KERNEL(1, (body_description d, body_u64 a), a)
-BODY_KERNEL(2, (body_description d, body_u64 a, body_u64 b), a, b)
-BODY_KERNEL(3, (body_description d, body_u64 a, body_u64 b, body_u64 c), a, b, c)
-BODY_KERNEL(4, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e), a, b, c, e)
-BODY_KERNEL(5, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e, body_u64 f), a, b, c, e, f)
-BODY_KERNEL(6, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e, body_u64 f, body_u64 g), a, b, c, e,
-            f, g)
-BODY_KERNEL(7, (body_description d, body_u64 a, body_u64 b, body_u64 c, body_u64 e, body_u64 f, body_u64 g, body_u64 h),
-            a, b, c, e, f, g, h)
-#endif
 
 #endif // WEIR_TESTS_PROGRAM_CODE_H

@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_bodies.kernels.h"
 #include "program_runner.h"
 #include "weir/cuda.h"
-
-// program_code.h as text (embed.cmake).
-extern const char program_code_text[];
 
 static program_stub stub;
 
@@ -70,31 +68,33 @@ const program_stub *program_stub_load(void) {
 }
 
 // The module with one function for each number of arguments.
-static const char *stub_image(bool boxed) {
+static const char *stub_image(bool packed) {
   static char images[2][1024];
-  char *image = images[boxed];
+  char *image = images[packed];
   if (image[0] != '\0') return image;
   int used = snprintf(image, sizeof images[0], "STUB\n");
   for (int i = 0; i <= BODY_MAX_ARGS; i++) {
     used += snprintf(image + used, sizeof images[0] - (size_t)used, "body%d 1 %zu", i,
-                     boxed ? sizeof(void *) : sizeof(body_description));
+                     packed ? sizeof(body_packed) : sizeof(body_description));
     for (int a = 0; a < i; a++) used += snprintf(image + used, sizeof images[0] - (size_t)used, " 8");
     used += snprintf(image + used, sizeof images[0] - (size_t)used, "\n");
   }
   return image;
 }
 
-weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool boxed, bool fits) {
+weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool packed, bool fits) {
   char function[16];
   snprintf(function, sizeof function, "body%u", arg_count);
   weir_cuda_code code = {0};
   code.groups = fits;
-  if (program_stub_load() != NULL && fits)
-    code.source = stub_image(boxed);
-  else if (program_stub_load() != NULL)
-    code.image = stub_image(boxed);
-  else
-    code.source = program_code_text;
+  if (program_stub_load() == NULL) {
+    code.source = program_bodies_kernels_source;
+    code.options = packed ? NULL : "-DBODY_PLAIN";
+  } else if (fits) {
+    code.source = stub_image(packed);
+  } else {
+    code.image = stub_image(packed);
+  }
   weir_cuda_launch launch = {.function = function, .block = {1, 1, 1}};
   return weir_kernel_set_cuda(kernel, &code, &launch, 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of random programs on CUDA devices: compiled by NVRTC, or, where the driver is the stub of
+// The kernels of random programs on CUDA devices: program_bodies.c, compiled by NVRTC, or, where the driver is the stub of
 // tests/cuda/stub, functions of this process.
 #ifndef WEIR_TESTS_PROGRAM_CUDA_H
 #define WEIR_TESTS_PROGRAM_CUDA_H
@@ -24,8 +24,8 @@ typedef struct program_stub {
 // Loads it on the first call, if WEIR_CUDA_DRIVER names it.
 const program_stub *program_stub_load(void);
 
-// Gives a kernel its code for tasks with `arg_count` arguments besides the description. `boxed`: that is passed by its address.
-// `fits`: a resident kernel can run it; only on the stub.
-weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool boxed, bool fits);
+// Gives a kernel its code for tasks with `arg_count` arguments besides the description. `packed`: that is a body_packed.
+// `fits`: a resident kernel can run it, if it is packed.
+weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool packed, bool fits);
 
 #endif // WEIR_TESTS_PROGRAM_CUDA_H

@@ -72,11 +72,6 @@ static void deinitialize(runner *r) {
     free(r->wrapped[i]);
     free(r->submissions[i].memory);
   }
-  while (r->boxes != NULL) {
-    boxed_description *box = r->boxes;
-    r->boxes = box->next;
-    free(box);
-  }
   free(r->buffers);
   free(r->wrapped);
   free(r->graphs);
@@ -87,7 +82,7 @@ static void deinitialize(runner *r) {
 bool program_run(test_program *program, const program_options *options, char message[PROGRAM_MESSAGE_BYTES]) {
   runner r = {.program = program, .options = options, .message = message};
   message[0] = '\0';
-  runner_set_boxed(options->resident);
+  runner_set_packed(options->resident);
   initialize(&r);
   if (create_context(&r)) {
     runner_create_kernels(&r);

@@ -15,7 +15,7 @@ typedef struct program_options {
   bool simulated;       // give the kernels code for simulated devices
   bool cuda, vulkan;    // give them code for CUDA or Vulkan devices, for which the program's shape has `cards`
   bool opencl;          // or for OpenCL devices; not with `vulkan`
-  bool resident;        // of the code for CUDA, let a resident kernel run what it can of it; only on the stub
+  bool resident;        // of the code for CUDA, let a resident kernel run the last two kernels
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
   bool abandon;         // release the context with tasks in flight and objects unreleased
 } program_options;

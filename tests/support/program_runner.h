@@ -28,12 +28,6 @@ typedef struct submission {
   bool hashed;
 } submission;
 
-// A description that is passed by its address: for kernels whose values have 8 bytes at most.
-typedef struct boxed_description {
-  struct boxed_description *next;
-  body_description description;
-} boxed_description;
-
 typedef struct runner {
   test_program *program;
   const program_options *options;
@@ -44,9 +38,8 @@ typedef struct runner {
   weir_graph **graphs;          // per operation
   submission *submissions;      // per operation
   weir_status *finish_statuses; // per operation
-  boxed_description *boxes;
-  const body_description *last_box;
-  uint64_t submit_count; // calls that submitted a task
+  body_packed packed;           // description of the last task, where that is packed
+  uint64_t submit_count;        // calls that submitted a task
   char *message;
   bool failed;
 } runner;
@@ -64,8 +57,8 @@ uint64_t runner_hash(const unsigned char *memory, uint64_t bytes);
 // Creates the kernels that programs always need.
 void runner_create_kernels(runner *runner);
 
-// Whether descriptions are passed by their address, in all programs from now on.
-void runner_set_boxed(bool boxed);
+// Whether descriptions are packed, in all programs from now on.
+void runner_set_packed(bool packed);
 
 // The description of a task that runs on the host, from its first argument.
 body_description runner_description(const void *arg);

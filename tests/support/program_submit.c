@@ -7,27 +7,32 @@
 #include "program_opencl.h"
 #include "program_runner.h"
 
-static _Atomic bool boxed;
+static _Atomic bool packed;
 
-void runner_set_boxed(bool now_boxed) {
-  atomic_store(&boxed, now_boxed);
+void runner_set_packed(bool now_packed) {
+  atomic_store(&packed, now_packed);
 }
 
 body_description runner_description(const void *arg) {
   body_description description;
-  if (atomic_load(&boxed)) memcpy(&arg, arg, sizeof arg);
-  memcpy(&description, arg, sizeof description);
+  if (!atomic_load(&packed)) {
+    memcpy(&description, arg, sizeof description);
+    return description;
+  }
+  body_packed few;
+  memcpy(&few, arg, sizeof few);
+  body_unpack(&few, &description);
   return description;
 }
 
-// The first argument of a task.
+// The first argument of a task, which is used before the next one is made.
 static weir_arg describe(runner *r, const body_description *description) {
-  if (!atomic_load(&boxed)) return weir_value(description, sizeof *description);
-  boxed_description *box = program_memory(sizeof *box);
-  *box = (boxed_description){.next = r->boxes, .description = *description};
-  r->boxes = box;
-  r->last_box = &box->description;
-  return weir_value(&r->last_box, sizeof r->last_box);
+  if (!atomic_load(&packed)) return weir_value(description, sizeof *description);
+  if (!body_pack(description, &r->packed)) {
+    fprintf(stderr, "a task is too large for a packed description\n");
+    abort();
+  }
+  return weir_value(&r->packed, sizeof r->packed);
 }
 
 void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end) {
@@ -76,7 +81,8 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
   if (status == WEIR_OK && r->options->cuda)
-    status = program_cuda_set(kernel, args_of_form(r, form), atomic_load(&boxed), r->options->resident && number > 0);
+    status = program_cuda_set(kernel, args_of_form(r, form), atomic_load(&packed),
+                              r->options->resident && number >= PROGRAM_FIRST_RESIDENT);
   if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, form);
   if (status == WEIR_OK && r->options->opencl) status = program_opencl_set(kernel, form);
   if (status == WEIR_OK && r->options->simulated) {
@@ -199,6 +205,7 @@ static void submit_task(runner *r, uint32_t index) {
   memset(args, 0xa5, sizeof args); // nothing of this is needed after submission
   memset(value, 0xa5, sizeof value);
   memset(&description, 0xa5, sizeof description);
+  memset(&r->packed, 0xa5, sizeof r->packed);
   submitted(r, index, status, event, "weir_submit");
 }
 
