@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs what a CUDA card shows of resident issue, in under nine minutes: new layered graphs by every way of issuing them, the
-# recorded streams, the examples, and random programs. Writes into FOLDER: resident.md, the tables; resident.json, results by
-# step; resident.log, what the programs said besides.
+# recorded streams, the examples, kernels with known results, and random programs. Writes into FOLDER: resident.md, the
+# tables; resident.json, results by step; resident.log, what the programs said besides.
 #
 # Usage: bench/gpu/resident.sh --output FOLDER [--binaries DIR] [--commit ID] [--device NAME] [--quick] [STREAM...]
 #   --output FOLDER  made if it is not there
 #   --binaries DIR   programs that are built already: a build folder, or one folder with all of them and lib/ for the
-#                    libraries that they need; default: a Release build in a folder of its own
+#                    libraries that they need (tests need libcmocka); default: a Release build in a folder of its own
 #   --commit ID      of the programs; default: that of the working tree
 #   --device NAME    default cuda:0
 #   --quick          small numbers, to see that all works
@@ -31,7 +31,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 . "$here/steps.sh"
 
-rounds=7 passes=31 programs=2000 worlds=256 steps=60 widths=4,16,64 tasks=2000 network=()
+rounds=7 passes=31 programs=500 worlds=256 steps=60 widths=4,16,64 tasks=2000 network=()
 [ -z "$quick" ] || {
   rounds=1 passes=1 programs=10 worlds=2 steps=3 widths=4 tasks=64
   network=(--passes 1 --inputs 1 --cells 2 --size 8)
@@ -74,6 +74,7 @@ for issue in serial queues auto; do replay "streams-$issue" --issue "$issue"; do
 replay streams-graph --issue graph --storage kept
 step bodies 90 weir-bodies --device "$device" --worlds "$worlds" --steps "$steps" --threads 4 --check --compare
 for issue in auto queues resident; do step "dynroute-$issue" 30 dynroute --device "$device" --issue "$issue" --check "${network[@]}"; done
+step write-once 60 test_write_once_run "$device" resident
 step random 150 test_random --device "$device" --resident --programs "$programs"
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test_run DEVICE: the kernels of forms.c on one of Weir's devices give what plain C gives, to the bit.
+// test_run DEVICE [resident]: the kernels of forms.c on one of Weir's devices give what plain C gives, to the bit. `resident`: on
+// a card, all of them in its resident kernel.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,10 +11,12 @@
 
 #include "cases.h"
 #include "forms.kernels.h"
+#include "weir/cuda.h"
 
 enum { SKIPPED = 77 };
 
 static const char *device = "cpu:4";
+static weir_issue issue = WEIR_ISSUE_AUTO;
 
 static void check_status(weir_status status) {
   if (status != WEIR_OK) fail_msg("%s: %s", weir_status_name(status), weir_last_error());
@@ -36,6 +39,13 @@ static void submit(weir_context *context, const launch_case *test, weir_kernel *
   check_status(weir_submit(context, &task, NULL));
 }
 
+static void check_resident(weir_context *context, weir_kernel *kernel) {
+  weir_device *card = weir_context_device(context, 0);
+  if (issue != WEIR_ISSUE_RESIDENT || strcmp(weir_device_kind(card), "cuda") != 0) return;
+  char reason[512];
+  if (!weir_cuda_is_resident(kernel, card, reason, sizeof reason)) fail_msg("not resident: %s", reason);
+}
+
 static void run_case(weir_context *context, int index) {
   launch_case test = case_create(index);
   weir_kernel *kernel;
@@ -52,6 +62,7 @@ static void run_case(weir_context *context, int index) {
     free(contents);
     weir_buffer_release(buffers[i]);
   }
+  check_resident(context, kernel);
   weir_kernel_release(kernel);
   case_release(&test);
 }
@@ -90,8 +101,9 @@ static void test_argument_count(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) device = argv[1];
+  if (argc > 2 && strcmp(argv[2], "resident") == 0) issue = WEIR_ISSUE_RESIDENT;
   weir_context *context;
-  weir_status status = weir_context_create(&(weir_context_options){.devices = device}, &context);
+  weir_status status = weir_context_create(&(weir_context_options){.devices = device, .issue = issue}, &context);
   if (status == WEIR_ERROR_UNAVAILABLE) {
     printf("%s\n", weir_last_error());
     return SKIPPED;
