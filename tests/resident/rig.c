@@ -21,23 +21,27 @@ void rig_fail(const test_rig *rig, const char *text, uint64_t what) {
 // Blocks.
 
 // What weir__r_work of kernel.cu does.
-static void work(test_rig *rig, uint32_t epoch) {
-  for (;;) {
-    uint64_t entry = weir__r_take(rig->card, weir__r_claim(rig->card), epoch);
-    if (entry == 0) return;
+static void work(test_rig *rig, uint32_t worker, uint32_t epoch) {
+  weir__r_entry entry = weir__r_take(rig->card, worker, weir__r_claim(rig->card), epoch);
+  while (entry.taken) {
     const weir__r_task *task = weir__r_task_of(rig->card, entry);
-    for (uint32_t i = 0; i < task->edge_count; i++) weir__r_await(rig->card, task->edges[i]);
+    for (uint32_t i = 0; i < weir__r_edges_of(task, entry); i++) weir__r_await(rig->card, task->edges[i]);
     weir__r_units units = weir__r_units_of(task, entry);
     weir__r_group group = {.args = task->args, .count = {task->units, 1, 1}};
     weir__r_begin(rig->card, task, units.first);
     for (group.id[0] = units.first; group.id[0] < units.end; group.id[0]++)
       if (task->function != 0) ((rig_function)(uintptr_t)task->function)(&group);
-    weir__r_finish(rig->card, rig->host, task);
+    uint32_t number = task->number, is_last = weir__r_finish(rig->card, rig->host, task);
+    uint32_t position = weir__r_claim(rig->card);
+    if (is_last) weir__r_report(rig->card, rig->host, number);
+    entry = weir__r_take(rig->card, worker, position, epoch);
   }
 }
 
-static void schedule(test_rig *rig, weir__r_batch *batch, uint32_t epoch) {
-  weir__r_schedule(rig->card, rig->host, batch, epoch, rig->options.idle_ns, rig->options.most_ns);
+static void schedule(test_rig *rig, uint32_t epoch) {
+  weir__r_scheduler scheduler; // each lane has its own
+  weir__r_schedule(&scheduler, rig->card, rig->host, epoch, rig->options.workers, rig->options.idle_ns,
+                   rig->options.most_ns);
 }
 
 #if RESIDENT_LANES > 1
@@ -51,7 +55,7 @@ static void *run_lane(void *argument) {
   for (;;) {
     pthread_barrier_wait(&rig->lanes_begin);
     if (rig->lanes_epoch == 0) return NULL;
-    schedule(rig, &rig->batch, rig->lanes_epoch);
+    schedule(rig, rig->lanes_epoch);
     pthread_barrier_wait(&rig->lanes_end);
   }
 }
@@ -77,7 +81,7 @@ static void schedule_with_lanes(test_rig *rig, uint32_t epoch) {
   lane_self = (warp_lane){.warp = &rig->warp};
   rig->lanes_epoch = epoch;
   pthread_barrier_wait(&rig->lanes_begin);
-  schedule(rig, &rig->batch, epoch);
+  schedule(rig, epoch);
   pthread_barrier_wait(&rig->lanes_end);
 }
 
@@ -90,8 +94,7 @@ static void end_lanes(test_rig *rig) {
   (void)rig;
 }
 static void schedule_with_lanes(test_rig *rig, uint32_t epoch) {
-  weir__r_batch batch;
-  schedule(rig, &batch, epoch);
+  schedule(rig, epoch);
 }
 
 #endif
@@ -104,7 +107,7 @@ static void run_block(rig_block *block, uint32_t epoch) {
   if (weir__r_arrive(rig->card))
     schedule_with_lanes(rig, epoch);
   else
-    work(rig, epoch);
+    work(rig, block->index, epoch);
   weir__r_leave(rig->card, rig->host, epoch, rig->options.workers + 1);
   if (rig->options.places != NULL) sem_post(rig->options.places);
 }
@@ -136,7 +139,13 @@ void rig_create(test_rig *rig, const rig_options *options) {
   memset(rig->host, 0, sizeof *rig->host);
   // As if `base` tasks had been.
   rig->card->fetched = rig->card->finished = rig->host->tail = options->base;
-  rig->card->claimed = rig->card->filled = rig->card->verified = options->base;
+  rig->card->claimed = rig->card->verified = options->base;
+  for (uint32_t i = 0; i < WEIR__R_COPIES; i++)
+    rig->card->handed[i].both = (uint64_t)options->base << 32 | options->base;
+  for (uint32_t i = 0; i < WEIR__R_SEGMENTS; i++) {
+    rig->card->segments[i] = (uint64_t)options->base << 32;
+    rig->card->numbers[i] = options->base;
+  }
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
     uint32_t number = options->base - i;
     if (options->base != 0) rig->card->done[number % WEIR__R_SLOTS] = number;
@@ -212,13 +221,15 @@ void rig_stop(test_rig *rig) {
 
 void rig_check_at_rest(const test_rig *rig) {
   const weir__r_card *card = rig->card;
-  RIG_CHECK(rig, card->claimed == card->filled, card->claimed);
-  RIG_CHECK(rig, card->verified - card->filled <= WEIR__R_ENTRIES, card->verified);
+  const uint64_t handed = card->handed[0].both;
+  for (uint32_t i = 1; i < WEIR__R_COPIES; i++) RIG_CHECK(rig, card->handed[i].both == handed, i);
+  RIG_CHECK(rig, card->claimed == (uint32_t)(handed >> 32), card->claimed);
+  RIG_CHECK(rig, (uint32_t)handed == card->fetched, handed);
+  RIG_CHECK(rig, card->verified - (uint32_t)handed <= WEIR__R_SEGMENTS, card->verified);
   RIG_CHECK(rig, card->left == 0, card->left);
   RIG_CHECK(rig, card->arrived == 0, card->arrived);
   RIG_CHECK(rig, card->fetched == card->finished, card->fetched);
   RIG_CHECK(rig, rig->options.base + rig->reported == card->finished, rig->reported);
-  for (uint32_t i = 0; i < WEIR__R_ENTRIES; i++) RIG_CHECK(rig, card->entries[i] == 0, i);
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
     uint32_t number = card->fetched - i;
     if (card->fetched >= WEIR__R_SLOTS) RIG_CHECK(rig, card->done[number % WEIR__R_SLOTS] == number, number);

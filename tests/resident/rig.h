@@ -43,7 +43,6 @@ typedef struct test_rig {
   thread_warp warp;
   pthread_t lanes[RESIDENT_LANES];
   pthread_barrier_t lanes_begin, lanes_end;
-  weir__r_batch batch;
   uint32_t lanes_epoch; // 0: they end
 #endif
 } test_rig;

@@ -45,14 +45,14 @@ static void test_random_programs(void **state) {
   for (uint32_t i = 0; i < RESIDENT_SCALE; i++) {
     uint64_t seed = base_seed + i;
     rig_options options = draw_options(seed);
-    run_program(&options, 150, 3 * WEIR__R_ENTRIES);
+    run_program(&options, 150, 3 * WEIR__R_SEGMENTS);
   }
 }
 
 // Several contexts at once, each with its own card.
 static void *run_in_thread(void *seed) {
   rig_options options = draw_options(*(uint64_t *)seed);
-  run_program(&options, 100, WEIR__R_ENTRIES);
+  run_program(&options, 100, WEIR__R_SEGMENTS);
   return NULL;
 }
 
@@ -186,7 +186,7 @@ static void test_blocks_that_start_late(void **state) {
                            .seed = base_seed + late,
                            .late = late,
                            .yields_of_1000 = 20};
-    run_program(&options, 100, 2 * WEIR__R_ENTRIES);
+    run_program(&options, 100, 2 * WEIR__R_SEGMENTS);
   }
 }
 
@@ -196,13 +196,13 @@ static void test_fewer_places_than_blocks(void **state) {
   sem_t places;
   sem_init(&places, 0, 2);
   rig_options options = {.workers = 4, .idle_ns = 20000, .most_ns = 300000, .seed = base_seed, .places = &places};
-  run_program(&options, 100, 2 * WEIR__R_ENTRIES);
+  run_program(&options, 100, 2 * WEIR__R_SEGMENTS);
   sem_destroy(&places);
 }
 
 // Two contexts share a card with room for two blocks: where each has its scheduler there, both leave.
 static void *run_with_places(void *argument) {
-  run_program(argument, 30, WEIR__R_ENTRIES);
+  run_program(argument, 30, WEIR__R_SEGMENTS);
   return NULL;
 }
 
@@ -235,114 +235,129 @@ static void test_no_worker(void **state) {
   rig_destroy(&rig);
 }
 
-// A worker that is held up between its claim and its entry, while another goes round the ring and comes to the same entry.
-typedef struct lapped_worker {
-  weir__r_card *card;
-  uint32_t position;
-  uint64_t taken;
-} lapped_worker;
-
-static pthread_barrier_t *lapped_barrier; // both have seen that the entry is there
-
-static void hold_up_at_entry(yield_point *point) {
-  uint32_t reached = ++point->reached;
-  if (reached == 2) pthread_barrier_wait(lapped_barrier);
-  if (reached > 2) usleep(2000);
-}
-
-static void *take_lapped(void *argument) {
-  lapped_worker *lapped = argument;
-  point_self = (yield_point){.reach = hold_up_at_entry};
-  lapped->taken = weir__r_take(lapped->card, lapped->position, 1);
-  return NULL;
-}
-
-static void test_worker_that_is_lapped(void **state) {
+// Workers look up every position of tasks that are not done, when the ring of segments went round and those before them were written
+// again, before or while they look.
+static void test_positions_are_found(void **state) {
   (void)state;
   weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
   memset(card, 0, sizeof *card);
-  pthread_barrier_t barrier;
-  pthread_barrier_init(&barrier, NULL, 2);
-  lapped_barrier = &barrier;
-  lapped_worker workers[2] = {{.card = card, .position = 0}, {.card = card, .position = WEIR__R_ENTRIES}};
-  pthread_t threads[2];
-  card->entries[0] = 1;
-  for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, take_lapped, &workers[i]);
-  while (weir__r_load_entry(&card->entries[0]) != 0) sched_yield();
-  usleep(10000);
-  weir__r_store_entry_release(&card->entries[0], 2);
-  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-  assert_int_equal(workers[0].taken + workers[1].taken, 3);
-  assert_int_not_equal(workers[0].taken, workers[1].taken);
-  pthread_barrier_destroy(&barrier);
+  enum { TASKS = 4 * WEIR__R_SEGMENTS };
+  const uint32_t base = 0u - TASKS; // positions wrap, as do segments
+  for (uint32_t i = 0; i < WEIR__R_SEGMENTS; i++) card->segments[i] = (uint64_t)base << 32;
+  uint32_t first[TASKS + 1] = {base};
+  for (uint32_t i = 0; i < TASKS; i++) {
+    first[i + 1] = first[i] + 1 + i % 5;
+    card->segments[(base + i) % WEIR__R_SEGMENTS] = (uint64_t)first[i] << 32 | i;
+    uint64_t handed = (uint64_t)first[i + 1] << 32 | (base + i + 1);
+    uint32_t oldest = i < WEIR__R_SEGMENTS ? 0 : i + 1 - WEIR__R_SEGMENTS;
+    for (uint32_t j = oldest; j <= i; j++) {
+      for (uint32_t position = first[j]; position != first[j + 1]; position++) {
+        weir__r_entry entry = weir__r_find(card, position, handed);
+        assert_true(entry.taken && entry.slot == j && entry.index == position - first[j]);
+        // A worker that read `handed` when this was the last segment.
+        entry = weir__r_find(card, position, (uint64_t)first[j + 1] << 32 | (base + j + 1));
+        assert_true(entry.taken && entry.slot == j && entry.index == position - first[j]);
+      }
+    }
+  }
   free(card);
 }
 
-// All lanes verify entries, until they see no more.
-static weir__r_card *verified_card;
+// All lanes verify segments, until they see no more.
+typedef struct verifier {
+  const weir__r_card *card;
+  uint32_t from, verified;
+#if RESIDENT_LANES > 1
+  warp_lane lane;
+#endif
+} verifier;
 
 static void *verify_in_lane(void *argument) {
+  verifier *v = argument;
 #if RESIDENT_LANES > 1
-  lane_self = *(warp_lane *)argument;
-#else
-  (void)argument;
+  lane_self = v->lane;
 #endif
-  while (weir__r_verify(verified_card)) continue;
+  weir__r_scheduler scheduler = {.segments = v->from, .verified = v->from};
+  while (weir__r_verify(&scheduler, v->card)) continue;
+  v->verified = scheduler.verified;
   return NULL;
 }
 
-static uint32_t verify(weir__r_card *card) {
-  verified_card = card;
+static uint32_t verify(const weir__r_card *card, uint32_t from) {
+  verifier lanes[RESIDENT_LANES];
+  for (uint32_t i = 0; i < RESIDENT_LANES; i++) lanes[i] = (verifier){.card = card, .from = from};
 #if RESIDENT_LANES > 1
   thread_warp warp = {0};
-  warp_lane lanes[RESIDENT_LANES];
   pthread_t threads[RESIDENT_LANES];
   for (uint32_t i = 0; i < RESIDENT_LANES; i++) {
-    lanes[i] = (warp_lane){.warp = &warp, .index = i};
+    lanes[i].lane = (warp_lane){.warp = &warp, .index = i};
     pthread_create(&threads[i], NULL, verify_in_lane, &lanes[i]);
   }
   for (uint32_t i = 0; i < RESIDENT_LANES; i++) pthread_join(threads[i], NULL);
 #else
-  verify_in_lane(NULL);
+  verify_in_lane(&lanes[0]);
 #endif
-  return card->verified;
+  for (uint32_t i = 1; i < RESIDENT_LANES; i++) assert_int_equal(lanes[i].verified, lanes[0].verified);
+  return lanes[0].verified;
 }
 
-static void test_entries_that_are_verified(void **state) {
+static void test_segments_that_are_verified(void **state) {
   (void)state;
+  enum { LOOKS = RESIDENT_LANES * WEIR__R_LOOKS, FIRST = WEIR__R_SEGMENTS - 3 };
   weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
   memset(card, 0, sizeof *card);
-  card->filled = card->verified = 0u - 3;
-  card->entries[(WEIR__R_ENTRIES - 3 + RESIDENT_LANES - 1) % WEIR__R_ENTRIES] = 1; // the last lane's
-  assert_int_equal(verify(card), 0u - 3);
-  card->entries[(WEIR__R_ENTRIES - 3 + RESIDENT_LANES - 1) % WEIR__R_ENTRIES] = 0;
-  card->entries[(2 * WEIR__R_ENTRIES - 4) % WEIR__R_ENTRIES] = 1; // the last of all
-  assert_int_equal(verify(card), WEIR__R_ENTRIES - 3 - RESIDENT_LANES);
-  card->entries[(2 * WEIR__R_ENTRIES - 4) % WEIR__R_ENTRIES] = 0;
-  assert_int_equal(verify(card), WEIR__R_ENTRIES - 3);
+  uint32_t *last_look = &card->numbers[(FIRST + LOOKS - 1) % WEIR__R_SEGMENTS];
+  *last_look = 1; // which is not done
+  assert_int_equal(verify(card, (uint32_t)-3), (uint32_t)-3);
+  *last_look = 0;
+  uint32_t *last = &card->numbers[(FIRST + WEIR__R_SEGMENTS - 1) % WEIR__R_SEGMENTS];
+  *last = 1;
+  assert_int_equal(verify(card, (uint32_t)-3), (uint32_t)(WEIR__R_SEGMENTS - 3 - LOOKS));
+  card->done[1 % WEIR__R_SLOTS] = 1;
+  assert_int_equal(verify(card, (uint32_t)-3), WEIR__R_SEGMENTS - 3);
   free(card);
 }
 
+// The units of a task with as many as there may be.
+static void test_many_units(void **state) {
+  (void)state;
+  weir__r_task last = {.units = UINT32_C(1) << 31, .per_entry = (UINT32_C(1) << 31) - 1};
+  weir__r_units units[] = {weir__r_units_of(&last, (weir__r_entry){.index = 0}),
+                           weir__r_units_of(&last, (weir__r_entry){.index = 1})};
+  assert_true(units[0].first == 0 && units[0].end == last.per_entry);
+  assert_true(units[1].first == last.per_entry && units[1].end == last.units);
+}
+
+// The scheduler, one lane: what it holds is handed out in order as long as there are entries to spare, and what is ready, always.
 #if RESIDENT_LANES == 1
-// More units in a batch than 32 bits count.
-static void test_batch_of_many_units(void **state) {
+static void test_what_is_handed_out(void **state) {
   (void)state;
   weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
-  weir__r_host *host = aligned_alloc(128, (sizeof *host + 127) / 128 * 128);
   memset(card, 0, sizeof *card);
-  memset(host, 0, sizeof *host);
-  for (uint32_t i = 1; i <= 4; i++) host->ring[i % WEIR__R_SLOTS].units = UINT32_C(1) << 31;
-  weir__r_task *last = &host->ring[4 % WEIR__R_SLOTS];
-  last->per_entry = (UINT32_C(1) << 31) - 1;
-  weir__r_batch batch;
-  weir__r_copy_batch(card, host, 4, &batch);
-  for (uint32_t i = 0; i <= 3; i++) assert_true(batch.first[i] == (uint64_t)i << 31);
-  assert_true(batch.first[4] == batch.first[3] + 2);
-  weir__r_units units[] = {weir__r_units_of(last, 1), weir__r_units_of(last, (UINT64_C(1) << 32) + 1)};
-  assert_true(units[0].first == 0 && units[0].end == last->per_entry);
-  assert_true(units[1].first == last->per_entry && units[1].end == last->units);
+  weir__r_scheduler s;
+  weir__r_open(&s, card);
+  // 1 has two entries, 2 waits for it, 3 for 2.
+  for (uint32_t number = 1; number <= 3; number++) {
+    weir__r_task *task = &card->tasks[number % WEIR__R_SLOTS];
+    *task =
+        (weir__r_task){.number = number, .units = number == 1 ? 2 : 1, .edge_count = number > 1, .edges = {number - 1}};
+    weir__r_hold(&s, card, number);
+    s.fetched = number;
+    s.held++;
+  }
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, 1), 0);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, 2), 1);
+  assert_true(s.positions == 2 && s.segments == 1 && s.held == 2 && s.oldest == 2);
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 0); // no worker is idle
+  card->done[1 % WEIR__R_SLOTS] = 1;
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 1);
+  assert_true((uint32_t)card->segments[1] == (WEIR__R_READY | 2 % WEIR__R_SLOTS) && s.held == 1);
+  card->claimed = s.positions + 2; // of four workers two are idle
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 0);
+  assert_int_equal(s.oldest, 3);
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 1);
+  assert_true((uint32_t)card->segments[2] == 3 && s.held == 0 && card->handed[0].both == (UINT64_C(4) << 32 | 3));
   free(card);
-  free(host);
 }
 #endif
 
@@ -350,10 +365,11 @@ int main(void) {
   const char *text = getenv("WEIR_TEST_SEED");
   if (text != NULL) base_seed = strtoull(text, NULL, 10);
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_worker_that_is_lapped),
-    cmocka_unit_test(test_entries_that_are_verified),
+    cmocka_unit_test(test_positions_are_found),
+    cmocka_unit_test(test_segments_that_are_verified),
+    cmocka_unit_test(test_many_units),
 #if RESIDENT_LANES == 1
-    cmocka_unit_test(test_batch_of_many_units),
+    cmocka_unit_test(test_what_is_handed_out),
 #endif
     cmocka_unit_test(test_random_programs),
     cmocka_unit_test(test_several_at_once),

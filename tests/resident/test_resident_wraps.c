@@ -33,7 +33,7 @@ static void test_more_workers_than_places(void **state) {
 
 static void test_many_units(void **state) {
   (void)state;
-  run(3, RESIDENT_WRAPS / 100 * WEIR__R_ENTRIES, 2);
+  run(3, RESIDENT_WRAPS / 100 * WEIR__R_SEGMENTS, 2);
 }
 
 int main(void) {

@@ -38,32 +38,17 @@ void warp_meet(void) {
   while (__atomic_load_n(&warp->round, __ATOMIC_ACQUIRE) == round) sched_yield();
 }
 
-// Each lane has a word with the value and the number of the pass: nothing but words by themselves, all relaxed.
-uint32_t warp_from_first(uint32_t value) {
+// Nothing but words by themselves, all relaxed. Who is in a pass has read the words of the one before, so two of each are enough.
+void warp_pass(uint32_t value, uint32_t all[RESIDENT_LANES]) {
   thread_warp *warp = lane_self.warp;
   uint32_t pass = ++warp->passes[lane_self.index];
-  for (uint32_t i = 1; lane_self.index == 0 && i < RESIDENT_LANES; i++) {
-    while (__atomic_load_n(&warp->seen[i], __ATOMIC_RELAXED) != pass - 1) sched_yield();
-    __atomic_store_n(&warp->passed[i], (uint64_t)pass << 32 | value, __ATOMIC_RELAXED);
-  }
-  if (lane_self.index == 0) return value;
-  uint64_t word;
-  while ((word = __atomic_load_n(&warp->passed[lane_self.index], __ATOMIC_RELAXED)) >> 32 != pass) sched_yield();
-  __atomic_store_n(&warp->seen[lane_self.index], pass, __ATOMIC_RELAXED);
-  return (uint32_t)word;
-}
-
-uint32_t warp_all(uint32_t value) {
-  thread_warp *warp = lane_self.warp;
-  uint32_t pass = warp->passes[lane_self.index] + 1;
-  __atomic_store_n(&warp->gathered[lane_self.index], (uint64_t)pass << 32 | (value != 0), __ATOMIC_RELAXED);
-  uint32_t all = 1;
-  for (uint32_t i = 0; lane_self.index == 0 && i < RESIDENT_LANES; i++) {
+  uint64_t *passed = warp->passed[pass % 2];
+  __atomic_store_n(&passed[lane_self.index], (uint64_t)pass << 32 | value, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < RESIDENT_LANES; i++) {
     uint64_t word;
-    while ((word = __atomic_load_n(&warp->gathered[i], __ATOMIC_RELAXED)) >> 32 != pass) sched_yield();
-    all &= (uint32_t)word;
+    while ((word = __atomic_load_n(&passed[i], __ATOMIC_RELAXED)) >> 32 != pass) sched_yield();
+    all[i] = (uint32_t)word;
   }
-  return warp_from_first(all);
 }
 
 #endif

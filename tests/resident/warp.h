@@ -33,10 +33,9 @@ void point_yields(uint64_t seed, uint32_t yields_of_1000);
 #if RESIDENT_LANES > 1
 // Threads that pass values without any order between them, as the lanes of a warp do, and that order memory when they meet.
 typedef struct thread_warp {
-  uint32_t met, round; // threads that wait, and meetings that were
-  uint64_t passed[RESIDENT_LANES], gathered[RESIDENT_LANES];
-  uint32_t seen[RESIDENT_LANES];   // passes whose value each has got
-  uint32_t passes[RESIDENT_LANES]; // each lane's own count
+  uint32_t met, round;                // threads that wait, and meetings that were
+  uint64_t passed[2][RESIDENT_LANES]; // number of the pass * 2^32 + value, of the last two passes
+  uint32_t passes[RESIDENT_LANES];    // each lane's own count
 } thread_warp;
 typedef struct warp_lane {
   thread_warp *warp;
@@ -52,13 +51,28 @@ void warp_meet(void);
 static inline __attribute__((unused)) void weir__r_meet(void) {
   warp_meet();
 }
-uint32_t warp_from_first(uint32_t value);
-static inline __attribute__((unused)) uint32_t weir__r_from_first(uint32_t value) {
-  return warp_from_first(value);
+// The values of all lanes.
+void warp_pass(uint32_t value, uint32_t all[RESIDENT_LANES]);
+static inline __attribute__((unused)) uint32_t weir__r_from(uint32_t value, uint32_t lane) {
+  uint32_t all[RESIDENT_LANES];
+  warp_pass(value, all);
+  return all[lane];
 }
-uint32_t warp_all(uint32_t value);
-static inline __attribute__((unused)) uint32_t weir__r_all(uint32_t value) {
-  return warp_all(value);
+static inline __attribute__((unused)) uint32_t weir__r_mask(uint32_t value) {
+  uint32_t all[RESIDENT_LANES], mask = 0;
+  warp_pass(value, all);
+  for (uint32_t i = 0; i < RESIDENT_LANES; i++) mask |= (uint32_t)(all[i] != 0) << i;
+  return mask;
+}
+static inline __attribute__((unused)) uint32_t weir__r_sum_before(uint32_t value, uint32_t *out_all) {
+  uint32_t all[RESIDENT_LANES], before = 0;
+  warp_pass(value, all);
+  *out_all = 0;
+  for (uint32_t i = 0; i < RESIDENT_LANES; i++) {
+    if (i == lane_self.index) before = *out_all;
+    *out_all += all[i];
+  }
+  return before;
 }
 #endif
 

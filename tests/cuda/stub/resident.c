@@ -32,7 +32,7 @@ typedef struct resident_block {
   resident_launch *launch;
   pthread_t thread;
   random_state random;
-  uint32_t points;
+  uint32_t index, points;
 } resident_block;
 
 static _Thread_local resident_block *this_block;
@@ -82,29 +82,31 @@ static void run_group(resident_launch *launch, const weir__r_task *task, uint32_
   stub_in_operation = false;
 }
 
-static void work(resident_launch *launch) {
+static void work(resident_launch *launch, uint32_t worker) {
   weir__r_card *card = launch->card;
-  for (;;) {
-    uint64_t entry = weir__r_take(card, weir__r_claim(card), launch->epoch);
-    if (entry == 0) return;
+  weir__r_entry entry = weir__r_take(card, worker, weir__r_claim(card), launch->epoch);
+  while (entry.taken) {
     const weir__r_task *task = weir__r_task_of(card, entry);
-    for (uint32_t i = 0; i < task->edge_count; i++) weir__r_await(card, task->edges[i]);
+    for (uint32_t i = 0; i < weir__r_edges_of(task, entry); i++) weir__r_await(card, task->edges[i]);
     weir__r_units units = weir__r_units_of(task, entry);
     weir__r_begin(card, task, units.first);
     for (uint32_t unit = units.first; task->function != 0 && unit < units.end; unit++) run_group(launch, task, unit);
-    weir__r_finish(card, launch->host, task);
+    uint32_t number = task->number, is_last = weir__r_finish(card, launch->host, task), position = weir__r_claim(card);
+    if (is_last) weir__r_report(card, launch->host, number);
+    entry = weir__r_take(card, worker, position, launch->epoch);
   }
 }
 
 static void *run_block(void *argument) {
   resident_block *block = argument;
   resident_launch *launch = block->launch;
-  weir__r_batch batch;
+  weir__r_scheduler scheduler;
   this_block = block;
   if (weir__r_arrive(launch->card))
-    weir__r_schedule(launch->card, launch->host, &batch, launch->epoch, launch->idle_ns, launch->most_ns);
+    weir__r_schedule(&scheduler, launch->card, launch->host, launch->epoch, launch->blocks - 1, launch->idle_ns,
+                     launch->most_ns);
   else
-    work(launch);
+    work(launch, block->index);
   weir__r_leave(launch->card, launch->host, launch->epoch, launch->blocks);
   return NULL;
 }
@@ -121,7 +123,7 @@ static pthread_t start_thread(void *(*function)(void *), void *argument) {
 static void run_blocks(resident_launch *launch) {
   resident_block blocks[MOST_WORKERS + 1];
   for (uint32_t i = 0; i < launch->blocks; i++) {
-    blocks[i] = (resident_block){.launch = launch, .random = {launch->seed + i}};
+    blocks[i] = (resident_block){.launch = launch, .index = i, .random = {launch->seed + i}};
     blocks[i].thread = start_thread(run_block, &blocks[i]);
   }
   for (uint32_t i = 0; i < launch->blocks; i++) pthread_join(blocks[i].thread, NULL);

@@ -145,10 +145,10 @@ uint64_t weir__resident_function(weir__cuda_device *device, uint32_t part);
 // ---------------------------------------------------------------------------------------------------------------
 // launch.c: launches of the kernel.
 
-// Blocks of a launch: as many as fit, or are wanted; the scheduler's, and at least one worker's.
+// Blocks of a launch: the scheduler's, and those of as many workers as are wanted, at least one, if so many fit.
 static inline uint32_t weir__resident_blocks(const weir__resident *resident) {
-  uint32_t each = resident->module.blocks_per_sm;
-  uint32_t blocks = resident->processors * (each > resident->most_workers ? resident->most_workers : each);
+  uint32_t fit = resident->processors * resident->module.blocks_per_sm;
+  uint32_t wanted = resident->processors * resident->most_workers + 1, blocks = fit < wanted ? fit : wanted;
   return blocks < 2 ? 2 : blocks;
 }
 

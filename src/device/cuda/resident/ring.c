@@ -20,7 +20,12 @@ static void set_numbers(weir__r_host *host, weir__r_card *card, uint32_t first) 
     host->done[(before - i - 1) % WEIR__R_SLOTS] = (uint64_t)(before - i) << 32;
   }
   host->tail = card->fetched = card->finished = before;
-  card->claimed = card->filled = card->verified = before;
+  card->claimed = card->verified = before;
+  for (uint32_t i = 0; i < WEIR__R_COPIES; i++) card->handed[i].both = (uint64_t)before << 32 | before;
+  for (uint32_t i = 0; i < WEIR__R_SEGMENTS; i++) {
+    card->segments[i] = (uint64_t)before << 32;
+    card->numbers[i] = before;
+  }
 }
 
 static CUresult allocate(weir__resident *resident) {
@@ -146,7 +151,8 @@ static weir__r_task *write_launch(weir__cuda_device *device, const weir__task *t
   entry->units = groups[0] * groups[1] * groups[2];
   for (int i = 0; i < 3; i++) entry->groups[i] = groups[i];
   entry->timed = resident->timed;
-  entry->per_entry = (entry->units - 1) / (weir__resident_blocks(resident) - 1) + 1; // each worker gets some, once
+  uint32_t workers = weir__resident_blocks(resident) - 1;
+  entry->per_entry = entry->units < workers ? 1 : entry->units / workers; // a few are left over
   entry->edge_count = 1;
   entry->edges[0] = entry->number - 1;
   write_args(entry, task, launch);
