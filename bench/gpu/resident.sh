@@ -31,7 +31,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 . "$here/steps.sh"
 
-rounds=7 passes=31 programs=500 worlds=256 steps=60 widths=4,16,64 tasks=2000 network=()
+rounds=7 passes=31 programs=2000 worlds=256 steps=60 widths=4,16,64 tasks=2000 network=()
 [ -z "$quick" ] || {
   rounds=1 passes=1 programs=10 worlds=2 steps=3 widths=4 tasks=64
   network=(--passes 1 --inputs 1 --cells 2 --size 8)
@@ -75,7 +75,7 @@ replay streams-graph --issue graph --storage kept
 step bodies 90 weir-bodies --device "$device" --worlds "$worlds" --steps "$steps" --threads 4 --check --compare
 for issue in auto queues resident; do step "dynroute-$issue" 30 dynroute --device "$device" --issue "$issue" --check "${network[@]}"; done
 step write-once 60 test_write_once_run "$device" resident
-step random 150 test_random --device "$device" --resident --programs "$programs"
+step random 200 test_random --device "$device" --resident --programs "$programs"
 
 # ---------------------------------------------------------------------------------------------------------------
 # What came
