@@ -5,8 +5,9 @@
 // memory orders are not modelled). test_model.py builds it in several sizes, and with planted mistakes (MISTAKE_...), each of
 // which must be found.
 //
-// Time is a choice: the scheduler may leave whenever the protocol lets it, at once or never. The host stops the last launch, and
-// all must be at rest behind it.
+// Time is a choice: the scheduler may leave whenever the protocol lets it, at once or never, and may hand out the oldest task that
+// it holds at any time or never, however many workers are idle. A worker looks its position up by reading segments in any order that
+// leads to it; bisection is one. The host stops the last launch, and all must be at rest behind it.
 
 #ifndef CONTEXTS
 #define CONTEXTS 1 // on one card
@@ -17,8 +18,8 @@
 #ifndef SLOTS
 #define SLOTS 2
 #endif
-#ifndef ENTRIES
-#define ENTRIES 2
+#ifndef SEGMENTS
+#define SEGMENTS 2 // 1 to 4, and at least BATCH
 #endif
 #ifndef WORKERS
 #define WORKERS 2
@@ -27,7 +28,10 @@
 #define LANES 1 // 1 or 2
 #endif
 #ifndef BATCH
-#define BATCH 2
+#define BATCH 2 // tasks that are copied at once, and handed out at once
+#endif
+#ifndef HELD
+#define HELD 3 // tasks that there is room for
 #endif
 #ifndef TASKS
 #define TASKS 3
@@ -39,7 +43,7 @@
 #define PER_ENTRY 1 // units that an entry stands for
 #endif
 #ifndef VERIFIES
-#define VERIFIES 0 // 1: the scheduler looks ahead for empty entries
+#define VERIFIES 0 // 1: the scheduler looks ahead for segments that are free
 #endif
 #ifndef ASKS
 #define ASKS 0 // 1: the host asks for the time, once
@@ -61,9 +65,12 @@
 #elif DAG == 1 // nothing comes after anything
 #define FIRST(n) 0
 #define SECOND(n) 0
-#else // 2 and 3 come after 1, 4 after both
+#elif DAG == 2 // 2 and 3 come after 1, 4 after both
 #define FIRST(n) ((n) == 1 -> 0 : ((n) == 4 -> 3 : 1))
 #define SECOND(n) ((n) == 4 -> 2 : 0)
+#else // 2 comes after 1, and what is behind them after nothing
+#define FIRST(n) ((n) == 2 -> 1 : 0)
+#define SECOND(n) 0
 #endif
 #define ALL(n) ((1 << UNITS(n)) - 1)
 
@@ -79,9 +86,8 @@ typedef context {
   byte place_number[SLOTS];
   // The card's.
   byte claimed;
-  byte filled;
-  byte verified; // from `filled` on
-  byte fetched;
+  byte handed_positions; // one word
+  byte handed_segments;
   byte finished;
   byte arrived;
   byte leaving;
@@ -89,11 +95,18 @@ typedef context {
   byte done[SLOTS];
   byte entries_left[SLOTS];
   byte tasks[SLOTS];
-  byte entry_slot[ENTRIES]; // slot + 1; 0: empty
-  byte entry_index[ENTRIES];
-  byte entry_number[ENTRIES]; // not in the protocol: whose units were meant
+  byte segment_first[SEGMENTS]; // one word
+  byte segment_slot[SEGMENTS];
+  bit segment_ready[SEGMENTS];
+  // The scheduler's alone.
+  byte fetched;
+  byte positions;
+  byte segments;
+  byte verified;
+  byte numbers[SEGMENTS];
   // Not in the protocol: what has happened.
-  byte ran[TASKS + 1]; // a bit for each unit
+  byte begins[TASKS + 1]; // the task's first position + 1
+  byte ran[TASKS + 1];    // a bit for each unit
   byte reports[TASKS + 1];
   byte launched;
   byte consumed;
@@ -106,19 +119,102 @@ byte room = PLACES;
 
 #define SLOT(number) ((number) % SLOTS)
 #define NEXT(epoch) ((epoch) % 3 + 1)
+#define IS_DONE(number) (c[x].done[SLOT(number)] >= (number))
+#define IS_READY(number) ((FIRST(number) == 0 || IS_DONE(FIRST(number))) && (SECOND(number) == 0 || IS_DONE(SECOND(number))))
 
 // ---------------------------------------------------------------------------------------------------------------
 // A worker.
 
+inline claim() {
+  atomic { position = c[x].claimed; c[x].claimed = c[x].claimed + 1 }
+}
+
+// The segment this far back from the last one that was written.
+#define AT(back) ((total + SEGMENTS - (back)) % SEGMENTS)
+#ifdef MISTAKE_OVERWRITTEN_ARE_BEHIND
+#define IS_BEHIND(back) (c[x].segment_first[AT(back)] > position)
+#else
+#define IS_BEHIND(back) (c[x].segment_first[AT(back)] > position && c[x].segment_first[AT(back)] < end)
+#endif
+
+inline look_at(back) {
+  d_step {
+    if
+    :: IS_BEHIND(back) -> behind = back
+    :: else ->
+      before = back;
+      unit = position - c[x].segment_first[AT(back)];
+      slot = c[x].segment_slot[AT(back)];
+      ready = c[x].segment_ready[AT(back)]
+    fi
+  }
+}
+
+// All that are no further back than `behind` begin behind the position; the one that is `before` back does not.
+inline find() {
+  do
+  :: behind + 1 < before -> if
+    :: behind < 1 && 1 < before -> look_at(1)
+#if SEGMENTS > 1
+    :: behind < 2 && 2 < before -> look_at(2)
+#endif
+#if SEGMENTS > 2
+    :: behind < 3 && 3 < before -> look_at(3)
+#endif
+#if SEGMENTS > 3
+    :: behind < 4 && 4 < before -> look_at(4)
+#endif
+    fi
+  :: else -> break
+  od;
+  atomic {
+    assert(before <= SEGMENTS);
+    number = c[x].tasks[slot]; // the worker copies the task
+    assert(number != 0 && SLOT(number) == slot);
+    assert(c[x].begins[number] == position - unit + 1 && unit < ALL_ENTRIES(number));
+    behind = 0;
+    before = 0;
+    end = 0;
+    total = 0
+  }
+}
+
+// number 0 behind it: the launch leaves.
+inline take() {
+  do
+#if defined(MISTAKE_SEGMENTS_ARE_READ_LATER)
+  :: atomic { c[x].handed_positions > position -> end = c[x].handed_positions }
+    atomic { total = c[x].handed_segments; before = SEGMENTS + 1 }
+#elif defined(MISTAKE_POSITIONS_ARE_READ_LATER)
+  :: atomic { c[x].handed_positions > position -> total = c[x].handed_segments }
+    atomic { end = c[x].handed_positions; before = SEGMENTS + 1 }
+#else
+  :: atomic { // what it saw when it looked before does not matter
+      c[x].handed_positions > position -> end = c[x].handed_positions;
+      total = c[x].handed_segments;
+      before = SEGMENTS + 1
+    }
+#endif
+    find();
+    break
+  :: c[x].handed_positions <= position ->
+    // It looks again and again, which is left out while it would see the same.
+    c[x].handed_positions > position || c[x].leaving == epoch;
+    if
+    :: c[x].leaving == epoch -> break
+    :: else
+    fi
+  od;
+  position = 0
+}
+
 inline await_edges() {
-  // Reading the task: it is still the one that was meant.
-  assert(c[x].tasks[slot] == number);
   if
-  :: FIRST(number) != 0 -> c[x].done[SLOT(FIRST(number))] >= FIRST(number);
+  :: !ready && FIRST(number) != 0 -> IS_DONE(FIRST(number))
   :: else
   fi;
   if
-  :: SECOND(number) != 0 -> c[x].done[SLOT(SECOND(number))] >= SECOND(number);
+  :: !ready && SECOND(number) != 0 -> IS_DONE(SECOND(number))
   :: else
   fi
 }
@@ -147,12 +243,11 @@ inline run_units() {
 }
 
 inline finish_entry() {
-  assert(c[x].tasks[slot] == number);
   last = true;
   if
   :: UNITS(number) > PER_ENTRY ->
     atomic {
-      assert(c[x].entries_left[slot] > 0);
+      assert(c[x].tasks[slot] == number && c[x].entries_left[slot] > 0);
 #ifdef MISTAKE_DONE_EARLY
       last = c[x].entries_left[slot] == ALL_ENTRIES(number);
 #else
@@ -162,18 +257,24 @@ inline finish_entry() {
     }
   :: else
   fi;
+#ifndef MISTAKE_REPORT_FIRST
+  if
+  :: last -> c[x].done[slot] = number
+  :: else
+  fi
+#endif
+}
+
+inline report() {
   if
   :: last ->
-#ifndef MISTAKE_REPORT_FIRST
-    c[x].done[slot] = number;
-#endif
-    atomic { position = c[x].finished; c[x].finished = c[x].finished + 1 }
+    atomic { assert(c[x].tasks[slot] == number); place = c[x].finished; c[x].finished = c[x].finished + 1 }
     d_step {
       // The report that stood there was read.
-      assert(c[x].place_count[position % SLOTS] <= c[x].consumed);
-      c[x].place_count[position % SLOTS] = position + 1;
-      c[x].place_number[position % SLOTS] = number;
-      position = 0
+      assert(c[x].place_count[place % SLOTS] <= c[x].consumed);
+      c[x].place_count[place % SLOTS] = place + 1;
+      c[x].place_number[place % SLOTS] = number;
+      place = 0
     }
 #ifdef MISTAKE_REPORT_FIRST
     c[x].done[slot] = number;
@@ -182,161 +283,198 @@ inline finish_entry() {
   fi
 }
 
-inline read_entry() {
-  slot = c[x].entry_slot[position % ENTRIES];
-  unit = c[x].entry_index[position % ENTRIES];
-  number = c[x].entry_number[position % ENTRIES]
-}
-
-inline empty_entry() {
-  c[x].entry_slot[position % ENTRIES] = 0;
-  c[x].entry_index[position % ENTRIES] = 0;
-  c[x].entry_number[position % ENTRIES] = 0
-}
-
-// slot 0 behind it: the launch leaves.
-inline take() {
-  slot = 0;
-  do
-  :: c[x].entry_slot[position % ENTRIES] != 0 ->
-#if defined(MISTAKE_TAKE_IN_TWO_STEPS)
-    d_step { read_entry() }
-    d_step { empty_entry() }
-#elif defined(MISTAKE_EMPTIED_FIRST)
-    d_step { empty_entry() }
-    d_step { read_entry() }
-#else
-    d_step { read_entry(); empty_entry() }
-#endif
-    if
-    :: slot != 0 -> break
-    :: else
-    fi
-  :: c[x].entry_slot[position % ENTRIES] == 0 ->
-    // It looks again and again, which is left out while it would see the same.
-    c[x].entry_slot[position % ENTRIES] != 0 || c[x].leaving == epoch;
-    if
-    :: c[x].leaving == epoch -> break // the entry, at which it looked before, may have been filled since
-    :: else
-    fi
-  od
-}
-
 inline work() {
+  claim();
   do
   :: true ->
-    atomic { position = c[x].claimed; c[x].claimed = c[x].claimed + 1 }
     take();
-    position = 0;
     if
-    :: slot == 0 -> break
-    :: else -> slot = slot - 1
+    :: number == 0 -> break
+    :: else
     fi;
     await_edges();
     run_units();
     finish_entry();
-    d_step { slot = 0; unit = 0; number = 0; last = false }
+    claim();
+    report();
+    d_step { slot = 0; unit = 0; number = 0; last = false; ready = false }
   od
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The scheduler. `unit` (an index among the entries of a task), `number`, `slot` and `position` are its own here.
+// The scheduler. `number`, `slot` and `ready` are its own here; `held`, `chosen` and `unwritten` have a bit for each task.
 
-inline copy_batch() {
-  number = 0;
-  do
-  :: number < count ->
-    slot = SLOT(c[x].fetched + 1 + number);
-    d_step {
-      // The host's slot has this task; the card's slot is no longer needed.
-      assert(c[x].ring[slot] == c[x].fetched + 1 + number);
-      assert(c[x].tasks[slot] == 0 || c[x].reports[c[x].tasks[slot]] == 1);
-      c[x].tasks[slot] = c[x].ring[slot];
-      c[x].entries_left[slot] = ALL_ENTRIES(c[x].tasks[slot]);
-      batch_entries = batch_entries + ALL_ENTRIES(c[x].tasks[slot])
-    }
-    number = number + 1
-  :: else -> break
-  od;
-  atomic { number = 0; slot = 0 }
-}
+#define HAS(tasks, number) (((tasks) >> (number)) & 1)
+#define COUNT(tasks) (HAS(tasks, 1) + HAS(tasks, 2) + HAS(tasks, 3) + HAS(tasks, 4))
+#define IS_HELD_READY(number) (HAS(held, number) && IS_READY(number))
 
-// Entry `which` of the batch can be filled: it is empty, or was found to be so.
-#ifdef MISTAKE_FILL_WITHOUT_LOOKING
-#define CAN_FILL(which) true
+#ifdef MISTAKE_FETCHES_WITHOUT_ROOM
+#define HAS_ROOM true
 #else
-#define CAN_FILL(which) ((which) < c[x].verified || c[x].entry_slot[(c[x].filled + (which)) % ENTRIES] == 0)
+#define HAS_ROOM (COUNT(held) + BATCH <= HELD)
 #endif
 
-inline fill(which) {
-  d_step {
-    number = c[x].fetched + 1;
-    unit = which;
-    do
-    :: unit >= ALL_ENTRIES(number) -> unit = unit - ALL_ENTRIES(number); number = number + 1
-    :: else -> break
-    od;
-    assert(c[x].entry_slot[(c[x].filled + which) % ENTRIES] == 0);
-    c[x].entry_index[(c[x].filled + which) % ENTRIES] = unit;
-    c[x].entry_number[(c[x].filled + which) % ENTRIES] = number;
-    c[x].entry_slot[(c[x].filled + which) % ENTRIES] = SLOT(number) + 1;
-    which = which + LANES;
-    number = 0;
-    unit = 0
-  }
-}
-
+// `count` tasks behind those that were fetched, a batch at most.
 inline fetch() {
-  count = c[x].tail - c[x].fetched;
   if
   :: count > BATCH -> count = BATCH
   :: else
   fi;
-  if
-  :: count > 0 ->
-    copy_batch();
-    d_step { lane0 = 0; lane1 = 1 }
-#if LANES == 2
-    do // each lane in its own order, and when it can
-    :: lane0 < batch_entries && CAN_FILL(lane0) -> fill(lane0)
-    :: lane1 < batch_entries && CAN_FILL(lane1) -> fill(lane1)
-    :: lane0 >= batch_entries && lane1 >= batch_entries -> break
-    od;
-#else
-    do
-    :: lane0 < batch_entries && CAN_FILL(lane0) -> fill(lane0)
-    :: lane0 >= batch_entries -> break
-    od;
-#endif
-    atomic {
-      c[x].verified = (c[x].verified > batch_entries -> c[x].verified - batch_entries : 0);
-      c[x].filled = c[x].filled + batch_entries;
-      c[x].fetched = c[x].fetched + count;
-      batch_entries = 0;
-      lane0 = 0;
-      lane1 = 0
+  number = c[x].fetched + 1;
+  do
+  :: atomic {
+      number <= c[x].fetched + count ->
+      slot = SLOT(number);
+      // The host's slot has this task; the card's slot is no longer needed.
+      assert(c[x].ring[slot] == number);
+      assert(c[x].tasks[slot] == 0 || c[x].reports[c[x].tasks[slot]] == 1);
+      c[x].tasks[slot] = number;
+      c[x].entries_left[slot] = ALL_ENTRIES(number);
+      held = held | (1 << number);
+      assert(COUNT(held) <= HELD);
+      number = number + 1;
+      slot = 0;
+      if
+      :: number > c[x].fetched + count -> c[x].fetched = c[x].fetched + count; number = 0; count = 0; break
+      :: else
+      fi
     }
-  :: else
-  fi
+  od
 }
 
 #ifdef MISTAKE_VERIFIES_TOO_FAR
-#define MOST_VERIFIED (ENTRIES + 1)
+#define MOST_VERIFIED (SEGMENTS + 1)
 #else
-#define MOST_VERIFIED ENTRIES
+#define MOST_VERIFIED SEGMENTS
 #endif
+#define CAN_VERIFY (c[x].verified - c[x].segments < MOST_VERIFIED && IS_DONE(c[x].numbers[c[x].verified % SEGMENTS]))
 
-// Any number of the entries that are filled next. One at a time; what a lane sees holds for the others, too.
+// Looks ahead at any number of the segments that are written next, one at a time; the protocol looks at several, and takes all or none.
 inline verify() {
 #if VERIFIES
   do
-  :: c[x].verified < MOST_VERIFIED && c[x].entry_slot[(c[x].filled + c[x].verified) % ENTRIES] == 0 ->
-    c[x].verified = c[x].verified + 1
+  :: atomic { CAN_VERIFY -> c[x].verified = c[x].verified + 1 }
   :: true -> break
   od
 #else
   skip
 #endif
+}
+
+// What is handed out: `chosen`, with positions and segments in the order of numbers.
+#define BELOW(number) (chosen & ((1 << (number)) - 1))
+#define ENTRIES_IF(tasks, number) (HAS(tasks, number) * ALL_ENTRIES(number))
+#define ENTRIES(tasks) (ENTRIES_IF(tasks, 1) + ENTRIES_IF(tasks, 2) + ENTRIES_IF(tasks, 3) + ENTRIES_IF(tasks, 4))
+// Written by one lane in the order of numbers, by two in any order.
+#define IS_NEXT(number) (HAS(unwritten, number) && (LANES == 2 || (unwritten & ((1 << (number)) - 1)) == 0))
+#define OWNER c[x].numbers[slot % SEGMENTS]
+
+inline write_segment() {
+  atomic {
+    unwritten != 0;
+    if
+    :: IS_NEXT(1) -> number = 1
+    :: IS_NEXT(2) -> number = 2
+    :: IS_NEXT(3) -> number = 3
+    :: IS_NEXT(4) -> number = 4
+    fi;
+    slot = c[x].segments + COUNT(BELOW(number));
+    assert(IS_DONE(OWNER)); // nobody looks for its task
+    OWNER = number;
+    c[x].segment_first[slot % SEGMENTS] = c[x].positions + ENTRIES(BELOW(number));
+    c[x].segment_slot[slot % SEGMENTS] = SLOT(number);
+    c[x].segment_ready[slot % SEGMENTS] = ready;
+    c[x].begins[number] = c[x].positions + ENTRIES(BELOW(number)) + 1;
+    unwritten = unwritten & ~(1 << number);
+    slot = 0;
+    number = 0
+  }
+}
+
+inline hand_out() {
+#ifndef MISTAKE_WRITES_WITHOUT_LOOKING
+  do
+  :: atomic { c[x].verified - c[x].segments < COUNT(chosen) && CAN_VERIFY -> c[x].verified = c[x].verified + 1 }
+  :: c[x].verified - c[x].segments >= COUNT(chosen) -> break
+  od;
+#endif
+#ifdef MISTAKE_HANDED_FIRST
+  atomic {
+    c[x].handed_positions = c[x].positions + ENTRIES(chosen);
+    c[x].handed_segments = c[x].segments + COUNT(chosen)
+  }
+#endif
+  do
+  :: write_segment()
+  :: unwritten == 0 -> break
+  od;
+#ifdef MISTAKE_HANDED_IN_TWO_STORES
+  c[x].handed_positions = c[x].positions + ENTRIES(chosen);
+#endif
+  atomic {
+    c[x].positions = c[x].positions + ENTRIES(chosen);
+    c[x].segments = c[x].segments + COUNT(chosen);
+    c[x].handed_positions = c[x].positions;
+    c[x].handed_segments = c[x].segments;
+    chosen = 0;
+    ready = false
+  }
+}
+
+inline choose(number) {
+  chosen = chosen | (1 << number);
+  unwritten = chosen;
+  held = held & ~(1 << number)
+}
+
+#ifdef MISTAKE_HANDS_OUT_ANY
+#define IS_OLDEST(number) HAS(held, number)
+#else
+#define IS_OLDEST(number) (HAS(held, number) && (held & ((1 << (number)) - 1)) == 0)
+#endif
+
+// The oldest that is held, or several, in the order of numbers.
+inline choose_oldest() {
+  atomic {
+    do
+    :: COUNT(chosen) < BATCH && IS_OLDEST(1) -> choose(1)
+    :: COUNT(chosen) < BATCH && IS_OLDEST(2) -> choose(2)
+    :: COUNT(chosen) < BATCH && IS_OLDEST(3) -> choose(3)
+    :: COUNT(chosen) < BATCH && IS_OLDEST(4) -> choose(4)
+    :: chosen != 0 -> break
+    od;
+#ifdef MISTAKE_OLDEST_ARE_CALLED_READY
+    ready = true
+#endif
+  }
+}
+
+// Some whose predecessors are done. `done` only grows, so it does not matter that all of it is read in one step.
+inline choose_ready() {
+  atomic {
+    do
+    :: COUNT(chosen) < BATCH && IS_HELD_READY(1) -> choose(1)
+    :: COUNT(chosen) < BATCH && IS_HELD_READY(2) -> choose(2)
+    :: COUNT(chosen) < BATCH && IS_HELD_READY(3) -> choose(3)
+    :: COUNT(chosen) < BATCH && IS_HELD_READY(4) -> choose(4)
+    :: chosen != 0 -> ready = true; break
+    od
+  }
+}
+
+#define CAN_FETCH (!ends && HAS_ROOM && c[x].tail != c[x].fetched)
+#ifdef MISTAKE_READY_ARE_NOT_LOOKED_FOR
+#define FINDS_READY false
+#else
+#define FINDS_READY (IS_HELD_READY(1) || IS_HELD_READY(2) || IS_HELD_READY(3) || IS_HELD_READY(4))
+#endif
+
+// The launch has lasted long enough.
+inline may_end() {
+  if
+  :: true
+  :: ends = true
+  fi
 }
 
 inline schedule() {
@@ -345,9 +483,9 @@ inline schedule() {
   c[x].arrived > 0;
 #else
   if
-  :: c[x].claimed != c[x].filled
-  :: c[x].claimed == c[x].filled && (room == 0 || ALONE == 9) -> ends = true
-  :: c[x].claimed == c[x].filled && ALONE < 9 && c[x].alone < ALONE -> c[x].alone = c[x].alone + 1; ends = true
+  :: c[x].claimed != c[x].handed_positions
+  :: c[x].claimed == c[x].handed_positions && (room == 0 || ALONE == 9) -> ends = true
+  :: c[x].claimed == c[x].handed_positions && ALONE < 9 && c[x].alone < ALONE -> c[x].alone = c[x].alone + 1; ends = true
   fi;
 #endif
 #ifdef MISTAKE_NO_FIRST_FETCH
@@ -357,45 +495,53 @@ inline schedule() {
   fi;
 #endif
   do
-  :: true ->
-    count = 0;
+  :: held != 0 ->
+    verify();
     if
-    :: !ends -> fetch()
-    :: else
+    :: true -> choose_oldest(); hand_out()
+    :: true -> // or not yet: it looks until it sees something
+      if
+      :: FINDS_READY -> choose_ready(); hand_out()
+      :: atomic { CAN_FETCH -> count = c[x].tail - c[x].fetched }; fetch()
+      fi
+#ifdef MISTAKE_LEAVES_WITH_TASKS_HELD
+    :: c[x].finished == c[x].fetched - COUNT(held) -> break
+#endif
     fi;
+    may_end()
+  :: held == 0 ->
+    verify();
+    count = (ends -> 0 : c[x].tail - c[x].fetched);
+#if ASKS
+    asked = c[x].ask;
+#endif
     if
-    :: count > 0
+    :: count > 0 -> fetch()
     :: count == 0 ->
-      verify();
       if
 #ifdef MISTAKE_LEAVES_WITH_TASKS_IN_FLIGHT
       :: true ->
 #else
       :: c[x].finished == c[x].fetched ->
 #endif
-#ifndef MISTAKE_ANSWER_AFTER_LEAVING
-        c[x].answer = c[x].ask;
+#if ASKS && !defined(MISTAKE_ANSWER_AFTER_LEAVING)
+        c[x].answer = asked;
 #endif
         if
-        :: ends -> break
-        :: c[x].stop == epoch -> break
-        :: c[x].stop != epoch -> break // idle for long enough
+        :: true -> break // its time is over, the host asks for it, or it was idle for long enough
         :: !ends && c[x].stop != epoch -> // or not yet: it looks until it sees something
           c[x].tail != c[x].fetched || c[x].stop == epoch || c[x].ask != c[x].answer
         fi;
 #ifdef MISTAKE_ANSWER_AFTER_LEAVING
-        c[x].answer = c[x].ask
+        c[x].answer = asked
 #endif
       :: c[x].finished != c[x].fetched ->
         c[x].finished == c[x].fetched || (!ends && c[x].tail != c[x].fetched)
       fi
     fi;
-    if
-    :: true
-    :: ends = true // the launch has lasted long enough
-    fi
+    may_end()
   od;
-  atomic { ends = false; count = 0 }
+  atomic { ends = false; asked = false; held = 0 }
   c[x].leaving = epoch
 }
 
@@ -410,7 +556,7 @@ inline leave() {
       c[x].left = 0;
       c[x].arrived = 0;
 #ifndef MISTAKE_CLAIMS_ARE_KEPT
-      c[x].claimed = c[x].filled
+      c[x].claimed = c[x].handed_positions
 #endif
     }
     c[x].gone = epoch
@@ -419,20 +565,28 @@ inline leave() {
   position = 0
 }
 
+#ifdef MISTAKE_BLOCK_0_SCHEDULES
+#define BEGINS_NEXT(index) true
+#define IS_SCHEDULER(index) ((index) == 0)
+#else
+#define BEGINS_NEXT(index) (c[x].arrived == (index)) // all are alike, so they may as well begin in the order of their indices
+#define IS_SCHEDULER(index) (c[x].arrived == 0)
+#endif
+
 proctype block(byte x; byte index) {
-  byte epoch, slot, unit, number, position, count, lane0, lane1, batch_entries;
-  bool last, ends, first;
+  byte epoch, slot, unit, number, position, place;            // a worker's
+  byte end, total, behind, before;                            // while it looks its position up
+  byte count, held, chosen, unwritten;                        // the scheduler's
+  bool last, ready, ends, asked, first;
 end_of_launches:
   do
-  :: c[x].launched != epoch ->
-    atomic { room > 0 -> room = room - 1 }
-    epoch = c[x].launched;
-#ifdef MISTAKE_BLOCK_0_SCHEDULES
-    first = index == 0;
-    c[x].arrived = c[x].arrived + 1;
-#else
-    atomic { first = c[x].arrived == 0; c[x].arrived = c[x].arrived + 1 }
-#endif
+  :: atomic {
+      c[x].launched != epoch && room > 0 && BEGINS_NEXT(index) ->
+      room = room - 1;
+      epoch = c[x].launched;
+      first = IS_SCHEDULER(index);
+      c[x].arrived = c[x].arrived + 1
+    }
     if
     :: first -> schedule()
     :: else -> work()
@@ -465,6 +619,8 @@ inline consume() {
 
 #define REPORTED (c[x].place_count[c[x].consumed % SLOTS] == c[x].consumed + 1)
 #define WANTS (c[x].tail != c[x].consumed || c[x].answer != c[x].ask)
+
+#define ALL_TASKS ((2 << TASKS) - 2)
 
 proctype host(byte x) {
   byte epoch, number;
@@ -508,9 +664,9 @@ proctype host(byte x) {
   :: else
   fi;
   d_step {
-    assert(c[x].left == 0 && c[x].arrived == 0 && c[x].claimed == c[x].filled);
+    assert(c[x].left == 0 && c[x].arrived == 0 && c[x].claimed == c[x].handed_positions);
     assert(c[x].fetched == TASKS && c[x].finished == TASKS);
-    for (number : 0 .. ENTRIES - 1) { assert(c[x].entry_slot[number] == 0) }
+    assert(c[x].handed_segments == TASKS && c[x].handed_positions == ENTRIES(ALL_TASKS));
     for (number : 1 .. TASKS) {
       assert(c[x].ran[number] == ALL(number));
       assert(number + SLOTS <= TASKS || c[x].done[SLOT(number)] == number)
