@@ -168,6 +168,30 @@ static void copies_of_any_memory(share *s) {
   assert_int_equal(statistics_of(s).failed, 0);
 }
 
+// What Weir has pinned itself it knows without the driver, and only while it is there.
+static void pinned_memory_is_known(share *s) {
+  enum { LARGE = 300000 };
+  void *pinned;
+  share_ok(weir_cuda_host_allocate(s->cuda, LARGE, &pinned));
+  copy_both_ways(s, s->cuda, pinned, LARGE);
+  uint64_t asked = stub_calls("cuPointerGetAttribute");
+  copy_both_ways(s, s->cuda, pinned, LARGE);
+  copy_both_ways(s, s->cuda, (unsigned char *)pinned + 4, LARGE - 4);
+  assert_int_equal(stub_calls("cuPointerGetAttribute"), asked);
+  weir_cuda_host_free(s->cuda, pinned);
+  unsigned char *pageable = malloc(LARGE);
+  assert_non_null(pageable);
+  copy_both_ways(s, s->cuda, pageable, LARGE);
+  assert_true(stub_calls("cuPointerGetAttribute") > asked);
+  share_ok(weir_finish(s->context));
+  free(pageable);
+}
+
+static void test_pinned(void **state) {
+  (void)state;
+  share_run("cuda", pinned_memory_is_known);
+}
+
 static void test_copies(void **state) {
   (void)state;
   share_run("cuda", copies_of_any_memory);
@@ -555,6 +579,7 @@ int main(void) {
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_little_memory),
       cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_pinned),
       cmocka_unit_test(test_copies_among_buffers),
       cmocka_unit_test(test_write_back),
       cmocka_unit_test(test_event_of_write_back),

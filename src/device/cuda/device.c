@@ -12,6 +12,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/module.h"
 #include "device/cuda/pieces.h"
+#include "device/cuda/pinned.h"
 #include "device/cuda/resident/resident.h"
 
 enum {
@@ -113,7 +114,7 @@ static void memory(weir_device *base, weir__memory_source *out_device_memory, we
 
 static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
   weir__cuda_device *device = weir__cuda_of(base);
-  if (!writes && bytes <= SMALL_COPY_BYTES) return true;
+  if ((!writes && bytes <= SMALL_COPY_BYTES) || weir__cuda_pinned_covers(memory, bytes)) return true;
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return false;
   unsigned int type = 0;
   CUresult result =
@@ -135,6 +136,7 @@ static void destroy(weir_device *base) {
   weir__cuda_device *device = weir__cuda_of(base);
   weir__cuda_thread_stop(device);
   weir__cuda_launchers_stop(device);
+  weir__cuda_pinned_forget(device);
   if (device->primary != NULL) {
     bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
     weir__cuda_pieces_destroy(device->pieces);

@@ -6,6 +6,7 @@
 #include "api/storage.h"
 #include "base/error.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/pinned.h"
 
 enum { POINTER_ALIGNMENT = 16 };
 
@@ -28,12 +29,14 @@ weir_status weir_cuda_host_allocate(weir_device *base, uint64_t bytes, void **ou
     result = device->driver->cuMemHostAlloc(out_memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
     weir__cuda_leave(device);
   }
+  if (result == CUDA_SUCCESS) weir__cuda_pinned_add(device, *out_memory, bytes);
   return weir__cuda_error(device->driver, result, "host allocate: %llu bytes", (unsigned long long)bytes);
 }
 
 void weir_cuda_host_free(weir_device *base, void *memory) {
   if (memory == NULL || check_device(base, "host free") != WEIR_OK) return;
   const weir__cuda_device *device = weir__cuda_of(base);
+  weir__cuda_pinned_remove(memory);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
   device->driver->cuMemFreeHost(memory);
   weir__cuda_leave(device);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host memory that weir_cuda_host_allocate() has pinned, for all devices of the process: so that most copies need not ask the
+// driver what memory they are about. Any thread.
+#ifndef WEIR_DEVICE_CUDA_PINNED_H
+#define WEIR_DEVICE_CUDA_PINNED_H
+
+#include "device/cuda/cuda.h"
+
+// Notes memory that a device has pinned, as far as there is room to do so.
+void weir__cuda_pinned_add(const weir__cuda_device *device, const void *memory, uint64_t bytes);
+
+// Forgets memory, before it is freed; and all of a device.
+void weir__cuda_pinned_remove(const void *memory);
+void weir__cuda_pinned_forget(const weir__cuda_device *device);
+
+// Whether all of these bytes are known to be pinned. False says nothing.
+bool weir__cuda_pinned_covers(const void *memory, uint64_t bytes);
+
+#endif // WEIR_DEVICE_CUDA_PINNED_H

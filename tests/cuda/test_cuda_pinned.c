@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is known of pinned memory: ranges that come and go, in several threads.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cuda/pinned.h"
+
+enum { RANGES = 200, BYTES = 64, GAP = 16, STEP = BYTES + GAP, ROUNDS = 2000 };
+
+static char memory[RANGES * STEP];
+static weir__cuda_device one, other;
+
+static const void *at(uint32_t range, uint64_t offset) {
+  return memory + range * STEP + offset;
+}
+
+static bool known(uint32_t range) {
+  return weir__cuda_pinned_covers(at(range, 0), BYTES);
+}
+
+static void test_ranges(void **state) {
+  (void)state;
+  assert_false(known(0));
+  for (uint32_t i = 0; i < RANGES; i++) weir__cuda_pinned_add(&one, at(i * 77 % RANGES, 0), BYTES);
+  for (uint32_t i = 0; i < RANGES; i++) {
+    assert_true(known(i));
+    assert_true(weir__cuda_pinned_covers(at(i, 10), BYTES - 10));
+    assert_true(weir__cuda_pinned_covers(at(i, BYTES - 1), 1));
+    assert_false(weir__cuda_pinned_covers(at(i, 10), BYTES - 9));
+    assert_false(weir__cuda_pinned_covers(at(i, BYTES), 1));
+    assert_false(weir__cuda_pinned_covers(at(i, 0), UINT64_MAX));
+  }
+  for (uint32_t i = 0; i < RANGES; i += 2) weir__cuda_pinned_remove(at(i, 0));
+  weir__cuda_pinned_remove(at(1, 8)); // nothing begins there
+  for (uint32_t i = 0; i < RANGES; i++) assert_int_equal(known(i), i % 2);
+  weir__cuda_pinned_forget(&one);
+  for (uint32_t i = 0; i < RANGES; i++) assert_false(known(i));
+}
+
+static void test_devices(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < 9; i++) weir__cuda_pinned_add(i % 3 == 0 ? &one : &other, at(i, 0), BYTES);
+  weir__cuda_pinned_forget(&one);
+  for (uint32_t i = 0; i < 9; i++) assert_int_equal(known(i), i % 3 != 0);
+  weir__cuda_pinned_forget(&other);
+  for (uint32_t i = 0; i < 9; i++) assert_false(known(i));
+}
+
+// A thread's range is known while it is there, whatever others do, and not after.
+static void *come_and_go(void *argument) {
+  uint32_t range = (uint32_t)(uintptr_t)argument;
+  uint32_t wrong = 0;
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    weir__cuda_pinned_add(&one, at(range, 0), BYTES);
+    if (!known(range) || !known(range)) wrong++;
+    weir__cuda_pinned_remove(at(range, 0));
+    if (known(range)) wrong++;
+  }
+  return (void *)(uintptr_t)wrong;
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  pthread_t threads[3];
+  for (uintptr_t i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, (void *)i), 0);
+  for (int i = 0; i < 3; i++) {
+    void *wrong;
+    assert_int_equal(pthread_join(threads[i], &wrong), 0);
+    assert_null(wrong);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_devices),
+                                     cmocka_unit_test(test_threads)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
