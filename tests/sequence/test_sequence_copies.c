@@ -3,6 +3,7 @@
 // Copies, fills and products as nodes of graphs, on every kind of device.
 #include <string.h>
 
+#include "device/cuda/cuda.h"
 #include "sequence.h"
 #include "stub.h"
 #include "weir/cuda.h"
@@ -169,10 +170,11 @@ static void buffers_are_filled(void **state) {
   sequence_run(filled);
 }
 
-// Copies and fills are nodes of CUDA graphs, and set anew where memory has changed; what the driver refuses in a graph is
-// launched task by task.
+// Where the driver does not take Weir's kernel, copies and fills are nodes of CUDA graphs, and set anew where memory has changed;
+// what the driver refuses in a graph is launched task by task.
 static void nodes(sequence *s) {
   if (!s->on_cuda) return;
+  stub_fail_nth("cuModuleLoadDataEx", 1, 222); // PTX of a version that it does not know
   const char *const refusals[] = {NULL, "cuGraphAddMemcpyNode", "cuGraphAddMemsetNode", "cuGraphInstantiateWithFlags",
                                   "cuGraphExecMemcpyNodeSetParams"};
   weir_buffer *buffers[2] = {sequence_buffer(s, "x"), sequence_buffer(s, "y")};
@@ -200,6 +202,75 @@ static void nodes(sequence *s) {
 static void copies_are_nodes_of_cuda_graphs(void **state) {
   (void)state;
   sequence_run(nodes);
+}
+
+// Launches a graph whose first node copies in and whose fifth copies out, from and to other memory than before.
+static void launch_moved(sequence *s, uint32_t *const memory[2], uint32_t first) {
+  good(weir_graph_set_host_memory(s->graph, 0, memory[0]));
+  good(weir_graph_set_host_memory(s->graph, 4, memory[1]));
+  sequence_set(memory[0], first);
+  memset(memory[1], 0, BYTES);
+  good(weir_graph_launch(s->graph, NULL));
+}
+
+static void expect_moved(uint32_t *const memory[2], uint32_t first) {
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(memory[1][i], i == 0 || i == 999 ? 5 : first + i);
+}
+
+// Small copies and fills are launches of a kernel of Weir's; those that begin the graph are one, and so are those that end it.
+// Where memory comes that Weir does not know, which the kernel might not reach, they are nodes again.
+static void moved(sequence *s) {
+  if (!s->on_cuda) return;
+  weir_device *cuda = weir_context_device(s->context, 0);
+  weir__cuda_device *inside = weir__cuda_of(cuda);
+  uint32_t *known[2], *others[2], *unknown[2];
+  for (int i = 0; i < 2; i++) {
+    good(weir_cuda_host_allocate(cuda, BYTES, (void **)&known[i]));
+    good(weir_cuda_host_allocate(cuda, BYTES, (void **)&others[i]));
+    assert_int_equal(weir__cuda_enter(inside), CUDA_SUCCESS);
+    assert_int_equal(inside->driver->cuMemHostAlloc((void **)&unknown[i], BYTES, 0), CUDA_SUCCESS);
+    weir__cuda_leave(inside);
+  }
+  weir_buffer *x = sequence_buffer(s, "x"), *y = sequence_buffer(s, "y");
+  good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, known[0], NULL));
+  good(weir_graph_fill(s->graph, y, 0, WEIR_WHOLE, 5, NULL));
+  good(weir_graph_copy(s->graph, x, 0, y, 4, 4, NULL));
+  good(weir_graph_copy(s->graph, x, BYTES - 4, y, 2000, 4, NULL));
+  good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, known[1], NULL));
+  sequence_step(s, y, 1);
+  uint64_t copies = stub_calls("cuGraphAddMemcpyNode"), fills = stub_calls("cuGraphAddMemsetNode"),
+           kernels = stub_calls("cuGraphAddKernelNode"), launches = stub_calls("cuGraphLaunch");
+  launch_moved(s, known, 10);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER));
+  expect_moved(known, 10);
+  launch_moved(s, others, 20);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER));
+  expect_moved(others, 20);
+  assert_int_equal(stub_calls("cuGraphAddMemcpyNode"), copies);
+  assert_int_equal(stub_calls("cuGraphAddMemsetNode"), fills);
+  assert_int_equal(stub_calls("cuGraphAddKernelNode") - kernels, 5);
+  launch_moved(s, known, 30); // while this one is in flight
+  launch_moved(s, unknown, 40);
+  launch_moved(s, others, 50);
+  good(weir_graph_wait(s->graph, WEIR_FOREVER));
+  expect_moved(known, 30);
+  expect_moved(unknown, 40);
+  expect_moved(others, 50);
+  assert_int_equal(stub_calls("cuGraphAddMemcpyNode") - copies, 4);
+  assert_int_equal(stub_calls("cuGraphLaunch") - launches, 5);
+  good(weir_finish(s->context));
+  for (int i = 0; i < 2; i++) {
+    weir_cuda_host_free(cuda, known[i]);
+    weir_cuda_host_free(cuda, others[i]);
+    assert_int_equal(weir__cuda_enter(inside), CUDA_SUCCESS);
+    inside->driver->cuMemFreeHost(unknown[i]);
+    weir__cuda_leave(inside);
+  }
+}
+
+static void copies_are_moved_by_a_kernel(void **state) {
+  (void)state;
+  sequence_run(moved);
 }
 
 // Memory that the device reaches takes no detour, and gives the same.
@@ -257,6 +328,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(floats_are_multiplied),
       cmocka_unit_test(buffers_are_filled),
       cmocka_unit_test(copies_are_nodes_of_cuda_graphs),
+      cmocka_unit_test(copies_are_moved_by_a_kernel),
       cmocka_unit_test(pinned_memory_is_reached),
       cmocka_unit_test(device_is_chosen),
   };

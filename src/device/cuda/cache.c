@@ -86,7 +86,7 @@ static candidates look(weir__cuda_cache *cache, const weir__cuda_step *steps, ui
 static CUresult make(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                      weir__cuda_exec **out_exec) {
   bool marks = cache->device->base.context->trace != NULL;
-  CUresult result = weir__cuda_exec_create(cache->device, steps, count, marks, out_exec);
+  CUresult result = weir__cuda_exec_create(cache->device, steps, count, marks ? WEIR__CUDA_EXEC_MARKS : 0, out_exec);
   if (result == CUDA_SUCCESS) weir__cuda_cache_add(cache, *out_exec, hash);
   return result;
 }

@@ -114,7 +114,9 @@ typedef struct weir__cuda_device {
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
   struct weir__cuda_pieces *pieces;                     // NULL: tasks are launched one by one
   weir__resident *resident;                             // NULL: no task goes to a resident kernel
-  weir_status lost;                                     // not WEIR_OK: the device is dead, and why
+  CUfunction mover;                                     // copies and fills in graphs; NULL: not loaded
+  bool mover_tried;
+  weir_status lost; // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];
   CUevent base_event; // of times; NULL: nobody wanted any
   uint64_t base_ns;

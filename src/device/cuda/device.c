@@ -96,12 +96,16 @@ static void *allocate_pinned(void *user, uint64_t bytes) {
   if (!weir__allocate_permit() || weir__cuda_enter(device) != CUDA_SUCCESS) return NULL;
   CUresult result = device->driver->cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
   weir__cuda_leave(device);
-  return result == CUDA_SUCCESS ? memory : NULL;
+  if (result != CUDA_SUCCESS) return NULL;
+  weir__cuda_pinned_add(device, memory, bytes);
+  return memory;
 }
 
 static void free_pinned(void *user, void *memory) {
   weir__cuda_device *device = user;
-  if (free_unpinned(device, memory) || weir__cuda_enter(device) != CUDA_SUCCESS) return;
+  if (free_unpinned(device, memory)) return;
+  weir__cuda_pinned_remove(memory);
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
   device->driver->cuMemFreeHost(memory);
   weir__cuda_leave(device);
 }

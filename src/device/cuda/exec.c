@@ -1,30 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/exec.h"
+#include "device/cuda/exec_inside.h"
 
 #include <string.h>
 
 #include "base/allocate.h"
 
 enum { KNOWN_PARAMETERS = 16, POINTER_BYTES = 8 };
-
-struct weir__cuda_exec_step {
-  uint32_t first_launch, launch_count; // 0: one empty node, or bytes
-  CUgraphNode bytes_node;              // NULL: none
-  void *to;                            // as it is set now, as is
-  uint64_t from;                       // the address, or the pattern
-  uint32_t first_edge, edge_count;
-};
-
-struct weir__cuda_exec_launch {
-  CUgraphNode node;
-  CUfunction function;
-  uint32_t grid[3], block[3], shared_bytes;
-  uint32_t first_byte, byte_count;
-  bool unknown; // the sizes of its parameters are not known, so that they are set each time
-};
-
-typedef struct weir__cuda_exec_step exec_step;
-typedef struct weir__cuda_exec_launch exec_launch;
 
 static uint32_t launches_of(const weir__cuda_step *step) {
   return step->kernel == NULL ? 0 : step->kernel->count;
@@ -102,6 +83,7 @@ void weir__cuda_exec_destroy(weir__cuda_device *device, weir__cuda_exec *exec) {
   }
   weir__free(exec->marks);
   weir__free(exec->steps);
+  weir__free(exec->movers);
   weir__free(exec->launches);
   weir__free(exec->edges);
   weir__free(exec->bytes);
@@ -144,54 +126,17 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
   return exec->bytes != NULL;
 }
 
-static uint64_t source_of(const weir__cuda_bytes *bytes) {
-  if (!bytes->fill) return (uint64_t)(uintptr_t)bytes->args[1];
-  uint32_t pattern;
-  memcpy(&pattern, bytes->args[1], sizeof pattern);
-  return pattern;
+size_t weir__cuda_exec_before(const weir__cuda_exec_builder *build, const exec_step *laid, size_t count) {
+  for (uint32_t i = 0; i < laid->edge_count; i++) {
+    CUgraphNode end = build->ends[build->exec->edges[laid->first_edge + i]];
+    size_t at = 0;
+    while (at < count && build->before[at] != end) at++;
+    if (at == count) build->before[count++] = end;
+  }
+  return count;
 }
 
-static CUDA_MEMSET_NODE_PARAMS fill_params(const weir__cuda_bytes *bytes) {
-  return (CUDA_MEMSET_NODE_PARAMS){.dst = (CUdeviceptr)(uintptr_t)bytes->args[0],
-                                   .value = (unsigned int)source_of(bytes),
-                                   .elementSize = sizeof(uint32_t),
-                                   .width = bytes->count / sizeof(uint32_t),
-                                   .height = 1};
-}
-
-// The driver finds out by itself which memory it is.
-static CUDA_MEMCPY3D copy_params(const weir__cuda_bytes *bytes) {
-  return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                         .srcDevice = (CUdeviceptr)(uintptr_t)bytes->args[1],
-                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                         .dstDevice = (CUdeviceptr)(uintptr_t)bytes->args[0],
-                         .WidthInBytes = bytes->count,
-                         .Height = 1,
-                         .Depth = 1};
-}
-
-static CUresult set_bytes(const weir__cuda_device *device, const weir__cuda_exec *exec, exec_step *set,
-                          const weir__cuda_bytes *bytes, uint32_t *out_set) {
-  if (set->to == bytes->args[0] && set->from == source_of(bytes)) return CUDA_SUCCESS;
-  CUDA_MEMSET_NODE_PARAMS fill = fill_params(bytes);
-  CUDA_MEMCPY3D copy = copy_params(bytes);
-  CUresult result =
-      bytes->fill ? device->driver->cuGraphExecMemsetNodeSetParams(exec->exec, set->bytes_node, &fill, device->primary)
-                  : device->driver->cuGraphExecMemcpyNodeSetParams(exec->exec, set->bytes_node, &copy, device->primary);
-  set->to = bytes->args[0];
-  set->from = source_of(bytes);
-  ++*out_set;
-  return result;
-}
-
-typedef struct builder {
-  weir__cuda_device *device;
-  weir__cuda_exec *exec;
-  CUgraphNode *ends; // per step: the node after which it is done
-  CUgraphNode *before;
-} builder;
-
-static CUresult add_mark(const builder *build, uint32_t index, CUgraphNode *before, size_t count,
+static CUresult add_mark(const weir__cuda_exec_builder *build, uint32_t index, CUgraphNode *before, size_t count,
                          CUgraphNode *out_node) {
   const weir__cuda_driver *driver = build->device->driver;
   CUevent *event = &build->exec->marks[index];
@@ -200,24 +145,12 @@ static CUresult add_mark(const builder *build, uint32_t index, CUgraphNode *befo
   return driver->cuGraphAddEventRecordNode(out_node, build->exec->graph, before, count, *event);
 }
 
-static CUresult add_bytes(const builder *build, const weir__cuda_bytes *bytes, exec_step *laid, size_t count) {
-  const weir__cuda_driver *driver = build->device->driver;
-  CUDA_MEMSET_NODE_PARAMS fill = fill_params(bytes);
-  CUDA_MEMCPY3D copy = copy_params(bytes);
-  laid->to = bytes->args[0];
-  laid->from = source_of(bytes);
-  return bytes->fill ? driver->cuGraphAddMemsetNode(&laid->bytes_node, build->exec->graph, build->before, count, &fill,
-                                                    build->device->primary)
-                     : driver->cuGraphAddMemcpyNode(&laid->bytes_node, build->exec->graph, build->before, count, &copy,
-                                                    build->device->primary);
-}
-
-static CUresult add_step(const builder *build, const weir__cuda_step *step, uint32_t index) {
+static CUresult add_step(const weir__cuda_exec_builder *build, const weir__cuda_step *step, uint32_t index) {
   weir__cuda_exec *exec = build->exec;
   const weir__cuda_driver *driver = build->device->driver;
   exec_step *laid = &exec->steps[index];
-  size_t count = laid->edge_count;
-  for (uint32_t i = 0; i < laid->edge_count; i++) build->before[i] = build->ends[exec->edges[laid->first_edge + i]];
+  if (laid->mover != 0 && exec->movers[laid->mover - 1].last) return CUDA_SUCCESS;
+  size_t count = weir__cuda_exec_before(build, laid, 0);
   CUresult result = CUDA_SUCCESS;
   CUgraphNode node = NULL;
   if (exec->marks != NULL) {
@@ -226,8 +159,7 @@ static CUresult add_step(const builder *build, const weir__cuda_step *step, uint
     count = 1;
   }
   if (step->bytes != NULL && result == CUDA_SUCCESS) {
-    result = add_bytes(build, step->bytes, laid, count);
-    node = laid->bytes_node;
+    result = weir__cuda_exec_add_bytes(build, step->bytes, laid, count, &node);
   } else if (laid->launch_count == 0 && result == CUDA_SUCCESS) {
     result = driver->cuGraphAddEmptyNode(&node, exec->graph, build->before, count);
   }
@@ -249,24 +181,27 @@ static CUresult add_step(const builder *build, const weir__cuda_step *step, uint
   return result;
 }
 
-static CUresult build_graph(const builder *build, const weir__cuda_step *steps) {
+static CUresult build_graph(const weir__cuda_exec_builder *build, const weir__cuda_step *steps) {
   const weir__cuda_driver *driver = build->device->driver;
   CUresult result = driver->cuGraphCreate(&build->exec->graph, 0);
   for (uint32_t i = 0; i < build->exec->step_count && result == CUDA_SUCCESS; i++)
     result = add_step(build, &steps[i], i);
+  if (result == CUDA_SUCCESS) result = weir__cuda_exec_add_last(build);
   if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&build->exec->exec, build->exec->graph, 0);
   return result;
 }
 
-CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, bool marks,
+CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, uint32_t flags,
                                 weir__cuda_exec **out_exec) {
   *out_exec = NULL;
-  builder build = {.device = device, .exec = weir__allocate_zeroed(sizeof *build.exec)};
+  weir__cuda_exec_builder build = {.device = device, .exec = weir__allocate_zeroed(sizeof *build.exec)};
   if (build.exec == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
   build.ends = weir__allocate(count * sizeof(CUgraphNode));
   build.before = weir__allocate((count + 1) * sizeof(CUgraphNode));
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  if (build.ends != NULL && build.before != NULL && lay_out(build.exec, steps, count, marks))
+  if (build.ends != NULL && build.before != NULL &&
+      lay_out(build.exec, steps, count, (flags & WEIR__CUDA_EXEC_MARKS) != 0) &&
+      ((flags & WEIR__CUDA_EXEC_MOVES) == 0 || weir__cuda_exec_plan_moves(device, build.exec, steps)))
     result = build_graph(&build, steps);
   weir__free(build.ends);
   weir__free(build.before);
@@ -344,7 +279,7 @@ CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, c
   if (!make_room(exec, steps)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < exec->step_count; i++) {
     if (steps[i].bytes != NULL) {
-      CUresult result = set_bytes(device, exec, &exec->steps[i], steps[i].bytes, out_set);
+      CUresult result = weir__cuda_exec_set_bytes(device, exec, &exec->steps[i], steps[i].bytes, out_set);
       if (result != CUDA_SUCCESS) return result;
     }
     for (uint32_t j = 0; j < exec->steps[i].launch_count; j++) {
@@ -361,5 +296,5 @@ CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, c
       ++*out_set;
     }
   }
-  return CUDA_SUCCESS;
+  return exec->outgrown ? CUDA_ERROR_INVALID_VALUE : weir__cuda_exec_set_movers(device, exec, out_set);
 }

@@ -11,6 +11,7 @@
 // Bytes that are copied, or filled with a pattern, instead of launches of a kernel.
 typedef struct weir__cuda_bytes {
   bool fill;
+  bool from_host, to_host; // the caller's memory, or what stands in for it, is at this end
   uint64_t count;
   void *const *args; // where to; where from, or where the 4 bytes of the pattern are
 } weir__cuda_bytes;
@@ -35,6 +36,9 @@ typedef struct weir__cuda_exec {
   uint32_t step_count, launch_count, edge_count;
   struct weir__cuda_exec_step *steps;
   struct weir__cuda_exec_launch *launches;
+  struct weir__cuda_exec_mover *movers; // launches that copy and fill
+  uint32_t mover_count;
+  bool outgrown; // something went by a kernel that does not reach it any more
   uint32_t *edges;
   CUevent *marks;                       // two per step: its start and its end, for timelines; else NULL
   unsigned char *bytes;                 // parameters as they are set now
@@ -45,9 +49,14 @@ typedef struct weir__cuda_exec {
   uint64_t number;                      // the owner's: of the last launch, in its queue
 } weir__cuda_exec;
 
-// Makes an executable graph of steps and sets everything as the steps say. `marks`: with events for timelines.
-// CUDA_ERROR_OUT_OF_MEMORY also stands for the host's memory. On failure `*out_exec` is NULL.
-CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, bool marks,
+enum {
+  WEIR__CUDA_EXEC_MARKS = 1, // with events for timelines
+  WEIR__CUDA_EXEC_MOVES = 2, // small copies and fills by a kernel, where it reaches them; called by the device's thread
+};
+
+// Makes an executable graph of steps and sets everything as the steps say. CUDA_ERROR_OUT_OF_MEMORY also stands for the host's
+// memory. On failure `*out_exec` is NULL.
+CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, uint32_t flags,
                                 weir__cuda_exec **out_exec);
 void weir__cuda_exec_destroy(weir__cuda_device *device, weir__cuda_exec *exec);
 
@@ -65,7 +74,7 @@ weir__cuda_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, co
                                              const weir__cuda_step *steps);
 
 // Sets what differs from the steps, which fit. Launches in flight are not affected. `*out_set` counts launches that were
-// set. After a failure the executable graph is of no more use.
+// set. After a failure the executable graph is of no more use; exec->outgrown: one without WEIR__CUDA_EXEC_MOVES would be.
 CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, const weir__cuda_step *steps,
                              uint32_t *out_set);
 

@@ -11,7 +11,8 @@
 
 // What the device makes of a plan.
 typedef struct cuda_plan {
-  weir__cuda_exec *exec; // NULL: not made yet, or one_by_one
+  weir__cuda_exec *exec;     // NULL: not made yet, or one_by_one
+  weir__cuda_exec *outgrown; // the one before, whose launches may be in flight; NULL: none
   bool one_by_one; // nodes are launched each by itself, in order: what is to be timed, or what the driver has refused
   CUevent *marks;  // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
   weir__plan_graph order; // the fewest edges
@@ -26,6 +27,7 @@ static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
   if (entered) {
     weir__cuda_exec_destroy(device, plan->exec);
+    weir__cuda_exec_destroy(device, plan->outgrown);
     for (uint32_t i = 0; plan->marks != NULL && i < plan->mark_count; i++) {
       if (plan->marks[i] != NULL) device->driver->cuEventDestroy(plan->marks[i]);
     }
@@ -82,6 +84,10 @@ static bool make_steps(const weir__graph_plan *plan, bool has_bytes, cuda_plan *
         .predecessor_count = (uint32_t)(made->order.first[i + 1] - made->order.first[i]),
     };
   }
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    weir__cuda_bytes *bytes = &made->bytes[plan->hosts[i].node];
+    *(plan->hosts[i].writes ? &bytes->to_host : &bytes->from_host) = true;
+  }
   for (uint32_t i = 0; i < plan->arg_count; i++) {
     const weir__graph_arg *arg = &plan->args[i];
     made->parameters[i] = arg->mode == WEIR_VALUE ? plan->values + arg->offset : (void *)&made->nowhere;
@@ -115,7 +121,9 @@ static CUresult make_launches(weir__cuda_device *device, const weir_graph *graph
   made->one_by_one = graph->timed || (traces && with_bytes);
   if (made->one_by_one) return make_marks(device, plan->node_count, made);
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
-  return with_bytes ? CUDA_SUCCESS : weir__cuda_exec_create(device, made->steps, plan->node_count, traces, &made->exec);
+  return with_bytes ? CUDA_SUCCESS
+                    : weir__cuda_exec_create(device, made->steps, plan->node_count, traces ? WEIR__CUDA_EXEC_MARKS : 0,
+                                             &made->exec);
 }
 
 weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
@@ -204,9 +212,14 @@ static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, co
 
 // Makes the executable graph, if there is none yet, or sets in it what has changed.
 static CUresult set_exec(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
-  if (made->exec == NULL) return weir__cuda_exec_create(device, made->steps, plan->node_count, false, &made->exec);
-  uint32_t set;
-  return weir__cuda_exec_set(device, made->exec, made->steps, &set);
+  uint32_t flags = WEIR__CUDA_EXEC_MOVES, set;
+  if (made->exec != NULL) {
+    CUresult result = weir__cuda_exec_set(device, made->exec, made->steps, &set);
+    if (!made->exec->outgrown) return result;
+    made->outgrown = made->exec;
+    flags = 0;
+  }
+  return weir__cuda_exec_create(device, made->steps, plan->node_count, flags, &made->exec);
 }
 
 CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream) {

@@ -339,6 +339,12 @@ struct CUfunc_st {
 };
 
 // ---------------------------------------------------------------------------------------------------------------
+// moves.c: Weir's own kernel
+
+const char *stub_moves_module(const char *image); // as the stub wants it, if the image is of that kernel; else NULL
+void stub_run_moves(const stub_launch *launch);
+
+// ---------------------------------------------------------------------------------------------------------------
 // graph.c, exec.c
 
 struct CUgraph_st {
