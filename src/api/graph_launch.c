@@ -83,7 +83,9 @@ static weir__enter_result get_run(launch *launched, weir_status *out_status) {
     *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
     return WEIR__ENTER_FAILED;
   }
-  if (graph->plan->host_count == 0 || graph->plan->device->space == WEIR__HOST_SPACE) return WEIR__ENTERED;
+  if (graph->plan->host_count == 0 || graph->plan->device->space == WEIR__HOST_SPACE ||
+      weir__graph_run_knows(launched->run))
+    return WEIR__ENTERED;
   weir__enter_result result = stage(launched->run, out_status);
   if (result == WEIR__ENTER_AGAIN && !launched->run->staged) {
     // Memory was waited for: what is to be copied in may have changed by now.

@@ -50,6 +50,16 @@ bool weir__graph_run_reach(weir__graph_run *run) {
   return all;
 }
 
+bool weir__graph_run_knows(weir__graph_run *run) {
+  const weir_device *device = run->plan->device;
+  if (device->ops->graph_knows == NULL) return false;
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    if (!device->ops->graph_knows(device, run->hosts[i], run->plan->hosts[i].bytes)) return false;
+  }
+  run->staged = true; // all are noted as reached from the start
+  return true;
+}
+
 weir__enter_result weir__graph_run_take_staging(weir__graph_run *run, weir_status *out_status) {
   weir_context *context = run->context;
   if (run->staging != NULL) return WEIR__ENTERED;

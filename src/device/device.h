@@ -59,6 +59,9 @@ typedef struct weir__device_ops {
   // answer is no, the node gets memory of the run's, from the host memory above. Called without the lock.
   bool (*graph_reaches)(weir_device *device, const void *memory, uint64_t bytes);
 
+  // Optional: whether that answer is known to be yes without asking anybody. With the lock or without.
+  bool (*graph_knows)(const weir_device *device, const void *memory, uint64_t bytes);
+
   // For devices with images (`image` of a buffer whose home is the device's space). `image_make`: storage for one, of which the
   // info was checked as far as it goes for all devices; called without the lock. `copies_image`: whether the device itself can
   // copy `from` to `to`, of which one at least is such an image, whole; `from` NULL: fill `to` with the pattern.

@@ -127,6 +127,11 @@ static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool 
   return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
 }
 
+static bool knows(const weir_device *base, const void *memory, uint64_t bytes) {
+  (void)base;
+  return weir__cuda_pinned_covers(memory, bytes);
+}
+
 static void destroy_streams(weir__cuda_device *device) {
   const weir__cuda_driver *driver = device->driver;
   for (uint32_t i = 0; device->queues_in_flight != NULL && i < device->queue_count; i++) {
@@ -349,6 +354,7 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .destroy = destroy,
                                          .memory = memory,
                                          .reaches = reaches,
+                                         .graph_knows = knows,
                                          .check = weir__cuda_kernel_check,
                                          .has_code = has_code,
                                          .issue = weir__cuda_push,
