@@ -132,6 +132,9 @@ static weir_status initialize(weir_pipeline *pipeline, const weir_pipeline_optio
   pipeline->stage_count = options->stage_count;
   pipeline->line_count = options->lines;
   pipeline->thread_count = options->threads != 0 ? options->threads : usual_threads(options->lines);
+  // A seed, for tests, brings lookouts everywhere.
+  const weir_context *context = pipeline->context;
+  pipeline->looks_out = context->spin_ns > 0 && (context->seed != 0 ? context->seed % 2 == 1 : !context->crowded);
   pipeline->join_mask = slots - 1;
   pipeline->all_lines = (1ull << options->lines) - 1;
   pipeline->deliver = options->deliver;

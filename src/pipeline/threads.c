@@ -12,6 +12,8 @@ enum {
   QUICK_ROUNDS = 40, // of watching others, about a microsecond,
   QUICK_TOKENS = 4,  // who are quick if so many tokens begin meanwhile
   WATCH_NS = 50000,  // who leaves the items to quick others looks again this often
+  LOOKOUTS = 2,      // where a device has cores for those who wait for it
+  PAUSES_PER_CLOCK = 64,
 };
 
 _Thread_local weir__pipeline_thread *weir__pipeline_thread_now;
@@ -51,7 +53,9 @@ static uint32_t take(weir_pipeline *pipeline, weir__pipeline_thread *thread) {
     thread->start = (item + 1) % 64;
     if (pipeline->context->seed != 0) thread->start = weir__random_next(&thread->random) % 64;
     // Who published the others may have counted on this thread, which is busy now.
-    if (rest != 0 && atomic_load_explicit(&pipeline->sleepers, memory_order_relaxed) > 0) wake_one(pipeline);
+    if (rest != 0 && atomic_load_explicit(&pipeline->sleepers, memory_order_relaxed) > 0 &&
+        atomic_load_explicit(&pipeline->lookouts, memory_order_seq_cst) == 0)
+      wake_one(pipeline);
     return item;
   }
   return WEIR__ITEM_NONE;
@@ -86,6 +90,33 @@ static bool spin(weir_pipeline *pipeline, uint32_t rounds) {
   }
   atomic_fetch_sub_explicit(&pipeline->spinning, 1, memory_order_seq_cst);
   return found;
+}
+
+// Looks for items as long as who waits for the context's devices spins, since waking a thread takes longer than many a job: a thread
+// or two, as one of them works while the next item comes. False: there are enough of them, or there was no item. Nor is there
+// one for this thread where tokens begin so fast that they are left to others.
+static bool look_out(weir_pipeline *pipeline) {
+  if (!pipeline->looks_out || atomic_load_explicit(&pipeline->running, memory_order_relaxed) == 0) return false;
+  bool found = false, quick = false;
+  atomic_fetch_add_explicit(&pipeline->spinning, 1, memory_order_seq_cst);
+  if (atomic_fetch_add_explicit(&pipeline->lookouts, 1, memory_order_seq_cst) < LOOKOUTS) {
+    uint64_t begun = UINT64_MAX, end_ns = 0, now_ns = 0;
+    for (uint32_t round = 0; !found && now_ns <= end_ns; round++) {
+      found = atomic_load_explicit(&pipeline->ready, memory_order_relaxed) != 0;
+      uint64_t number = atomic_load_explicit(&pipeline->next_number, memory_order_relaxed);
+      quick = pipeline->thread_count > 1 && begun != UINT64_MAX && number - begun >= QUICK_TOKENS;
+      if (round % PAUSES_PER_CLOCK == 0) {
+        if (atomic_load_explicit(&pipeline->quit, memory_order_relaxed)) break;
+        begun = number;
+        now_ns = weir__clock_ns();
+        if (end_ns == 0) end_ns = now_ns + pipeline->context->spin_ns;
+      }
+      if (!found) weir__pause();
+    }
+  }
+  atomic_fetch_sub_explicit(&pipeline->lookouts, 1, memory_order_seq_cst);
+  atomic_fetch_sub_explicit(&pipeline->spinning, 1, memory_order_seq_cst);
+  return found && !quick;
 }
 
 // Whether tokens begin so fast that handing their data to another core would take longer than the stages do. Then items are left
@@ -135,8 +166,9 @@ void *weir__pipeline_thread_main(void *argument) {
       weir__pipeline_work(pipeline, thread, item);
     } else if (atomic_load_explicit(&pipeline->quit, memory_order_acquire)) {
       return NULL;
-    } else if (!make_progress(pipeline) && !spin(pipeline, thread->spin_rounds)) {
-      sleep_for_items(pipeline, thread);
+    } else if (!make_progress(pipeline)) {
+      idle = !look_out(pipeline);
+      if (idle && !spin(pipeline, thread->spin_rounds)) sleep_for_items(pipeline, thread);
     }
   }
 }
