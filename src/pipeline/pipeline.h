@@ -68,6 +68,7 @@ struct weir__pipeline_line {
   uint32_t stage;   // that is called now, or next
   uint32_t go_to;   // stages below are not called
   bool after_tasks; // when it goes on: its tasks are done
+  bool flushed;     // devices were told to hold nothing back since the token's last submission
   bool ended;       // its token was no token: there is no more input
   bool dropped;
   bool in_stage;               // weir_token_* are allowed

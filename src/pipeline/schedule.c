@@ -235,7 +235,7 @@ static bool await_tasks(weir__pipeline_line *line) {
   if (atomic_load_explicit(&line->pending, memory_order_acquire) != 1) {
     line->after_tasks = true;
     weir__line_set(line, WEIR__LINE_TASKS);
-    weir__pipeline_flush(pipeline);
+    if (!line->flushed) weir__pipeline_flush(pipeline);
     if (atomic_fetch_sub_explicit(&line->pending, 1, memory_order_acq_rel) != 1) return false;
   }
   take_tasks(line);

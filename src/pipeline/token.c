@@ -133,6 +133,7 @@ weir_status weir__line_await(weir__pipeline_line *line, weir_event *event) {
   weir__await *await = take_await(line);
   if (await != NULL) {
     *await = (weir__await){.line = line, .event = event, .stage = line->stage};
+    line->flushed = false;
     atomic_fetch_add_explicit(&line->pending, 1, memory_order_relaxed);
     weir_status status = weir_event_on_done(event, on_event_done, await);
     if (status == WEIR_OK) return WEIR_OK;
@@ -175,7 +176,11 @@ static weir__cpu_guest guest_of(const weir__pipeline_line *line, weir__await *aw
 // Submits a task or a graph whose completion goes to the line, without a callback. The await's event is dropped at once.
 static weir_status submit_awaited(weir__pipeline_line *line, const weir_task *task, weir_graph *graph,
                                   weir__await *await) {
-  weir_context *context = line->pipeline->context;
+  const weir_pipeline *pipeline = line->pipeline;
+  weir_context *context = pipeline->context;
+  // What is awaited next is told with a graph, which ends its stage: that is one passage through the lock less.
+  bool flushes = graph != NULL && context->flushes &&
+                 (line->stage + 1 == pipeline->stage_count || pipeline->stages[line->stage].awaits);
   weir__cpu_guest guest = guest_of(line, await, graph != NULL);
   *await = (weir__await){.line = line, .stage = line->stage};
   atomic_fetch_add_explicit(&line->pending, 1, memory_order_relaxed);
@@ -190,6 +195,8 @@ static weir_status submit_awaited(weir__pipeline_line *line, const weir_task *ta
     await->event->object.released = true;
     weir__event_drop(await->event);
   }
+  line->flushed = flushes;
+  if (flushes) weir__context_flush(context);
   weir__context_unlock(context);
   if (status != WEIR_OK) atomic_fetch_sub_explicit(&line->pending, 1, memory_order_relaxed);
   if (guest.task != NULL) weir__cpu_run_guest(weir__pipeline_thread_now->guest, guest.task);
