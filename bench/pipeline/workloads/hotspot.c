@@ -17,7 +17,7 @@ typedef struct size {
 static const size sizes[JOB_KINDS][JOB_SIZES] = {
     {{64, 12, 12, 10}, {64, 128, 32, 10}, {256, 288, 32, 10}},
     {{64, 12, 12, 2}, {64, 12, 12, 4}, {256, 96, 32, 10}},
-    {{128, 128, 2, 5}, {512, 256, 16, 10}, {1024, 1024, 128, 12}}, // an estimate, not measured
+    {{128, 64, 4, 2}, {512, 256, 16, 8}, {1024, 1024, 128, 25}},
 };
 
 static bool shape(const char *kind, uint64_t kernels_ns, job_shape *out_shape) {
