@@ -7,7 +7,7 @@
 #include "device/cuda/module.h"
 #include "device/cuda/pinned.h"
 
-enum { THREADS = 256, THREAD_BYTES = 64, MOST_BLOCKS = 16, MOST_BYTES = 1 << 20 };
+enum { THREADS = 256, THREAD_BYTES = 64, MOST_BLOCKS = 16, MOST_BYTES = 128 << 10 };
 
 // What nvcc makes of this, for any card that Weir runs on:
 //
