@@ -145,6 +145,7 @@ struct weir_pipeline {
   _Atomic uint32_t sleepers, spinning, epoch; // threads; `epoch` is what sleepers sleep on
   _Atomic uint32_t lookouts;                  // of those that spin, who do so for long
   bool looks_out;
+  _Atomic bool waits; // some token has waited for tasks
   _Atomic bool quit;
   _Atomic uint32_t running; // 1 from start to the end; waiters sleep on it
   _Atomic uint32_t in_callbacks;

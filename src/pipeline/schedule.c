@@ -234,6 +234,8 @@ static bool await_tasks(weir__pipeline_line *line) {
   if (line->chunk_used == 0) return true; // none since it last waited
   if (atomic_load_explicit(&line->pending, memory_order_acquire) != 1) {
     line->after_tasks = true;
+    if (!atomic_load_explicit(&pipeline->waits, memory_order_relaxed))
+      atomic_store_explicit(&pipeline->waits, true, memory_order_relaxed);
     weir__line_set(line, WEIR__LINE_TASKS);
     if (!line->flushed) weir__pipeline_flush(pipeline);
     if (atomic_fetch_sub_explicit(&line->pending, 1, memory_order_acq_rel) != 1) return false;

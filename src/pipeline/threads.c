@@ -104,7 +104,8 @@ static bool look_out(weir_pipeline *pipeline) {
     for (uint32_t round = 0; !found && now_ns <= end_ns; round++) {
       found = atomic_load_explicit(&pipeline->ready, memory_order_relaxed) != 0;
       uint64_t number = atomic_load_explicit(&pipeline->next_number, memory_order_relaxed);
-      quick = pipeline->thread_count > 1 && begun != UINT64_MAX && number - begun >= QUICK_TOKENS;
+      quick = pipeline->thread_count > 1 && !atomic_load_explicit(&pipeline->waits, memory_order_relaxed) &&
+              begun != UINT64_MAX && number - begun >= QUICK_TOKENS;
       if (round % PAUSES_PER_CLOCK == 0) {
         if (atomic_load_explicit(&pipeline->quit, memory_order_relaxed)) break;
         begun = number;
@@ -123,6 +124,8 @@ static bool look_out(weir_pipeline *pipeline) {
 // to the threads that have them.
 static bool others_are_quick(const weir_pipeline *pipeline) {
   if (pipeline->thread_count == 1 || pipeline->context->seed != 0) return false;
+  // Tokens that come back from a device together begin together, but that is soon over.
+  if (pipeline->looks_out && atomic_load_explicit(&pipeline->waits, memory_order_relaxed)) return false;
   if (atomic_load_explicit(&pipeline->ready, memory_order_relaxed) == 0) return false;
   uint64_t before = atomic_load_explicit(&pipeline->next_number, memory_order_relaxed);
   for (int round = 0; round < QUICK_ROUNDS; round++) weir__pause();
