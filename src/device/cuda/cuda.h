@@ -114,6 +114,7 @@ typedef struct weir__cuda_device {
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
   struct weir__cuda_pieces *pieces;                     // NULL: tasks are launched one by one
   weir__resident *resident;                             // NULL: no task goes to a resident kernel
+  uint32_t homes;                                       // of recorded graphs that have a queue they prefer
   CUfunction mover;                                     // copies and fills in graphs; NULL: not loaded
   bool mover_tried;
   weir_status lost; // not WEIR_OK: the device is dead, and why
@@ -174,6 +175,9 @@ bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count);
 CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *task, CUstream stream);
 CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launch *launch, const uint32_t groups[3],
                                void **parameters, CUstream stream);
+// The queue that the graph of a run is launched in, if the caller chose none and nothing else does: always the same one, as long as
+// that is idle, since the driver and the card do so sooner than from one queue to the next.
+uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task);
 // Launches the graph of a run; its nodes one by one where some of them must be skipped.
 CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream);
 
@@ -185,6 +189,7 @@ weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count
 void weir__cuda_launchers_stop(weir__cuda_device *device);
 void weir__cuda_launchers_wake(weir__cuda_device *device);
 void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
+void weir__cuda_launcher_settle(const weir__cuda_launcher *launcher); // waits until all that was pushed is launched
 
 // Events (events.c): from a pool; NULL: the driver has none.
 CUevent weir__cuda_take_event(weir__cuda_device *device);

@@ -21,7 +21,10 @@ typedef struct cuda_plan {
   void **parameters;       // per argument of the plan; set for each launch
   void *nowhere;           // in place of a pointer that is not known yet
   uint32_t mark_count;
+  uint32_t home; // the queue where it is launched, counted from 1; 0: it has none yet
 } cuda_plan;
+
+enum { MOST_HOMES = 8 }; // as many streams run side by side unless the driver is told otherwise
 
 static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
@@ -220,6 +223,14 @@ static CUresult set_exec(weir__cuda_device *device, const weir__graph_plan *plan
     flags = 0;
   }
   return weir__cuda_exec_create(device, made->steps, plan->node_count, flags, &made->exec);
+}
+
+uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task) {
+  if (task->run->queue != WEIR__ANY_QUEUE || device->queue_count == 1) return task->run->queue;
+  uint32_t ordinary = device->queue_count - 2, homes = ordinary < MOST_HOMES ? ordinary : MOST_HOMES;
+  cuda_plan *plan = task->run->plan->device_data;
+  if (plan->home == 0) plan->home = device->homes++ % homes + 1;
+  return device->queues_in_flight[plan->home - 1].first == NULL ? plan->home - 1 : WEIR__ANY_QUEUE;
 }
 
 CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream) {

@@ -148,11 +148,13 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
   queue->last = op;
   device->ops_in_flight++;
   if (op->task != NULL) device->slot_ops[slot_of(device, op->task->id)] = op;
+  bool is_run = op->task != NULL && op->task->run != NULL;
   if (!op->here && device->launcher_count > 0) {
-    weir__cuda_launcher_push(device->launchers[op->place->queue % device->launcher_count], op);
+    weir__cuda_launcher_push(device->launchers[is_run ? 0 : op->place->queue % device->launcher_count], op);
     return;
   }
-  while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
+  if (is_run && device->launcher_count > 0)
+    weir__cuda_launcher_settle(device->launchers[0]); // it may have the same graph
   weir__cuda_execute(device, op);
 }
 
@@ -220,8 +222,8 @@ static CUresult launch_move(weir__cuda_device *device, const weir__move *move, C
 
 // Copies from and to the host have queues of their own, so that they overlap kernels. The caller may choose that of a
 // graph.
-static uint32_t wanted_queue(const weir__cuda_device *device, const weir__task *task) {
-  if (task->run != NULL) return task->run->queue;
+static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, uint32_t predecessor_count) {
+  if (task->run != NULL) return predecessor_count == 0 ? weir__cuda_run_queue(device, task) : task->run->queue;
   if (task->move == NULL || task->move->fence != NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
   if (task->move->source_space == WEIR__HOST_SPACE) return device->queue_count - 2;
   return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
@@ -246,6 +248,7 @@ static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUs
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
   weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
   CUstream stream = queue->stream;
+  while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
   for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
   if (op->status == WEIR_OK) {
     weir__cuda_mark_start(device, op, stream);
@@ -300,7 +303,7 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
   if (placed) {
     uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
                           ? earliest_queue(device, op, task, device->places, count)
-                          : wanted_queue(device, task);
+                          : wanted_queue(device, task, count);
     placed = weir__cuda_place(device, op, device->places, count, wanted);
   }
   if (!placed) {
@@ -309,11 +312,13 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
     return;
   }
   op->task = task;
-  op->here = task->run != NULL;
+  // What nothing in flight can poison any more, and has no times, needs nobody to wait for how its launch went.
+  op->here = task->run != NULL && (count > 0 || task->reads_poison || task->run->timed || device->lost != WEIR_OK ||
+                                   device->base.context->trace != NULL);
   if (task->move != NULL) op->fence = (CUevent)task->move->fence;
   op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
   bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing
   if (op->status != WEIR_OK && device->lost == WEIR_OK && !back) doom(device, op);
   weir__cuda_start(device, op);
-  if (weir__cuda_must_drain(device, task)) weir__cuda_drain(device);
+  if (op->here && weir__cuda_must_drain(device, task)) weir__cuda_drain(device);
 }

@@ -2,8 +2,9 @@
 //
 // Launchers: threads that make the calls that launch. A call takes microseconds, most of them outside of any lock of the
 // driver's, so that a few threads with streams of their own launch more together than one. Each executes its ops in the
-// order in which they were placed, and waits for others to have recorded the events that its ops wait for; since an op waits
-// only for ops that were placed before it, this cannot go round in a circle.
+// order in which they were placed, and waits for others to have recorded the events that its ops wait for, or to have launched what
+// is before them in their queue; since an op waits only for ops that were placed before it, this cannot go round in a circle.
+// Recorded graphs all go to the first launcher: the driver launches them one at a time, whoever asks.
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -37,6 +38,11 @@ void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op) 
   launcher->ring[at % RING] = op;
   atomic_store_explicit(&launcher->pushed, at + 1, memory_order_seq_cst);
   wake(launcher);
+}
+
+void weir__cuda_launcher_settle(const weir__cuda_launcher *launcher) {
+  uint64_t pushed = atomic_load_explicit(&launcher->pushed, memory_order_relaxed);
+  while (atomic_load_explicit(&launcher->taken, memory_order_acquire) != pushed) weir__pause();
 }
 
 static bool must_sleep(weir__cuda_launcher *launcher, uint64_t taken) {
