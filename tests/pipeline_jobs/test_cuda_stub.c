@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "data.h"
 #include "run_way.h"
 #include "shape.h"
 #include "stub_code.h"
@@ -65,6 +66,47 @@ static void test_results(void **unused) {
   }
 }
 
+static void *const *next_input(void *user, uint64_t token) {
+  return job_next_input(user, token);
+}
+
+static void drop_results(void *user, uint64_t token, void *const *hosts) {
+  (void)user;
+  (void)token;
+  (void)hosts;
+}
+
+// What a job costs of the driver: a launch, and nothing that asks about memory or makes the context current. Its copies, which are
+// small, go by a kernel.
+static void test_calls(void **unused) {
+  (void)unused;
+  static const char *const none[] = {"cuPointerGetAttribute", "cuCtxPushCurrent", "cuMemcpyAsync", "cuLaunchKernel",
+                                     "cuGraphAddMemcpyNode"};
+  assert_true(stub_configure(&(stub_options){.seed = 1}));
+  weir_context *context;
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cuda:0"}, &context), WEIR_OK);
+  for (uint32_t i = 0; i < JOB_WORKLOADS; i++) {
+    job_data data;
+    char why[JOB_WHY] = "";
+    assert_true(job_data_create(job_workloads[i], "cuda", SMALL_NS, weir_context_device(context, 0), &data, why));
+    void *state = job_ways_weir[0].open(&data.shape, &(job_options){"cuda:0", 1, 2}, why);
+    assert_non_null(state);
+    const job_feed feed = {next_input, drop_results, &data};
+    assert_true(job_ways_weir[0].run(state, TOKENS, &feed, why));
+    uint64_t before[sizeof none / sizeof *none], launches = stub_calls("cuGraphLaunch");
+    for (size_t j = 0; j < sizeof none / sizeof *none; j++) before[j] = stub_calls(none[j]);
+    assert_true(job_ways_weir[0].run(state, TOKENS, &feed, why));
+    assert_int_equal(stub_calls("cuGraphLaunch") - launches, TOKENS);
+    for (size_t j = 0; j < sizeof none / sizeof *none; j++) {
+      if (stub_calls(none[j]) != before[j]) fail_msg("%s: %s is called", job_workloads[i]->name, none[j]);
+    }
+    job_ways_weir[0].close(state);
+    job_data_free(&data);
+  }
+  weir_context_release(context);
+  assert_string_equal(stub_violation_text(), "");
+}
+
 int main(void) {
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
   setenv("WEIR_NVRTC", NVRTC_STUB, 1);
@@ -81,6 +123,6 @@ int main(void) {
     }
     job_shape_free(&shape);
   }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_results)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_results), cmocka_unit_test(test_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
