@@ -91,6 +91,9 @@ typedef struct weir__device_ops {
   // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.
   void (*flush)(weir_device *device);
 
+  // Optional: tasks will come soon, so threads of the device that sleep may wake already. Without the lock.
+  void (*rouse)(weir_device *device);
+
   // The host's clock for this device, in ns since the context was made.
   uint64_t (*time)(weir_device *device);
 

@@ -40,6 +40,16 @@ void weir__pipeline_publish_held(weir_pipeline *pipeline, uint32_t item) {
   weir__context_wake(pipeline->context, &pipeline->epoch);
 }
 
+void weir__pipeline_rouse(weir_pipeline *pipeline) {
+  if (!pipeline->looks_out) return;
+  atomic_fetch_add_explicit(&pipeline->epoch, 1, memory_order_seq_cst);
+  weir__wake(&pipeline->epoch, LOOKOUTS);
+  for (uint32_t i = 0; i < pipeline->context->device_count; i++) {
+    weir_device *device = pipeline->context->devices[i];
+    if (device->ops->rouse != NULL) device->ops->rouse(device);
+  }
+}
+
 // Takes an item, in turns over all of them, so that none is left behind.
 static uint32_t take(weir_pipeline *pipeline, weir__pipeline_thread *thread) {
   uint64_t ready = atomic_load_explicit(&pipeline->ready, memory_order_relaxed);

@@ -148,6 +148,7 @@ weir_status weir__cuda_thread_start(weir__cuda_device *device);
 void weir__cuda_thread_stop(weir__cuda_device *device);
 void weir__cuda_push(weir_device *device, weir__task *task);
 void weir__cuda_flush(weir_device *device);
+void weir__cuda_rouse(weir_device *device);
 void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request);
 
 // What follows is called by the thread only.

@@ -359,6 +359,7 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .has_code = has_code,
                                          .issue = weir__cuda_push,
                                          .flush = weir__cuda_flush,
+                                         .rouse = weir__cuda_rouse,
                                          .time = time_now,
                                          .graph_build = weir__cuda_graph_build,
                                          .graph_forget = weir__cuda_graph_forget};

@@ -40,6 +40,10 @@ void weir__cuda_flush(weir_device *base) {
   atomic_store_explicit(&device->flush, true, memory_order_release);
 }
 
+void weir__cuda_rouse(weir_device *base) {
+  wake(weir__cuda_of(base)); // and its launchers by it
+}
+
 void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request) {
   atomic_store_explicit(&request->done, 0, memory_order_relaxed);
   request->next = atomic_load_explicit(&device->requests, memory_order_relaxed);
