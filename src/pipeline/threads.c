@@ -13,6 +13,7 @@ enum {
   QUICK_TOKENS = 4,  // who are quick if so many tokens begin meanwhile
   WATCH_NS = 50000,  // who leaves the items to quick others looks again this often
   LOOKOUTS = 2,      // where a device has cores for those who wait for it
+  SECOND_NS = 50000, // the second is for where items come fast only
   PAUSES_PER_CLOCK = 64,
 };
 
@@ -102,32 +103,32 @@ static bool spin(weir_pipeline *pipeline, uint32_t rounds) {
   return found;
 }
 
-// Looks for items as long as who waits for the context's devices spins, since waking a thread takes longer than many a job: a thread
-// or two, as one of them works while the next item comes. False: there are enough of them, or there was no item. Nor is there
-// one for this thread where tokens begin so fast that they are left to others.
+// Looks for items as long as who waits for the context's devices spins, since waking a thread takes longer than many a job: a
+// thread, or two where items come fast, as one of them works while the next item comes. False: there are enough of them, or there
+// was no item. Nor is there one for this thread where tokens begin so fast that they are left to others.
 static bool look_out(weir_pipeline *pipeline) {
   if (!pipeline->looks_out || atomic_load_explicit(&pipeline->running, memory_order_relaxed) == 0) return false;
-  bool found = false, quick = false;
+  bool found = false;
   atomic_fetch_add_explicit(&pipeline->spinning, 1, memory_order_seq_cst);
-  if (atomic_fetch_add_explicit(&pipeline->lookouts, 1, memory_order_seq_cst) < LOOKOUTS) {
-    uint64_t begun = UINT64_MAX, end_ns = 0, now_ns = 0;
+  uint32_t others = atomic_fetch_add_explicit(&pipeline->lookouts, 1, memory_order_seq_cst);
+  if (others < LOOKOUTS) {
+    uint64_t begun = 0, end_ns = 0, now_ns = 0;
     for (uint32_t round = 0; !found && now_ns <= end_ns; round++) {
       found = atomic_load_explicit(&pipeline->ready, memory_order_relaxed) != 0;
-      uint64_t number = atomic_load_explicit(&pipeline->next_number, memory_order_relaxed);
-      quick = pipeline->thread_count > 1 && !atomic_load_explicit(&pipeline->waits, memory_order_relaxed) &&
-              begun != UINT64_MAX && number - begun >= QUICK_TOKENS;
-      if (round % PAUSES_PER_CLOCK == 0) {
-        if (atomic_load_explicit(&pipeline->quit, memory_order_relaxed)) break;
-        begun = number;
-        now_ns = weir__clock_ns();
-        if (end_ns == 0) end_ns = now_ns + pipeline->context->spin_ns;
-      }
       if (!found) weir__pause();
+      if (round % PAUSES_PER_CLOCK != 0) continue;
+      if (atomic_load_explicit(&pipeline->quit, memory_order_relaxed)) break;
+      begun = atomic_load_explicit(&pipeline->next_number, memory_order_relaxed);
+      now_ns = weir__clock_ns();
+      if (end_ns == 0) end_ns = now_ns + (others == 0 ? pipeline->context->spin_ns : SECOND_NS);
     }
+    bool quick = pipeline->thread_count > 1 && !atomic_load_explicit(&pipeline->waits, memory_order_relaxed) &&
+                 atomic_load_explicit(&pipeline->next_number, memory_order_relaxed) - begun >= QUICK_TOKENS;
+    found = found && !quick;
   }
   atomic_fetch_sub_explicit(&pipeline->lookouts, 1, memory_order_seq_cst);
   atomic_fetch_sub_explicit(&pipeline->spinning, 1, memory_order_seq_cst);
-  return found && !quick;
+  return found;
 }
 
 // Whether tokens begin so fast that handing their data to another core would take longer than the stages do. Then items are left
