@@ -248,35 +248,42 @@ static void release_with_items_in_flight(void **state) {
 // A source that lives in callbacks: each item that is done submits the next one.
 typedef struct source {
   weir_chain *chain;
-  atomic_uint left, refused, full;
+  gate last; // of the last stage: no item ends while a callback submits
+  atomic_uint left, refused, full, returned;
 } source;
 
 static void next_item(void *user, weir_status status) {
   source *s = user;
   weir_event *event = NULL;
   if (status != WEIR_OK) atomic_fetch_add(&s->refused, 1);
-  if (atomic_load(&s->left) == 0) return;
+  if (atomic_load(&s->left) == 0) {
+    atomic_fetch_add(&s->returned, 1);
+    return;
+  }
   atomic_fetch_sub(&s->left, 1);
+  atomic_store(&s->last.open, false);
   if (weir_chain_submit(s->chain, NULL, &event) != WEIR_OK || weir_event_on_done(event, next_item, s) != WEIR_OK)
     atomic_fetch_add(&s->refused, 1);
   weir_event_release(event);
   if (weir_chain_submit(s->chain, NULL, NULL) == WEIR_ERROR_OUT_OF_MEMORY) // one more than it takes
     atomic_fetch_add(&s->full,
                      strstr(weir_last_error(), "the chain is full, and a task or callback must not wait") != NULL);
+  gate_open(&s->last);
+  atomic_fetch_add(&s->returned, 1);
 }
 
 static void callbacks_may_submit(void **state) {
   (void)state;
-  gate open = {.open = true};
+  source s = {.last = {.open = true}};
   weir_context *context = rig_open("cpu:1,cpu:1", 8, 0);
-  pair p = open_pair_in(context, pass_first, gate_function, &open, 64, 2, 1);
-  source s = {.chain = p.chain};
+  pair p = open_pair_in(context, pass_first, gate_function, &s.last, 64, 2, 1);
+  s.chain = p.chain;
   atomic_init(&s.left, 200);
   weir_event *event = NULL;
   rig_ok(weir_chain_submit(p.chain, NULL, &event));
   rig_ok(weir_event_on_done(event, next_item, &s));
   weir_event_release(event);
-  while (atomic_load(&s.left) > 0) rig_ok(weir_finish(context));
+  while (atomic_load(&s.returned) < 201 && atomic_load(&s.refused) == 0) rig_ok(weir_finish(context));
   rig_ok(weir_finish(context));
   assert_int_equal(atomic_load(&s.refused), 0);
   assert_int_equal(atomic_load(&s.full), 200);
