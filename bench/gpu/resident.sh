@@ -31,7 +31,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 . "$here/steps.sh"
 
-rounds=7 passes=31 programs=2000 worlds=256 steps=60 widths=4,16,64 tasks=2000 network=()
+rounds=7 passes=31 programs=2000 worlds=256 steps=20 widths=4,16,64 tasks=2000 network=()
 [ -z "$quick" ] || {
   rounds=1 passes=1 programs=10 worlds=2 steps=3 widths=4 tasks=64
   network=(--passes 1 --inputs 1 --cells 2 --size 8)

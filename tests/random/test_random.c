@@ -70,6 +70,7 @@ static void random_programs_equal_serial_execution(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) exit(SKIPPED);
+  if (WIFEXITED(status)) fprintf(stderr, "exit code %d\n", WEXITSTATUS(status)); // 1: it has said why
   if (WIFSIGNALED(status)) fprintf(stderr, "%s\n", WTERMSIG(status) == SIGALRM ? "hung" : strsignal(WTERMSIG(status)));
   fprintf(stderr, "failing seed %" PRIu64 "; again: test_random --seed %" PRIu64 " --device %s --repeat 20 --verbose\n",
           *current, *current, chosen_device);
