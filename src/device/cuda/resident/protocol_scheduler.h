@@ -119,6 +119,7 @@ WEIR__R_FUNCTION uint32_t weir__r_verify(weir__r_scheduler *s, const weir__r_car
   WEIR__R_UNROLL
   for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) all = all && (int32_t)(done[i] - numbers[i]) >= 0;
   if (weir__r_mask(all) != WEIR__R_ALL_LANES) return 0;
+  weir__r_meet(); // what this lane has read another one may write
   s->verified += looks;
   return 1;
 }
