@@ -39,9 +39,7 @@ static void work(test_rig *rig, uint32_t worker, uint32_t epoch) {
 }
 
 static void schedule(test_rig *rig, uint32_t epoch) {
-  weir__r_scheduler scheduler; // each lane has its own
-  weir__r_schedule(&scheduler, rig->card, rig->host, epoch, rig->options.workers, rig->options.idle_ns,
-                   rig->options.most_ns);
+  weir__r_schedule(rig->card, rig->host, epoch, rig->options.workers, rig->options.idle_ns, rig->options.most_ns);
 }
 
 #if RESIDENT_LANES > 1

@@ -100,11 +100,9 @@ static void work(resident_launch *launch, uint32_t worker) {
 static void *run_block(void *argument) {
   resident_block *block = argument;
   resident_launch *launch = block->launch;
-  weir__r_scheduler scheduler;
   this_block = block;
   if (weir__r_arrive(launch->card))
-    weir__r_schedule(&scheduler, launch->card, launch->host, launch->epoch, launch->blocks - 1, launch->idle_ns,
-                     launch->most_ns);
+    weir__r_schedule(launch->card, launch->host, launch->epoch, launch->blocks - 1, launch->idle_ns, launch->most_ns);
   else
     work(launch, block->index);
   weir__r_leave(launch->card, launch->host, launch->epoch, launch->blocks);

@@ -50,12 +50,6 @@ static __device__ void weir__r_work(weir__r_card *card, weir__r_host *host, uint
   }
 }
 
-static __device__ void weir__r_run_scheduler(weir__r_card *card, weir__r_host *host, uint32_t epoch, uint32_t workers,
-                                             uint64_t idle_ns, uint64_t most_ns) {
-  weir__r_scheduler scheduler;
-  weir__r_schedule(&scheduler, card, host, epoch, workers, idle_ns, most_ns);
-}
-
 extern "C" __global__ void weir__resident(weir__r_card *card, weir__r_host *host, uint32_t epoch, uint64_t idle_ns,
                                           uint64_t most_ns) {
   __shared__ uint32_t first;
@@ -64,7 +58,7 @@ extern "C" __global__ void weir__resident(weir__r_card *card, weir__r_host *host
   if (!first)
     weir__r_work(card, host, epoch);
   else if (threadIdx.x < WEIR__R_LANES)
-    weir__r_run_scheduler(card, host, epoch, gridDim.x - 1, idle_ns, most_ns);
+    weir__r_schedule(card, host, epoch, gridDim.x - 1, idle_ns, most_ns);
   __syncthreads();
   if (threadIdx.x == 0) weir__r_leave(card, host, epoch, gridDim.x);
 }

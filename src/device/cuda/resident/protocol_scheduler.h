@@ -240,24 +240,25 @@ WEIR__R_FUNCTION uint32_t weir__r_await_worker(const weir__r_card *card) {
 // The scheduler's whole work in the launch `epoch`, which has so many workers. It lets all leave when nothing was published for
 // `idle_ns`, when the host asks for it, and when the launch has lasted `most_ns`; always with nothing in flight. However short these
 // times are, a launch answers what was asked before it and, unless no worker comes, takes in a batch of what was published before it.
-WEIR__R_FUNCTION void weir__r_schedule(weir__r_scheduler *s, weir__r_card *card, weir__r_host *host, uint32_t epoch,
-                                       uint32_t workers, uint64_t idle_ns, uint64_t most_ns) {
+WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, uint32_t epoch, uint32_t workers,
+                                       uint64_t idle_ns, uint64_t most_ns) {
+  weir__r_scheduler s;
   uint32_t ends = !weir__r_await_worker(card), answered = weir__r_from(host->answer, 0);
   uint64_t start = weir__r_now_ns(), busy = start;
-  weir__r_open(s, card);
+  weir__r_open(&s, card);
   for (uint32_t rounds = 0;; rounds++) {
     // What the first lane reads of the time, and of what others write, decides for all.
     uint64_t now = weir__r_now_ns();
-    uint32_t looks = s->held == 0 || (!ends && rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(s)), done = 0;
+    uint32_t looks = s.held == 0 || (!ends && rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s)), done = 0;
     weir__r_wishes wishes = {0, 0, 0};
     if (looks) {
       if (weir__r_lane() == 0) wishes = weir__r_look(host);
       uint32_t tail = weir__r_from(wishes.tail, 0);
       weir__r_meet();
-      if (!ends) done = weir__r_fetch(s, card, host, tail);
+      if (!ends) done = weir__r_fetch(&s, card, host, tail);
     }
-    if (s->held > 0) done += weir__r_hand_out(s, card, workers);
-    uint32_t idle = done == 0 && s->held == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s->fetched, 0);
+    if (s.held > 0) done += weir__r_hand_out(&s, card, workers);
+    uint32_t idle = done == 0 && s.held == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s.fetched, 0);
     if (idle) {
       answered = weir__r_answer(host, wishes.ask, answered);
       uint32_t leaves = ends || now - busy >= idle_ns || wishes.stop == epoch;
@@ -266,9 +267,9 @@ WEIR__R_FUNCTION void weir__r_schedule(weir__r_scheduler *s, weir__r_card *card,
       busy = now;
     }
     ends = weir__r_from(ends || now - start >= most_ns, 0);
-    if (done == 0 && (s->held > 0 || !weir__r_verify(s, card))) weir__r_pause();
+    if (done == 0 && (s.held > 0 || !weir__r_verify(&s, card))) weir__r_pause();
   }
-  weir__r_close(s, card);
+  weir__r_close(&s, card);
   if (weir__r_lane() == 0) weir__r_store_release(&card->leaving, epoch);
 }
 
