@@ -16,6 +16,9 @@ typedef struct weir__cuda_bytes {
   void *const *args; // where to; where from, or where the 4 bytes of the pattern are
 } weir__cuda_bytes;
 
+// Where a copy is from: an address; or a fill's pattern.
+uint64_t weir__cuda_bytes_source(const weir__cuda_bytes *bytes);
+
 // One task as it is to be launched: the launches of a kernel, one after another.
 typedef struct weir__cuda_step {
   const weir__cuda_kernel *kernel; // no launches: the step only keeps the order

@@ -7,7 +7,7 @@
 #include "base/allocate.h"
 #include "device/cuda/exec_inside.h"
 
-static uint64_t source_of(const weir__cuda_bytes *bytes) {
+uint64_t weir__cuda_bytes_source(const weir__cuda_bytes *bytes) {
   if (!bytes->fill) return (uint64_t)(uintptr_t)bytes->args[1];
   uint32_t pattern;
   memcpy(&pattern, bytes->args[1], sizeof pattern);
@@ -16,7 +16,7 @@ static uint64_t source_of(const weir__cuda_bytes *bytes) {
 
 static CUDA_MEMSET_NODE_PARAMS fill_params(const weir__cuda_bytes *bytes) {
   return (CUDA_MEMSET_NODE_PARAMS){.dst = (CUdeviceptr)(uintptr_t)bytes->args[0],
-                                   .value = (unsigned int)source_of(bytes),
+                                   .value = (unsigned int)weir__cuda_bytes_source(bytes),
                                    .elementSize = sizeof(uint32_t),
                                    .width = bytes->count / sizeof(uint32_t),
                                    .height = 1};
@@ -94,7 +94,7 @@ CUresult weir__cuda_exec_add_bytes(const weir__cuda_exec_builder *build, const w
   CUDA_MEMCPY3D copy = copy_params(bytes);
   CUresult result = CUDA_SUCCESS;
   laid->to = bytes->args[0];
-  laid->from = source_of(bytes);
+  laid->from = weir__cuda_bytes_source(bytes);
   if (laid->mover == 0) {
     result = bytes->fill ? driver->cuGraphAddMemsetNode(&laid->bytes_node, build->exec->graph, build->before,
                                                         before_count, &fill, build->device->primary)
@@ -128,14 +128,15 @@ CUresult weir__cuda_exec_add_last(const weir__cuda_exec_builder *build) {
 
 CUresult weir__cuda_exec_set_bytes(const weir__cuda_device *device, weir__cuda_exec *exec, exec_step *set,
                                    const weir__cuda_bytes *bytes, uint32_t *out_set) {
-  if (set->to == bytes->args[0] && set->from == source_of(bytes)) return CUDA_SUCCESS;
+  uint64_t from = weir__cuda_bytes_source(bytes);
+  if (set->to == bytes->args[0] && set->from == from) return CUDA_SUCCESS;
+  set->to = bytes->args[0];
+  set->from = from;
   if (set->mover != 0) {
     exec_mover *mover = &exec->movers[set->mover - 1];
     exec->outgrown = exec->outgrown || !weir__cuda_mover_takes(bytes);
     mover->moves.moves[set->move] = weir__cuda_move_of(bytes);
     mover->changed = true;
-    set->to = bytes->args[0];
-    set->from = source_of(bytes);
     return CUDA_SUCCESS;
   }
   CUDA_MEMSET_NODE_PARAMS fill = fill_params(bytes);
@@ -143,8 +144,6 @@ CUresult weir__cuda_exec_set_bytes(const weir__cuda_device *device, weir__cuda_e
   CUresult result =
       bytes->fill ? device->driver->cuGraphExecMemsetNodeSetParams(exec->exec, set->bytes_node, &fill, device->primary)
                   : device->driver->cuGraphExecMemcpyNodeSetParams(exec->exec, set->bytes_node, &copy, device->primary);
-  set->to = bytes->args[0];
-  set->from = source_of(bytes);
   ++*out_set;
   return result;
 }

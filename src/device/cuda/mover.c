@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/mover.h"
 
-#include <string.h>
-
-#include "base/allocate.h"
 #include "device/cuda/module.h"
 #include "device/cuda/pinned.h"
 
@@ -200,13 +197,10 @@ bool weir__cuda_mover_takes(const weir__cuda_bytes *bytes) {
 }
 
 weir__cuda_move weir__cuda_move_of(const weir__cuda_bytes *bytes) {
-  weir__cuda_move move = {
-      .to = (uintptr_t)bytes->args[0], .bytes = (uint32_t)bytes->count, .fill = bytes->fill ? 1 : 0};
-  if (bytes->fill)
-    memcpy(&move.from, bytes->args[1], sizeof(uint32_t));
-  else
-    move.from = (uintptr_t)bytes->args[1];
-  return move;
+  return (weir__cuda_move){.to = (uintptr_t)bytes->args[0],
+                           .from = weir__cuda_bytes_source(bytes),
+                           .bytes = (uint32_t)bytes->count,
+                           .fill = bytes->fill ? 1 : 0};
 }
 
 CUDA_KERNEL_NODE_PARAMS weir__cuda_mover_params(const weir__cuda_device *device, const weir__cuda_moves *moves,
