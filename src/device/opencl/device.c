@@ -153,7 +153,7 @@ static uint32_t default_queues(const weir__opencl_listed *listed, const weir__op
 static void describe(weir__opencl_device *device, const weir__opencl_name *name) {
   const weir__opencl_listed *listed = device->listed;
   if (device->registration != NULL)
-    snprintf(device->base.name, sizeof device->base.name, "opencl:%s", device->registration->name);
+    snprintf(device->base.name, sizeof device->base.name, "opencl:%s", device->registration->registered.name);
   else if (name->parts > 0)
     snprintf(device->base.name, sizeof device->base.name, "opencl:%u/%u.%u", name->number, name->parts, name->part);
   else
@@ -169,7 +169,7 @@ static weir_status choose(weir__opencl_device *device, const char *argument, uin
                           weir__opencl_name *out_name) {
   const weir__opencl_driver *driver = device->driver;
   *out_name = (weir__opencl_name){0};
-  weir_status status = weir__opencl_is_registration(argument)
+  weir_status status = weir__registry_may_name(argument)
                            ? weir__opencl_registration_take(argument, &device->registration)
                            : weir__opencl_parse(driver, argument, out_name);
   if (status != WEIR_OK) return status;

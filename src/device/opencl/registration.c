@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Devices of the caller's: registered by name, used by any number of contexts.
-#include <stdio.h>
-#include <string.h>
-
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/lock.h"
@@ -11,17 +8,7 @@
 
 enum { MOST_DEVICES = 256, NAME_BYTES = 32 };
 
-static const char PREFIX[] = "shared", KIND[] = "opencl:";
-
-static struct {
-  weir__lock lock;
-  weir__opencl_registration *first;
-  uint32_t last_number;
-} all;
-
-bool weir__opencl_is_registration(const char *argument) {
-  return strncmp(argument, PREFIX, sizeof PREFIX - 1) == 0;
-}
+static weir__registry all = {.kind = "opencl:"};
 
 static weir_status invalid(const char *what) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "register: %s", what);
@@ -133,28 +120,15 @@ weir_status weir_opencl_register(const weir_opencl_handles *handles, char *out_n
     weir__free(registration);
     return status;
   }
-  weir__lock_acquire(&all.lock);
-  snprintf(registration->name, sizeof registration->name, "%s%u", PREFIX, ++all.last_number);
-  registration->next = all.first;
-  all.first = registration;
-  snprintf(out_name, size, "%s%s", KIND, registration->name);
-  weir__lock_release(&all.lock);
+  weir__registry_add(&all, &registration->registered, out_name, size);
   return WEIR_OK;
 }
 
-// The link to the registration of a name; to NULL: there is none. The lock is held.
-static weir__opencl_registration **find(const char *name) {
-  weir__opencl_registration **link = &all.first;
-  while (*link != NULL && strcmp((*link)->name, name) != 0) link = &(*link)->next;
-  return link;
-}
-
 weir_status weir_opencl_unregister(const char *name) {
-  bool is_name = name != NULL && strncmp(name, KIND, sizeof KIND - 1) == 0;
   weir__lock_acquire(&all.lock);
-  weir__opencl_registration **link = find(is_name ? name + sizeof KIND - 1 : "");
-  weir__opencl_registration *found = *link;
-  if (found != NULL) *link = found->next;
+  weir__registered **link = weir__registry_find_name(&all, name);
+  weir__opencl_registration *found = (weir__opencl_registration *)*link;
+  if (found != NULL) *link = found->registered.next;
   weir__lock_release(&all.lock);
   if (found == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "unregister: there is no '%.40s'", name == NULL ? "" : name);
@@ -164,7 +138,7 @@ weir_status weir_opencl_unregister(const char *name) {
 
 weir_status weir__opencl_registration_take(const char *argument, weir__opencl_registration **out_registration) {
   weir__lock_acquire(&all.lock);
-  weir__opencl_registration *found = *find(argument);
+  weir__opencl_registration *found = (weir__opencl_registration *)*weir__registry_find(&all, argument);
   if (found != NULL) found->references++;
   weir__lock_release(&all.lock);
   *out_registration = found;

@@ -5,6 +5,7 @@
 #define WEIR_DEVICE_OPENCL_SHARE_H
 
 #include "device/opencl/driver.h"
+#include "device/registered.h"
 #include "weir/opencl.h"
 #include "window/task.h"
 
@@ -13,9 +14,8 @@ struct weir__opencl_op;
 
 // A device of the caller's (registration.c), with references to its objects.
 typedef struct weir__opencl_registration {
-  struct weir__opencl_registration *next;
-  uint32_t references; // of the list and of contexts; guarded by the list's lock
-  char name[32];       // "shared1"
+  weir__registered registered;
+  uint32_t references; // of the registry and of contexts; guarded by the registry's lock
   const weir__opencl_driver *driver;
   weir__opencl_listed listed;
   cl_context context;
@@ -23,9 +23,6 @@ typedef struct weir__opencl_registration {
   uint32_t queue_count; // 0: Weir makes its own
   cl_command_queue queues[WEIR_OPENCL_MOST_QUEUES];
 } weir__opencl_registration;
-
-// Whether what follows "opencl:" in a device's name may name a registered device.
-bool weir__opencl_is_registration(const char *argument);
 
 // Takes a reference. Sets weir_last_error() on failure.
 weir_status weir__opencl_registration_take(const char *argument, weir__opencl_registration **out_registration);

@@ -132,7 +132,7 @@ static weir_status find_registered(weir__vulkan_device *device, const char *argu
   device->driver = &device->registration->driver;
   device->physical = device->registration->handles.physical_device;
   weir__vulkan_find_facts(device->driver, device->physical, &device->facts);
-  snprintf(device->base.name, sizeof device->base.name, "vulkan:%s", device->registration->name);
+  snprintf(device->base.name, sizeof device->base.name, "vulkan:%s", device->registration->registered.name);
   return WEIR_OK;
 }
 
@@ -318,7 +318,7 @@ static weir_status initialize(weir__vulkan_device *device, const char *argument,
 
 static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
-  bool registered = weir__vulkan_is_registration(argument);
+  bool registered = weir__registry_may_name(argument);
   const weir__vulkan_driver *driver = registered ? NULL : weir__vulkan_driver_load(reason, sizeof reason);
   if (driver == NULL && !registered) return weir__error(WEIR_ERROR_UNAVAILABLE, "device vulkan: %s", reason);
   if (queues > MOST_KERNEL_LANES)

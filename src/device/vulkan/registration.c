@@ -2,7 +2,6 @@
 //
 // Devices of the caller's: registered by name, taken by one context at a time.
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/allocate.h"
@@ -14,17 +13,10 @@
 // A queue that has no memory to say when it is idle is asked again so many times.
 enum { MOST_TIMES_ASKED = 1000 };
 
-static const char PREFIX[] = "shared", KIND[] = "vulkan:";
+// Bytes of a registered device's name, with its number and the ending 0.
+enum { NAME_BYTES = sizeof "vulkan:" + sizeof "shared" + 10 };
 
-static struct {
-  weir__lock lock;
-  weir__vulkan_registration *first;
-  uint32_t last_number;
-} all;
-
-bool weir__vulkan_is_registration(const char *argument) {
-  return strncmp(argument, PREFIX, sizeof PREFIX - 1) == 0;
-}
+static weir__registry all = {.kind = "vulkan:"};
 
 // ---------------------------------------------------------------------------------------------------------------
 // The features that a device was made with
@@ -217,7 +209,7 @@ static weir_status fill_in(weir__vulkan_registration *registration, const weir_v
 weir_status weir_vulkan_register(const weir_vulkan_handles *handles, char *out_name, uint64_t size) {
   weir_status status = check_handles(handles, out_name);
   if (status != WEIR_OK) return status;
-  if (size < sizeof KIND + sizeof PREFIX + 10) return invalid("no room for the name");
+  if (size < NAME_BYTES) return invalid("no room for the name");
   weir__vulkan_registration *registration = weir__allocate_zeroed(sizeof *registration);
   if (registration == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "register: no memory");
   status = fill_in(registration, handles);
@@ -225,33 +217,16 @@ weir_status weir_vulkan_register(const weir_vulkan_handles *handles, char *out_n
     weir__free(registration);
     return status;
   }
-  weir__lock_acquire(&all.lock);
-  snprintf(registration->name, sizeof registration->name, "%s%u", PREFIX, ++all.last_number);
-  registration->next = all.first;
-  all.first = registration;
-  snprintf(out_name, size, "%s%s", KIND, registration->name);
-  weir__lock_release(&all.lock);
+  weir__registry_add(&all, &registration->registered, out_name, size);
   return WEIR_OK;
 }
 
-// The link to the registration of a name; to NULL: there is none. The lock is held.
-static weir__vulkan_registration **find(const char *name) {
-  weir__vulkan_registration **link = &all.first;
-  while (*link != NULL && strcmp((*link)->name, name) != 0) link = &(*link)->next;
-  return link;
-}
-
 weir_status weir_vulkan_unregister(const char *name) {
-  bool is_name = name != NULL && strncmp(name, KIND, sizeof KIND - 1) == 0;
-  weir__vulkan_registration *found = NULL;
-  bool in_use = false;
   weir__lock_acquire(&all.lock);
-  weir__vulkan_registration **link = find(is_name ? name + sizeof KIND - 1 : "");
-  if (*link != NULL) {
-    found = *link;
-    in_use = found->in_use;
-    if (!in_use) *link = found->next;
-  }
+  weir__registered **link = weir__registry_find_name(&all, name);
+  weir__vulkan_registration *found = (weir__vulkan_registration *)*link;
+  bool in_use = found != NULL && found->in_use;
+  if (found != NULL && !in_use) *link = found->registered.next;
   weir__lock_release(&all.lock);
   if (in_use) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "unregister: a context uses %.40s", name);
   if (found == NULL)
@@ -266,7 +241,7 @@ weir_status weir_vulkan_unregister(const char *name) {
 weir_status weir__vulkan_registration_take(const char *argument, weir__vulkan_registration **out_registration) {
   *out_registration = NULL;
   weir__lock_acquire(&all.lock);
-  weir__vulkan_registration *found = *find(argument);
+  weir__vulkan_registration *found = (weir__vulkan_registration *)*weir__registry_find(&all, argument);
   bool in_use = found != NULL && found->in_use;
   if (found != NULL) found->in_use = true;
   weir__lock_release(&all.lock);

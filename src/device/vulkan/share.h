@@ -4,6 +4,7 @@
 #ifndef WEIR_DEVICE_VULKAN_SHARE_H
 #define WEIR_DEVICE_VULKAN_SHARE_H
 
+#include "device/registered.h"
 #include "device/vulkan/driver.h"
 #include "device/vulkan/logical.h"
 #include "weir/vulkan.h"
@@ -14,17 +15,13 @@ weir_status weir__vulkan_check_device(const weir_device *device, const char *wha
 
 // A device of the caller's (registration.c).
 typedef struct weir__vulkan_registration {
-  struct weir__vulkan_registration *next;
-  char name[32]; // "shared1"
-  bool in_use;
+  weir__registered registered;
+  bool in_use; // guarded by the registry's lock
   weir__vulkan_driver driver;
   weir_vulkan_handles handles;
   weir__vulkan_facts enabled; // what the device was made with
   weir_vulkan_queue queues[WEIR__VULKAN_MOST_QUEUES];
 } weir__vulkan_registration;
-
-// Whether what follows "vulkan:" in a device's name may name a registered device.
-bool weir__vulkan_is_registration(const char *argument);
 
 // Takes it for one context. Sets weir_last_error() on failure.
 weir_status weir__vulkan_registration_take(const char *argument, weir__vulkan_registration **out_registration);
