@@ -12,6 +12,7 @@
 #include "random.h"
 
 enum { MOST_ROWS = 96, MOST_WIDTH = 8, CELLS = MOST_ROWS * MOST_WIDTH, WORD = sizeof(uint32_t), MOST_DEVICES = 4 };
+enum { MOST_COPIES = 8 };
 
 static const char *device_list;
 static uint32_t program_count;
@@ -23,7 +24,9 @@ typedef struct scene {
   weir_buffer *buffers[2], *table;
   bool wrapped;
   rig_field field;
-  uint32_t table_words[16], start[2][CELLS], memory[2][CELLS], cells[2][CELLS], found[2][CELLS], scrap[CELLS];
+  uint32_t table_words[16], start[2][CELLS], memory[2][CELLS], cells[2][CELLS], found[2][CELLS];
+  uint32_t copies[MOST_COPIES][CELLS], copied[MOST_COPIES][CELLS],
+      copy_count; // what was copied out between launches: is, should be
 } scene;
 
 static void open_scene(scene *s, const weir_context_options *wanted, const weir_split_options *split, bool wrapped) {
@@ -82,6 +85,12 @@ static void check(scene *s, const char *what, uint64_t number) {
     for (uint32_t i = 0; i < CELLS; i++) {
       if (found[i] != s->cells[b][i])
         fail_msg("%s %" PRIu64 ": buffer %d, cell %u: %u, not %u", what, number, b, i, found[i], s->cells[b][i]);
+    }
+  }
+  for (uint32_t i = 0; i < s->copy_count; i++) {
+    for (uint32_t j = 0; j < CELLS; j++) {
+      if (s->copies[i][j] != s->copied[i][j])
+        fail_msg("%s %" PRIu64 ": copy %u, cell %u: %u, not %u", what, number, i, j, s->copies[i][j], s->copied[i][j]);
     }
   }
 }
@@ -185,7 +194,9 @@ static void disturb(scene *s, random_state *random, uint32_t *words) {
     memcpy(&s->cells[b][first], &s->cells[1 - b][first], count * WORD);
     break;
   case 2:
-    rig_ok(weir_copy_out(buffer, first * WORD, count * WORD, s->scrap, NULL));
+    if (s->copy_count == MOST_COPIES) break;
+    rig_ok(weir_copy_out(buffer, first * WORD, count * WORD, s->copies[s->copy_count], NULL));
+    memcpy(s->copied[s->copy_count++], &s->cells[b][first], count * WORD);
     break;
   case 3:
     rig_ok(weir_copy_in(buffer, first * WORD, count * WORD, s->start[1 - b], NULL));
