@@ -32,6 +32,7 @@ typedef struct weir__graph_node {
   weir_kernel *kernel; // NULL: a host task, copy or fill
   uint32_t groups[3];
   uint32_t first_arg, arg_count;
+  uint64_t first_value, value_bytes; // in the plan's and a run's `values`
   uint32_t first_successor, successor_count;
   uint32_t first_predecessor, predecessor_count;
   uint64_t tag;

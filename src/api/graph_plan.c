@@ -85,7 +85,7 @@ static bool fill_nodes(builder *build) {
   }
   plan->nodes = weir__allocate_zeroed(plan->node_count * sizeof *plan->nodes);
   plan->args = weir__allocate((plan->arg_count + 1) * sizeof *plan->args);
-  plan->values = weir__allocate(plan->value_bytes);
+  plan->values = weir__allocate_zeroed(plan->value_bytes); // gaps too, so that values can be compared at once
   build->uses = weir__allocate((build->use_count + 1) * sizeof *build->uses);
   if (plan->nodes == NULL || plan->args == NULL || plan->values == NULL || build->uses == NULL) return false;
   plan->hosts = weir__allocate((host_count + 1) * sizeof *plan->hosts);
@@ -108,6 +108,7 @@ static bool fill_nodes(builder *build) {
     snprintf(node->label, sizeof node->label, "%s", task->label == NULL ? "" : task->label);
     node->first_arg = arg;
     node->arg_count = task->arg_count;
+    node->first_value = value;
     for (uint32_t j = 0; j < task->arg_count; j++) {
       const weir_arg *recorded = &task->args[j];
       weir__graph_arg *planned = &plan->args[arg++];
@@ -128,6 +129,7 @@ static bool fill_nodes(builder *build) {
                                          .hi = recorded->offset + recorded->bytes};
       }
     }
+    node->value_bytes = value - node->first_value;
   }
   return true;
 }

@@ -48,17 +48,47 @@ static bool same_groups(const uint32_t *left, const uint32_t *right) {
   return true;
 }
 
-static bool same_task(const weir_graph *graph, const weir_task *old, const weir_task *task) {
+// Most values have the size of a number.
+static bool same_bytes(const void *left, const void *right, uint64_t bytes) {
+  uint64_t words[2] = {0};
+  if (bytes == 4) {
+    memcpy(&words[0], left, 4);
+    memcpy(&words[1], right, 4);
+  } else if (bytes == 8) {
+    memcpy(&words[0], left, 8);
+    memcpy(&words[1], right, 8);
+  } else {
+    return memcmp(left, right, bytes) == 0;
+  }
+  return words[0] == words[1];
+}
+
+static void set_value(weir_graph *graph, uint32_t node, uint32_t index, const void *value, uint64_t bytes) {
+  const weir_arg *kept = &graph->recorded[node].args[index];
+  if (same_bytes(kept->value, value, bytes)) return;
+  memcpy((void *)(uintptr_t)kept->value, value, bytes);
+  weir__graph_set_value(graph, node, index);
+}
+
+// Whether the task is of the same shape as the node's, which gets its tag and values: at least those before the first argument that is
+// not. The plan, if there is one, has no launch in flight.
+static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task) {
+  weir_task *old = &graph->recorded[node].task;
   if (task->kernel != old->kernel || task->host != old->host || task->user != old->user ||
       task->arg_count != old->arg_count || task->priority != old->priority || task->after_count != 0 ||
       !same_groups(task->groups, old->groups) || (task->device != NULL && task->device != graph->device))
     return false;
+  old->tag = task->tag;
+  if (graph->plan != NULL) graph->plan->nodes[node].tag = task->tag;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *was = &old->args[i], *arg = &task->args[i];
-    bool value = arg->mode == WEIR_VALUE;
-    if (arg->mode != was->mode || (value && (arg->bytes != was->bytes || arg->value == NULL)) ||
-        (!value && !same_range(was, arg->buffer, arg->offset, arg->bytes)))
-      return false;
+    if (arg->mode != was->mode) return false;
+    if (arg->mode != WEIR_VALUE) {
+      if (!same_range(was, arg->buffer, arg->offset, arg->bytes)) return false;
+      continue;
+    }
+    if (arg->bytes != was->bytes || arg->value == NULL) return false;
+    set_value(graph, node, i, arg->value, arg->bytes);
   }
   return true;
 }
@@ -69,12 +99,10 @@ static weir__job_kind kind_of(const struct weir__recorded *recorded) {
   return recorded->host == NULL ? WEIR__JOB_COPY : recorded->writes_host ? WEIR__JOB_COPY_OUT : WEIR__JOB_COPY_IN;
 }
 
-static bool same_shape(const weir_graph *graph, const struct weir__recorded *old, const weir__job_step *step) {
-  if (kind_of(old) != step->kind) return false;
+// Whether a copy or fill is of the same shape as the recorded one.
+static bool same_move(const struct weir__recorded *old, const weir__job_step *step) {
   const weir_arg *args = old->args;
   switch (step->kind) {
-  case WEIR__JOB_TASK:
-    return same_task(graph, &old->task, step->task);
   case WEIR__JOB_COPY_IN:
     return step->host != NULL && same_range(&args[0], step->to, step->to_offset, step->bytes);
   case WEIR__JOB_COPY_OUT:
@@ -82,31 +110,22 @@ static bool same_shape(const weir_graph *graph, const struct weir__recorded *old
   case WEIR__JOB_FILL:
     return same_range(&args[0], step->to, step->to_offset, step->bytes);
   case WEIR__JOB_COPY:
+  case WEIR__JOB_TASK:
     break;
   }
   return same_range(&args[1], step->from, step->from_offset, step->bytes) &&
          same_range(&args[0], step->to, step->to_offset, old->bytes);
 }
 
-static void set_value(weir_graph *graph, uint32_t node, uint32_t index, const void *value, uint64_t bytes) {
-  const weir_arg *kept = &graph->recorded[node].args[index];
-  if (memcmp(kept->value, value, bytes) == 0) return;
-  memcpy((void *)(uintptr_t)kept->value, value, bytes);
-  weir__graph_set_value(graph, node, index);
-}
-
-// Sets what may differ between steps of the same shape. The plan, if there is one, has no launch in flight.
-static void set_values(weir_graph *graph, uint32_t node, const weir__job_step *step) {
+// Whether the step is of the same shape as the node, which becomes the step then.
+static bool follow(weir_graph *graph, uint32_t node, const weir__job_step *step) {
   struct weir__recorded *old = &graph->recorded[node];
+  if (kind_of(old) != step->kind) return false;
+  if (step->kind == WEIR__JOB_TASK) return follow_task(graph, node, step->task);
+  if (!same_move(old, step)) return false;
   if (step->host != NULL) old->host = step->host;
   if (step->kind == WEIR__JOB_FILL) set_value(graph, node, 1, &step->pattern, sizeof step->pattern);
-  if (step->kind != WEIR__JOB_TASK) return;
-  old->task.tag = step->task->tag;
-  if (graph->plan != NULL) graph->plan->nodes[node].tag = step->task->tag;
-  for (uint32_t i = 0; i < old->task.arg_count; i++) {
-    const weir_arg *arg = &step->task->args[i];
-    if (arg->mode == WEIR_VALUE) set_value(graph, node, i, arg->value, arg->bytes);
-  }
+  return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -202,8 +221,8 @@ weir_status weir__job_add(weir__pipeline_line *line, const weir__job_step *step)
   weir__line_job *job = line->job;
   if (job == NULL) return submit_step(line, step);
   if (job->mode == WEIR__JOB_FOLLOW && job->count < job->graph->recorded_count &&
-      same_shape(job->graph, &job->graph->recorded[job->count], step)) {
-    set_values(job->graph, job->count++, step);
+      follow(job->graph, job->count, step)) {
+    job->count++;
     return WEIR_OK;
   }
   if (job->mode == WEIR__JOB_RECORD && record(line, step) == WEIR_OK) {

@@ -2,6 +2,8 @@
 //
 // The workloads of bench/pipeline by Weir's ways and the baselines on a CUDA device, without a card: on the driver of tests/cuda/stub, which executes
 // what nothing orders in random order. Functions for the CPU stand in for the kernels' CUDA code. Every result is right.
+// test_pipeline_jobs_cuda_stub WORKLOAD NS JOBS: nothing but JOBS jobs of a workload, of the size that takes NS nanoseconds, on four lines, with
+// kernels that do nothing: for callgrind, which counts what a job takes the host.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,7 +109,34 @@ static void test_calls(void **unused) {
   assert_string_equal(stub_violation_text(), "");
 }
 
-int main(void) {
+static void do_nothing(const stub_launch *launch) {
+  (void)launch;
+}
+
+static int run_only(const char *name, uint64_t size_ns, uint64_t jobs) {
+  for (uint32_t i = 0; i < JOB_WORKLOADS; i++) {
+    if (strcmp(job_workloads[i]->name, name) != 0) continue;
+    weir_context *context;
+    job_data data;
+    char why[JOB_WHY] = "";
+    void *state = NULL;
+    if (weir_context_create(&(weir_context_options){.devices = "cuda:0"}, &context) != WEIR_OK) return 1;
+    bool good = job_data_create(job_workloads[i], "cuda", size_ns, weir_context_device(context, 0), &data, why);
+    if (good) state = job_ways_weir[0].open(&data.shape, &(job_options){"cuda:0", 4, 2}, why);
+    const job_feed feed = {next_input, drop_results, &data};
+    good = state != NULL && job_ways_weir[0].run(state, jobs, &feed, why);
+    uint32_t kernels = 0;
+    for (uint32_t j = 0; good && j < data.shape.step_count; j++) kernels += data.shape.steps[j].kind == JOB_KERNEL;
+    printf("%s: %u kernels a job %s\n", name, kernels, why);
+    if (state != NULL) job_ways_weir[0].close(state);
+    job_data_free(&data);
+    weir_context_release(context);
+    return good ? 0 : 1;
+  }
+  return 2;
+}
+
+int main(int argc, char **argv) {
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
   setenv("WEIR_NVRTC", NVRTC_STUB, 1);
   setenv("WEIR_CACHE", "", 1); // none
@@ -119,10 +148,11 @@ int main(void) {
       if (shape.steps[j].kind != JOB_KERNEL || code_of(code->name) != NULL) continue;
       if (code_count == MOST_CODES) return 1;
       codes[code_count++] = code;
-      stub_register(code->name, run_kernel);
+      stub_register(code->name, argc == 4 ? do_nothing : run_kernel);
     }
     job_shape_free(&shape);
   }
+  if (argc == 4) return run_only(argv[1], strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_results), cmocka_unit_test(test_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

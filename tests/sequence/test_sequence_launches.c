@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sequence.h"
+#include "stub.h"
 
 enum { LITTLE_NS = 1000000 };
 
@@ -171,6 +172,71 @@ static void queues_that_are_not_there_are_refused(void **state) {
   sequence_run(wrong_queue);
 }
 
+// A graph of CUDA's gets what has changed since its last launch, and nothing else.
+static void changed(sequence *s) {
+  if (!s->on_cuda) return;
+  enum { STEPS = 6, LAUNCHES = 7 };
+  static const uint32_t wanted[LAUNCHES] = {
+      0, 0, 1, 0, 2, STEPS, 0}; // of the kernels, how many are set; the first of all does not count
+  weir_buffer *buffers[2] = {sequence_buffer(s, "x"), sequence_buffer(s, "y")};
+  uint32_t values[STEPS] = {0}, numbers[COUNT], read[COUNT], current = 0;
+  for (uint32_t i = 0; i < STEPS; i++) sequence_step(s, buffers[0], values[i]);
+  for (uint32_t launch = 0; launch < LAUNCHES; launch++) {
+    for (uint32_t i = 0; i < wanted[launch] % STEPS; i++) {
+      values[2 * i] += 7;
+      weir_arg value = weir_value(&values[2 * i], sizeof values[2 * i]);
+      good(weir_graph_set_arg(s->graph, 2 * i, 1, &value));
+    }
+    if (wanted[launch] == STEPS) {
+      current = 1;
+      good(weir_graph_replace_buffer(s->graph, buffers[0], buffers[1]));
+    }
+    sequence_set(numbers, launch);
+    good(weir_copy_in(buffers[current], 0, BYTES, numbers, NULL));
+    good(weir_finish(s->context));
+    uint64_t set = stub_calls("cuGraphExecKernelNodeSetParams");
+    good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+    if (launch > 0) assert_int_equal(stub_calls("cuGraphExecKernelNodeSetParams") - set, wanted[launch]);
+    good(weir_copy_out(buffers[current], 0, BYTES, read, NULL));
+    good(weir_finish(s->context));
+    for (uint32_t i = 0; i < COUNT; i++) {
+      for (uint32_t j = 0; j < STEPS; j++) numbers[i] = stepped(numbers[i], values[j]);
+      assert_int_equal(read[i], numbers[i]);
+    }
+  }
+}
+
+static void only_what_has_changed_is_set(void **state) {
+  (void)state;
+  sequence_run(changed);
+}
+
+// What could not be set is set by the next launch, though that changes nothing.
+static void refused_change(sequence *s) {
+  if (!s->on_cuda) return;
+  weir_buffer *x = sequence_buffer(s, "x");
+  sequence_step(s, x, 1);
+  sequence_step(s, x, 2);
+  uint32_t numbers[COUNT], value = 9;
+  sequence_set(numbers, 0);
+  good(weir_copy_in(x, 0, BYTES, numbers, NULL));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  weir_arg arg = weir_value(&value, sizeof value);
+  good(weir_graph_set_arg(s->graph, 1, 1, &arg));
+  stub_fail_nth("cuGraphExecKernelNodeSetParams", 1, 1); // an invalid value
+  refused(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  stub_fail_nth(NULL, 0, 0);
+  good(weir_copy_in(x, 0, BYTES, numbers, NULL));
+  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  sequence_read(x, numbers);
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(stepped(i, 1), 9));
+}
+
+static void what_could_not_be_set_is_set_later(void **state) {
+  (void)state;
+  sequence_run(refused_change);
+}
+
 static void timed(sequence *s) {
   static uint32_t from[COUNT], to[COUNT];
   weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_buffer(s, "y");
@@ -253,6 +319,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(graphs_are_released_in_flight),
       cmocka_unit_test(graphs_run_on_chosen_queues),
       cmocka_unit_test(queues_that_are_not_there_are_refused),
+      cmocka_unit_test(only_what_has_changed_is_set),
+      cmocka_unit_test(what_could_not_be_set_is_set_later),
       cmocka_unit_test(times_of_tasks_are_kept),
       cmocka_unit_test(tasks_that_are_skipped_have_no_times),
       cmocka_unit_test(other_contexts),

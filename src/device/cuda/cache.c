@@ -95,7 +95,7 @@ static CUresult set(weir__cuda_cache *cache, weir__cuda_exec *exec, const weir__
   // A launch that was placed must be in its stream, with what is set now, before anything else is set.
   while (exec->queue != NULL && !weir__cuda_is_issued(exec->queue, exec->number)) weir__pause();
   uint32_t changed;
-  CUresult result = weir__cuda_exec_set(cache->device, exec, steps, &changed);
+  CUresult result = weir__cuda_exec_set(cache->device, exec, steps, NULL, &changed);
   if (result != CUDA_SUCCESS && exec->in_flight == 0) drop(cache, exec);
   return result;
 }

@@ -274,10 +274,11 @@ static bool make_room(weir__cuda_exec *exec, const weir__cuda_step *steps) {
 }
 
 CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, const weir__cuda_step *steps,
-                             uint32_t *out_set) {
+                             const bool *changed, uint32_t *out_set) {
   *out_set = 0;
-  if (!make_room(exec, steps)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (changed == NULL && !make_room(exec, steps)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < exec->step_count; i++) {
+    if (changed != NULL && !changed[i]) continue;
     if (steps[i].bytes != NULL) {
       CUresult result = weir__cuda_exec_set_bytes(device, exec, &exec->steps[i], steps[i].bytes, out_set);
       if (result != CUDA_SUCCESS) return result;

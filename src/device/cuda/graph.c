@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/cuda/binding.h"
 #include "plan/reduction.h"
 
 // What the device makes of a plan.
@@ -17,9 +18,12 @@ typedef struct cuda_plan {
   CUevent *marks;  // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
   weir__plan_graph order; // the fewest edges
   weir__cuda_step *steps;
-  weir__cuda_bytes *bytes; // per node; NULL: no node copies or fills
-  void **parameters;       // per argument of the plan; set for each launch
-  void *nowhere;           // in place of a pointer that is not known yet
+  weir__cuda_bytes *bytes;    // per node; NULL: no node copies or fills
+  void **parameters;          // per argument of the plan; set for each launch
+  void *nowhere;              // in place of a pointer that is not known yet
+  weir__cuda_binding binding; // what `exec` has
+  void *const *bound_args;    // what `parameters` point to; NULL: nothing yet
+  const unsigned char *bound_values;
   uint32_t mark_count;
   uint32_t home; // the queue where it is launched, counted from 1; 0: it has none yet
 } cuda_plan;
@@ -41,6 +45,7 @@ static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   weir__free(plan->steps);
   weir__free(plan->bytes);
   weir__free(plan->parameters);
+  weir__cuda_binding_free(&plan->binding);
   weir__free(plan);
 }
 
@@ -138,7 +143,7 @@ weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_
   bool in_order = (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
   weir_status status = find_order(plan, in_order, &made->order);
   made->parameters = weir__allocate((plan->arg_count + 1) * sizeof(void *));
-  if (made->parameters == NULL) status = WEIR_ERROR_OUT_OF_MEMORY;
+  if (!weir__cuda_binding_create(&made->binding, plan) || made->parameters == NULL) status = WEIR_ERROR_OUT_OF_MEMORY;
   if (status != WEIR_OK) {
     weir__error(status, "graph: no memory for a plan of %u tasks", plan->node_count);
   } else {
@@ -158,7 +163,11 @@ weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_
   return WEIR_OK;
 }
 
+// A run's arguments stay where they are.
 static void bind_parameters(const weir__graph_run *run, cuda_plan *plan) {
+  if (plan->bound_args == run->args && plan->bound_values == run->values) return;
+  plan->bound_args = run->args;
+  plan->bound_values = run->values;
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->parameters[i] = run->plan->args[i].mode == WEIR_VALUE ? run->args[i] : (void *)&run->args[i];
   for (uint32_t i = 0; plan->bytes != NULL && i < run->plan->node_count; i++)
@@ -214,15 +223,18 @@ static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, co
 }
 
 // Makes the executable graph, if there is none yet, or sets in it what has changed.
-static CUresult set_exec(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
+static CUresult set_exec(weir__cuda_device *device, const weir__graph_run *run, cuda_plan *made) {
   uint32_t flags = WEIR__CUDA_EXEC_MOVES, set;
+  const bool *changed = made->binding.known ? made->binding.changed : NULL;
+  uint32_t change_count = weir__cuda_binding_take(&made->binding, run);
   if (made->exec != NULL) {
-    CUresult result = weir__cuda_exec_set(device, made->exec, made->steps, &set);
+    if (change_count == 0) return CUDA_SUCCESS;
+    CUresult result = weir__cuda_exec_set(device, made->exec, made->steps, changed, &set);
     if (!made->exec->outgrown) return result;
     made->outgrown = made->exec;
     flags = 0;
   }
-  return weir__cuda_exec_create(device, made->steps, plan->node_count, flags, &made->exec);
+  return weir__cuda_exec_create(device, made->steps, run->plan->node_count, flags, &made->exec);
 }
 
 uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task) {
@@ -241,8 +253,9 @@ CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUst
   weir__context_unlock(device->base.context);
   bind_parameters(run, plan);
   if (plan->one_by_one || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
-  CUresult result = set_exec(device, run->plan, plan);
+  CUresult result = set_exec(device, run, plan);
   if (result == CUDA_SUCCESS) return device->driver->cuGraphLaunch(plan->exec->exec, stream);
+  weir__cuda_binding_forget(&plan->binding);
   // Copies between some memories the driver takes each by itself, but not in a graph.
   if (plan->bytes == NULL || weir__cuda_is_sticky(result)) return result;
   plan->one_by_one = true;
