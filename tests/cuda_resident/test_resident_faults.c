@@ -176,6 +176,7 @@ static void a_task_faults(void **state) {
     submit_some(&r, 20);
     assert_int_equal(weir_event_wait(bad, WEIR_FOREVER), WEIR_ERROR_DEVICE_LOST);
     assert_true(strstr(weir_event_message(bad), "lost") != NULL);
+    assert_true(strstr(weir_event_message(bad), "with 0 launches") == NULL); // itself, at least
     weir_status status = weir_event_wait(later, WEIR_FOREVER);
     assert_true(status == WEIR_ERROR_DEVICE_LOST || status == WEIR_ERROR_UPSTREAM_FAILED);
     status = weir_event_wait(behind, WEIR_FOREVER);
