@@ -8,6 +8,8 @@
 // Time is a choice: the scheduler may leave whenever the protocol lets it, at once or never, and may hand out the oldest task that
 // it holds at any time or never, however many workers are idle. A worker looks its position up by reading segments in any order that
 // leads to it; bisection is one. The host stops the last launch, and all must be at rest behind it.
+//
+// A host that aborts is not in it: the launch ends by a fault in the middle of any step, and no step of anybody's follows.
 
 #ifndef CONTEXTS
 #define CONTEXTS 1 // on one card

@@ -48,7 +48,7 @@ static void *run_lane(void *argument) {
   rig_block *self = argument;
   test_rig *rig = self->rig;
   lane_self = (warp_lane){.warp = &rig->warp, .index = self->index};
-  point_yields(rig->options.seed + 1000 + self->index, rig->options.yields_of_1000);
+  point_yields_on_card(rig->options.seed + 1000 + self->index, rig->options.yields_of_1000, &rig->faulted);
   free(self);
   for (;;) {
     pthread_barrier_wait(&rig->lanes_begin);
@@ -70,7 +70,7 @@ static void create_lanes(test_rig *rig) {
 
 static void end_lanes(test_rig *rig) {
   rig->lanes_epoch = 0;
-  pthread_barrier_wait(&rig->lanes_begin);
+  if (!rig_has_faulted(rig)) pthread_barrier_wait(&rig->lanes_begin); // else they were in the launch that did
   for (uint32_t i = 1; i < RESIDENT_LANES; i++) pthread_join(rig->lanes[i], NULL);
 }
 
@@ -115,7 +115,7 @@ static void *block_main(void *argument) {
   rig_block *block = argument;
   test_rig *rig = block->rig;
   uint32_t epoch = 0;
-  point_yields(rig->options.seed + block->index, rig->options.yields_of_1000);
+  point_yields_on_card(rig->options.seed + block->index, rig->options.yields_of_1000, &rig->faulted);
   for (;;) {
     pthread_mutex_lock(&rig->lock);
     while (rig->launched == epoch && !rig->quits) pthread_cond_wait(&rig->changed, &rig->lock);
@@ -215,6 +215,18 @@ bool rig_is_resident(test_rig *rig) {
 void rig_stop(test_rig *rig) {
   if (rig->resident) weir__r_host_store_release(&rig->host->stop, rig->epoch);
   while (rig_is_resident(rig)) sched_yield();
+}
+
+bool rig_has_faulted(const test_rig *rig) {
+  return __atomic_load_n(&rig->faulted, __ATOMIC_ACQUIRE);
+}
+
+void rig_abort(test_rig *rig) {
+  weir__r_host_store_release(&rig->host->abort, 1);
+  while (!rig_has_faulted(rig)) {
+    if (!rig_is_resident(rig)) rig_launch(rig);
+    sched_yield();
+  }
 }
 
 void rig_check_at_rest(const test_rig *rig) {

@@ -38,6 +38,7 @@ typedef struct test_rig {
   pthread_cond_t changed;
   uint32_t launched; // guarded by the lock; the last epoch
   bool quits;        // guarded by the lock
+  bool faulted;      // atomic: all threads of the card end
   struct rig_block *blocks;
 #if RESIDENT_LANES > 1
   thread_warp warp;
@@ -48,7 +49,7 @@ typedef struct test_rig {
 } test_rig;
 
 void rig_create(test_rig *rig, const rig_options *options);
-void rig_destroy(test_rig *rig);
+void rig_destroy(test_rig *rig); // at rest, or faulted
 
 // Says what is not so, and ends the process: a card in disorder cannot be stopped. Any thread.
 void rig_fail(const test_rig *rig, const char *text, uint64_t what);
@@ -66,6 +67,9 @@ bool rig_reported(test_rig *rig, uint32_t *out_number);
 bool rig_is_resident(test_rig *rig);
 // Tells a resident launch to leave, and waits for it.
 void rig_stop(test_rig *rig);
+// Tells the launch that is resident, or if none is the next one, to abort, and waits until the card has faulted.
+void rig_abort(test_rig *rig);
+bool rig_has_faulted(const test_rig *rig);
 // No launch is resident and all reports were seen: all on the card is as it should be.
 void rig_check_at_rest(const test_rig *rig);
 

@@ -334,6 +334,8 @@ static void test_what_is_handed_out(void **state) {
   (void)state;
   weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
   memset(card, 0, sizeof *card);
+  weir__r_host *host = aligned_alloc(128, (sizeof *host + 127) / 128 * 128); // asks for nothing
+  memset(host, 0, sizeof *host);
   weir__r_scheduler s;
   weir__r_open(&s, card);
   // 1 has two entries, 2 waits for it, 3 for 2.
@@ -345,19 +347,20 @@ static void test_what_is_handed_out(void **state) {
     s.fetched = number;
     s.held++;
   }
-  assert_int_equal(weir__r_hand_out_oldest(&s, card, 1), 0);
-  assert_int_equal(weir__r_hand_out_oldest(&s, card, 2), 1);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 1), 0);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 2), 1);
   assert_true(s.positions == 2 && s.segments == 1 && s.held == 2 && s.oldest == 2);
-  assert_int_equal(weir__r_hand_out(&s, card, 4), 0); // no worker is idle
+  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 0); // no worker is idle
   card->done[1 % WEIR__R_SLOTS] = 1;
-  assert_int_equal(weir__r_hand_out(&s, card, 4), 1);
+  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 1);
   assert_true((uint32_t)card->segments[1] == (WEIR__R_READY | 2 % WEIR__R_SLOTS) && s.held == 1);
   card->claimed = s.positions + 2; // of four workers two are idle
-  assert_int_equal(weir__r_hand_out(&s, card, 4), 0);
+  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 0);
   assert_int_equal(s.oldest, 3);
-  assert_int_equal(weir__r_hand_out(&s, card, 4), 1);
+  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 1);
   assert_true((uint32_t)card->segments[2] == 3 && s.held == 0 && card->handed[0].both == (UINT64_C(4) << 32 | 3));
   free(card);
+  free(host);
 }
 #endif
 

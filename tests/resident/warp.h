@@ -16,6 +16,7 @@
 // Called in front of each access to what is shared; what it does is this thread's affair.
 typedef struct yield_point {
   void (*reach)(struct yield_point *point); // NULL: nothing
+  bool *faulted;                            // atomic; of the card that the thread is part of; NULL: of none
   uint64_t random;
   uint32_t yields_of_1000;
   uint32_t reached;
@@ -26,9 +27,16 @@ extern _Thread_local yield_point point_self;
   do {                                                                                                                 \
     if (point_self.reach != NULL) point_self.reach(&point_self);                                                       \
   } while (0)
+#define WEIR__R_TRAP() point_fault()
+
+// The card that this thread is part of faults: it ends, and all others of the card at their next point.
+void point_fault(void);
+void point_end_if_faulted(void);
 
 // The points of this thread yield now and then, as follows from a seed; `yields_of_1000` 0: never.
 void point_yields(uint64_t seed, uint32_t yields_of_1000);
+// The same for a thread of a card.
+void point_yields_on_card(uint64_t seed, uint32_t yields_of_1000, bool *faulted);
 
 #if RESIDENT_LANES > 1
 // Threads that pass values without any order between them, as the lanes of a warp do, and that order memory when they meet.

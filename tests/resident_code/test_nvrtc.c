@@ -140,6 +140,7 @@ static void test_resident_kernel(void **state) {
   for (int i = 0; i < 2; i++) {
     char *ptx = compile_to_ptx("weir__resident", weir__resident_source, capabilities[i], "");
     expect(ptx, ".entry weir__resident(");
+    expect(ptx, "trap;"); // where the host aborts
     refuse("weir__resident", ptx, ".nc.");
     weir__free(ptx);
   }

@@ -25,6 +25,8 @@
 //   What is published while a launch leaves may stay: after `gone` the host looks whether all that it has published was
 //   reported, and all that it has asked answered, and if not launches again.
 // - A launch that it has told to stop may still take in what is published before `gone`.
+// - Where it has set `abort`, a launch faults, whatever it holds and whatever runs in it, this one or the next. There is no `gone` for
+//   that launch, and nothing of the card can be used again: what was not reported by then never is.
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_PROTOCOL_H
 #define WEIR_DEVICE_CUDA_RESIDENT_PROTOCOL_H
 
@@ -69,8 +71,10 @@ typedef int int32_t;
 #ifndef WEIR__R_LOOKS
 #define WEIR__R_LOOKS 4
 #endif
-// While it holds tasks, the scheduler looks for published ones only so often: every so many rounds.
+// While it holds tasks, the scheduler looks for published ones only so often: every so many rounds. Where it could not take any in, it
+// looks all the same now and then, for a host that wants it to abort: a task that never ends keeps it there.
 #define WEIR__R_ROUNDS_PER_LOOK 8
+#define WEIR__R_ROUNDS_PER_LATE_LOOK 1024
 // As long as a scheduler waits for its first worker.
 #define WEIR__R_ALONE_NS 1000000
 
@@ -99,7 +103,7 @@ typedef struct weir__r_host {
   WEIR__R_ALIGNED(128) uint32_t tail; // number of the last task that is published
   uint32_t stop;                      // the launch with this epoch leaves as soon as nothing is published or in flight
   uint32_t ask;                       // to be answered with the card's time, when nothing is in flight
-  uint32_t unused;                    // the card reads 16 bytes at once
+  uint32_t abort; // not 0: the scheduler ends the launch by a fault; the card reads these 16 bytes at once
   // Written by the card.
   WEIR__R_ALIGNED(128) uint32_t gone; // epoch of the last launch that has left
   uint32_t answer;                    // the last `ask` that was answered,
@@ -142,7 +146,7 @@ typedef struct weir__r_piece {
 
 // What the host asks of the card: the first words of weir__r_host.
 typedef struct weir__r_wishes {
-  uint32_t tail, stop, ask;
+  uint32_t tail, stop, ask, abort;
 } weir__r_wishes;
 
 // What a work-group's function gets.

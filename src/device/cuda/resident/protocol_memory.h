@@ -52,13 +52,15 @@ WEIR__R_FUNCTION uint32_t weir__r_add(uint32_t *at, uint32_t value) { // acquire
 // What the host asks for, all of it in one look over the bus.
 WEIR__R_FUNCTION weir__r_wishes weir__r_look(const weir__r_host *host) { // acquires
   weir__r_wishes wishes;
-  uint32_t unused;
   asm volatile("ld.acquire.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(wishes.tail), "=r"(wishes.stop), "=r"(wishes.ask), "=r"(unused)
+               : "=r"(wishes.tail), "=r"(wishes.stop), "=r"(wishes.ask), "=r"(wishes.abort)
                : "l"(&host->tail)
                : "memory");
-  (void)unused;
   return wishes;
+}
+// A fault: all threads of the launch end, wherever they are. So does everything else in the context of the driver's.
+WEIR__R_FUNCTION void weir__r_trap(void) {
+  asm volatile("trap;");
 }
 WEIR__R_FUNCTION void weir__r_host_store_release(uint32_t *at, uint32_t value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
@@ -124,6 +126,9 @@ WEIR__R_FUNCTION uint32_t weir__r_lowest(uint32_t mask) { // its number; the mas
 #ifndef WEIR__R_POINT // a test's: what a thread does in front of each access to what is shared
 #define WEIR__R_POINT() ((void)0)
 #endif
+#ifndef WEIR__R_TRAP // a test's: ends this thread, and all others of the launch at their next point
+#define WEIR__R_TRAP() __builtin_trap()
+#endif
 
 WEIR__R_FUNCTION uint32_t weir__r_load(const uint32_t *at) {
   WEIR__R_POINT();
@@ -172,7 +177,12 @@ WEIR__R_FUNCTION weir__r_wishes weir__r_look(const weir__r_host *host) {
   wishes.stop = __atomic_load_n(&host->stop, __ATOMIC_ACQUIRE);
   WEIR__R_POINT();
   wishes.ask = __atomic_load_n(&host->ask, __ATOMIC_ACQUIRE);
+  WEIR__R_POINT();
+  wishes.abort = __atomic_load_n(&host->abort, __ATOMIC_ACQUIRE);
   return wishes;
+}
+WEIR__R_FUNCTION void weir__r_trap(void) {
+  WEIR__R_TRAP();
 }
 WEIR__R_FUNCTION void weir__r_host_store_release(uint32_t *at, uint32_t value) {
   WEIR__R_POINT();

@@ -124,14 +124,25 @@ WEIR__R_FUNCTION uint32_t weir__r_verify(weir__r_scheduler *s, const weir__r_car
   return 1;
 }
 
+// What the host asks for. The first lane, which is the one that looks, faults here if that is to abort; the others have nothing.
+WEIR__R_FUNCTION weir__r_wishes weir__r_wishes_of(const weir__r_host *host) {
+  weir__r_wishes wishes = {0, 0, 0, 0};
+  if (weir__r_lane() != 0) return wishes;
+  wishes = weir__r_look(host);
+  if (wishes.abort != 0) weir__r_trap();
+  return wishes;
+}
+
 // Hands out `tasks` tasks with so many entries in all: those of the lanes with `is`, each of which says what it has, and how many
 // tasks and entries are before it. They may have to wait for segments: for tasks that were handed out long ago, and wait for nothing
-// that was not.
-WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, uint32_t is, uint32_t number,
-                                   uint32_t flag, uint32_t tasks_before, uint32_t entries_before, uint32_t tasks,
-                                   uint32_t entries) {
-  while (s->verified - s->segments < tasks) {
-    if (!weir__r_verify(s, card)) weir__r_pause();
+// that was not. If one of those never ends, neither does this, unless the host wants to abort.
+WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host, uint32_t is,
+                                   uint32_t number, uint32_t flag, uint32_t tasks_before, uint32_t entries_before,
+                                   uint32_t tasks, uint32_t entries) {
+  for (uint32_t rounds = 1; s->verified - s->segments < tasks; rounds++) {
+    if (weir__r_verify(s, card)) continue;
+    if (rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0) (void)weir__r_wishes_of(host);
+    weir__r_pause();
   }
   if (is) {
     uint32_t segment = (s->segments + tasks_before) % WEIR__R_SEGMENTS;
@@ -149,7 +160,8 @@ WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, uin
 
 // Hands out the oldest tasks that are held, in their order, as long as they have no more entries than `spare` in all. What they wait for
 // is done, or was handed out before them.
-WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_card *card, uint32_t spare) {
+WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
+                                                  uint32_t spare) {
   const uint32_t lanes = WEIR__R_LANES, start = s->oldest % lanes, after = (weir__r_lane() - s->oldest) % lanes;
   const uint32_t number = s->oldest + after;
   uint32_t entries = 0;
@@ -172,13 +184,13 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_
   uint32_t is = after < count && entries > 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_HELD; k++) s->tasks[k].is = s->tasks[k].is && !(is && s->tasks[k].number == number);
-  weir__r_hand(s, card, is, number, 0, weir__r_count(taken & ((1u << after) - 1)), before, tasks,
+  weir__r_hand(s, card, host, is, number, 0, weir__r_count(taken & ((1u << after) - 1)), before, tasks,
                count == lanes ? all : end);
   return tasks;
 }
 
 // Hands out tasks whose predecessors are done, one of each lane at most. `done`: of what each awaited task's slot was seen to have.
-WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_card *card,
+WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
                                                  const uint32_t done[WEIR__R_HELD]) {
   weir__r_held ready = {0, 0, 0, 0, 0, 0};
   WEIR__R_UNROLL
@@ -199,13 +211,14 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_c
   if (mask == 0) return 0;
   uint32_t before = weir__r_sum_before(ready.is ? ready.entries : 0, &all);
   uint32_t rank = weir__r_count(mask & ((1u << weir__r_lane()) - 1));
-  weir__r_hand(s, card, ready.is, ready.number, WEIR__R_READY, rank, before, weir__r_count(mask), all);
+  weir__r_hand(s, card, host, ready.is, ready.number, WEIR__R_READY, rank, before, weir__r_count(mask), all);
   return weir__r_count(mask);
 }
 
 // Hands out what may be: tasks whose predecessors are done; and the oldest, while more workers are idle than are kept, which
 // then wait for the predecessors themselves and so begin sooner.
-WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *card, uint32_t workers) {
+WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
+                                           uint32_t workers) {
   uint32_t claimed = weir__r_load(&card->claimed), done[WEIR__R_HELD];
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_HELD; k++) {
@@ -214,8 +227,8 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *c
   }
   int32_t spare = (int32_t)(weir__r_from(claimed, 0) - s->positions) - (int32_t)(workers / WEIR__R_KEPT);
   if (spare < 0) spare = 0;
-  uint32_t tasks = weir__r_hand_out_oldest(s, card, (uint32_t)spare < 1u << 20 ? (uint32_t)spare : 1u << 20);
-  return s->held == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, done);
+  uint32_t tasks = weir__r_hand_out_oldest(s, card, host, (uint32_t)spare < 1u << 20 ? (uint32_t)spare : 1u << 20);
+  return s->held == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, host, done);
 }
 
 // Tells the host what time it is on the card. `answered` is the last one that was answered; returns what is now.
@@ -240,6 +253,7 @@ WEIR__R_FUNCTION uint32_t weir__r_await_worker(const weir__r_card *card) {
 // The scheduler's whole work in the launch `epoch`, which has so many workers. It lets all leave when nothing was published for
 // `idle_ns`, when the host asks for it, and when the launch has lasted `most_ns`; always with nothing in flight. However short these
 // times are, a launch answers what was asked before it and, unless no worker comes, takes in a batch of what was published before it.
+// A host that wants to abort is seen from wherever it is: in a look that it does anyway, or in one of the late ones.
 WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, uint32_t epoch, uint32_t workers,
                                        uint64_t idle_ns, uint64_t most_ns) {
   weir__r_scheduler s;
@@ -249,15 +263,17 @@ WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, u
   for (uint32_t rounds = 0;; rounds++) {
     // What the first lane reads of the time, and of what others write, decides for all.
     uint64_t now = weir__r_now_ns();
-    uint32_t looks = s.held == 0 || (!ends && rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s)), done = 0;
-    weir__r_wishes wishes = {0, 0, 0};
+    uint32_t takes =
+        !ends && (s.held == 0 || (rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s))); // what is published
+    uint32_t looks = takes || s.held == 0 || rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0, done = 0;
+    weir__r_wishes wishes = {0, 0, 0, 0};
     if (looks) {
-      if (weir__r_lane() == 0) wishes = weir__r_look(host);
+      wishes = weir__r_wishes_of(host);
       uint32_t tail = weir__r_from(wishes.tail, 0);
       weir__r_meet();
-      if (!ends) done = weir__r_fetch(&s, card, host, tail);
+      if (takes) done = weir__r_fetch(&s, card, host, tail);
     }
-    if (s.held > 0) done += weir__r_hand_out(&s, card, workers);
+    if (s.held > 0) done += weir__r_hand_out(&s, card, host, workers);
     uint32_t idle = done == 0 && s.held == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s.fetched, 0);
     if (idle) {
       answered = weir__r_answer(host, wishes.ask, answered);
