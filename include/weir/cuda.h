@@ -58,6 +58,17 @@ WEIR_API weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_dev
 // when its first task runs: only then it is linked.
 WEIR_API bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *device, char *reason, uint64_t reason_bytes);
 
+// Gives up a device of a context with WEIR_ISSUE_RESIDENT: for a task that never ends, which weir_finish_for names and the release of
+// the context would wait for. No single task can be ended on a card, so its resident kernel faults, and the device is lost, as by a
+// task's own fault: all that is in flight there fails with DEVICE_LOST, and so does what is submitted to it later; contents that only
+// it had are poisoned. Then the context can be released. The device is lost whether its resident kernel has something to do or not.
+// A fault is one of the process's CUDA context on that card: other contexts and other CUDA code lose it, too (docs/cuda.md). If the
+// resident kernel is not on the card there is no fault, and kernels that are in queues come to their end first.
+// Does not wait; who waits for tasks of the device sees them fail soon. Any thread, also in callbacks and while others wait or submit.
+// Once more, or when the device is lost already: does nothing, and is no error.
+// Errors: INVALID_ARGUMENT (no CUDA device; one whose context has no resident issue).
+WEIR_API weir_status weir_cuda_abort(weir_device *device);
+
 // Memory of the host that devices copy from and to at full speed, without a copy in between: for what weir_copy_in and
 // weir_copy_out move. Aligned to 256 bytes. Freed with weir_cuda_host_free, not before the last copy is done.
 WEIR_API weir_status weir_cuda_host_allocate(weir_device *device, uint64_t bytes, void **out_memory);

@@ -145,8 +145,9 @@ static void fail_all(weir__cuda_device *device) {
 }
 
 static void lose(weir__cuda_device *device, CUresult result) {
-  char text[160];
-  weir__cuda_result_text(device->driver, result, text, sizeof text);
+  char text[160] = "weir_cuda_abort was called";
+  bool aborted = device->resident != NULL && weir__resident_is_aborted(device->resident);
+  if (!aborted) weir__cuda_result_text(device->driver, result, text, sizeof text);
   device->lost = WEIR_ERROR_DEVICE_LOST;
   weir__context_lock(device->base.context);
   device->base.lost = true;

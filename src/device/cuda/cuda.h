@@ -131,6 +131,8 @@ static inline weir__cuda_device *weir__cuda_of(weir_device *device) {
 
 // Whether the device is a CUDA device.
 bool weir__is_cuda(const weir_device *device);
+// For functions of weir/cuda.h: INVALID_ARGUMENT where it is none, or NULL; `what` begins the message.
+weir_status weir__cuda_check(weir_device *device, const char *what);
 
 // Makes the device's context current in a thread of the caller's, and puts back what was current before.
 CUresult weir__cuda_enter(const weir__cuda_device *device);

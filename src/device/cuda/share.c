@@ -10,7 +10,7 @@
 
 enum { POINTER_ALIGNMENT = 16 };
 
-static weir_status check_device(weir_device *device, const char *what) {
+weir_status weir__cuda_check(weir_device *device, const char *what) {
   if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device is NULL", what);
   if (!weir__is_cuda(device))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is no CUDA device", what, device->name);
@@ -20,7 +20,7 @@ static weir_status check_device(weir_device *device, const char *what) {
 weir_status weir_cuda_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
   if (out_memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: out_memory is NULL");
   *out_memory = NULL;
-  weir_status status = check_device(base, "host allocate");
+  weir_status status = weir__cuda_check(base, "host allocate");
   if (status != WEIR_OK) return status;
   if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: 0 bytes");
   const weir__cuda_device *device = weir__cuda_of(base);
@@ -34,7 +34,7 @@ weir_status weir_cuda_host_allocate(weir_device *base, uint64_t bytes, void **ou
 }
 
 void weir_cuda_host_free(weir_device *base, void *memory) {
-  if (memory == NULL || check_device(base, "host free") != WEIR_OK) return;
+  if (memory == NULL || weir__cuda_check(base, "host free") != WEIR_OK) return;
   const weir__cuda_device *device = weir__cuda_of(base);
   weir__cuda_pinned_remove(memory);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
@@ -67,7 +67,7 @@ static weir_status check_pointer(const weir__cuda_device *device, uint64_t point
 weir_status weir_buffer_wrap_cuda(weir_device *base, uint64_t pointer, uint64_t bytes, weir_buffer **out_buffer) {
   if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: out_buffer is NULL");
   *out_buffer = NULL;
-  weir_status status = check_device(base, "buffer wrap");
+  weir_status status = weir__cuda_check(base, "buffer wrap");
   if (status != WEIR_OK) return status;
   const weir__cuda_device *device = weir__cuda_of(base);
   if (pointer % POINTER_ALIGNMENT != 0)
@@ -110,7 +110,7 @@ static weir_status order_behind(weir_device *device, CUevent event) {
 }
 
 weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
-  weir_status status = check_device(base, "wait for a stream");
+  weir_status status = weir__cuda_check(base, "wait for a stream");
   if (status != WEIR_OK) return status;
   const weir__cuda_device *device = weir__cuda_of(base);
   CUevent event = NULL;
@@ -149,7 +149,7 @@ static weir_status let_wait(weir__cuda_device *device, void *stream, weir__id ta
 }
 
 weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *event) {
-  weir_status status = check_device(base, "stream wait");
+  weir_status status = weir__cuda_check(base, "stream wait");
   if (status == WEIR_OK && event != NULL)
     status = weir__object_check(event, WEIR__KIND_EVENT, base->context, "stream wait");
   if (status != WEIR_OK) return status;

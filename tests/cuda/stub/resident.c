@@ -10,6 +10,9 @@
 // In front of each access to what is shared: a thread of a launch whose context is lost ends here.
 static void resident_point(void);
 #define WEIR__R_POINT() resident_point()
+// The scheduler faults, as the host has asked for.
+static void resident_trap(void);
+#define WEIR__R_TRAP() resident_trap()
 #include "device/cuda/resident/protocol.h"
 #include "internal.h"
 
@@ -50,6 +53,13 @@ static void resident_point(void) {
   if (!naps) return;
   struct timespec pause = {.tv_nsec = random_below(&block->random, NAP_NS)};
   nanosleep(&pause, NULL);
+}
+
+static void resident_trap(void) {
+  pthread_mutex_lock(&stub.lock);
+  stub_context_lose(this_block->launch->context, CUDA_ERROR_LAUNCH_FAILED);
+  pthread_mutex_unlock(&stub.lock);
+  resident_point();
 }
 
 // Runs a work-group as the kernel would.

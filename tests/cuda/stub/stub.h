@@ -60,6 +60,9 @@ STUB_API void *stub_memory(const stub_launch *launch, uint64_t pointer, uint64_t
 // never runs, and calls return `result` until the context is released.
 STUB_API void stub_fault(const stub_launch *launch, int result);
 
+// Whether the context of the launch's device is lost: for functions that do not end before it is.
+STUB_API bool stub_is_lost(const stub_launch *launch);
+
 typedef struct stub_options {
   uint32_t devices;   // 0: 1
   uint64_t memory;    // 0: 1 GiB

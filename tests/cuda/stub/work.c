@@ -162,3 +162,8 @@ void stub_fault(const stub_launch *launch, int result) {
   stub_context_lose(context, (CUresult)result);
   pthread_mutex_unlock(&stub.lock);
 }
+
+bool stub_is_lost(const stub_launch *launch) {
+  const struct CUctx_st *context = launch->internal;
+  return __atomic_load_n(&context->lost, __ATOMIC_ACQUIRE);
+}

@@ -159,6 +159,9 @@ void weir__resident_watch(weir__cuda_device *device);
 // Lets the kernel leave as soon as nothing is in flight, though more may come soon.
 void weir__resident_make_room(weir__resident *resident);
 
+// abort.c: whether the caller has given up what the resident kernel runs (weir_cuda_abort). Any thread.
+bool weir__resident_is_aborted(const weir__resident *resident);
+
 // times.c: relates the card's clock to the host's, which waits for an answer of the kernel; when a published task ran.
 void weir__resident_set_clock(weir__cuda_device *device);
 void weir__resident_note_start(weir__cuda_device *device, const weir__resident_flight *flight); // of a first launch
