@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs what a CUDA card shows of resident issue, in under nine minutes: new layered graphs by every way of issuing them, the
-# recorded streams, the examples, kernels with known results, and random programs. Writes into FOLDER: resident.md, the
-# tables; resident.json, results by step; resident.log, what the programs said besides.
+# recorded streams, the examples, kernels with known results, random programs, devices that are given up. Writes into
+# FOLDER: resident.md, the tables; resident.json, results by step; resident.log, what the programs said besides.
 #
 # Usage: bench/gpu/resident.sh --output FOLDER [--binaries DIR] [--commit ID] [--device NAME] [--quick] [STREAM...]
 #   --output FOLDER  made if it is not there
@@ -76,6 +76,8 @@ step bodies 90 weir-bodies --device "$device" --worlds "$worlds" --steps "$steps
 for issue in auto queues resident; do step "dynroute-$issue" 30 dynroute --device "$device" --issue "$issue" --check "${network[@]}"; done
 step write-once 60 test_write_once_run "$device" resident
 step random 200 test_random --device "$device" --resident --programs "$programs"
+# Last, since it makes kernels fault.
+step abort 90 test_cuda_resident_abort_card "$device"
 
 # ---------------------------------------------------------------------------------------------------------------
 # What came

@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 STEPS = ["layers", "hops", "layers-4-workers", "layers-2-workers", "streams-resident", "streams-serial", "streams-queues", "streams-auto",
-         "streams-graph", "bodies", "dynroute-auto", "dynroute-queues", "dynroute-resident", "write-once", "random"]
+         "streams-graph", "bodies", "dynroute-auto", "dynroute-queues", "dynroute-resident", "write-once", "random", "abort"]
 
 
 def run(script, *arguments):

@@ -5,6 +5,7 @@
 #define RESIDENT_CODE_SOURCES_H
 
 #include "device/cuda/nvrtc.h"
+#include "endless.kernels.h"
 #include "forms.kernels.h"
 #include "layers.kernels.h"
 #include "motion.kernels.h"
@@ -15,10 +16,10 @@
 
 // The tests' and the examples', and random programs', as far as they go into one module.
 static const weir_kernel_code *const KERNELS[] = {
-    &indexes, &reduce,   &transpose, &scan,      &histogram,     &float_sum, &arithmetic, &integers,    &axpy,
-    &relu,    &add,      &join,      &depthwise, &pointwise,     &average,   &gate,       &single,      &rounds,
-    &limit,   &own_gemm, &drive,     &observe,   &log_luminance, &exposure,  &bilateral,  &compression, &reinhard,
-    &durand,  &body0,    &body1,     &body2,     &body3,         &body4,     &body5,      &body6,       &body7};
+    &indexes, &reduce,  &transpose,     &scan,      &histogram, &float_sum,   &arithmetic, &integers, &axpy,  &relu,
+    &add,     &join,    &depthwise,     &pointwise, &average,   &gate,        &single,     &rounds,   &limit, &own_gemm,
+    &drive,   &observe, &log_luminance, &exposure,  &bilateral, &compression, &reinhard,   &durand,   &body0, &body1,
+    &body2,   &body3,   &body4,         &body5,     &body6,     &body7,       &never_ends, &count_up};
 enum { KERNEL_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
 
 // Compute capabilities to compile for: 9.0, and the least of 7.0 and newer that the compiler knows. `out_capabilities[0]` is

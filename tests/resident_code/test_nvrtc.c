@@ -72,6 +72,7 @@ static void test_ptx(void **state) {
     check_ptx("own", own_kernels_source, true, capabilities[i]);
     check_ptx("odd", odd_kernels_source, true, capabilities[i]);
     check_ptx("motion", motion_kernels_source, true, capabilities[i]);
+    check_ptx("endless", endless_kernels_source, true, capabilities[i]);
     check_ptx("operators", operators_kernels_source, true, capabilities[i]);
     check_ptx("program_bodies", program_bodies_kernels_source, false, capabilities[i]);
   }
