@@ -24,7 +24,8 @@ struct weir_kernel {
   struct weir__vulkan_kernel *vulkan; // the same for Vulkan devices
   uint32_t device;                    // index of the first device of the context that it has code for
   bool has_device;
-  bool cuda_checks; // the CUDA code takes something from the task, which is checked
+  bool cuda_checks;     // the CUDA code takes something from the task, which is checked
+  uint64_t code_change; // the number of the last change of its code, among all of the context's; guarded by the lock
   uint32_t sim_count;
   weir_sim_launch *sim;               // NULL: no code for simulated devices; names are copies
   struct weir__opencl_kernel *opencl; // NULL: no code for OpenCL devices; guarded by the lock
@@ -122,6 +123,7 @@ struct weir_context {
   uint64_t memory_limit;             // of each space, in bytes
   struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs
   uint64_t checks;                   // of arguments; numbers them
+  uint64_t code_changes;             // of all kernels; numbers them
   weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
   weir__id barrier;                  // tasks are not let in before every task below it is done
   weir__task *held;                  // waits for all earlier tasks; NULL: none
@@ -246,7 +248,7 @@ static inline const void *weir__kernel_code(const weir_kernel *kernel, const wei
   return device->ops->code == WEIR__CODE_VULKAN ? (const void *)kernel->vulkan : (const void *)kernel->cuda;
 }
 
-// Chooses the device of a kernel whose code has changed. The lock is held.
+// Chooses the device of a kernel whose code has changed, and notes the change for graphs. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);
 
 // Frees what a kernel holds besides its struct.

@@ -130,10 +130,29 @@ weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *o
   return status;
 }
 
+// Kernels may have other code than when their tasks were recorded, or when the plan was made.
+static weir_status check_code(weir_graph *graph) {
+  weir_context *context = graph->object.context;
+  if (graph->code_changes == context->code_changes) return WEIR_OK;
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    const weir_task *task = &graph->recorded[i].task;
+    const weir_kernel *kernel = task->kernel;
+    if (kernel == NULL || kernel->object.released || kernel->code_change <= graph->code_changes) continue;
+    weir__graph_forget_plan(graph);
+    weir_device *device = NULL;
+    weir_status status = weir__check_task(context, task, &device);
+    if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
+    if (status != WEIR_OK) return status;
+  }
+  graph->code_changes = context->code_changes;
+  return WEIR_OK;
+}
+
 weir_status weir__graph_prepare(weir_graph *graph) {
-  if (graph->plan != NULL) return WEIR_OK;
+  weir_status status = check_code(graph);
+  if (status != WEIR_OK || graph->plan != NULL) return status;
   uint64_t start = weir__clock_ns();
-  weir_status status = weir__graph_make_plan(graph);
+  status = weir__graph_make_plan(graph);
   if (status != WEIR_OK) return status;
   uint64_t build_ns = weir__clock_ns() - start;
   weir_device *device = graph->plan->device;

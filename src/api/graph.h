@@ -137,7 +137,8 @@ struct weir_graph {
   weir__graph_plan *plan; // NULL: not built, or out of date
   weir__graph_run *idle_runs;
   uint64_t build_ns;
-  bool device_given; // by weir_graph_set_device
+  uint64_t code_changes; // of the context's kernels, when all tasks were found to suit their kernels' code
+  bool device_given;     // by weir_graph_set_device
   bool timed;
   bool own;       // the context's
   bool recording; // an operation is

@@ -23,6 +23,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
   weir_kernel *kernel = (weir_kernel *)weir__object_take(&context->kernels, context, context->window.live.oldest);
   if (kernel != NULL) {
     weir__kernel_destroy(&kernel->object);
+    kernel->code_change = ++context->code_changes; // graphs may still name the one that was here before
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     kernel->cpu = NULL;
     kernel->has_device = false;
@@ -36,6 +37,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
 
 void weir__kernel_choose_device(weir_kernel *kernel) {
   weir_context *context = kernel->object.context;
+  kernel->code_change = ++context->code_changes;
   for (uint32_t i = 0; i < context->device_count; i++) {
     if (context->devices[i]->ops->has_code(context->devices[i], kernel)) {
       kernel->device = i;

@@ -20,8 +20,9 @@
 #include "stub.h"
 #include "weir/cuda.h"
 
-static const char IMAGE[] = "STUB\nadd 256 8 8 4\nconfigure 1024 24\nmany 64 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n"
-                            "nothing 1024\n";
+static const char IMAGE[] =
+    "STUB\nadd 256 8 8 4\nadd_twice 256 8 8 4\nconfigure 1024 24\nmany 64 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n"
+    "nothing 1024\n";
 static const weir_cuda_code CODE = {.image = IMAGE};
 
 static weir_context *context;
@@ -51,6 +52,16 @@ static void add(const stub_launch *launch) {
   uint32_t *result = stub_memory(launch, to, sizeof *result), *source = stub_memory(launch, from, sizeof *source);
   if (result != NULL && source != NULL) *result = *source + value;
   note(launch);
+}
+
+static void add_twice(const stub_launch *launch) {
+  uint32_t value;
+  memcpy(&value, launch->params[2], sizeof value);
+  value *= 2;
+  void *params[] = {launch->params[0], launch->params[1], &value};
+  stub_launch twice = *launch;
+  twice.params = params;
+  add(&twice);
 }
 
 static void configure(const stub_launch *launch) {
@@ -250,6 +261,56 @@ static void test_in_flight(void **state) {
   ok(weir_kernel_set_cuda(kernel, &CODE, &launch, 1));
 }
 
+static weir_graph *make_graph(uint32_t value) {
+  weir_graph *graph;
+  weir_arg args[] = {weir_writes(output), weir_reads(input), weir_value(&value, sizeof value)};
+  ok(weir_graph_create(context, &graph));
+  ok(weir_graph_add(graph, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3}, NULL));
+  return graph;
+}
+
+static uint32_t launched(weir_graph *graph) {
+  uint32_t result = 0;
+  ok(weir_graph_launch(graph, NULL));
+  ok(weir_copy_out(output, 0, 4, &result, NULL));
+  ok(weir_finish(context));
+  return result;
+}
+
+static void refuse_launch(weir_graph *graph, weir_status status, const char *text) {
+  assert_int_equal(weir_graph_launch(graph, NULL), status);
+  expect(weir_last_error(), text);
+}
+
+// A graph runs the code that its kernels have when it is launched, if that suits its tasks.
+static void test_recorded(void **state) {
+  (void)state;
+  const weir_cuda_launch add_once = {.function = "add"}, twice = {.function = "add_twice"},
+                         other = {.function = "many"};
+  uint32_t start = 10;
+  ok(weir_copy_in(input, 0, 4, &start, NULL));
+  ok(weir_kernel_set_cuda(kernel, &CODE, &add_once, 1));
+  weir_graph *graph = make_graph(1);
+  assert_int_equal(launched(graph), 11);
+  assert_int_equal(launched(graph), 11);
+  ok(weir_kernel_set_cuda(kernel, &CODE, &twice, 1));
+  assert_int_equal(launched(graph), 12);
+  ok(weir_kernel_set_cuda(kernel, &CODE, &other, 1));
+  refuse_launch(graph, WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the CUDA function has 18 parameters");
+  refuse_launch(graph, WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the CUDA function has 18 parameters");
+  assert_int_equal(weir_graph_edge_count(graph), 0);
+  ok(weir_kernel_set_cuda(kernel, &CODE, &add_once, 1));
+  assert_int_equal(launched(graph), 11);
+  ok(weir_graph_release(graph));
+  // The same before the first launch.
+  graph = make_graph(2);
+  ok(weir_kernel_set_cuda(kernel, &CODE, &other, 1));
+  refuse_launch(graph, WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the CUDA function has 18 parameters");
+  ok(weir_kernel_set_cuda(kernel, &CODE, &twice, 1));
+  assert_int_equal(launched(graph), 14);
+  ok(weir_graph_release(graph));
+}
+
 // Code that kernels share is compiled and loaded once.
 static void test_shared_source(void **state) {
   (void)state;
@@ -348,6 +409,7 @@ int main(void) {
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
   setenv("WEIR_NVRTC", NVRTC_STUB, 1);
   stub_register("add", add);
+  stub_register("add_twice", add_twice);
   stub_register("configure", configure);
   stub_register("many", note);
   stub_register("nothing", note);
@@ -359,6 +421,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_empty, create, destroy),
       cmocka_unit_test_setup_teardown(test_tasks, create, destroy),
       cmocka_unit_test_setup_teardown(test_in_flight, create, destroy),
+      cmocka_unit_test_setup_teardown(test_recorded, create, destroy),
       cmocka_unit_test_setup_teardown(test_shared_source, create, destroy),
       cmocka_unit_test_setup_teardown(test_callers_function, create, destroy),
       cmocka_unit_test_setup_teardown(test_driver_fails, create, destroy),
