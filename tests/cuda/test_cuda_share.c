@@ -475,6 +475,37 @@ static void driver_fails(share *s) {
   share_free(s, memory);
 }
 
+// A wait for a stream that the device cannot keep track of: the wait is reported as failed, but tasks still come after it.
+static void no_event_for_a_wait(share *s) {
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  uint32_t numbers[COUNT] = {0};
+  weir_context *own;
+  weir_event *event;
+  weir_buffer *buffer;
+  stub_fail_nth("cuEventCreate", 1, CUDA_ERROR_OUT_OF_MEMORY); // of those that are made early
+  share_ok(weir_context_create(&(weir_context_options){.devices = "cuda", .seed = 1}, &own));
+  weir_device *device = weir_context_device(own, 0);
+  share_ok(weir_buffer_wrap_cuda(device, memory, BYTES, &buffer));
+  share_write(s, memory, numbers, COUNT);
+  share_launch(s, s->own_held, memory, COUNT, 7);
+  stub_fail_nth("cuEventCreate", 2, CUDA_ERROR_OUT_OF_MEMORY); // behind the one in the stream
+  share_ok(weir_cuda_wait_stream(device, s->stream));
+  share_ok(weir_copy_out(buffer, 0, BYTES, numbers, &event));
+  assert_int_equal(weir_event_wait(event, 2000000), WEIR_TIMEOUT);
+  share_open();
+  share_ok(share_await(event));
+  assert_non_null(stub_failed());
+  share_refused(weir_finish(own), WEIR_ERROR_OUT_OF_MEMORY, "no memory to keep track of it");
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(0, 7));
+  weir_context_release(own);
+  share_free(s, memory);
+}
+
+static void test_no_event(void **state) {
+  (void)state;
+  share_run("cuda", no_event_for_a_wait);
+}
+
 static void test_driver_fails(void **state) {
   (void)state;
   share_run("cuda", driver_fails);
@@ -501,6 +532,7 @@ int main(void) {
       cmocka_unit_test(test_repeated_program),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_driver_fails),
+      cmocka_unit_test(test_no_event),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

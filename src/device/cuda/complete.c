@@ -171,8 +171,18 @@ void weir__cuda_drain(weir__cuda_device *device) {
   weir__cuda_report_lost(device);
 }
 
+// What a stream of the caller's must do before the tasks that come after this one.
+static void wait_for_fence(weir__cuda_device *device, const weir__task *task) {
+  if (task->move == NULL || task->move->fence == NULL) return;
+  CUevent fence = (CUevent)task->move->fence;
+  CUresult result = device->driver->cuEventSynchronize(fence);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+  device->driver->cuEventDestroy(fence);
+}
+
 void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task) {
   weir__cuda_drain(device);
+  wait_for_fence(device, task);
   weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
 }
 
