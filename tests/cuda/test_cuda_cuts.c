@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/allocate.h"
 #include "device/cuda/cuts.h"
 
 enum { WINDOW = 4096, LENGTH = 300, MOST_PIECES = 4096 };
@@ -122,11 +123,37 @@ static void a_single_task_is_a_piece_when_somebody_waits(void **state) {
   assert_int_equal(self.pieces[0], 1);
 }
 
+// Tasks that stay when those before them are cut off need no memory to be collected anew, though what they come after is
+// elsewhere then: each is behind a whole chain, of which its last task was enough as long as that was collected.
+static void tasks_that_stay_need_no_memory(void **state) {
+  (void)state;
+  enum { CHAIN = 32, BEHIND = 16 };
+  weir__id before[CHAIN + BEHIND];
+  for (uint32_t i = 0; i < CHAIN + BEHIND; i++) {
+    before[i] = i + 1;
+    bool in_chain = i < CHAIN;
+    self.tasks[i] = (weir__task){.id = i + 1,
+                                 .code = self.kernels[0],
+                                 .predecessors = in_chain && i > 0 ? &before[i - 1] : before,
+                                 .predecessor_count = !in_chain ? CHAIN
+                                                      : i > 0   ? 1
+                                                                : 0};
+    assert_true(weir__cuda_collection_append(&self.collection, &self.tasks[i]));
+  }
+  weir__cuda_collection_clear(&self.collection);
+  weir__allocate_fail_at(1);
+  for (uint32_t i = CHAIN; i < CHAIN + BEHIND; i++)
+    assert_true(weir__cuda_collection_append(&self.collection, &self.tasks[i]));
+  weir__allocate_fail_at(0);
+  assert_int_equal(self.collection.outside_count, CHAIN * BEHIND);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(passes_apart_are_cut_alike_once_they_are_known, set_up, tear_down),
       cmocka_unit_test_setup_teardown(passes_back_to_back_are_cut_at_their_beginnings, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_single_task_is_a_piece_when_somebody_waits, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(tasks_that_stay_need_no_memory, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ void weir__cuda_collection_deinitialize(weir__cuda_collection *collection) {
 }
 
 static bool reserve_predecessors(weir__cuda_collection *collection, uint32_t more) {
-  uint32_t wanted = collection->predecessor_count + collection->outside_count + more;
+  uint32_t wanted = collection->listed + more;
   if (wanted <= collection->capacity) return true;
   uint32_t *predecessors = weir__allocate(2 * (size_t)wanted * sizeof *predecessors);
   weir__id *outside = weir__allocate(2 * (size_t)wanted * sizeof *outside);
@@ -92,6 +92,7 @@ bool weir__cuda_collection_append(weir__cuda_collection *collection, weir__task 
                                                     .predecessor_count = found,
                                                     .launches = ((const weir__cuda_kernel *)task->code)->count,
                                                     .open_after = collection->open};
+  collection->listed += task->predecessor_count;
   collection->predecessor_count += found;
   collection->outside_count = outside_end;
   collection->slot_index[task->id & (collection->window - 1)] = index;

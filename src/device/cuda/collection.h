@@ -27,6 +27,8 @@ typedef struct weir__cuda_collection {
   uint32_t *predecessors; // indices
   weir__id *outside;      // predecessors that are not collected
   uint32_t predecessor_count, outside_count, capacity;
+  uint32_t
+      listed; // predecessors of all tasks as their lists have them: so many may be outside when they are collected anew
   uint32_t *slot_index; // per slot of the window: index of its task
   uint32_t window;      // slots
 } weir__cuda_collection;
@@ -46,6 +48,7 @@ bool weir__cuda_collection_append(weir__cuda_collection *collection, weir__task 
 
 static inline void weir__cuda_collection_clear(weir__cuda_collection *collection) {
   collection->count = collection->predecessor_count = collection->outside_count = collection->open = 0;
+  collection->listed = 0;
 }
 
 #endif // WEIR_DEVICE_CUDA_COLLECTION_H
