@@ -180,8 +180,10 @@ void weir__context_issue_ready(weir_context *context) {
 }
 
 void weir__context_poll(weir_context *context) {
+  weir__carried carried = weir__lay_down(); // of a submission: what a task that runs here submits is not its
   for (uint32_t i = 0; i < context->device_count; i++) {
     if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
   }
   weir__context_completed(context);
+  weir__take_up(&carried);
 }

@@ -323,6 +323,44 @@ static void items_come_after_events_and_before_them(void **state) {
   weir_context_release(p.context);
 }
 
+// A task that submits another, with an event. On a simulated device it may run in the thread that submits an item.
+static void submit_inner(const weir_work *work) {
+  const weir_task inner = {.kernel = *(weir_kernel *const *)work->args[0]};
+  weir_event *event = NULL;
+  weir_status status = weir_submit(work->user, &inner, &event);
+  if (status != WEIR_OK && status != WEIR_ERROR_OUT_OF_MEMORY) weir_work_fail(work, weir_last_error());
+  weir_event_release(event);
+}
+
+static weir_kernel *sim_kernel(weir_context *context, const char *name, weir_function function) {
+  const weir_sim_launch launch = {.threads = 64, .us = 2};
+  weir_kernel *kernel = NULL;
+  rig_ok(weir_kernel_create(context, name, &kernel));
+  rig_ok(weir_kernel_set_cpu(kernel, function));
+  rig_ok(weir_kernel_set_sim(kernel, &launch, 1));
+  return kernel;
+}
+
+static void tasks_of_items_may_submit(void **state) {
+  (void)state;
+  enum { ITEMS = 500 };
+  weir_context *context = rig_open("sim:h200", 0, 0);
+  weir_kernel *outer = sim_kernel(context, "outer", submit_inner), *inner = sim_kernel(context, "inner", pass_first);
+  const weir_chain_arg arg = weir_chain_fixed(weir_value(&inner, sizeof inner));
+  const weir_chain_stage stage = {.kernel = outer, .user = context, .args = &arg, .arg_count = 1};
+  weir_chain *chain = NULL;
+  rig_ok(weir_chain_create(context, &(weir_chain_options){.stages = &stage, .stage_count = 1, .in_flight = UINT32_MAX},
+                           &chain));
+  submit(chain, ITEMS);
+  rig_ok(weir_finish(context));
+  weir_chain_statistics statistics;
+  rig_ok(weir_chain_get_statistics(chain, &statistics));
+  assert_int_equal(statistics.stages[0].done, ITEMS);
+  assert_int_equal(statistics.done, ITEMS);
+  assert_int_equal(statistics.in_flight, 0);
+  weir_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(two_buffers_let_stages_overlap),
                                      cmocka_unit_test(a_stage_ahead_waits_for_room),
@@ -333,6 +371,7 @@ int main(void) {
                                      cmocka_unit_test(cancelled_items_say_so),
                                      cmocka_unit_test(release_with_items_in_flight),
                                      cmocka_unit_test(callbacks_may_submit),
-                                     cmocka_unit_test(items_come_after_events_and_before_them)};
+                                     cmocka_unit_test(items_come_after_events_and_before_them),
+                                     cmocka_unit_test(tasks_of_items_may_submit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,10 +196,78 @@ static void test_all(void **state) {
   play_on_all((weir_stage_function[]){submit_item, many_tasks, launch_split, launch_graph}, 4, 106);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Tasks that submit tasks. Those of a simulated device run in whatever thread looks after it, which may be submitting.
+
+enum { NESTED_TASKS = 200 };
+
+typedef struct nest {
+  weir_context *context;
+  weir_kernel *outer, *inner;
+  _Atomic uint32_t done[LINES];
+} nest;
+
+static void do_nothing(const weir_work *work) {
+  (void)work;
+}
+
+static void submit_inner(const weir_work *work) {
+  nest *n = work->user;
+  uint32_t line;
+  memcpy(&line, work->args[0], sizeof line);
+  weir_event *event = NULL;
+  weir_status status = weir_submit(n->context, &(weir_task){.kernel = n->inner}, &event);
+  rig_check(status == WEIR_OK || status == WEIR_ERROR_OUT_OF_MEMORY); // it must not wait for room
+  weir_event_release(event);
+  atomic_fetch_add(&n->done[line], 1);
+}
+
+static weir_status submit_outer(weir_token *token) {
+  nest *n = token->user;
+  if (token->number == TOKENS) return weir_token_end_input(token);
+  weir_arg arg = weir_value(&token->line, sizeof token->line);
+  weir_task task = {.kernel = n->outer, .user = n, .args = &arg, .arg_count = 1};
+  for (int i = 0; i < NESTED_TASKS; i++) rig_check(weir_token_submit(token, &task) == WEIR_OK);
+  return WEIR_OK;
+}
+
+// All that the token submitted is done, whatever else was.
+static void deliver_outer(weir_token *token) {
+  nest *n = token->user;
+  rig_check(token->status == WEIR_OK);
+  rig_check(atomic_exchange(&n->done[token->line], 0) == NESTED_TASKS);
+}
+
+static weir_kernel *nest_kernel(weir_context *context, const char *name, weir_function function) {
+  const weir_sim_launch launch = {.threads = 64, .us = 2};
+  weir_kernel *kernel = NULL;
+  rig_ok(weir_kernel_create(context, name, &kernel));
+  rig_ok(weir_kernel_set_cpu(kernel, function));
+  rig_ok(weir_kernel_set_sim(kernel, &launch, 1));
+  return kernel;
+}
+
+static void test_tasks_that_submit(void **state) {
+  (void)state;
+  nest n = {.context = rig_context("sim:h200", 0)};
+  n.outer = nest_kernel(n.context, "outer", submit_inner);
+  n.inner = nest_kernel(n.context, "inner", do_nothing);
+  weir_stage stage = {.function = submit_outer, .user = &n};
+  weir_pipeline *pipeline = rig_pipeline(
+      n.context,
+      &(weir_pipeline_options){
+          .stages = &stage, .stage_count = 1, .lines = LINES, .threads = 2, .deliver = deliver_outer, .user = &n});
+  rig_ok(weir_pipeline_run(pipeline, WEIR_FOREVER));
+  rig_ok(weir_pipeline_release(pipeline));
+  rig_ok(weir_finish(n.context));
+  weir_context_release(n.context);
+  rig_no_problems();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small_window), cmocka_unit_test(test_graph), cmocka_unit_test(test_split),
-      cmocka_unit_test(test_chain),        cmocka_unit_test(test_all),
+      cmocka_unit_test(test_chain),        cmocka_unit_test(test_all),   cmocka_unit_test(test_tasks_that_submit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
