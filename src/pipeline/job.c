@@ -75,8 +75,9 @@ static void set_value(weir_graph *graph, uint32_t node, uint32_t index, const vo
 static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task) {
   weir_task *old = &graph->recorded[node].task;
   if (task->kernel != old->kernel || task->host != old->host || task->user != old->user ||
-      task->arg_count != old->arg_count || task->priority != old->priority || task->after_count != 0 ||
-      !same_groups(task->groups, old->groups) || (task->device != NULL && task->device != graph->device))
+      task->arg_count != old->arg_count || (task->args == NULL && task->arg_count > 0) ||
+      task->priority != old->priority || task->after_count != 0 || !same_groups(task->groups, old->groups) ||
+      (task->device != NULL && task->device != graph->device))
     return false;
   old->tag = task->tag;
   if (graph->plan != NULL) graph->plan->nodes[node].tag = task->tag;

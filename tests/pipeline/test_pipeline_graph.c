@@ -302,6 +302,32 @@ static void test_wrong_jobs(void **state) {
   }
 }
 
+// Once lines have their graphs, a task that none of them would take: its arguments are not there.
+static weir_status job_without_args(weir_token *token) {
+  const scene *s = token->user;
+  line_state *line = token->line_state;
+  uint32_t value = 1;
+  weir_arg args[] = {weir_updates(line->middle), weir_value(&value, sizeof value)};
+  weir_task task = {.kernel = s->add, .args = args, .arg_count = 2, .groups = {CELLS}}, bare = task;
+  bare.args = NULL;
+  weir_status status = weir_token_submit(token, &task);
+  if (token->number >= MOST_TOKENS / 2) {
+    rig_check(weir_token_submit(token, &bare) == WEIR_ERROR_INVALID_ARGUMENT);
+    rig_check(strstr(weir_last_error(), "args is NULL") != NULL);
+  }
+  for (uint32_t i = 0; i < CELLS; i++) line->found[i] = expected(s, token->number, i);
+  return status == WEIR_OK ? weir_token_submit(token, &task) : status;
+}
+
+static void test_jobs_without_args(void **state) {
+  (void)state;
+  scene s = {.context = rig_context("cpu:1", 0)};
+  fill_in(&s);
+  weir_pipeline_statistics statistics = play_with(&s, job_without_args, WEIR_STAGE_GRAPH);
+  assert_int_equal(statistics.graph_jobs, MOST_TOKENS / 2);
+  weir_context_release(s.context);
+}
+
 static void test_jobs_of_one_task(void **state) {
   (void)state;
   scene s = {.context = rig_context("cpu:2", 0), .times = once};
@@ -373,17 +399,12 @@ static void test_release(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_jobs),
-      cmocka_unit_test(test_without_graphs),
-      cmocka_unit_test(test_jobs_of_all_shapes),
-      cmocka_unit_test(test_jobs_change_once),
-      cmocka_unit_test(test_tasks_fail),
-      cmocka_unit_test(test_stages_fail),
-      cmocka_unit_test(test_two_devices),
-      cmocka_unit_test(test_wrong_jobs),
-      cmocka_unit_test(test_jobs_of_one_task),
-      cmocka_unit_test(test_no_allocation),
-      cmocka_unit_test(test_release),
+      cmocka_unit_test(test_same_jobs),          cmocka_unit_test(test_without_graphs),
+      cmocka_unit_test(test_jobs_of_all_shapes), cmocka_unit_test(test_jobs_change_once),
+      cmocka_unit_test(test_tasks_fail),         cmocka_unit_test(test_stages_fail),
+      cmocka_unit_test(test_two_devices),        cmocka_unit_test(test_wrong_jobs),
+      cmocka_unit_test(test_jobs_without_args),  cmocka_unit_test(test_jobs_of_one_task),
+      cmocka_unit_test(test_no_allocation),      cmocka_unit_test(test_release),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
