@@ -43,7 +43,7 @@ static bool same_range(const weir_arg *old, const weir_buffer *buffer, uint64_t 
 
 static bool same_groups(const uint32_t *left, const uint32_t *right) {
   for (uint32_t i = 0; i < 3; i++) {
-    if (left[i] != right[i] && left[i] + right[i] != 1) return false; // 0 counts as 1
+    if (left[i] != right[i] && (left[i] | right[i]) > 1) return false; // 0 counts as 1
   }
   return true;
 }

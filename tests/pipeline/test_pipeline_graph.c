@@ -19,7 +19,7 @@ typedef struct line_state {
 typedef struct scene scene;
 struct scene {
   weir_context *context;
-  weir_kernel *add, *fail;
+  weir_kernel *add, *fail, *count_groups;
   line_state lines[LINES];
   uint64_t count;
   uint32_t (*times)(uint64_t token); // how often the token's job adds: its shape
@@ -328,6 +328,36 @@ static void test_jobs_without_args(void **state) {
   weir_context_release(s.context);
 }
 
+static _Atomic uint64_t groups_done;
+
+static void count_groups(const weir_work *work) {
+  atomic_fetch_add(&groups_done, work->end - work->first);
+}
+
+// Numbers of work-groups that differ are another shape, also where their sum is 1 in 32 bits.
+static weir_status job_of_many_groups(weir_token *token) {
+  const scene *s = token->user;
+  line_state *line = token->line_state;
+  weir_task task = {.kernel = s->count_groups, .groups = {token->number < MOST_TOKENS / 2 ? 2 : UINT32_MAX}};
+  weir_status status = weir_token_submit(token, &task);
+  for (uint32_t i = 0; i < CELLS; i++) line->found[i] = expected(s, token->number, i);
+  return status == WEIR_OK ? weir_token_submit(token, &task) : status;
+}
+
+static void test_jobs_of_many_groups(void **state) {
+  (void)state;
+  scene s = {.context = rig_context("sim:ideal", 0)};
+  const weir_sim_launch launch = {.threads = 64, .blocks = 1, .us = 2};
+  fill_in(&s);
+  rig_ok(weir_kernel_create(s.context, "count", &s.count_groups));
+  rig_ok(weir_kernel_set_cpu(s.count_groups, count_groups));
+  rig_ok(weir_kernel_set_sim(s.count_groups, &launch, 1));
+  atomic_store(&groups_done, 0);
+  play_with(&s, job_of_many_groups, WEIR_STAGE_GRAPH);
+  assert_int_equal(atomic_load(&groups_done), (uint64_t)MOST_TOKENS * (2ull + UINT32_MAX));
+  weir_context_release(s.context);
+}
+
 static void test_jobs_of_one_task(void **state) {
   (void)state;
   scene s = {.context = rig_context("cpu:2", 0), .times = once};
@@ -399,12 +429,19 @@ static void test_release(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_jobs),          cmocka_unit_test(test_without_graphs),
-      cmocka_unit_test(test_jobs_of_all_shapes), cmocka_unit_test(test_jobs_change_once),
-      cmocka_unit_test(test_tasks_fail),         cmocka_unit_test(test_stages_fail),
-      cmocka_unit_test(test_two_devices),        cmocka_unit_test(test_wrong_jobs),
-      cmocka_unit_test(test_jobs_without_args),  cmocka_unit_test(test_jobs_of_one_task),
-      cmocka_unit_test(test_no_allocation),      cmocka_unit_test(test_release),
+      cmocka_unit_test(test_same_jobs),
+      cmocka_unit_test(test_without_graphs),
+      cmocka_unit_test(test_jobs_of_all_shapes),
+      cmocka_unit_test(test_jobs_change_once),
+      cmocka_unit_test(test_tasks_fail),
+      cmocka_unit_test(test_stages_fail),
+      cmocka_unit_test(test_two_devices),
+      cmocka_unit_test(test_wrong_jobs),
+      cmocka_unit_test(test_jobs_without_args),
+      cmocka_unit_test(test_jobs_of_many_groups),
+      cmocka_unit_test(test_jobs_of_one_task),
+      cmocka_unit_test(test_no_allocation),
+      cmocka_unit_test(test_release),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
