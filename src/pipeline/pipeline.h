@@ -149,7 +149,7 @@ struct weir_pipeline {
   _Atomic bool quit;
   _Atomic uint32_t running; // 1 from start to the end; waiters sleep on it
   _Atomic uint32_t in_callbacks;
-  weir__lock lock; // guards what follows
+  weir__lock lock; // guards what follows, and the beginning of a run
   weir_status first_failure;
   char first_text[WEIR__MESSAGE_BYTES + 64];
   _Atomic uint64_t start_ns, end_ns, ended_before;

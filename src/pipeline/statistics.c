@@ -61,6 +61,7 @@ weir_status weir_pipeline_get_statistics(weir_pipeline *pipeline, weir_pipeline_
                        pipeline == NULL ? "pipeline is" : "statistics are");
   }
   memset(out_statistics, 0, sizeof *out_statistics);
+  weir__lock_acquire(&pipeline->lock); // no run begins meanwhile
   bool runs = atomic_load_explicit(&pipeline->running, memory_order_acquire) != 0;
   add_lines(pipeline, out_statistics);
   uint64_t ended = out_statistics->delivered + out_statistics->failed + out_statistics->dropped;
@@ -71,6 +72,7 @@ weir_status weir_pipeline_get_statistics(weir_pipeline *pipeline, weir_pipeline_
   out_statistics->run_ns = (runs ? weir__clock_ns() : get(&pipeline->end_ns)) - get(&pipeline->start_ns);
   if (out_statistics->run_ns > 0)
     out_statistics->per_second = (double)(ended - get(&pipeline->ended_before)) * 1e9 / (double)out_statistics->run_ns;
+  weir__lock_release(&pipeline->lock);
   weir_status status = add_latencies(pipeline, out_statistics);
   if (status != WEIR_OK) memset(out_statistics, 0, sizeof *out_statistics);
   return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What pipelines promise: order, the bound of lines, state of lines, skipped and dropped tokens, delivery, several runs.
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #include "rig.h"
 
-enum { MOST_TOKENS = 5000 };
+enum { MOST_TOKENS = 5000, RUNS = 5000 };
 
 typedef struct line_state {
   _Atomic int inside;
@@ -307,12 +308,49 @@ static void test_times(void **state) {
   weir_context_release(context);
 }
 
+// Asked for by another thread while runs end and begin.
+typedef struct reader {
+  weir_pipeline *pipeline;
+  _Atomic bool stops;
+} reader;
+
+static void *read_statistics(void *argument) {
+  reader *r = argument;
+  weir_pipeline_statistics found;
+  while (!atomic_load(&r->stops)) {
+    rig_check(weir_pipeline_get_statistics(r->pipeline, &found) == WEIR_OK);
+    rig_check(found.run_ns < 3600ull * 1000000000); // not a negative number
+    rig_check(found.per_second < 1e15);
+  }
+  return NULL;
+}
+
+static void test_statistics_between_runs(void **state) {
+  (void)state;
+  counter c = {0};
+  weir_stage stage = {.function = count_down, .user = &c};
+  weir_context *context = rig_context("cpu:1", 0);
+  weir_pipeline *pipeline =
+      rig_pipeline(context, &(weir_pipeline_options){.stages = &stage, .stage_count = 1, .lines = 1, .threads = 1});
+  reader r = {.pipeline = pipeline};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, read_statistics, &r), 0);
+  for (int run = 0; run < RUNS; run++) {
+    c.left = 3;
+    rig_ok(weir_pipeline_run(pipeline, WEIR_FOREVER));
+  }
+  atomic_store(&r.stops, true);
+  pthread_join(thread, NULL);
+  weir_context_release(context);
+  rig_no_problems();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shapes),       cmocka_unit_test(test_no_tokens),
       cmocka_unit_test(test_routes),       cmocka_unit_test(test_more_lines_than_tokens),
       cmocka_unit_test(test_several_runs), cmocka_unit_test(test_pipeline_in_a_stage),
-      cmocka_unit_test(test_times),
+      cmocka_unit_test(test_times),        cmocka_unit_test(test_statistics_between_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
