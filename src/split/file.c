@@ -3,6 +3,7 @@
 // The history on disk: a line of text for each key and device, and a last line with a hash of all before it.
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,8 @@ static char *render(const weir__split_table *table, const uint64_t *ids, size_t 
 
 weir_status weir__split_table_save(const weir__split_table *table, const uint64_t *ids, const char *path,
                                    char *out_text, size_t size) {
-  size_t bytes = 0, length = strlen(path) + 32;
+  static _Atomic unsigned saves; // several splits may write the same file
+  size_t bytes = 0, length = strlen(path) + 48;
   char *text = render(table, ids, &bytes), *beside = weir__allocate(length);
   if (text == NULL || beside == NULL) {
     free(text);
@@ -66,7 +68,7 @@ weir_status weir__split_table_save(const weir__split_table *table, const uint64_
     snprintf(out_text, size, "%s: no memory to write it", path);
     return WEIR_ERROR_OUT_OF_MEMORY;
   }
-  snprintf(beside, length, "%s.%ld", path, (long)getpid());
+  snprintf(beside, length, "%s.%ld.%u", path, (long)getpid(), atomic_fetch_add(&saves, 1));
   FILE *file = fopen(beside, "wb");
   bool written = file != NULL && fwrite(text, 1, bytes, file) == bytes;
   if (file != NULL && fclose(file) != 0) written = false;

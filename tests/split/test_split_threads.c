@@ -4,12 +4,14 @@
 // thread's results are those of its own order, and nothing waits for ever.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/context.h"
 #include "rig.h"
 
-enum { THREADS = 4, LAUNCHES = 25, ROWS = 40, WIDTH = 3, CELLS = ROWS * WIDTH };
+enum { THREADS = 4, LAUNCHES = 25, SAVES = 300, ROWS = 40, WIDTH = 3, CELLS = ROWS * WIDTH };
 
 typedef struct worker {
   weir_context *context;
@@ -251,9 +253,47 @@ static void a_closed_window_keeps_others_out(void **state) {
   weir_context_release(context);
 }
 
+// Two splits that keep their history in one file, and save it at the same time.
+typedef struct saver {
+  weir_split *split;
+  uint32_t failed;
+} saver;
+
+static void *save_often(void *user) {
+  saver *s = user;
+  for (int i = 0; i < SAVES; i++) s->failed += weir_split_save(s->split) != WEIR_OK;
+  return NULL;
+}
+
+static void splits_may_share_a_file(void **state) {
+  (void)state;
+  char path[] = "/tmp/weir-split-XXXXXX";
+  int made = mkstemp(path);
+  assert_true(made >= 0);
+  close(made);
+  unlink(path);
+  weir_context *context = NULL;
+  rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1,cpu:1"}, &context));
+  const weir_split_options options = {.history = path};
+  saver savers[2] = {{NULL}};
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) rig_ok(weir_split_create(context, &options, &savers[i].split));
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, save_often, &savers[i]), 0);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 2; i++) assert_int_equal(savers[i].failed, 0);
+  for (int i = 0; i < 2; i++) rig_ok(weir_split_release(savers[i].split));
+  weir_split *read = NULL;
+  rig_ok(weir_split_create(context, &options, &read));
+  assert_string_equal(weir_split_warning(read), "");
+  rig_ok(weir_split_release(read));
+  weir_context_release(context);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_a_split), cmocka_unit_test(callbacks_may_launch),
                                      cmocka_unit_test(parts_of_resident_launches_enter_together),
-                                     cmocka_unit_test(a_closed_window_keeps_others_out)};
+                                     cmocka_unit_test(a_closed_window_keeps_others_out),
+                                     cmocka_unit_test(splits_may_share_a_file)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
