@@ -70,15 +70,18 @@ static void window_of_32_is_full_with_32(void **state) {
   submission_waits_for_a_full_window(32);
 }
 
-// An update behind a whole overwrite of a buffer in use: the overwrite need not wait when it is renamed.
-static weir_status overwrite_behind_a_reader(weir_context *context, weir_buffer *buffer, gate *door) {
+enum { NOT_YET_NS = 200000000 };
+
+// A whole overwrite of a buffer in use: it need not wait for the reader when it is renamed. How it ended within `timeout_ns`.
+static weir_status overwrite_behind_a_reader(weir_context *context, weir_buffer *buffer, gate *door,
+                                             uint64_t timeout_ns) {
   weir_arg read = weir_reads(buffer), write = weir_writes(buffer);
   weir_event *event = NULL;
   assert_int_equal(gate_submit(context, door, &read, 1, NULL), WEIR_OK);
   gate_await(door, 1);
   weir_task task = {.host = api_nothing, .args = &write, .arg_count = 1};
   assert_int_equal(weir_submit(context, &task, &event), WEIR_OK);
-  weir_status status = weir_event_wait(event, 200000000);
+  weir_status status = weir_event_wait(event, timeout_ns);
   weir_event_release(event);
   return status;
 }
@@ -88,7 +91,7 @@ static void overwriting_a_buffer_in_use_renames_it(void **state) {
   weir_context *context = api_context("cpu:2", 0, 0);
   gate door = {0};
   weir_buffer *number = api_number(context, 1);
-  assert_int_equal(overwrite_behind_a_reader(context, number, &door), WEIR_OK);
+  assert_int_equal(overwrite_behind_a_reader(context, number, &door, WEIR_FOREVER), WEIR_OK);
   assert_int_equal(statistics_of(context).renamed, 1);
   gate_open(&door);
   assert_int_equal(weir_finish(context), WEIR_OK);
@@ -100,7 +103,7 @@ static void no_rename_keeps_the_hazard(void **state) {
   weir_context *context = api_context("cpu:2", 0, WEIR_CONTEXT_NO_RENAME);
   gate door = {0};
   weir_buffer *number = api_number(context, 1);
-  assert_int_equal(overwrite_behind_a_reader(context, number, &door), WEIR_TIMEOUT);
+  assert_int_equal(overwrite_behind_a_reader(context, number, &door, NOT_YET_NS), WEIR_TIMEOUT);
   assert_int_equal(statistics_of(context).renamed, 0);
   gate_open(&door);
   assert_int_equal(weir_finish(context), WEIR_OK);
@@ -114,7 +117,7 @@ static void wrapped_memory_is_never_renamed(void **state) {
   char memory[64];
   weir_buffer *wrapped = NULL;
   assert_int_equal(weir_buffer_wrap(context, memory, sizeof memory, &wrapped), WEIR_OK);
-  assert_int_equal(overwrite_behind_a_reader(context, wrapped, &door), WEIR_TIMEOUT);
+  assert_int_equal(overwrite_behind_a_reader(context, wrapped, &door, NOT_YET_NS), WEIR_TIMEOUT);
   gate_open(&door);
   assert_int_equal(weir_finish(context), WEIR_OK);
   assert_int_equal(statistics_of(context).renamed, 0);
@@ -168,7 +171,7 @@ static void renaming_gives_way_to_the_limit(void **state) {
   weir_buffer *buffer = api_buffer(context, LARGE, NULL);
   weir_arg write = weir_writes(buffer);
   api_await(api_submit_host(context, api_nothing, NULL, &write, 1));
-  assert_int_equal(overwrite_behind_a_reader(context, buffer, &door), WEIR_TIMEOUT);
+  assert_int_equal(overwrite_behind_a_reader(context, buffer, &door, NOT_YET_NS), WEIR_TIMEOUT);
   weir_statistics statistics = statistics_of(context);
   assert_int_equal(statistics.renamed, 0);
   assert_int_equal(statistics.rename_denied, 1);
