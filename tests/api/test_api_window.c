@@ -48,6 +48,7 @@ static void submission_waits_for_a_full_window(uint32_t window) {
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, submit_many, &self), 0);
   await_submissions(&self, window - 1);
+  while (statistics_of(context).window_waits == 0) usleep(100);
   usleep(20000);
   assert_int_equal(atomic_load(&self.submitted), window - 1);
   gate_open(&door);
