@@ -27,8 +27,7 @@ typedef struct weir__cuda_collection {
   uint32_t *predecessors; // indices
   weir__id *outside;      // predecessors that are not collected
   uint32_t predecessor_count, outside_count, capacity;
-  uint32_t
-      listed; // predecessors of all tasks as their lists have them: so many may be outside when they are collected anew
+  uint32_t listed;      // predecessors in the lists of all tasks: so many may be outside later
   uint32_t *slot_index; // per slot of the window: index of its task
   uint32_t window;      // slots
 } weir__cuda_collection;
