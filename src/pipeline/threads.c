@@ -45,7 +45,8 @@ void weir__pipeline_rouse(weir_pipeline *pipeline) {
   if (!pipeline->looks_out) return;
   atomic_fetch_add_explicit(&pipeline->epoch, 1, memory_order_seq_cst);
   weir__wake(&pipeline->epoch, LOOKOUTS);
-  for (uint32_t i = 0; i < pipeline->context->device_count; i++) {
+  // Without the lock: only devices that are listed stay as they are.
+  for (uint32_t i = 0; i < pipeline->context->listed_count; i++) {
     weir_device *device = pipeline->context->devices[i];
     if (device->ops->rouse != NULL) device->ops->rouse(device);
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What stages submit: more tasks than the window has room for, launches over several devices, graphs, chains; waiting in a stage.
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "api/context.h"
 #include "rig.h"
 #include "weir/chain.h"
 #include "weir/split.h"
@@ -264,10 +266,46 @@ static void test_tasks_that_submit(void **state) {
   rig_no_problems();
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Beside a thread that makes the context's first split, which adds a device to it.
+
+static void *make_split(void *context) {
+  weir_split *split = NULL;
+  rig_check(weir_split_create(context, NULL, &split) == WEIR_OK);
+  rig_check(weir_split_release(split) == WEIR_OK);
+  return NULL;
+}
+
+static weir_status end_at_once(weir_token *token) {
+  return weir_token_end_input(token);
+}
+
+static void test_start_beside_a_new_split(void **state) {
+  (void)state;
+  for (int round = 0; round < 20; round++) {
+    weir_context *context = rig_context("cpu:1", 1);
+    context->spin_ns = 1000; // as with devices that ask for it: then devices are roused at the start
+    weir_stage stage = {.function = end_at_once};
+    weir_pipeline *pipeline =
+        rig_pipeline(context, &(weir_pipeline_options){.stages = &stage, .stage_count = 1, .lines = 1});
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, make_split, context), 0);
+    for (int i = 0; i < 20; i++) rig_ok(weir_pipeline_run(pipeline, WEIR_FOREVER));
+    pthread_join(thread, NULL);
+    weir_context_release(context);
+    rig_no_problems();
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_small_window), cmocka_unit_test(test_graph), cmocka_unit_test(test_split),
-      cmocka_unit_test(test_chain),        cmocka_unit_test(test_all),   cmocka_unit_test(test_tasks_that_submit),
+      cmocka_unit_test(test_small_window),
+      cmocka_unit_test(test_graph),
+      cmocka_unit_test(test_split),
+      cmocka_unit_test(test_chain),
+      cmocka_unit_test(test_all),
+      cmocka_unit_test(test_tasks_that_submit),
+      cmocka_unit_test(test_start_beside_a_new_split),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
