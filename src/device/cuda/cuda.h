@@ -57,6 +57,7 @@ typedef struct weir__cuda_queue {
   uint64_t placed;                     // number of the last op
   uint64_t free_ns;                    // a guess: when it has nothing left to do
   alignas(64) _Atomic uint64_t issued; // ops up to this number are in the stream, with their events
+  _Atomic uint64_t awaited;            // ops up to this number are done: the event of this one could not be recorded
 } weir__cuda_queue;
 
 typedef struct weir__cuda_launcher weir__cuda_launcher;

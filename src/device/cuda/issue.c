@@ -239,6 +239,7 @@ static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream st
 static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUstream stream) {
   const weir__cuda_queue *queue = &device->queues_in_flight[wait->queue];
   while (!weir__cuda_is_issued(queue, wait->number)) weir__pause();
+  if (atomic_load_explicit(&queue->awaited, memory_order_relaxed) >= wait->number) return;
   CUresult result = device->driver->cuStreamWaitEvent(stream, wait->event, CU_EVENT_WAIT_DEFAULT);
   if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result))
     result = device->driver->cuStreamSynchronize(queue->stream);
@@ -261,6 +262,7 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
     if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result)) {
       result = device->driver->cuStreamSynchronize(stream);
       op->finished = true;
+      atomic_store_explicit(&queue->awaited, op->number, memory_order_relaxed);
     }
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   }

@@ -57,6 +57,7 @@ void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request) {
 
 static CUresult let_wait(weir__cuda_device *device, CUstream stream, weir__cuda_op *op) {
   CUresult result = weir__cuda_record(device, op);
+  if (result == CUDA_SUCCESS && op->finished) return result; // its event could not be recorded
   return result == CUDA_SUCCESS ? device->driver->cuStreamWaitEvent(stream, op->event, CU_EVENT_WAIT_DEFAULT) : result;
 }
 
