@@ -34,13 +34,13 @@ static bool run(const weir_context_options *options, uint64_t seed, uint64_t n, 
   return failed != NULL;
 }
 
-// Every mode with both ways of execution; a timeline is kept in one mode.
-static void sweep(const char *devices, int result, uint32_t traced) {
+// Every mode with both ways of execution; a timeline is kept in one mode. The context's seed brings launching threads.
+static void sweep(const char *devices, int result, uint32_t traced, uint64_t context_seed) {
   static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS, WEIR_ISSUE_RESIDENT};
   for (uint32_t way = 0; way < 4; way++) {
     faults_let_fit(ways[way] == WEIR_ISSUE_RESIDENT);
     uint64_t seed = way + traced;
-    weir_context_options options = {.devices = devices, .issue = ways[way], .queues = way + 1};
+    weir_context_options options = {.devices = devices, .issue = ways[way], .queues = way + 1, .seed = context_seed};
     if (way == traced) options.flags = WEIR_CONTEXT_TRACE;
     // The resident kernel's threads take longer: there each sweep takes every third call.
     uint64_t skipped = ways[way] == WEIR_ISSUE_RESIDENT ? 2 : 0, n = 1 + seed % (skipped + 1);
@@ -52,19 +52,25 @@ static void sweep(const char *devices, int result, uint32_t traced) {
 
 static void no_memory(void **state) {
   (void)state;
-  sweep("cuda", 2, 1);
-  sweep("cuda,cpu:1", 2, 2);
+  sweep("cuda", 2, 1, 0);
+  sweep("cuda,cpu:1", 2, 2, 0);
 }
 
 static void errors_of_the_operating_system(void **state) {
   (void)state;
-  sweep("cuda,cpu:1", 304, 0);
+  sweep("cuda,cpu:1", 304, 0, 0);
+}
+
+static void errors_in_launching_threads(void **state) {
+  (void)state;
+  sweep("cuda", 2, 3, 1);
+  sweep("cuda,cpu:1", 304, 0, 3);
 }
 
 static void errors_that_lose_the_device(void **state) {
   (void)state;
-  sweep("cuda", 700, 2);
-  sweep("cuda,cpu:1", 719, 1);
+  sweep("cuda", 700, 2, 0);
+  sweep("cuda,cpu:1", 719, 1, 2);
 }
 
 int main(void) {
@@ -72,6 +78,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_memory),
       cmocka_unit_test(errors_of_the_operating_system),
+      cmocka_unit_test(errors_in_launching_threads),
       cmocka_unit_test(errors_that_lose_the_device),
   };
   return cmocka_run_group_tests_name("CUDA: failing calls", tests, NULL, NULL);

@@ -113,10 +113,11 @@ typedef struct weir__cuda_device {
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
-  struct weir__cuda_pieces *pieces;                     // NULL: tasks are launched one by one
-  weir__resident *resident;                             // NULL: no task goes to a resident kernel
-  uint32_t homes;                                       // of recorded graphs that have a queue they prefer
-  CUfunction mover;                                     // copies and fills in graphs; NULL: not loaded
+  _Atomic bool doomed;              // some task was: what comes after one may be, once it is launched
+  struct weir__cuda_pieces *pieces; // NULL: tasks are launched one by one
+  weir__resident *resident;         // NULL: no task goes to a resident kernel
+  uint32_t homes;                   // of recorded graphs that have a queue they prefer
+  CUfunction mover;                 // copies and fills in graphs; NULL: not loaded
   bool mover_tried;
   weir_status lost; // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];

@@ -163,7 +163,24 @@ static void doom(weir__cuda_device *device, const weir__cuda_op *op) {
   weir_context *context = device->base.context;
   weir__context_lock(context);
   if (op->task != NULL) weir__window_doom(&context->window, op->task);
-  if (op->piece != NULL) weir__cuda_doom_piece(device, op->piece);
+  if (op->piece != NULL) weir__cuda_doom_piece(device, op->piece, false);
+  weir__context_unlock(context);
+  atomic_store_explicit(&device->doomed, true, memory_order_relaxed);
+}
+
+// A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it
+// on, since its end may be noticed before theirs. A run finds out by itself which of its nodes are.
+static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
+  weir_context *context = device->base.context;
+  if (!atomic_load_explicit(&device->doomed, memory_order_relaxed) || op->status != WEIR_OK) return;
+  weir__context_lock(context);
+  if (op->piece != NULL) {
+    weir__cuda_doom_piece(device, op->piece, true);
+  } else if (op->task->run == NULL) {
+    op->status = weir__context_skips(context, op->task);
+    bool back = op->task->move != NULL && op->task->move->back; // one that is skipped has lost nothing
+    if (op->status != WEIR_OK && !back) weir__window_doom(&context->window, op->task);
+  }
   weir__context_unlock(context);
 }
 
@@ -251,6 +268,7 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
   CUstream stream = queue->stream;
   while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
   for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
+  look_again(device, op);
   if (op->status == WEIR_OK) {
     weir__cuda_mark_start(device, op, stream);
     CUresult result = launch(device, op, stream);

@@ -213,8 +213,10 @@ CUresult weir__cuda_launch_piece(weir__cuda_device *device, weir__cuda_piece *pi
   return result;
 }
 
-void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *piece) {
-  for (uint32_t i = 0; i < piece->count; i++) weir__window_doom(&device->base.context->window, piece->tasks[i]);
+void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *piece, bool poisoned) {
+  for (uint32_t i = 0; i < piece->count; i++) {
+    if (!poisoned || piece->tasks[i]->reads_poison) weir__window_doom(&device->base.context->window, piece->tasks[i]);
+  }
 }
 
 // Launches the first `count` tasks, and collects the others anew, for what they wait for is elsewhere now.

@@ -41,8 +41,8 @@ void weir__cuda_note_work(weir__cuda_device *device, bool any);
 // Launches a piece's graph; in any thread.
 CUresult weir__cuda_launch_piece(weir__cuda_device *device, weir__cuda_piece *piece, CUstream stream);
 
-// No task of the piece will end well. The context's lock is held.
-void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *piece);
+// No task of the piece will end well, or none of those that read poison (`poisoned`). The context's lock is held.
+void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *piece, bool poisoned);
 
 // Reports the tasks of a piece that is done. The context's lock is held.
 void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op);
