@@ -125,7 +125,8 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__hits *hits = &context->hits;
   weir__hits_clear(hits);
   context->held_listed = false;
-  task->source_failed = is_lost(context, source); // another device could still read its memory
+  // Another device could still read the memory of one that is lost.
+  atomic_store_explicit(&task->source_failed, is_lost(context, source), memory_order_relaxed);
   weir__hit_arrivals(context, buffer, source, lo, hi);
   weir__buffer_access(buffer, &context->ranges, &context->window.live, task->id, WEIR_READ, lo, hi, hits);
   for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;

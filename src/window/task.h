@@ -5,6 +5,7 @@
 #define WEIR_WINDOW_TASK_H
 
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/liveness.h"
@@ -74,12 +75,13 @@ typedef struct weir__task {
   uint32_t arg_count, access_count;
   uint32_t groups[3];
   int8_t priority;
-  uint8_t device;     // index in the context
-  bool reads_poison;  // guarded by the lock: a predecessor by data failed, or the bytes were poisoned before
-  bool issued;        // guarded by the lock
-  bool doomed;        // guarded by the lock: it will not end well, though it is not done yet
-  bool source_failed; // guarded by the lock; of a transfer: what it was to pass on did not arrive
-  weir_event *event;  // NULL: none; guarded by the lock
+  uint8_t device; // index in the context
+  // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
+  _Atomic bool reads_poison;  // a predecessor by data failed, or the bytes were poisoned before
+  bool issued;                // guarded by the lock
+  bool doomed;                // guarded by the lock: it will not end well, though it is not done yet
+  _Atomic bool source_failed; // as `reads_poison`; of a transfer: what it was to pass on did not arrive
+  weir_event *event;          // NULL: none; guarded by the lock
   uint64_t tag;
   struct weir__graph_run *run; // NULL: an ordinary task
   const weir__move *move;      // not NULL: nothing runs, bytes are moved; in the payload

@@ -79,7 +79,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->successor_count = 0;
   task->more_successors = NULL;
   task->issued = task->doomed = false;
-  task->reads_poison = false;
+  atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   task->predecessor_count = 0;
   if (task->predecessors == NULL) {
     task->predecessors = task->few_predecessors;
