@@ -120,13 +120,36 @@ static weir_status time_is_over(const weir_context *context) {
   return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s", oldest);
 }
 
+// A launch of a graph that was submitted before task `target`, and whose tasks are done, but not its event: bytes are on
+// their way to the caller's memory, or operations are told. NULL: there is none.
+static weir_event *late_launch(const weir_context *context, weir__id target) {
+  weir_event *event = context->called_first;
+  while (event != NULL && (event->task >= target ||
+                           atomic_load_explicit(&event->status, memory_order_relaxed) != (uint32_t)WEIR_PENDING))
+    event = event->next_called;
+  return event;
+}
+
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
+  uint64_t deadline = deadline_after(timeout_ns);
   weir__context_lock(context);
   weir__context_flush(context);
-  bool done = weir__context_wait(context, context->window.next, timeout_ns);
-  weir_status status = done ? report_failure(context) : time_is_over(context);
+  weir__id target = context->window.next;
+  bool done = weir__context_wait(context, target, timeout_ns);
+  weir_status status = done ? WEIR_OK : time_is_over(context);
+  weir_event *late;
+  while (status == WEIR_OK && (late = late_launch(context, target)) != NULL) {
+    late->references++;
+    weir__context_unlock(context);
+    uint64_t now = weir__clock_ns(), left = deadline > now ? deadline - now : 0;
+    if (weir__event_await(late, deadline == 0 ? WEIR_FOREVER : left) == WEIR_TIMEOUT)
+      status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph");
+    weir__context_lock(context);
+    weir__event_drop(late);
+  }
+  if (status == WEIR_OK) status = report_failure(context);
   weir__context_unlock(context);
   return status;
 }

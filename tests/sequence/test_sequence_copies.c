@@ -296,6 +296,40 @@ static void pinned_memory_is_reached(void **state) {
   sequence_run(pinned);
 }
 
+// Launches that end together: each has memory of its own in between where the device does not reach the caller's, and theirs is
+// emptied one after another.
+static void finished(sequence *s) {
+  enum { LAUNCHES = 12, ROUNDS = 40, LARGE = 1 << 18 };
+  static uint32_t large[LARGE];
+  weir_buffer *x;
+  uint32_t fill;
+  good(weir_buffer_create(s->context, sizeof large, &x));
+  good(weir_graph_fill(s->graph, x, 0, WEIR_WHOLE, 0, &fill));
+  good(weir_graph_copy_out(s->graph, x, 0, WEIR_WHOLE, large, NULL));
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    gate door = {0};
+    weir_event *event;
+    weir_arg held = weir_updates(x);
+    if (round > 0) good(gate_submit(s->context, &door, &held, 1, NULL));
+    for (uint32_t i = 1; i <= LAUNCHES; i++) {
+      uint32_t pattern = 100 * round + i;
+      weir_arg arg = weir_value(&pattern, sizeof pattern);
+      good(weir_graph_set_arg(s->graph, fill, 1, &arg));
+      good(weir_graph_launch(s->graph, i == LAUNCHES ? &event : NULL));
+    }
+    gate_open(&door);
+    good(weir_finish(s->context));
+    assert_int_equal(weir_event_poll(event), WEIR_OK);
+    for (uint32_t i = 0; i < LARGE; i++) assert_int_equal(large[i], 100 * round + LAUNCHES);
+    weir_event_release(event);
+  }
+}
+
+static void finishing_waits_for_what_is_copied_out(void **state) {
+  (void)state;
+  sequence_run(finished);
+}
+
 // Copies alone: on the first device, or the one that is chosen; a device can be chosen only while the graph is empty.
 static void chosen(sequence *s) {
   weir_buffer *x = sequence_buffer(s, "x");
@@ -330,6 +364,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(copies_are_nodes_of_cuda_graphs),
       cmocka_unit_test(copies_are_moved_by_a_kernel),
       cmocka_unit_test(pinned_memory_is_reached),
+      cmocka_unit_test(finishing_waits_for_what_is_copied_out),
       cmocka_unit_test(device_is_chosen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
