@@ -88,15 +88,16 @@ bool weir__split_again(void *user, weir__task *task, const weir__completion *com
   return true;
 }
 
-// A device with memory of its own was busy with the transfers, too, as far as it was not with something else.
+// A device with memory of its own was busy with the transfers, too, as far as it was not with something else. Their ends may be
+// noticed after that of the piece that needed them: such do not count.
 static void note_time(weir__split_run *run, const weir__split_piece *piece) {
   weir_context *context = run->split->context;
   weir_device *device = run->split->devices[piece->device];
   weir_split_state *state = &run->states[piece->device];
   weir_split_device_round *round = &run->round.devices[piece->device];
   uint64_t start = piece->event->start_ns, end = piece->event->end_ns, *until = &device->parts_end_ns;
-  uint64_t moved_ns = piece->moves != NULL ? piece->moves->moved_ns : 0;
   weir__context_lock(context);
+  uint64_t moved_ns = piece->moves != NULL ? piece->moves->moved_ns : 0;
   if (start == 0) start = piece->submit_ns > *until ? piece->submit_ns : *until;
   if (end < start + 1) end = start + 1;
   uint64_t most_ns = *until < start ? end - *until : end - start, ns = end - start + moved_ns;
