@@ -275,7 +275,7 @@ static void splits_may_share_a_file(void **state) {
   weir_context *context = NULL;
   rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1,cpu:1"}, &context));
   const weir_split_options options = {.history = path};
-  saver savers[2] = {{NULL}};
+  saver savers[2] = {0};
   pthread_t threads[2];
   for (int i = 0; i < 2; i++) rig_ok(weir_split_create(context, &options, &savers[i].split));
   for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, save_often, &savers[i]), 0);
