@@ -307,8 +307,8 @@ WEIR_API weir_status weir_submit(weir_context *context, const weir_task *task, w
 
 // Copies between the caller's memory and a buffer, or between two buffers, as tasks like any other: in order with all
 // that is submitted, and asynchronous. The caller's memory must stay valid and untouched until the copy is done, by other
-// copies too: two copies out of different buffers to the same memory are in no order. A copy
-// that is skipped, because what it reads is poisoned, leaves its destination as it was.
+// copies too: two copies out of different buffers to the same memory are in no order. A copy that is skipped, because
+// what it reads is poisoned, leaves its destination as it was.
 WEIR_API weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
                                   weir_event **out_event);
 WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,

@@ -76,8 +76,9 @@ typedef enum weir__cuda_likeness {
 weir__cuda_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, const weir__cuda_exec *exec,
                                              const weir__cuda_step *steps);
 
-// Sets what differs from the steps, which fit; `changed`, per step: whether it may differ, or NULL: any may. Launches in flight are
-// not affected. `*out_set` counts launches that were set. After a failure the executable graph is of no more use; exec->outgrown: one without WEIR__CUDA_EXEC_MOVES would be.
+// Sets what differs from the steps, which fit; `changed`, per step: whether it may differ, or NULL: any may. Launches in
+// flight are not affected. `*out_set` counts launches that were set. After a failure the executable graph is of no more
+// use; exec->outgrown: one without WEIR__CUDA_EXEC_MOVES would be.
 CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, const weir__cuda_step *steps,
                              const bool *changed, uint32_t *out_set);
 

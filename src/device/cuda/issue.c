@@ -168,6 +168,11 @@ static void doom(weir__cuda_device *device, const weir__cuda_op *op) {
   atomic_store_explicit(&device->doomed, true, memory_order_relaxed);
 }
 
+// Whether the op's task is skipped, so that what it should have written is missing. A copy back that is skipped has lost nothing.
+static bool is_missed(const weir__cuda_op *op) {
+  return op->status != WEIR_OK && !(op->task->move != NULL && op->task->move->back);
+}
+
 // A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it
 // on, since its end may be noticed before theirs. A run finds out by itself which of its nodes are.
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
@@ -178,8 +183,7 @@ static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
     weir__cuda_doom_piece(device, op->piece, true);
   } else if (op->task->run == NULL) {
     op->status = weir__context_skips(context, op->task);
-    bool back = op->task->move != NULL && op->task->move->back; // one that is skipped has lost nothing
-    if (op->status != WEIR_OK && !back) weir__window_doom(&context->window, op->task);
+    if (is_missed(op)) weir__window_doom(&context->window, op->task);
   }
   weir__context_unlock(context);
 }
@@ -337,8 +341,7 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
                                    device->base.context->trace != NULL);
   if (task->move != NULL) op->fence = (CUevent)task->move->fence;
   op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
-  bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing
-  if (op->status != WEIR_OK && device->lost == WEIR_OK && !back) doom(device, op);
+  if (device->lost == WEIR_OK && is_missed(op)) doom(device, op);
   weir__cuda_start(device, op);
   if (op->here && weir__cuda_must_drain(device, task)) weir__cuda_drain(device);
 }
