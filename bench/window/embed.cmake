@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DROOT=... -DOUTPUT=... -P: makes a C file with the text that NVRTC compiles, as src/device/cuda/resident/embed.cmake does.
+set(resident ${ROOT}/src/device/cuda/resident)
+set(text "")
+foreach(part ${resident}/protocol.h ${resident}/protocol_memory.h ${ROOT}/bench/window/kernel.h ${ROOT}/bench/window/entry.cu)
+  file(READ ${part} part_text)
+  get_filename_component(name ${part} NAME)
+  string(APPEND text "#line 1 \"${name}\"\n${part_text}")
+endforeach()
+string(REGEX REPLACE "#include [^\n]*" "" text "${text}")
+file(WRITE ${OUTPUT}.cu "${text}")
+file(READ ${OUTPUT}.cu hex HEX)
+string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," hex "${hex}")
+file(WRITE ${OUTPUT} "// Made from bench/window.\n#include \"card.h\"\n\nconst char window_source[] = {\n${hex}\n0};\n")
