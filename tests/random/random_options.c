@@ -11,7 +11,7 @@
 
 // Any list of devices, as it is given.
 uint32_t random_queues;
-bool random_resident;
+bool random_resident, random_automatic;
 
 static void choose_listed(random_run *run, random_state *random, const char *devices, program_shape *shape) {
   run->options.context.devices = devices;
@@ -40,8 +40,9 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
   run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
   if (random_queues != 0) run->options.context.queues = random_queues;
-  run->options.resident = random_resident;
+  run->options.resident = random_resident || random_automatic;
   if (random_resident) run->options.context.issue = WEIR_ISSUE_RESIDENT;
+  if (random_automatic) run->options.context.issue = WEIR_ISSUE_AUTO;
   run->stub.devices = 2;
   run->stub.seed = random_next(random);
   run->stub.manual = random_chance(random, 40);
@@ -99,7 +100,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_chance(&random, 25)) context->flags |= WEIR_CONTEXT_NO_RENAME;
   if (random_chance(&random, 5)) context->flags |= WEIR_CONTEXT_IN_ORDER;
   if (random_chance(&random, 10)) context->flags |= WEIR_CONTEXT_TRACE;
-  if (random_chance(&random, 50)) context->seed = random_next(&random) | 1;
+  if (random_chance(&random, 50) || random_automatic) context->seed = random_next(&random) | 1;
   if (random_chance(&random, shape.churn ? 90 : 30)) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + room;

@@ -16,6 +16,7 @@ typedef struct random_run {
 // `device`: "sim" stands for several lists of devices; any other is a list as a context takes it. It must outlive the run.
 extern uint32_t random_queues; // not 0: of devices that are named, in place of a number at random
 extern bool random_resident;   // resident issue, with kernels of which some fit
+extern bool random_automatic;  // the same kernels, and contexts that choose the resident kernel by themselves
 void random_run_make(random_run *out_run, uint64_t seed, const char *device);
 void random_run_print(const random_run *run, FILE *file);
 

@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic]
 //                            many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
@@ -112,6 +112,8 @@ int main(int argc, char **argv) {
       shrink = true;
     else if (strcmp(argv[i], "--resident") == 0)
       random_resident = true;
+    else if (strcmp(argv[i], "--automatic") == 0)
+      random_automatic = true;
     else if (strcmp(argv[i], "--device") == 0 && value != NULL)
       chosen_device = argv[++i];
     else if (strcmp(argv[i], "--programs") == 0)
@@ -128,8 +130,8 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
-  if (random_resident && (strstr(chosen_device, "vulkan") != NULL || strstr(chosen_device, "opencl") != NULL)) {
-    fprintf(stderr, "test_random: --resident is for CUDA devices and CPUs\n");
+  if ((random_resident || random_automatic) && (strstr(chosen_device, "vulkan") != NULL || strstr(chosen_device, "opencl") != NULL)) {
+    fprintf(stderr, "test_random: --resident and --automatic are for CUDA devices and CPUs\n");
     return 2;
   }
   if (replays) return replay(seed, repeats, verbose, shrink);

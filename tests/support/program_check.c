@@ -219,7 +219,7 @@ void runner_check(runner *r, const reference_result *reference) {
   if (r->context != NULL && r->options->shared == NULL) {
     check_finish(r, reference, last, copies.failed > 0);
     check_statistics(r, reference, copies.failed);
-    if (r->options->resident && !r->options->refusals) check_resident(r);
+    if (r->options->context.issue == WEIR_ISSUE_RESIDENT && !r->options->refusals) check_resident(r);
   }
   for (size_t i = 0; i < copies.count; i++) free(copies.items[i].memory);
   free(copies.items);

@@ -122,6 +122,12 @@ static CUresult set_or_make(weir__cuda_cache *cache, const weir__cuda_step *step
   return make_now ? make(cache, steps, count, hash, out_exec) : CUDA_SUCCESS;
 }
 
+static weir__cuda_exec *take(weir__cuda_cache *cache, weir__cuda_exec *exec) {
+  exec->in_flight++;
+  exec->last_used = ++cache->clock;
+  return exec;
+}
+
 CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                                bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted,
                                bool *out_same) {
@@ -133,10 +139,15 @@ CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *s
   *out_same = exec != NULL;
   if (exec == NULL) result = set_or_make(cache, steps, count, hash, &found, known, make_now, &exec, out_wanted);
   if (result != CUDA_SUCCESS || exec == NULL) return result;
-  exec->in_flight++;
-  exec->last_used = ++cache->clock;
-  *out_exec = exec;
+  *out_exec = take(cache, exec);
   return CUDA_SUCCESS;
+}
+
+weir__cuda_exec *weir__cuda_cache_take_same(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count,
+                                            uint64_t hash, bool *out_wanted) {
+  candidates found = look(cache, steps, count, hash);
+  *out_wanted = found.copies == 0 && found.shapes < MOST_SHAPES;
+  return found.same != NULL ? take(cache, found.same) : NULL;
 }
 
 void weir__cuda_cache_add(weir__cuda_cache *cache, weir__cuda_exec *exec, uint64_t hash) {

@@ -19,6 +19,10 @@ void weir__cuda_cache_destroy(weir__cuda_cache *cache);
 CUresult weir__cuda_cache_take(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                                bool known, bool make_now, weir__cuda_exec **out_exec, bool *out_wanted, bool *out_same);
 
+// The same, only if nothing has to be set; NULL: there is none, and `*out_wanted` tells whether there is none of the same kernels and grids either.
+weir__cuda_exec *weir__cuda_cache_take_same(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count,
+                                            uint64_t hash, bool *out_wanted);
+
 // Adds a graph that was made elsewhere.
 void weir__cuda_cache_add(weir__cuda_cache *cache, weir__cuda_exec *exec, uint64_t hash);
 

@@ -19,6 +19,7 @@
 
 typedef struct weir__cuda_module weir__cuda_module;
 typedef struct weir__resident weir__resident;
+typedef struct weir__resident_automatic weir__resident_automatic;
 
 enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs or in the resident kernel
 
@@ -115,7 +116,8 @@ typedef struct weir__cuda_device {
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
   _Atomic bool doomed;              // some task was: what comes after one may be, once it is launched
   struct weir__cuda_pieces *pieces; // NULL: tasks are launched one by one
-  weir__resident *resident;         // NULL: no task goes to a resident kernel
+  weir__resident *resident;         // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks
+  weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
   uint32_t homes;                   // of recorded graphs that have a queue they prefer
   CUfunction mover;                 // copies and fills in graphs; NULL: not loaded
   bool mover_tried;

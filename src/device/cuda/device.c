@@ -13,6 +13,7 @@
 #include "device/cuda/module.h"
 #include "device/cuda/pieces.h"
 #include "device/cuda/pinned.h"
+#include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
 enum {
@@ -151,6 +152,7 @@ static void destroy(weir_device *base) {
     weir__cuda_pieces_destroy(device->pieces);
     if (entered) destroy_streams(device);
     if (entered) weir__cuda_leave(device);
+    weir__resident_automatic_destroy(device);
     weir__resident_destroy(device);
     weir__cuda_modules_destroy(device);
     weir__arena_deinitialize(&device->memory);
@@ -325,6 +327,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
   if (status == WEIR_OK) status = weir__cuda_pieces_create(device);
   if (status == WEIR_OK) status = weir__resident_create(device);
+  if (status == WEIR_OK) status = weir__resident_automatic_create(device);
   if (status == WEIR_OK) status = weir__cuda_thread_start(device);
   if (status != WEIR_OK) {
     destroy(&device->base);

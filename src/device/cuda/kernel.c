@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/module.h"
+#include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
 enum { MAX_GRID_Y = 65535, POINTER_BYTES = 8, KNOWN_PARAMETERS = 16 };
@@ -212,11 +213,15 @@ static weir_status enter(const weir__cuda_device *device, const char *kernel) {
   return weir__cuda_error(device->driver, weir__cuda_enter(device), "kernel '%s' on %s", kernel, device->base.name);
 }
 
-// Makes the kernel's parts of the device's resident kernel, if the device has one and all launches fit.
+// Makes the kernel's parts of the device's resident kernel, if the device has one, or may get one, and all launches fit.
 static weir_status add_to_resident(weir__cuda_device *device, const weir_kernel *kernel, const weir_cuda_code *code,
                                    const weir_cuda_launch *launches, weir__cuda_kernel *cuda) {
   weir_status status = WEIR_OK;
-  if (device->resident == NULL) return WEIR_OK;
+  for (uint32_t i = 0; i < cuda->count && device->automatic != NULL; i++) {
+    if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES) return WEIR_OK;
+    cuda->launches[i].resident[device->base.index] = weir__resident_wish(device, code, &launches[i]);
+  }
+  if (device->base.context->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
   if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES)
     snprintf(cuda->not_resident, sizeof cuda->not_resident, "it has %u launches", cuda->count);
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK && cuda->not_resident[0] == '\0'; i++)

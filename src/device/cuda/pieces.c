@@ -11,9 +11,12 @@
 #include "device/cuda/collection.h"
 #include "device/cuda/cuts.h"
 #include "device/cuda/graph.h"
+#include "device/cuda/resident/automatic.h"
+#include "device/cuda/resident/resident.h"
 
 enum {
   FEWEST_LAUNCHES = 4, // of a piece that is worth a graph
+  WORTH_A_WAIT = 64,
   IDLE_NS = 50000,
   TASKS_AT_ONCE = 32, // are reported
   AHEAD = 4,          // so far tasks that will be reported are fetched
@@ -24,9 +27,10 @@ struct weir__cuda_pieces {
   weir__cuda_cache *cache;
   weir__cuda_builder *builder; // NULL: graphs are made when they are needed
   bool always;                 // graphs also for pieces that are hardly worth it
+  uint32_t worth_a_wait;       // tasks of a graph for which the resident kernel is waited for
   weir__cuda_collection collection;
   weir__cuda_cuts cuts;
-  weir__task *again[WEIR__CUDA_MOST_COLLECTED];
+  weir__task *first[WEIR__CUDA_MOST_COLLECTED], *again[WEIR__CUDA_MOST_COLLECTED];
   weir__cuda_step steps[WEIR__CUDA_MOST_COLLECTED];
   void **parameters;
   uint32_t parameter_capacity;
@@ -58,6 +62,7 @@ weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
   device->pieces = pieces;
   if (pieces != NULL) {
     pieces->device = device;
+    pieces->worth_a_wait = context->seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES; // a seed is for tests
     pieces->always = context->issue == WEIR_ISSUE_GRAPHS;
     pieces->cache = weir__cuda_cache_create(device);
     collects = weir__cuda_collection_initialize(&pieces->collection, context->window.size);
@@ -154,15 +159,23 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
   return true;
 }
 
-// Finds an executable graph for the first `count` tasks. False: they are better launched one by one.
-static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, weir__cuda_exec **out_exec, bool *out_same) {
+// Finds an executable graph for the first `count` tasks, with `only_same` one in which nothing has to be set. False: they are better
+// launched one by one.
+static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same, weir__cuda_exec **out_exec,
+                       bool *out_same) {
   uint64_t hash;
   bool wanted;
   *out_exec = NULL;
   if (!make_steps(pieces, count, &hash)) return false;
-  bool make_now = pieces->builder == NULL;
-  CUresult result = weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->cuts.known, make_now,
-                                          out_exec, &wanted, out_same);
+  CUresult result = CUDA_SUCCESS;
+  if (only_same) {
+    *out_exec = weir__cuda_cache_take_same(pieces->cache, pieces->steps, count, hash, &wanted);
+    *out_same = true;
+    wanted = wanted && pieces->cuts.known;
+  } else {
+    result = weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->cuts.known,
+                                   pieces->builder == NULL, out_exec, &wanted, out_same);
+  }
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
   if (wanted && pieces->builder != NULL)
     weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
@@ -193,6 +206,7 @@ static bool launch_as_piece(weir__cuda_pieces *pieces, uint32_t count, weir__cud
   op->piece = piece;
   op->here = here;
   op->status = device->lost;
+  if (device->resident != NULL) weir__resident_make_room(device->resident);
   if (exec != NULL) {
     exec->queue = &device->queues_in_flight[op->place->queue];
     exec->number = exec->queue->placed + 1;
@@ -219,24 +233,67 @@ void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *pi
   }
 }
 
+// Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there.
+static void issue(weir__cuda_device *device, weir__task *task) {
+  if (device->resident != NULL && weir__resident_is_busy(device)) {
+    weir__resident_take(device, task, false);
+    return;
+  }
+  if (device->resident != NULL) weir__resident_make_room(device->resident);
+  weir__cuda_issue(device, task);
+}
+
+// Whether the first `count` tasks come after something that the resident kernel has, or that waits for it.
+static bool comes_after_resident(const weir__cuda_pieces *pieces, uint32_t count) {
+  const weir__cuda_device *device = pieces->device;
+  const weir__cuda_collection *collection = &pieces->collection;
+  if (device->resident == NULL || !weir__resident_is_busy(device)) return false;
+  const weir__cuda_collected *last = &collection->tasks[count - 1];
+  return weir__resident_has_any(device, collection->outside, last->first_outside + last->outside_count);
+}
+
+// Launches the first `count` tasks as one, if that can and should be. False: nothing was done. `resident`: they may go to the resident
+// kernel, which is faster than a graph that is small or must be set.
+static bool launch_whole(weir__cuda_pieces *pieces, uint32_t count, uint32_t launches, bool resident) {
+  bool behind = comes_after_resident(pieces, count), small = count < pieces->worth_a_wait;
+  if (count > 1 && launches == 0 && !behind && launch_as_piece(pieces, count, NULL, true)) return true;
+  bool worth_it = count > 1 && (launches >= FEWEST_LAUNCHES || pieces->always) && !(behind && small);
+  weir__cuda_exec *exec;
+  bool same;
+  if (!worth_it || !find_graph(pieces, count, resident && small, &exec, &same)) return false;
+  // No graph can wait for a task of the resident kernel.
+  if (behind) weir__resident_drain(pieces->device);
+  if (launch_as_piece(pieces, count, exec, same)) return true;
+  weir__cuda_cache_give(pieces->cache, exec, false);
+  return false;
+}
+
+// A seed, for tests, has tasks of one piece go to different places.
+static bool mixes(weir__cuda_device *device, weir__task *const *task) {
+  return device->resident != NULL && device->base.context->seed >> 8 & 1 && weir__resident_wants(device, task, 1);
+}
+
+// Launches the first `count` tasks one by one.
+static void launch_apart(weir__cuda_pieces *pieces, uint32_t count, bool resident) {
+  weir__cuda_device *device = pieces->device;
+  if (!resident && device->automatic != NULL) weir__resident_missed(device, pieces->first, count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (resident || mixes(device, &pieces->first[i]))
+      weir__resident_take(device, pieces->first[i], true);
+    else
+      issue(device, pieces->first[i]);
+  }
+}
+
 // Launches the first `count` tasks, and collects the others anew, for what they wait for is elsewhere now.
 static void launch_first(weir__cuda_pieces *pieces, uint32_t count) {
   weir__cuda_collection *collection = &pieces->collection;
   uint32_t rest = collection->count - count, launches = 0;
   for (uint32_t i = 0; i < count; i++) launches += collection->tasks[i].launches;
   for (uint32_t i = 0; i < rest; i++) pieces->again[i] = collection->tasks[count + i].task;
-  bool worth_it = count > 1 && (launches >= FEWEST_LAUNCHES || pieces->always);
-  bool whole = count > 1 && launches == 0 && launch_as_piece(pieces, count, NULL, true);
-  weir__cuda_exec *exec;
-  bool same;
-  if (!whole && worth_it && find_graph(pieces, count, &exec, &same)) {
-    whole = launch_as_piece(pieces, count, exec, same);
-    if (!whole) weir__cuda_cache_give(pieces->cache, exec, false);
-  }
-  for (uint32_t i = 0; i < count && !whole; i++) {
-    weir__task *task = collection->tasks[i].task;
-    weir__cuda_issue(pieces->device, task);
-  }
+  for (uint32_t i = 0; i < count; i++) pieces->first[i] = collection->tasks[i].task;
+  bool resident = pieces->device->resident != NULL && weir__resident_wants(pieces->device, pieces->first, count);
+  if (!launch_whole(pieces, count, launches, resident)) launch_apart(pieces, count, resident);
   weir__cuda_collection_clear(collection);
   for (uint32_t i = 0; i < rest; i++) (void)weir__cuda_collection_append(collection, pieces->again[i]);
 }
@@ -264,13 +321,13 @@ void weir__cuda_collect(weir__cuda_device *device, weir__task *task) {
       weir__cuda_cuts_done(&pieces->cuts, collection->count);
       launch_all(pieces);
     }
-    weir__cuda_issue(device, task);
+    issue(device, task);
     return;
   }
   weir__cuda_cuts_note(&pieces->cuts, task);
   if (!weir__cuda_collection_append(collection, task)) {
     launch_all(pieces);
-    weir__cuda_issue(device, task);
+    issue(device, task);
     return;
   }
   bool ends;
@@ -280,10 +337,14 @@ void weir__cuda_collect(weir__cuda_device *device, weir__task *task) {
   if (!ends) weir__cuda_cuts_done(&pieces->cuts, count);
 }
 
+static bool is_busy(const weir__cuda_device *device) {
+  return device->ops_in_flight > 0 || (device->resident != NULL && weir__resident_is_busy(device));
+}
+
 void weir__cuda_launch_collected(weir__cuda_device *device, bool wanted) {
   weir__cuda_pieces *pieces = device->pieces;
   if (!wanted) {
-    if (pieces->collection.count == 0 || device->ops_in_flight > 0) return;
+    if (pieces->collection.count == 0 || is_busy(device)) return;
     uint64_t now = weir__clock_ns();
     if (pieces->last_collected_ns == 0) pieces->last_collected_ns = now;
     if (now - pieces->last_collected_ns < IDLE_NS) return;
@@ -311,7 +372,7 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
 void weir__cuda_note_work(weir__cuda_device *device, bool any) {
   weir__cuda_pieces *pieces = device->pieces;
   if (pieces->builder == NULL) return;
-  bool busy = any || device->ops_in_flight > 0;
+  bool busy = any || is_busy(device);
   weir__cuda_builder_note_work(pieces->builder, !busy                ? WEIR__CUDA_IDLE
                                                 : pieces->cuts.known ? WEIR__CUDA_BUSY
                                                                      : WEIR__CUDA_BUSY_WITH_NEW);
@@ -330,6 +391,7 @@ void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op) {
     if (op->status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
     if (context->trace != NULL) time_task(device, op, i, &completion);
     device->slot_ops[task->id & device->slot_mask] = NULL;
+    if (device->resident != NULL) weir__resident_settled(device, task->id);
     weir__context_complete(context, task, &completion);
     if (i % TASKS_AT_ONCE != TASKS_AT_ONCE - 1) continue;
     weir__context_completed(context); // and let others have the lock

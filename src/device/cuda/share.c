@@ -6,6 +6,7 @@
 #include "api/storage.h"
 #include "base/error.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/resident/automatic.h"
 #include "device/cuda/pinned.h"
 
 enum { POINTER_ALIGNMENT = 16 };
@@ -112,8 +113,9 @@ static weir_status order_behind(weir_device *device, CUevent event) {
 weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
   weir_status status = weir__cuda_check(base, "wait for a stream");
   if (status != WEIR_OK) return status;
-  const weir__cuda_device *device = weir__cuda_of(base);
+  weir__cuda_device *device = weir__cuda_of(base);
   CUevent event = NULL;
+  weir__resident_refrain(device);
   CUresult result = weir__cuda_enter(device);
   if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "wait for a stream");
   result = device->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
@@ -128,7 +130,7 @@ weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
 // Whether the device can let a stream wait for the task; nothing of a resident kernel's can be waited for by a stream.
 static bool is_handed_over(weir_device *device, weir__id id) {
   const weir__task *task = weir__window_task(&device->context->window, id);
-  return task->device == device->index && task->issued && weir__cuda_of(device)->resident == NULL;
+  return task->device == device->index && task->issued && device->context->issue != WEIR_ISSUE_RESIDENT;
 }
 
 // Waits until all tasks from `first` to `last` that are still in flight have been handed to the device.
@@ -156,6 +158,7 @@ weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *e
   if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: called from a task or callback");
   weir__cuda_device *device = weir__cuda_of(base);
   weir_context *context = base->context;
+  weir__resident_refrain(device);
   weir__context_lock(context);
   weir__id first = event != NULL ? event->task : context->window.live.oldest;
   weir__id last = event != NULL ? event->last : context->window.next - 1;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/pieces.h"
+#include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
 enum {
@@ -83,6 +84,11 @@ static void answer(weir__cuda_device *device, weir__cuda_request *request) {
   weir__wake(&request->done, 1);
 }
 
+// A stream cannot wait for a task of the resident kernel: where there may be some and the caller has not waited for them, they come first.
+static bool may_answer(const weir__cuda_device *device) {
+  return device->automatic == NULL || device->resident == NULL || !weir__resident_is_busy(device);
+}
+
 // Answers requests whose tasks have all been launched. Returns whether there were any.
 static bool answer_all(weir__cuda_device *device, weir__cuda_request *request) {
   bool any = request != NULL;
@@ -112,7 +118,7 @@ static bool take_tasks(weir__cuda_device *device) {
     if (device->pieces != NULL)
       weir__cuda_collect(device, task);
     else if (device->resident != NULL)
-      weir__resident_take(device, task);
+      weir__resident_take(device, task, true);
     else
       weir__cuda_issue(device, task);
   }
@@ -126,12 +132,14 @@ static bool has_requests(const weir__cuda_device *device) {
 // Whoever waits wants what is held back; what was pushed before the wait began is launched with it. Returns the requests
 // that can be answered now: those that were there before the ring was found empty.
 static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
-  weir__cuda_request *requests =
-      has_requests(device) ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire) : NULL;
+  bool asked = has_requests(device);
+  weir__cuda_request *requests = asked && may_answer(device)
+                                     ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire)
+                                     : NULL;
   // Looked at first, for what is written here is taken away from who submits.
   bool wanted = (atomic_load_explicit(&device->flush, memory_order_relaxed) &&
                  atomic_exchange_explicit(&device->flush, false, memory_order_acquire)) ||
-                requests != NULL;
+                asked;
   while (wanted && take_tasks(device)) {
   }
   if (device->pieces != NULL) weir__cuda_launch_collected(device, wanted);
@@ -160,6 +168,7 @@ static void *thread_main(void *argument) {
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);
     if (device->pieces != NULL) weir__cuda_note_work(device, any);
+    if (device->automatic != NULL) weir__resident_adopt(device);
     weir__cuda_request *requests = any ? NULL : launch_what_is_wanted(device);
     bool well = weir__cuda_is_well(device);
     if (!any && well) weir__cuda_mark_tails(device);

@@ -21,30 +21,44 @@ static bool args_fit(const weir__task *task) {
   return words <= WEIR__R_ARGS;
 }
 
-static bool groups_fit(const uint32_t groups[3]) {
+static bool groups_fit(const uint32_t groups[3], uint64_t *sum) {
   uint64_t plane = (uint64_t)groups[0] * groups[1];
-  return plane <= WEIR__RESIDENT_MOST_UNITS && plane * groups[2] <= WEIR__RESIDENT_MOST_UNITS;
+  bool fit = plane <= WEIR__RESIDENT_MOST_UNITS && plane * groups[2] <= WEIR__RESIDENT_MOST_UNITS;
+  if (fit) *sum += plane * groups[2];
+  return fit;
 }
 
-// Whether the task can go into the ring, as long as the resident kernel can be launched and has its code.
-static bool fits(const weir__cuda_device *device, const weir__task *task) {
+bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task, uint64_t *groups) {
   if (task->kernel == NULL || task->run != NULL || task->move != NULL) return false;
   const weir__cuda_kernel *kernel = task->code;
-  if (kernel->empty) return device->resident->module.module != NULL;
+  if (kernel->empty) return device->resident != NULL && device->resident->module.module != NULL;
   bool good = true, takes_args = false;
   for (uint32_t i = 0; i < kernel->count && good; i++) {
     const weir__cuda_launch *launch = &kernel->launches[i];
-    good = launch->resident[device->base.index] != 0 && groups_fit(weir__resident_groups(task, launch));
+    good = launch->resident[device->base.index] != 0 && groups_fit(weir__resident_groups(task, launch), groups);
     takes_args = takes_args || launch->value == NULL;
   }
   return good && (!takes_args || args_fit(task));
+}
+
+// With `automatic`, tasks that were put into queues without being held have no slot before somebody waits for them.
+static weir__resident_slot *find_in_queue(weir__cuda_device *device, weir__id id) {
+  if (device->automatic == NULL || device->ops_in_flight == 0 || weir__cuda_find(device, id) == NULL) return NULL;
+  weir__resident_slot *slot = weir__resident_slot_of(device, id);
+  *slot = (weir__resident_slot){.id = id, .state = WEIR__RESIDENT_QUEUED};
+  return slot;
 }
 
 // A predecessor that the task must wait for here; NULL: none. Of two in the same place the card, or the queues, keep the order.
 static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir__task *task, bool resident) {
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     weir__resident_slot *before = weir__resident_slot_of(device, task->predecessors[i]);
-    if (before->id != task->predecessors[i] || before->state == WEIR__RESIDENT_NONE) continue;
+    if (before->id != task->predecessors[i]) {
+      before = resident ? find_in_queue(device, task->predecessors[i]) : NULL;
+      if (before != NULL) return before;
+      continue;
+    }
+    if (before->state == WEIR__RESIDENT_NONE) continue;
     if (before->state != (resident ? WEIR__RESIDENT_PUBLISHED : WEIR__RESIDENT_QUEUED)) return before;
   }
   return NULL;
@@ -89,7 +103,8 @@ static bool is_refused(weir__cuda_device *device, const weir__task *task) {
 bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
-  bool may = fits(device, task);
+  uint64_t groups = 0;
+  bool may = !slot->queue_only && weir__resident_fits(device, task, &groups);
   for (;;) {
     may = may && device->lost == WEIR_OK && !resident->given_up;
     weir__resident_slot *obstacle = find_obstacle(device, task, may);
@@ -109,6 +124,15 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
     leave(device, slot);
     return true;
   }
+}
+
+bool weir__resident_has_any(const weir__cuda_device *device, const weir__id *tasks, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__resident_slot *slot = weir__resident_slot_of(device, tasks[i]);
+    if (slot->id == tasks[i] && (slot->state == WEIR__RESIDENT_HELD || slot->state == WEIR__RESIDENT_PUBLISHED))
+      return true;
+  }
+  return false;
 }
 
 void weir__resident_settled(weir__cuda_device *device, weir__id id) {

@@ -21,32 +21,20 @@ static void set_stays(weir__resident *resident, const weir_context *context) {
   if (context->seed % 5 == 0 && context->trace == NULL) resident->idle_ns = 0;
 }
 
-weir_status weir__resident_create(weir__cuda_device *device) {
-  const weir_context *context = device->base.context;
-  if (context->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
-  weir__resident *resident = weir__allocate_zeroed(sizeof *resident);
-  if (resident == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
-  device->resident = resident;
-  resident->device = device;
-  resident->timed = context->trace != NULL;
-  set_stays(resident, context);
-  resident->slots = weir__allocate_sparse(context->window.size * sizeof *resident->slots);
-  if (resident->slots == NULL)
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
+weir_status weir__resident_processors(const weir__cuda_device *device, uint32_t *out_count) {
   int processors = 1;
   CUresult result =
       device->driver->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->device);
-  resident->processors = (uint32_t)processors;
-  weir_status status = weir__cuda_error(device->driver, result, "device cuda: its multiprocessors");
-  return status == WEIR_OK ? weir__resident_ring_create(device) : status;
+  *out_count = (uint32_t)processors;
+  return weir__cuda_error(device->driver, result, "device cuda: its multiprocessors");
 }
 
-void weir__resident_destroy(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
+static void free_resident(weir__resident *resident) {
   if (resident == NULL) return;
+  weir__cuda_device *device = resident->device;
   if (weir__cuda_enter(device) == CUDA_SUCCESS) {
     weir__resident_unlink(device, &resident->module);
-    weir__resident_ring_destroy(device);
+    weir__resident_ring_destroy(resident);
     weir__cuda_leave(device);
   }
   for (uint32_t i = 0; i < resident->part_count; i++) weir__resident_part_release(resident->parts[i]);
@@ -55,6 +43,35 @@ void weir__resident_destroy(weir__cuda_device *device) {
   weir__free(resident->functions);
   weir__free_sparse(resident->slots, device->base.context->window.size * sizeof *resident->slots);
   weir__free(resident);
+}
+
+weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_resident) {
+  const weir_context *context = device->base.context;
+  weir__resident *resident = weir__allocate_zeroed(sizeof *resident);
+  *out_resident = NULL;
+  if (resident == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
+  resident->device = device;
+  resident->timed = context->trace != NULL;
+  set_stays(resident, context);
+  resident->slots = weir__allocate_sparse(context->window.size * sizeof *resident->slots);
+  weir_status status = resident->slots != NULL
+                           ? weir__resident_processors(device, &resident->processors)
+                           : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
+  if (status == WEIR_OK) status = weir__resident_ring_create(resident);
+  if (status == WEIR_OK)
+    *out_resident = resident;
+  else
+    free_resident(resident);
+  return status;
+}
+
+weir_status weir__resident_create(weir__cuda_device *device) {
+  if (device->base.context->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
+  return weir__resident_make(device, &device->resident);
+}
+
+void weir__resident_destroy(weir__cuda_device *device) {
+  free_resident(device->resident);
   device->resident = NULL;
 }
 
@@ -62,10 +79,10 @@ static weir__task *task_of(const weir__cuda_device *device, uint32_t slot) {
   return &device->base.context->window.tasks[slot - 1];
 }
 
-void weir__resident_take(weir__cuda_device *device, weir__task *task) {
+void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident) {
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
-  *slot = (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD};
+  *slot = (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD, .queue_only = !may_be_resident};
   resident->held++;
   // Behind those for which there was no room before.
   if (resident->full.first != 0 || !weir__resident_examine(device, task))
@@ -104,6 +121,14 @@ bool weir__resident_go_on(weir__cuda_device *device) {
   weir__resident_ensure_running(device);
   weir__resident_publish(resident);
   return any;
+}
+
+void weir__resident_drain(weir__cuda_device *device) {
+  while (weir__resident_is_busy(device) && weir__cuda_is_well(device)) {
+    weir__cuda_mark_tails(device);
+    weir__cuda_poll(device, true);
+    weir__resident_go_on(device);
+  }
 }
 
 bool weir__resident_is_busy(const weir__cuda_device *device) {

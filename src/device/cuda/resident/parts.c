@@ -125,8 +125,18 @@ static void link_all(weir__cuda_device *device) {
 
 uint64_t weir__resident_function(weir__cuda_device *device, uint32_t part) {
   weir__resident *resident = device->resident;
-  if (part >= resident->linked) link_all(device);
+  if (part >= resident->linked && device->automatic == NULL) link_all(device);
   return part < resident->linked ? resident->functions[part] : 0;
+}
+
+void weir__resident_exchange(weir__cuda_device *device, const weir__resident_module *module, uint64_t *functions,
+                             uint32_t count) {
+  weir__resident *resident = device->resident;
+  weir__resident_unlink(device, &resident->module);
+  weir__free(resident->functions);
+  resident->module = *module;
+  resident->functions = functions;
+  resident->linked = count;
 }
 
 // Why a kernel's tasks go to queues; "": they do not. Both locks are held.
@@ -151,7 +161,7 @@ bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *base, char *reason,
   if (weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "resident kernel") != WEIR_OK) {
     why = weir_last_error();
   } else if (base == NULL || base->context != kernel->object.context || !weir__is_cuda(base) ||
-             weir__cuda_of(base)->resident == NULL) {
+             base->context->issue != WEIR_ISSUE_RESIDENT) {
     snprintf(text, sizeof text, "%s is no CUDA device of a context with resident issue", where);
     why = text;
   } else {

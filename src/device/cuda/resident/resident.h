@@ -31,6 +31,7 @@ typedef struct weir__resident_slot {
   uint32_t waiters;  // held tasks that wait at this one
   uint32_t next;     // in the list that it is in
   uint8_t state;     // WEIR__RESIDENT_*
+  bool queue_only;   // it is to go to a queue, though it may fit
 } weir__resident_slot;
 
 typedef struct weir__resident_list {
@@ -100,18 +101,23 @@ static inline uint64_t weir__resident_words(uint64_t bytes) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// host.c: made with the device if its context wants it; destroyed when its thread has ended.
+// host.c: made with the device if its context wants it (or later: automatic.h); destroyed when its thread has ended.
 weir_status weir__resident_create(weir__cuda_device *device);
 void weir__resident_destroy(weir__cuda_device *device);
+// One that the device does not have yet. Any thread.
+weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_resident);
+weir_status weir__resident_processors(const weir__cuda_device *device, uint32_t *out_count);
 
 // What the device's thread calls, in this order again and again: a task is handed over; what is done is reported; what may go
-// now goes, and the card is told. The last two return whether there was anything.
-void weir__resident_take(weir__cuda_device *device, weir__task *task);
+// now goes, and the card is told. The last two return whether there was anything. `may_be_resident`: else it goes to a queue.
+void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident);
 bool weir__resident_poll(weir__cuda_device *device);
 bool weir__resident_go_on(weir__cuda_device *device);
 // A task of a queue was reported.
 void weir__resident_settled(weir__cuda_device *device, weir__id id);
 bool weir__resident_is_busy(const weir__cuda_device *device);
+// Waits until it is not.
+void weir__resident_drain(weir__cuda_device *device);
 // The device is lost: what is published fails. Returns whether there was anything.
 bool weir__resident_report_lost(weir__cuda_device *device);
 // The thread ends: so does the kernel on the card.
@@ -121,12 +127,17 @@ void weir__resident_stop(weir__cuda_device *device);
 // hold.c: decides where a held task goes, and lets it go if it may; else it waits at a predecessor. False: it may go, but the
 // ring has no room for it.
 bool weir__resident_examine(weir__cuda_device *device, weir__task *task);
+// Whether the task can go into the ring, as long as the resident kernel can be launched and has its code. Adds its work-groups to
+// those of others.
+bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task, uint64_t *groups);
+// Whether one of these tasks was handed over and is neither in a queue nor done.
+bool weir__resident_has_any(const weir__cuda_device *device, const weir__id *tasks, uint32_t count);
 void weir__resident_append(weir__cuda_device *device, weir__resident_list *list, uint32_t slot);
 
 // ---------------------------------------------------------------------------------------------------------------
 // ring.c: tasks in the ring.
-weir_status weir__resident_ring_create(weir__cuda_device *device);
-void weir__resident_ring_destroy(weir__cuda_device *device);
+weir_status weir__resident_ring_create(weir__resident *resident);
+void weir__resident_ring_destroy(weir__resident *resident);
 // Writes a task behind those in the ring, with its edges to published ones; its functions are linked. False: there is no room.
 bool weir__resident_write(weir__cuda_device *device, weir__task *task);
 void weir__resident_publish(weir__resident *resident);
@@ -140,7 +151,11 @@ uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__R
 weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
                                const weir_cuda_launch *launch, uint32_t *out_part, char *reason, size_t reason_bytes);
 // Address of a part's function; 0: it was refused. Links what is new, which takes long, and waits for all that is published.
+// With `automatic` nothing is linked here.
 uint64_t weir__resident_function(weir__cuda_device *device, uint32_t part);
+// Takes over a module, and the functions of the first `count` parts, from who linked it. The kernel is not on the card.
+void weir__resident_exchange(weir__cuda_device *device, const weir__resident_module *module, uint64_t *functions,
+                             uint32_t count);
 
 // ---------------------------------------------------------------------------------------------------------------
 // launch.c: launches of the kernel.

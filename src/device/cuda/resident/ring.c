@@ -50,24 +50,25 @@ static CUresult initialize(weir__resident *resident, weir__r_card *card) {
   return result == CUDA_SUCCESS ? driver->cuStreamSynchronize(resident->stream) : result;
 }
 
-weir_status weir__resident_ring_create(weir__cuda_device *device) {
+weir_status weir__resident_ring_create(weir__resident *resident) {
+  weir__cuda_device *device = resident->device;
   weir__r_card *card = weir__allocate_zeroed(sizeof *card);
   if (card == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
   CUresult result = weir__cuda_enter(device);
   if (result == CUDA_SUCCESS) {
-    result = allocate(device->resident);
-    if (result == CUDA_SUCCESS) result = initialize(device->resident, card);
+    result = allocate(resident);
+    if (result == CUDA_SUCCESS) result = initialize(resident, card);
     weir__cuda_leave(device);
   }
   weir__free(card);
   return weir__cuda_error(device->driver, result, "device cuda: memory for resident issue");
 }
 
-void weir__resident_ring_destroy(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
-  if (resident->stream != NULL) device->driver->cuStreamDestroy(resident->stream);
-  if (resident->card != 0) device->driver->cuMemFree(resident->card);
-  if (resident->host != NULL) device->driver->cuMemFreeHost(resident->host);
+void weir__resident_ring_destroy(weir__resident *resident) {
+  const weir__cuda_driver *driver = resident->device->driver;
+  if (resident->stream != NULL) driver->cuStreamDestroy(resident->stream);
+  if (resident->card != 0) driver->cuMemFree(resident->card);
+  if (resident->host != NULL) driver->cuMemFreeHost(resident->host);
 }
 
 // How many tasks of the ring a task with so many predecessors takes: one, and those that join what does not fit into it.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The resident kernel for contexts that choose how to issue tasks (WEIR_ISSUE_AUTO): made beside all else, once it is likely to
+// pay, by a thread of its own. Until it is there, tasks go to queues.
+//
+// DESIGN. Code costs a compilation and a link, which most programs never need: those whose pieces come again have graphs of them.
+// So kernels only leave their source here (weir__resident_wish). Tasks that were launched one by one though they might have gone
+// to a resident kernel are counted, and when what that cost is about what linking costs, the thread is asked: then no program
+// loses more than twice what it would have lost had it known (the ski-rental rule). The thread compiles what was wished
+// for, links it, and makes the ring; the device's thread takes it over when nothing is in the ring before.
+#ifndef WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
+#define WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
+
+#include "device/cuda/cuda.h"
+#include "weir/cuda.h"
+
+// Sets device->automatic, where the context's way of issue, its flags and the number of cores are such.
+weir_status weir__resident_automatic_create(weir__cuda_device *device);
+// The device's thread has ended.
+void weir__resident_automatic_destroy(weir__cuda_device *device);
+
+// A launch of a kernel that may go to the resident kernel; any thread. Returns its number + 1, which equal ones share; 0: its code
+// cannot be compiled for it, or there is no memory.
+uint32_t weir__resident_wish(weir__cuda_device *device, const weir_cuda_code *code, const weir_cuda_launch *launch);
+
+// The caller has its own streams wait for tasks, or tasks for them, for which tasks must be in queues: from now on all are. Any thread.
+void weir__resident_refrain(weir__cuda_device *device);
+
+// What follows is called by the device's thread only.
+
+// Whether the tasks may all go to the device's resident kernel: it has their code, and they are small enough that it is the fastest
+// way for what has no graph.
+bool weir__resident_wants(weir__cuda_device *device, weir__task *const *tasks, uint32_t count);
+
+// These are launched one by one. If only their code is missing, they are counted.
+void weir__resident_missed(weir__cuda_device *device, weir__task *const *tasks, uint32_t count);
+
+// Takes over what the thread has made, if nothing is in the ring.
+void weir__resident_adopt(weir__cuda_device *device);
+
+#endif // WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
