@@ -62,7 +62,7 @@ static void linking_fails_once(void **state) {
                                       "cuModuleGetFunction", "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
   for (size_t i = 0; i < 2 * sizeof calls / sizeof *calls; i++) {
     rig r;
-    rig_begin(&r, i + 1, NULL);
+    rig_begin(&r, i + 1, &(weir_context_options){.seed = 7}); // linked when a task comes
     stub_fail_nth(calls[i / 2], 1, i % 2 == 0 ? NOT_SUPPORTED : NO_MEMORY);
     submit_some(&r, 40);
     assert_int_equal(weir_finish(r.context), WEIR_OK);

@@ -3,7 +3,9 @@
 // Resident issue on the stub driver: the resident kernel leaves and comes back, numbers wrap, code comes late, tasks with many
 // predecessors and with many work-groups.
 #include <string.h>
+#include <time.h>
 
+#include "device/cuda/resident/resident.h"
 #include "rig.h"
 
 static void submit_some(rig *r, uint32_t count) {
@@ -268,6 +270,48 @@ static void code_comes_late(void **state) {
   rig_end(&r);
 }
 
+// Waits until the device has seen to so many kernels.
+static void await_links(const rig *r, uint32_t count) {
+  weir__resident *resident = weir__cuda_of(r->device)->resident;
+  for (bool all = false; !all;) { // or the test's alarm comes
+    weir__lock_acquire(&resident->lock);
+    all = resident->part_count >= count;
+    for (uint32_t i = 0; i < resident->part_count; i++) all = all && resident->states[i] != WEIR__RESIDENT_UNLINKED;
+    weir__lock_release(&resident->lock);
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+  }
+}
+
+// While there is nothing to do kernels are linked that no task has used yet. If that fails, who needs them tries again.
+static void code_is_linked_ahead_of_need(void **state) {
+  (void)state;
+  rig r;
+  rig_begin(&r, 7, NULL);
+  await_links(&r, 2);
+  uint64_t links = stub_calls("cuLinkComplete");
+  submit_some(&r, 50);
+  assert_int_equal(rig_resident_tasks(&r), 50);
+  assert_int_equal(stub_calls("cuLinkComplete"), links);
+  uint32_t words[RIG_WORDS] = {0};
+  weir_buffer *buffer;
+  make_buffer(&r, words, &buffer);
+  assert_int_equal(weir_finish(r.context), WEIR_OK);
+  stub_fail_nth("cuLinkCreate", 1, 2); // out of memory
+  weir_kernel *kernel = rig_make_kernel(&r, "tally", "STUB\ntally 67 8\n", true);
+  for (int i = 0; i < 100000 && stub_failed() == NULL; i++) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+  assert_non_null(stub_failed());
+  stub_fail_nth(NULL, 0, 0);
+  submit_some(&r, 50);
+  submit_tally(&r, kernel, buffer, (uint32_t[]){RIG_WORDS, 1, 1});
+  read_buffer(buffer, words);
+  for (int i = 0; i < RIG_WORDS; i++) assert_int_equal(words[i], 1);
+  uint64_t resident = rig_resident_tasks(&r);
+  assert_int_equal(resident, weir_cuda_is_resident(kernel, r.device, NULL, 0) ? 101 : 100);
+  assert_int_equal(weir_kernel_release(kernel), WEIR_OK);
+  weir_buffer_release(buffer);
+  rig_end(&r);
+}
+
 int main(void) {
   rig_use_stub();
   stub_register("tally", tally_launch);
@@ -284,6 +328,7 @@ int main(void) {
       cmocka_unit_test(kernels_have_several_launches_or_none),
       cmocka_unit_test(values_are_large),
       cmocka_unit_test(code_comes_late),
+      cmocka_unit_test(code_is_linked_ahead_of_need),
   };
   return cmocka_run_group_tests_name("resident issue: life", tests, NULL, NULL);
 }

@@ -189,6 +189,7 @@ static void *thread_main(void *argument) {
       if (device->resident != NULL) weir__resident_stop(device);
       return NULL;
     }
+    if (device->resident != NULL && weir__resident_link_ahead(device)) continue;
     uint64_t now = weir__clock_ns();
     if (idle_since == 0) idle_since = now;
     uint64_t nap_ns;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "device/cuda/resident/resident.h"
 
@@ -38,6 +39,7 @@ static uint32_t add(weir__resident *resident, weir__resident_part *part) {
   if (index == resident->part_count && reserve(resident)) {
     resident->states[index] = WEIR__RESIDENT_UNLINKED;
     resident->parts[resident->part_count++] = weir__resident_part_retain(part);
+    resident->added_ns = weir__clock_ns();
   }
   uint32_t number = index < resident->part_count ? index + 1 : 0;
   weir__lock_release(&resident->lock);
@@ -59,6 +61,7 @@ weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, co
   if (part == NULL) return WEIR_OK;
   *out_part = add(device->resident, part);
   weir__resident_part_release(part);
+  weir__cuda_rouse(&device->base); // see weir__resident_link_ahead
   return *out_part != 0 ? WEIR_OK
                         : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel);
 }
@@ -127,6 +130,20 @@ uint64_t weir__resident_function(weir__cuda_device *device, uint32_t part) {
   weir__resident *resident = device->resident;
   if (part >= resident->linked && device->automatic == NULL) link_all(device);
   return part < resident->linked ? resident->functions[part] : 0;
+}
+
+bool weir__resident_link_ahead(weir__cuda_device *device) {
+  weir__resident *resident = device->resident;
+  weir__lock_acquire(&resident->lock);
+  uint32_t count = resident->part_count;
+  uint64_t added_ns = resident->added_ns;
+  weir__lock_release(&resident->lock);
+  // With a seed, for tests, nothing is linked before its first task.
+  if (device->automatic != NULL || device->base.context->seed != 0 || count <= resident->linked || count <= resident->ahead) return false;
+  if (weir__clock_ns() - added_ns < WEIR__RESIDENT_QUIET_NS) return true;
+  resident->ahead = count; // once: if it fails, the next task asks again
+  if (!resident->given_up) link_all(device);
+  return false;
 }
 
 void weir__resident_exchange(weir__cuda_device *device, const weir__resident_module *module, uint64_t *functions,

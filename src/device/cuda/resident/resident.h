@@ -18,6 +18,7 @@ enum {
   WEIR__RESIDENT_REPORTS = 64,           // at once
   WEIR__RESIDENT_MOST_WORKERS = 16,      // blocks on a multiprocessor
   WEIR__RESIDENT_MOST_LAUNCHES = 64,     // of a kernel
+  WEIR__RESIDENT_QUIET_NS = 200000,      // after a kernel another one may come, to be linked together
 };
 
 enum { WEIR__RESIDENT_NONE = 0, WEIR__RESIDENT_HELD, WEIR__RESIDENT_PUBLISHED, WEIR__RESIDENT_QUEUED };
@@ -56,11 +57,13 @@ struct weir__resident {
   weir__resident_part **parts;
   uint8_t *states;
   uint32_t part_count, part_capacity;
+  uint64_t added_ns; // when the last one came
   char refused[WEIR__MESSAGE_BYTES]; // why some were refused
   // Of the device's thread alone.
   weir__resident_module module;
   uint64_t *functions; // per part: 0: it was refused
   uint32_t linked;     // parts that were looked at; those behind are new
+  uint32_t ahead;      // so many were to be linked ahead of need
   weir__resident_slot *slots;
   weir__resident_list again; // held tasks to be looked at again
   weir__resident_list full;  // held tasks for which the ring has no room, oldest first
@@ -153,6 +156,8 @@ weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, co
 // Address of a part's function; 0: it was refused. Links what is new, which takes long, and waits for all that is published.
 // With `automatic` nothing is linked here.
 uint64_t weir__resident_function(weir__cuda_device *device, uint32_t part);
+// There is nothing to do: links what is new, unless more may come. Returns whether it should be called again soon.
+bool weir__resident_link_ahead(weir__cuda_device *device);
 // Takes over a module, and the functions of the first `count` parts, from who linked it. The kernel is not on the card.
 void weir__resident_exchange(weir__cuda_device *device, const weir__resident_module *module, uint64_t *functions,
                              uint32_t count);
