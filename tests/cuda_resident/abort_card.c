@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // abort_card [DEVICE]: gives up CUDA devices that have tasks which never end, on a real card or, built with ON_STUB, on the stub
-// driver. After each a new context of the same process runs a right program. Every scene is a process of its own: what one leaves
-// of the driver is no other's. Exit codes: 0 all is as it should be, 1 something is not, 77 there is no card or no NVRTC.
+// driver. After each a new context runs a right program: one of another process and, where the driver gives it one, of the same. Every
+// scene is a process of its own: what one leaves of the driver is no other's. Exit codes: 0 all is as it should be, 1 something is not, 77 there is no card or no NVRTC.
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,10 +16,11 @@
 #include "endless.kernels.h"
 #include "weir/cuda.h"
 
-enum { SKIPPED = 77, WORDS = 64, MOST_SECONDS = 60, PROGRAM_TASKS = 500, RACES = 20, WINDOW = 4096 };
+enum { SKIPPED = 77, NO_CONTEXT = 78, WORDS = 64, MOST_SECONDS = 60, PROGRAM_TASKS = 500, RACES = 20, WINDOW = 4096 };
 
 static const uint64_t PATIENCE_NS = UINT64_C(20000000000);
 static const char *device_name = "cuda";
+static bool aborted; // in this process
 
 __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...) {
   va_list arguments;
@@ -57,6 +58,10 @@ static void open_stage(stage *s, const char *what) {
   const weir_context_options options = {.devices = device_name, .issue = WEIR_ISSUE_RESIDENT, .window = WINDOW};
   weir_status status = weir_context_create(&options, &s->context);
   if (status == WEIR_OK) status = weir_kernel_create_from(s->context, &never_ends, &s->never_ends);
+  if (status == WEIR_ERROR_UNAVAILABLE && aborted) {
+    printf("  the driver gives this process no new context: %s\n", weir_last_error());
+    exit(NO_CONTEXT);
+  }
   if (status == WEIR_ERROR_UNAVAILABLE) {
     printf("skipped: %s\n", weir_last_error());
     exit(SKIPPED);
@@ -133,6 +138,7 @@ static void run_right_program(void) {
 // Aborts, and expects that the task, and all, fails with the device.
 static void abort_and_expect(stage *s, weir_event *endless) {
   uint64_t start = now_ns();
+  aborted = true;
   expect(weir_cuda_abort(s->device), WEIR_OK, "abort");
   expect(weir_event_wait(endless, PATIENCE_NS), WEIR_ERROR_DEVICE_LOST, "the endless task");
   printf("  failed %.3f ms later: %s\n", (double)(now_ns() - start) / 1e6, weir_event_message(endless));
@@ -185,6 +191,7 @@ static void others_wait(void) {
   submit(&s, s.never_ends, 0, &endless);
   pthread_create(&thread, NULL, finish, &s);
   expect(weir_event_wait(endless, 20000000), WEIR_TIMEOUT, "the endless task");
+  aborted = true;
   expect(weir_cuda_abort(s.device), WEIR_OK, "abort");
   pthread_join(thread, NULL);
   weir_event_release(endless);
@@ -214,6 +221,7 @@ static void at_any_time(void) {
     pthread_t thread;
     srand(i + 1);
     open_stage(&s, "a context, again");
+    aborted = true;
     pthread_create(&thread, NULL, abort_later, &s);
     submit_counts(&s, i * 100);
     weir_status status = weir_finish_for(s.context, PATIENCE_NS);
@@ -278,14 +286,14 @@ static void prepare(void) {
 static void prepare(void) {}
 #endif
 
-// In a child, of a process that has no threads.
-static int play_in_child(size_t index) {
+// In a child, of a process that has no threads. NULL: only the right program.
+static int play_in_child(void (*play)(void)) {
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
     alarm(MOST_SECONDS);
     prepare();
-    scenes[index].play();
+    if (play != NULL) play();
     run_right_program();
     exit(0);
   }
@@ -300,7 +308,10 @@ int main(int argc, char **argv) {
   int failed = 0;
   for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
     printf("%s\n", scenes[i].name);
-    int code = play_in_child(i);
+    int code = play_in_child(scenes[i].play);
+#ifndef ON_STUB
+    if (code == NO_CONTEXT) code = play_in_child(NULL);
+#endif
     if (code == SKIPPED) return SKIPPED;
     if (code != 0) fprintf(stderr, "failed: %s\n", scenes[i].name);
     failed += code != 0;
