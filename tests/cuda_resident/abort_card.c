@@ -203,6 +203,7 @@ static void nothing_in_flight(void) {
   open_stage(&s, "a context");
   submit_counts(&s, 20);
   expect(weir_finish_for(s.context, PATIENCE_NS), WEIR_OK, "finish");
+  aborted = true;
   expect(weir_cuda_abort(s.device), WEIR_OK, "abort");
   expect(weir_cuda_abort(s.device), WEIR_OK, "abort, again");
   close_stage(&s);

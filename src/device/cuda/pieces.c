@@ -17,6 +17,8 @@
 enum {
   FEWEST_LAUNCHES = 4, // of a piece that is worth a graph
   WORTH_A_WAIT = 64,
+  TELLING = 16,        // tasks of a piece that does not come again by chance
+  MOST_RETURNED = 512, // tasks, as far as a program's past counts
   IDLE_NS = 50000,
   TASKS_AT_ONCE = 32, // are reported
   AHEAD = 4,          // so far tasks that will be reported are fetched
@@ -26,6 +28,7 @@ struct weir__cuda_pieces {
   weir__cuda_device *device;
   weir__cuda_cache *cache;
   weir__cuda_builder *builder; // NULL: graphs are made when they are needed
+  uint32_t returned;           // tasks of pieces that came again, less those that were new: 0 to MOST_RETURNED
   bool always;                 // graphs also for pieces that are hardly worth it
   uint32_t worth_a_wait;       // tasks of a graph for which the resident kernel is waited for
   weir__cuda_collection collection;
@@ -159,6 +162,18 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
   return true;
 }
 
+static void note_return(weir__cuda_pieces *pieces, uint32_t count, bool again) {
+  if (again)
+    pieces->returned = pieces->returned + count < MOST_RETURNED ? pieces->returned + count : MOST_RETURNED;
+  else
+    pieces->returned -= count < pieces->returned ? count : pieces->returned;
+}
+
+// Whether most pieces come again of late, so that graphs are the fastest way, and nothing should stand in their way.
+static bool repeats(const weir__cuda_pieces *pieces) {
+  return pieces->returned > MOST_RETURNED / 2;
+}
+
 // Finds an executable graph for the first `count` tasks, with `only_same` one in which nothing has to be set. False: they are better
 // launched one by one.
 static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same, weir__cuda_exec **out_exec,
@@ -171,13 +186,13 @@ static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same
   if (only_same) {
     *out_exec = weir__cuda_cache_take_same(pieces->cache, pieces->steps, count, hash, &wanted);
     *out_same = true;
-    wanted = wanted && pieces->cuts.known;
   } else {
     result = weir__cuda_cache_take(pieces->cache, pieces->steps, count, hash, pieces->cuts.known,
                                    pieces->builder == NULL, out_exec, &wanted, out_same);
   }
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
-  if (wanted && pieces->builder != NULL)
+  if (count >= TELLING) note_return(pieces, count, only_same ? !wanted : *out_exec != NULL);
+  if (wanted && pieces->builder != NULL && (pieces->cuts.known || !only_same))
     weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
   return *out_exec != NULL;
 }
@@ -292,7 +307,8 @@ static void launch_first(weir__cuda_pieces *pieces, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) launches += collection->tasks[i].launches;
   for (uint32_t i = 0; i < rest; i++) pieces->again[i] = collection->tasks[count + i].task;
   for (uint32_t i = 0; i < count; i++) pieces->first[i] = collection->tasks[i].task;
-  bool resident = pieces->device->resident != NULL && weir__resident_wants(pieces->device, pieces->first, count);
+  bool resident = pieces->device->resident != NULL && !repeats(pieces) &&
+                  weir__resident_wants(pieces->device, pieces->first, count);
   if (!launch_whole(pieces, count, launches, resident)) launch_apart(pieces, count, resident);
   weir__cuda_collection_clear(collection);
   for (uint32_t i = 0; i < rest; i++) (void)weir__cuda_collection_append(collection, pieces->again[i]);
