@@ -130,7 +130,8 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
-  if ((random_resident || random_automatic) && (strstr(chosen_device, "vulkan") != NULL || strstr(chosen_device, "opencl") != NULL)) {
+  if ((random_resident || random_automatic) &&
+      (strstr(chosen_device, "vulkan") != NULL || strstr(chosen_device, "opencl") != NULL)) {
     fprintf(stderr, "test_random: --resident and --automatic are for CUDA devices and CPUs\n");
     return 2;
   }

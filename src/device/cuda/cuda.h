@@ -116,10 +116,11 @@ typedef struct weir__cuda_device {
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
   _Atomic bool doomed;              // some task was: what comes after one may be, once it is launched
   struct weir__cuda_pieces *pieces; // NULL: tasks are launched one by one
-  weir__resident *resident;         // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks
+  weir__resident
+      *resident; // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks
   weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
-  uint32_t homes;                   // of recorded graphs that have a queue they prefer
-  CUfunction mover;                 // copies and fills in graphs; NULL: not loaded
+  uint32_t homes;                      // of recorded graphs that have a queue they prefer
+  CUfunction mover;                    // copies and fills in graphs; NULL: not loaded
   bool mover_tried;
   weir_status lost; // not WEIR_OK: the device is dead, and why
   char lost_text[WEIR__MESSAGE_BYTES];

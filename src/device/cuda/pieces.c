@@ -17,8 +17,11 @@
 enum {
   FEWEST_LAUNCHES = 4, // of a piece that is worth a graph
   WORTH_A_WAIT = 64,
-  TELLING = 16,        // tasks of a piece that does not come again by chance
-  MOST_RETURNED = 512, // tasks, as far as a program's past counts
+  TELLING = 16,         // tasks of a piece that does not come again by chance
+  MOST_RETURNED = 512,  // tasks, as far as a program's past counts
+  LONG_NEW = 4096,      // tasks of pieces that were all new
+  LOOKED_AT = 32,       // tasks of a sequence that are collected all the same
+  BLIND = 3 * LONG_NEW, // tasks that are not looked at
   IDLE_NS = 50000,
   TASKS_AT_ONCE = 32, // are reported
   AHEAD = 4,          // so far tasks that will be reported are fetched
@@ -29,8 +32,10 @@ struct weir__cuda_pieces {
   weir__cuda_cache *cache;
   weir__cuda_builder *builder; // NULL: graphs are made when they are needed
   uint32_t returned;           // tasks of pieces that came again, less those that were new: 0 to MOST_RETURNED
-  bool always;                 // graphs also for pieces that are hardly worth it
-  uint32_t worth_a_wait;       // tasks of a graph for which the resident kernel is waited for
+  uint32_t new_tasks, blind; // tasks in pieces since the last that came again; tasks since then that were not collected
+  bool always;               // graphs also for pieces that are hardly worth it
+  uint32_t worth_a_wait;     // tasks of a graph for which the resident kernel is waited for
+  uint32_t telling, long_new, looked_at; // TELLING, LONG_NEW, LOOKED_AT
   weir__cuda_collection collection;
   weir__cuda_cuts cuts;
   weir__task *first[WEIR__CUDA_MOST_COLLECTED], *again[WEIR__CUDA_MOST_COLLECTED];
@@ -56,6 +61,14 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ (hash >> 32);
 }
 
+// A seed, for tests, has all come about in small programs.
+static void set_sizes(weir__cuda_pieces *pieces, uint64_t seed) {
+  pieces->worth_a_wait = seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES;
+  pieces->telling = seed == 0 ? TELLING : FEWEST_LAUNCHES;
+  pieces->long_new = seed == 0 ? LONG_NEW : (uint32_t)(seed >> 24) % 32 + 1;
+  pieces->looked_at = seed == 0 ? LOOKED_AT : FEWEST_LAUNCHES;
+}
+
 weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
   const weir_context *context = device->base.context;
   bool one_by_one = context->issue == WEIR_ISSUE_QUEUES || context->issue == WEIR_ISSUE_RESIDENT;
@@ -65,7 +78,7 @@ weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
   device->pieces = pieces;
   if (pieces != NULL) {
     pieces->device = device;
-    pieces->worth_a_wait = context->seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES; // a seed is for tests
+    set_sizes(pieces, context->seed);
     pieces->always = context->issue == WEIR_ISSUE_GRAPHS;
     pieces->cache = weir__cuda_cache_create(device);
     collects = weir__cuda_collection_initialize(&pieces->collection, context->window.size);
@@ -163,10 +176,13 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
 }
 
 static void note_return(weir__cuda_pieces *pieces, uint32_t count, bool again) {
-  if (again)
+  if (again) {
     pieces->returned = pieces->returned + count < MOST_RETURNED ? pieces->returned + count : MOST_RETURNED;
-  else
+    pieces->new_tasks = pieces->blind = 0;
+  } else {
     pieces->returned -= count < pieces->returned ? count : pieces->returned;
+    if (pieces->new_tasks < pieces->long_new) pieces->new_tasks += count;
+  }
 }
 
 // Whether most pieces come again of late, so that graphs are the fastest way, and nothing should stand in their way.
@@ -191,7 +207,7 @@ static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same
                                    pieces->builder == NULL, out_exec, &wanted, out_same);
   }
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
-  if (count >= TELLING) note_return(pieces, count, only_same ? !wanted : *out_exec != NULL);
+  if (count >= pieces->telling) note_return(pieces, count, only_same ? !wanted : *out_exec != NULL);
   if (wanted && pieces->builder != NULL && (pieces->cuts.known || !only_same))
     weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
   return *out_exec != NULL;
@@ -325,6 +341,22 @@ static bool can_collect(weir__cuda_device *device, const weir__task *task) {
          weir__context_skips(device->base.context, task) == WEIR_OK;
 }
 
+// A program whose pieces have been new for long need not have its tasks collected: beyond the first of each sequence, they go straight
+// to the resident kernel. Now and then all are looked at for a while. Returns whether this one has gone.
+static bool goes_straight(weir__cuda_pieces *pieces, weir__task *task) {
+  weir__cuda_device *device = pieces->device;
+  if (device->resident == NULL || pieces->new_tasks < pieces->long_new || pieces->cuts.cut_count < pieces->looked_at)
+    return false;
+  if (++pieces->blind > BLIND || !weir__resident_wants(device, &task, 1)) {
+    pieces->new_tasks = pieces->blind = 0;
+    weir__cuda_cuts_end(&pieces->cuts);
+    return false;
+  }
+  launch_all(pieces);
+  weir__resident_take(device, task, true);
+  return true;
+}
+
 void weir__cuda_collect(weir__cuda_device *device, weir__task *task) {
   weir__cuda_pieces *pieces = device->pieces;
   weir__cuda_collection *collection = &pieces->collection;
@@ -340,6 +372,7 @@ void weir__cuda_collect(weir__cuda_device *device, weir__task *task) {
     issue(device, task);
     return;
   }
+  if (goes_straight(pieces, task)) return;
   weir__cuda_cuts_note(&pieces->cuts, task);
   if (!weir__cuda_collection_append(collection, task)) {
     launch_all(pieces);

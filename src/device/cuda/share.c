@@ -6,8 +6,8 @@
 #include "api/storage.h"
 #include "base/error.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/resident/automatic.h"
 #include "device/cuda/pinned.h"
+#include "device/cuda/resident/automatic.h"
 
 enum { POINTER_ALIGNMENT = 16 };
 

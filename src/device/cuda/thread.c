@@ -133,9 +133,8 @@ static bool has_requests(const weir__cuda_device *device) {
 // that can be answered now: those that were there before the ring was found empty.
 static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
   bool asked = has_requests(device);
-  weir__cuda_request *requests = asked && may_answer(device)
-                                     ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire)
-                                     : NULL;
+  weir__cuda_request *requests =
+      asked && may_answer(device) ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire) : NULL;
   // Looked at first, for what is written here is taken away from who submits.
   bool wanted = (atomic_load_explicit(&device->flush, memory_order_relaxed) &&
                  atomic_exchange_explicit(&device->flush, false, memory_order_acquire)) ||

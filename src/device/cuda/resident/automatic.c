@@ -131,7 +131,8 @@ static void compile(weir__resident_automatic *automatic, const wish *w, weir__re
                                    .value_bytes = w->value_bytes};
   *out_part = NULL;
   if (weir__resident_words(w->value_bytes) > WEIR__R_ARGS) return;
-  if (weir__resident_compile(automatic->device, w->function, &code, &launch, out_part, reason, sizeof reason) != WEIR_OK)
+  if (weir__resident_compile(automatic->device, w->function, &code, &launch, out_part, reason, sizeof reason) !=
+      WEIR_OK)
     *out_part = NULL;
 }
 
@@ -217,8 +218,7 @@ static void *thread_main(void *argument) {
 
 static bool start(weir__resident_automatic *automatic) {
   if (!weir__allocate_permit() || pthread_create(&automatic->thread, NULL, thread_main, automatic) != 0) return false;
-  automatic->has_thread =
-      weir__cuda_await_thread(&automatic->thread_state, automatic->thread) == WEIR_OK;
+  automatic->has_thread = weir__cuda_await_thread(&automatic->thread_state, automatic->thread) == WEIR_OK;
   return automatic->has_thread;
 }
 
@@ -302,8 +302,7 @@ void weir__resident_adopt(weir__cuda_device *device) {
 // ---------------------------------------------------------------------------------------------------------------
 
 void weir__resident_refrain(weir__cuda_device *device) {
-  if (device->automatic != NULL)
-    atomic_store_explicit(&device->automatic->refrains, true, memory_order_relaxed);
+  if (device->automatic != NULL) atomic_store_explicit(&device->automatic->refrains, true, memory_order_relaxed);
 }
 
 // A seed, for tests, has it ask soon, and wait for the answer.

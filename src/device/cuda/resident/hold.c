@@ -31,7 +31,7 @@ static bool groups_fit(const uint32_t groups[3], uint64_t *sum) {
 bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task, uint64_t *groups) {
   if (task->kernel == NULL || task->run != NULL || task->move != NULL) return false;
   const weir__cuda_kernel *kernel = task->code;
-  if (kernel->empty) return device->resident != NULL && device->resident->module.module != NULL;
+  if (kernel->empty) return device->resident == NULL || device->resident->module.module != NULL;
   bool good = true, takes_args = false;
   for (uint32_t i = 0; i < kernel->count && good; i++) {
     const weir__cuda_launch *launch = &kernel->launches[i];

@@ -139,7 +139,9 @@ bool weir__resident_link_ahead(weir__cuda_device *device) {
   uint64_t added_ns = resident->added_ns;
   weir__lock_release(&resident->lock);
   // With a seed, for tests, nothing is linked before its first task.
-  if (device->automatic != NULL || device->base.context->seed != 0 || count <= resident->linked || count <= resident->ahead) return false;
+  if (device->automatic != NULL || device->base.context->seed != 0 || count <= resident->linked ||
+      count <= resident->ahead)
+    return false;
   if (weir__clock_ns() - added_ns < WEIR__RESIDENT_QUIET_NS) return true;
   resident->ahead = count; // once: if it fails, the next task asks again
   if (!resident->given_up) link_all(device);

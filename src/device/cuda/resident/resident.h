@@ -57,7 +57,7 @@ struct weir__resident {
   weir__resident_part **parts;
   uint8_t *states;
   uint32_t part_count, part_capacity;
-  uint64_t added_ns; // when the last one came
+  uint64_t added_ns;                 // when the last one came
   char refused[WEIR__MESSAGE_BYTES]; // why some were refused
   // Of the device's thread alone.
   weir__resident_module module;
