@@ -72,16 +72,13 @@ static void release_what_is_left(void) {
   left = NULL;
 }
 
-void rig_begin(rig *r, uint64_t seed, const weir_context_options *options) {
+static void begin(rig *r, uint64_t seed, const weir_context_options *options) {
   memset(r, 0, sizeof *r);
   alarm(MOST_SECONDS);
   release_what_is_left();
   assert_true(stub_configure(
       &(stub_options){.devices = 2, .seed = seed, .manual = seed % 4 == 0, .executors = (uint32_t)(seed % 3)}));
-  weir_context_options own = options != NULL ? *options : (weir_context_options){0};
-  if (own.devices == NULL) own.devices = "cuda";
-  if (own.issue == WEIR_ISSUE_AUTO) own.issue = WEIR_ISSUE_RESIDENT;
-  if (weir_context_create(&own, &r->context) != WEIR_OK) fail_msg("%s", weir_last_error());
+  if (weir_context_create(options, &r->context) != WEIR_OK) fail_msg("%s", weir_last_error());
   left = r->context;
   for (uint32_t i = 0; i < weir_context_device_count(r->context) && r->device == NULL; i++) {
     weir_device *device = weir_context_device(r->context, i);
@@ -95,6 +92,24 @@ void rig_begin(rig *r, uint64_t seed, const weir_context_options *options) {
     assert_int_equal(weir_copy_in(r->buffers[i], 0, sizeof r->expected[i], r->expected[i], NULL), WEIR_OK);
   }
   assert_int_equal(weir_finish(r->context), WEIR_OK);
+}
+
+static weir_context_options own_options(const weir_context_options *options) {
+  weir_context_options own = options != NULL ? *options : (weir_context_options){0};
+  if (own.devices == NULL) own.devices = "cuda";
+  return own;
+}
+
+void rig_begin(rig *r, uint64_t seed, const weir_context_options *options) {
+  weir_context_options own = own_options(options);
+  if (own.issue == WEIR_ISSUE_AUTO) own.issue = WEIR_ISSUE_RESIDENT;
+  begin(r, seed, &own);
+}
+
+void rig_begin_automatic(rig *r, uint64_t seed, const weir_context_options *options) {
+  weir_context_options own = own_options(options);
+  own.issue = WEIR_ISSUE_AUTO;
+  begin(r, seed, &own);
 }
 
 void rig_release(rig *r) {

@@ -36,8 +36,11 @@ typedef struct rig {
 // The stub and the NVRTC stub are what Weir loads from now on; their functions are made known. Once, before all else.
 void rig_use_stub(void);
 
-// A context on a stub that starts afresh, with kernels and filled buffers. `devices` NULL: "cuda".
+// A context on a stub that starts afresh, with kernels and filled buffers. `devices` NULL: "cuda"; WEIR_ISSUE_AUTO stands for
+// WEIR_ISSUE_RESIDENT.
 void rig_begin(rig *r, uint64_t seed, const weir_context_options *options);
+// The same with WEIR_ISSUE_AUTO itself.
+void rig_begin_automatic(rig *r, uint64_t seed, const weir_context_options *options);
 // Compares all buffers, releases all, and expects no violation and nothing left in the stub.
 void rig_end(rig *r);
 // Releases all, expects the same of the stub.
