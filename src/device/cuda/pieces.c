@@ -175,6 +175,7 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
   return true;
 }
 
+// `again`: there was a graph of it in which nothing had to be set, or a large one. Small ones are alike by chance.
 static void note_return(weir__cuda_pieces *pieces, uint32_t count, bool again) {
   if (again) {
     pieces->returned = pieces->returned + count < MOST_RETURNED ? pieces->returned + count : MOST_RETURNED;
@@ -207,7 +208,8 @@ static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same
                                    pieces->builder == NULL, out_exec, &wanted, out_same);
   }
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
-  if (count >= pieces->telling) note_return(pieces, count, only_same ? !wanted : *out_exec != NULL);
+  if (count >= pieces->telling)
+    note_return(pieces, count, *out_exec != NULL && (*out_same || count >= pieces->worth_a_wait));
   if (wanted && pieces->builder != NULL && (pieces->cuts.known || !only_same))
     weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
   return *out_exec != NULL;
