@@ -11,11 +11,6 @@
 enum {
   FEWEST_LAUNCHES = 4, // of a piece that is worth a graph
   WORTH_A_WAIT = 64,
-  TELLING = 16,         // tasks of a piece that does not come again by chance
-  MOST_RETURNED = 512,  // tasks, as far as a program's past counts
-  LONG_NEW = 4096,      // tasks of pieces that were all new
-  LOOKED_AT = 32,       // tasks of a sequence that are collected all the same
-  BLIND = 3 * LONG_NEW, // tasks that are not looked at
   IDLE_NS = 50000,
 };
 
@@ -23,14 +18,6 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
   hash ^= word + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
   hash *= 0xff51afd7ed558ccdu;
   return hash ^ (hash >> 32);
-}
-
-// A seed, for tests, has all come about in small programs.
-static void set_sizes(weir__cuda_pieces *pieces, uint64_t seed) {
-  pieces->worth_a_wait = seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES;
-  pieces->telling = seed == 0 ? TELLING : FEWEST_LAUNCHES;
-  pieces->long_new = seed == 0 ? LONG_NEW : (uint32_t)(seed >> 24) % 32 + 1;
-  pieces->looked_at = seed == 0 ? LOOKED_AT : FEWEST_LAUNCHES;
 }
 
 weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
@@ -42,7 +29,8 @@ weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
   device->pieces = pieces;
   if (pieces != NULL) {
     pieces->device = device;
-    set_sizes(pieces, context->seed);
+    pieces->worth_a_wait = context->seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES; // of any size in tests
+    weir__cuda_past_initialize(&pieces->past, context->seed);
     pieces->always = context->issue == WEIR_ISSUE_GRAPHS;
     pieces->cache = weir__cuda_cache_create(device);
     collects = weir__cuda_collection_initialize(&pieces->collection, context->window.size);
@@ -105,22 +93,6 @@ static bool make_steps(weir__cuda_pieces *pieces, uint32_t count, uint64_t *out_
   return true;
 }
 
-// `again`: there was a graph of it in which nothing had to be set, or a large one. Small ones are alike by chance.
-static void note_return(weir__cuda_pieces *pieces, uint32_t count, bool again) {
-  if (again) {
-    pieces->returned = pieces->returned + count < MOST_RETURNED ? pieces->returned + count : MOST_RETURNED;
-    pieces->new_tasks = pieces->blind = 0;
-  } else {
-    pieces->returned -= count < pieces->returned ? count : pieces->returned;
-    if (pieces->new_tasks < pieces->long_new) pieces->new_tasks += count;
-  }
-}
-
-// Whether most pieces come again of late, so that graphs are the fastest way, and nothing should stand in their way.
-static bool repeats(const weir__cuda_pieces *pieces) {
-  return pieces->returned > MOST_RETURNED / 2;
-}
-
 // Finds an executable graph for the first `count` tasks, with `only_same` one in which nothing has to be set. False: they are better
 // launched one by one.
 static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same, weir__cuda_exec **out_exec,
@@ -138,8 +110,7 @@ static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same
                                    pieces->builder == NULL, out_exec, &wanted, out_same);
   }
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(pieces->device, result);
-  if (count >= pieces->telling)
-    note_return(pieces, count, *out_exec != NULL && (*out_same || count >= pieces->worth_a_wait));
+  weir__cuda_past_note(&pieces->past, count, *out_exec != NULL && (*out_same || count >= pieces->worth_a_wait));
   if (wanted && pieces->builder != NULL && (pieces->cuts.known || !only_same))
     weir__cuda_builder_ask(pieces->builder, pieces->steps, count, hash, pieces->cuts.known);
   return *out_exec != NULL;
@@ -204,7 +175,7 @@ static void launch_first(weir__cuda_pieces *pieces, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) launches += collection->tasks[i].launches;
   for (uint32_t i = 0; i < rest; i++) pieces->again[i] = collection->tasks[count + i].task;
   for (uint32_t i = 0; i < count; i++) pieces->first[i] = collection->tasks[i].task;
-  bool resident = pieces->device->resident != NULL && !repeats(pieces) &&
+  bool resident = pieces->device->resident != NULL && !weir__cuda_past_repeats(&pieces->past) &&
                   weir__resident_wants(pieces->device, pieces->first, count);
   if (!launch_whole(pieces, count, launches, resident)) launch_apart(pieces, count, resident);
   weir__cuda_collection_clear(collection);
@@ -226,10 +197,9 @@ static bool can_collect(weir__cuda_device *device, const weir__task *task) {
 // to the resident kernel. Now and then all are looked at for a while. Returns whether this one has gone.
 static bool goes_straight(weir__cuda_pieces *pieces, weir__task *task) {
   weir__cuda_device *device = pieces->device;
-  if (device->resident == NULL || pieces->new_tasks < pieces->long_new || pieces->cuts.cut_count < pieces->looked_at)
-    return false;
-  if (++pieces->blind > BLIND || !weir__resident_wants(device, &task, 1)) {
-    pieces->new_tasks = pieces->blind = 0;
+  if (device->resident == NULL || !weir__cuda_past_is_new(&pieces->past, pieces->cuts.cut_count)) return false;
+  if (!weir__cuda_past_skip(&pieces->past) || !weir__resident_wants(device, &task, 1)) {
+    weir__cuda_past_look(&pieces->past);
     weir__cuda_cuts_end(&pieces->cuts);
     return false;
   }

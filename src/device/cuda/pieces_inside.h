@@ -9,17 +9,16 @@
 #include "device/cuda/cache.h"
 #include "device/cuda/collection.h"
 #include "device/cuda/cuts.h"
+#include "device/cuda/past.h"
 #include "device/cuda/pieces.h"
 
 struct weir__cuda_pieces {
   weir__cuda_device *device;
   weir__cuda_cache *cache;
   weir__cuda_builder *builder; // NULL: graphs are made when they are needed
-  uint32_t returned;           // tasks of pieces that came again, less those that were new: 0 to MOST_RETURNED
-  uint32_t new_tasks, blind; // tasks in pieces since the last that came again; tasks since then that were not collected
-  bool always;               // graphs also for pieces that are hardly worth it
-  uint32_t worth_a_wait;     // tasks of a graph for which the resident kernel is waited for
-  uint32_t telling, long_new, looked_at; // TELLING, LONG_NEW, LOOKED_AT
+  bool always;                 // graphs also for pieces that are hardly worth it
+  uint32_t worth_a_wait;       // tasks of a graph for which the resident kernel is waited for
+  weir__cuda_past past;
   weir__cuda_collection collection;
   weir__cuda_cuts cuts;
   weir__task *first[WEIR__CUDA_MOST_COLLECTED], *again[WEIR__CUDA_MOST_COLLECTED];
