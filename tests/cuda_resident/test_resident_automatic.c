@@ -193,6 +193,24 @@ static void what_comes_again_goes_over_to_graphs(void **state) {
   }
 }
 
+// Tasks that are too few for a graph count, too: a program that came again once is not taken for one that does for ever.
+static void what_comes_again_no_longer_is_resident(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < 4; i++) {
+    rig r;
+    begin_with_ring(&r, i + 1, seed_of(i, 0, false, true));
+    learn_loop(&r);
+    for (int loop = 0; loop < 50; loop++) {
+      submit_loop(&r);
+      finish(&r);
+    }
+    uint64_t resident = rig_resident_tasks(&r);
+    run_single(&r, RIG_MIX, 1000);
+    assert_true(rig_resident_tasks(&r) > resident);
+    rig_end(&r);
+  }
+}
+
 static _Atomic bool open;
 
 // As mix of the rig, once it is let through.
@@ -562,6 +580,7 @@ int main(void) {
       cmocka_unit_test(tasks_that_are_new_every_time),
       cmocka_unit_test(mixed_with_tasks_of_queues),
       cmocka_unit_test(what_comes_again_goes_over_to_graphs),
+      cmocka_unit_test(what_comes_again_no_longer_is_resident),
       cmocka_unit_test(a_graph_comes_behind_a_task_that_is_resident),
       cmocka_unit_test(streams_of_the_caller),
       cmocka_unit_test(a_stream_waits_for_a_task_that_is_resident),

@@ -23,6 +23,10 @@ void weir__cuda_past_note(weir__cuda_past *past, uint32_t count, bool again) {
   }
 }
 
+void weir__cuda_past_note_apart(weir__cuda_past *past, uint32_t count) {
+  if (count < past->telling) past->returned -= count < past->returned ? count : past->returned;
+}
+
 bool weir__cuda_past_repeats(const weir__cuda_past *past) {
   return past->returned > WEIR__CUDA_MOST_RETURNED / 2;
 }

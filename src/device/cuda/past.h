@@ -29,6 +29,9 @@ void weir__cuda_past_initialize(weir__cuda_past *past, uint64_t seed);
 // chance, and do not count.
 void weir__cuda_past_note(weir__cuda_past *past, uint32_t count, bool again);
 
+// The tasks of a piece were launched one by one: where it was too small to be noted, it still was none that came again.
+void weir__cuda_past_note_apart(weir__cuda_past *past, uint32_t count);
+
 // Whether most pieces come again of late, so that graphs are the fastest way, and nothing should stand in their way.
 bool weir__cuda_past_repeats(const weir__cuda_past *past);
 

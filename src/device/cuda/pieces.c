@@ -160,6 +160,7 @@ static bool mixes(weir__cuda_device *device, weir__task *const *task) {
 static void launch_apart(weir__cuda_pieces *pieces, uint32_t count, bool resident) {
   weir__cuda_device *device = pieces->device;
   if (!resident && device->automatic != NULL) weir__resident_missed(device, pieces->first, count);
+  weir__cuda_past_note_apart(&pieces->past, count);
   for (uint32_t i = 0; i < count; i++) {
     if (resident || mixes(device, &pieces->first[i]))
       weir__resident_take(device, pieces->first[i], true);
