@@ -55,18 +55,20 @@ WEIR_API weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_dev
 
 // Whether tasks of the kernel go to the resident kernel of a device, in a context with WEIR_ISSUE_RESIDENT. If not, they go
 // to queues, and `reason`, `reason_bytes` long (NULL: not wanted), gets a text that says why. A kernel may be found not to fit
-// when its first task runs: only then it is linked.
+// later, at the latest when its first task runs: it is linked after it was made, or then. False in contexts with WEIR_ISSUE_AUTO, also
+// where some tasks do go there.
 WEIR_API bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *device, char *reason, uint64_t reason_bytes);
 
 // Gives up a device of a context with WEIR_ISSUE_RESIDENT: for a task that never ends, which weir_finish_for names and the release of
 // the context would wait for. No single task can be ended on a card, so its resident kernel faults, and the device is lost, as by a
 // task's own fault: all that is in flight there fails with DEVICE_LOST, and so does what is submitted to it later; contents that only
-// it had are poisoned. Then the context can be released. The device is lost whether its resident kernel has something to do or not.
+// it had are poisoned. Then the context can be released. Drivers may give the process no new one: 580 does not, after any fault; a new
+// process gets one (docs/cuda.md). The device is lost whether its resident kernel has something to do or not.
 // A fault is one of the process's CUDA context on that card: other contexts and other CUDA code lose it, too (docs/cuda.md). If the
 // resident kernel is not on the card there is no fault, and kernels that are in queues come to their end first.
 // Does not wait; who waits for tasks of the device sees them fail soon. Any thread, also in callbacks and while others wait or submit.
 // Once more, or when the device is lost already: does nothing, and is no error.
-// Errors: INVALID_ARGUMENT (no CUDA device; one whose context has no resident issue).
+// Errors: INVALID_ARGUMENT (no CUDA device; one whose context has no WEIR_ISSUE_RESIDENT, also where AUTO uses a resident kernel).
 WEIR_API weir_status weir_cuda_abort(weir_device *device);
 
 // Memory of the host that devices copy from and to at full speed, without a copy in between: for what weir_copy_in and
@@ -81,12 +83,14 @@ WEIR_API weir_status weir_buffer_wrap_cuda(weir_device *device, uint64_t pointer
                                            weir_buffer **out_buffer);
 
 // Orders Weir after a stream: tasks that are submitted from now on, to any device, start when all that is in `stream` now
-// is done. The host does not wait. `stream` NULL is the legacy default stream.
+// is done. The host does not wait. `stream` NULL is the legacy default stream. From the first such call of a device on, or of
+// weir_cuda_stream_wait, WEIR_ISSUE_AUTO gives none of its tasks to a resident kernel.
 WEIR_API weir_status weir_cuda_wait_stream(weir_device *device, void *stream);
 
 // Orders a stream after Weir: what is put in `stream` from now on starts when the task of `event` is done, or with `event`
 // NULL all tasks submitted so far. The host does not wait, unless tasks of other devices are among them, or the context has
-// WEIR_ISSUE_RESIDENT: then until those and all before them are done.
+// WEIR_ISSUE_RESIDENT: then until those and all before them are done. With WEIR_ISSUE_AUTO the first call waits for tasks that a
+// resident kernel has.
 WEIR_API weir_status weir_cuda_stream_wait(weir_device *device, void *stream, weir_event *event);
 
 #ifdef __cplusplus

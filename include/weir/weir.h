@@ -88,7 +88,9 @@ enum {
 
 // How tasks get to a CUDA device. On other devices, which have one way, all of these mean the same.
 typedef enum weir_issue {
-  WEIR_ISSUE_AUTO = 0,   // graphs where they are faster, else queues
+  // Graphs where they are faster, else queues; and small tasks of kernels that are written with weir/kernel.h, once a program has had
+  // many of them that were new each time, by a kernel that stays on the card, as with RESIDENT. docs/scheduling.md says when.
+  WEIR_ISSUE_AUTO = 0,
   WEIR_ISSUE_QUEUES = 1, // each task by itself, on in-order queues
   WEIR_ISSUE_GRAPHS = 2, // runs of tasks as graphs, always
   // Tasks of kernels that are written with weir/kernel.h by a kernel that stays on the card and takes them from the host's
@@ -149,7 +151,7 @@ typedef struct weir_statistics {
   uint64_t bytes;          // storage that Weir holds now, on the host and on devices
   uint64_t peak_bytes;     // the most that it held, summed over the memories
   uint32_t window;         // slots of the window
-  uint64_t resident;       // tasks that resident kernels ran (WEIR_ISSUE_RESIDENT)
+  uint64_t resident;       // tasks that resident kernels ran (WEIR_ISSUE_RESIDENT, and some with AUTO)
 } weir_statistics;
 
 WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);

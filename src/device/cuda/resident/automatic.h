@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The resident kernel for contexts that choose how to issue tasks (WEIR_ISSUE_AUTO): made beside all else, once it is likely to
-// pay, by a thread of its own. Until it is there, tasks go to queues.
+// pay, by a thread of its own. Until it is there, tasks go to queues. Not in contexts that keep a timeline, are IN_ORDER, or have no
+// launching threads (two cores or less, one queue).
 //
 // DESIGN. Code costs a compilation and a link, which most programs never need: those whose pieces come again have graphs of them.
 // So kernels only leave their source here (weir__resident_wish). Tasks that were launched one by one though they might have gone
