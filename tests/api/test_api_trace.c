@@ -91,11 +91,39 @@ static void saving_waits_for_all_tasks(void **state) {
   weir_context_release(context);
 }
 
+// Nodes of a graph that come after each other for no buffer's sake: in order, the first of three with a buffer or none.
+static void nodes_without_buffers_come_in_order(void **state) {
+  (void)state;
+  for (int buffers = 0; buffers < 2; buffers++) {
+    weir_context *context = api_context("cpu:1", 0, WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER);
+    weir_buffer *buffer = buffers > 0 ? api_buffer(context, 64, "our-buffer") : NULL;
+    weir_arg arg = weir_updates(buffer);
+    weir_graph *graph = NULL;
+    assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+    for (int i = 0; i < 3; i++) {
+      weir_task task = {.host = api_nothing, .args = &arg, .arg_count = i < buffers ? 1 : 0, .label = "our-node"};
+      api_expect(weir_graph_add(graph, &task, NULL), WEIR_OK, NULL);
+    }
+    api_expect(weir_graph_launch(graph, NULL), WEIR_OK, NULL);
+    assert_int_equal(weir_finish(context), WEIR_OK);
+    api_expect(weir_trace_save(context, path_of("nodes.json"), NULL), WEIR_OK, NULL);
+    static const char after_alone[] = "\"hazard\":\"AFTER\",\"buffer\":0,";
+    int waits = 0;
+    for (const char *at = take_file(path_of("nodes.json")); (at = strstr(at, "\"hazard\":")) != NULL; at++, waits++)
+      assert_int_equal(strncmp(at, after_alone, strlen(after_alone)), 0);
+    assert_int_equal(waits, 2);
+    assert_int_equal(weir_graph_release(graph), WEIR_OK);
+    if (buffer != NULL) weir_buffer_release(buffer);
+    weir_context_release(context);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(timelines_name_tasks_and_buffers),
       cmocka_unit_test(misuse_is_refused),
       cmocka_unit_test(saving_waits_for_all_tasks),
+      cmocka_unit_test(nodes_without_buffers_come_in_order),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
