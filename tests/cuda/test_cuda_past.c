@@ -62,7 +62,8 @@ static void now_and_then_all_are_looked_at(void **state) {
   for (int round = 0; round < 3; round++) {
     note(&past, WEIR__CUDA_LONG_NEW, false);
     assert_true(weir__cuda_past_is_new(&past, UINT64_MAX));
-    for (uint32_t i = 0; i < WEIR__CUDA_MOST_BLIND; i++) assert_true(weir__cuda_past_skip(&past));
+    for (uint32_t i = 0; i < WEIR__CUDA_BLIND_SHARE * WEIR__CUDA_LONG_NEW; i++)
+      assert_true(weir__cuda_past_skip(&past));
     assert_false(weir__cuda_past_skip(&past));
     weir__cuda_past_look(&past);
     assert_false(weir__cuda_past_is_new(&past, UINT64_MAX));

@@ -36,7 +36,7 @@ bool weir__cuda_past_is_new(const weir__cuda_past *past, uint64_t cut_count) {
 }
 
 bool weir__cuda_past_skip(weir__cuda_past *past) {
-  return ++past->blind <= WEIR__CUDA_MOST_BLIND;
+  return ++past->blind <= WEIR__CUDA_BLIND_SHARE * past->long_new;
 }
 
 void weir__cuda_past_look(weir__cuda_past *past) {

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 enum {
-  WEIR__CUDA_TELLING = 16,                         // tasks of a piece that does not come again by chance
-  WEIR__CUDA_MOST_RETURNED = 512,                  // tasks, as far as the past counts
-  WEIR__CUDA_LONG_NEW = 4096,                      // tasks of pieces that were all new
-  WEIR__CUDA_LOOKED_AT = 32,                       // tasks of a sequence that are collected all the same
-  WEIR__CUDA_MOST_BLIND = 3 * WEIR__CUDA_LONG_NEW, // tasks that are not looked at
+  WEIR__CUDA_TELLING = 16,        // tasks of a piece that does not come again by chance
+  WEIR__CUDA_MOST_RETURNED = 512, // tasks, as far as the past counts
+  WEIR__CUDA_LONG_NEW = 4096,     // tasks of pieces that were all new
+  WEIR__CUDA_LOOKED_AT = 32,      // tasks of a sequence that are collected all the same
+  WEIR__CUDA_BLIND_SHARE = 3,     // so many times as many are not looked at then
 };
 
 typedef struct weir__cuda_past {

@@ -201,7 +201,8 @@ static bool goes_straight(weir__cuda_pieces *pieces, weir__task *task) {
   if (device->resident == NULL || !weir__cuda_past_is_new(&pieces->past, pieces->cuts.cut_count)) return false;
   if (!weir__cuda_past_skip(&pieces->past) || !weir__resident_wants(device, &task, 1)) {
     weir__cuda_past_look(&pieces->past);
-    weir__cuda_cuts_end(&pieces->cuts);
+    launch_all(pieces);
+    weir__cuda_cuts_end(&pieces->cuts); // the next sequence begins with this task
     return false;
   }
   launch_all(pieces);
