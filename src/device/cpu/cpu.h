@@ -168,6 +168,8 @@ uint32_t weir__usual_workers(const weir_context *context);
 // many. weir__pinning_text says whether that works on this machine. `cores`: how many the process may use.
 bool weir__pin_worker(uint32_t index);
 bool weir__pin_thread(pthread_t thread, uint32_t index); // the same for another thread
+// Lets the calling thread run on all cores that the process may use: who is made by a pinned thread is pinned to the same core.
+void weir__unpin(void);
 uint32_t weir__usable_cores(void);
 void weir__pinning_text(char *text, size_t size);
 

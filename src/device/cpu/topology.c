@@ -29,6 +29,7 @@ static struct {
   uint32_t cores[MAX_CORES]; // processing units in the order in which workers get them: one per core first
   uint32_t core_count;       // 0: no hwloc
   uint32_t usable;           // that the process may run on
+  cpu_set_t allowed;         // these
   char text[160];
 } topology;
 
@@ -59,10 +60,9 @@ static void add_units(hwloc_topology_t loaded, const cpu_set_t *allowed, int ran
 }
 
 static void load(void) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  topology.usable = (uint32_t)CPU_COUNT(&allowed);
+  CPU_ZERO(&topology.allowed);
+  sched_getaffinity(0, sizeof topology.allowed, &topology.allowed);
+  topology.usable = (uint32_t)CPU_COUNT(&topology.allowed);
   if (topology.usable == 0) topology.usable = 1;
   void *library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
@@ -76,7 +76,7 @@ static void load(void) {
   } else if (topology.hwloc_topology_init(&loaded) != 0 || topology.hwloc_topology_load(loaded) != 0) {
     snprintf(topology.text, sizeof topology.text, "workers are not pinned: hwloc cannot read the topology");
   } else {
-    for (int rank = 0; rank < 8; rank++) add_units(loaded, &allowed, rank);
+    for (int rank = 0; rank < 8; rank++) add_units(loaded, &topology.allowed, rank);
     unsigned version = topology.hwloc_get_api_version();
     snprintf(topology.text, sizeof topology.text, "workers are pinned by hwloc %u.%u", version >> 16,
              version >> 8 & 0xff);
@@ -95,6 +95,12 @@ bool weir__pin_thread(pthread_t thread, uint32_t index) {
 
 bool weir__pin_worker(uint32_t index) {
   return weir__pin_thread(pthread_self(), index);
+}
+
+void weir__unpin(void) {
+  pthread_once(&topology_once, load);
+  if (CPU_COUNT(&topology.allowed) > 0)
+    pthread_setaffinity_np(pthread_self(), sizeof topology.allowed, &topology.allowed);
 }
 
 uint32_t weir__usable_cores(void) {

@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "device/cpu/cpu.h"
 #include "device/cuda/resident/part.h"
 #include "device/cuda/resident/resident.h"
 
@@ -194,6 +195,7 @@ static made *make(weir__resident_automatic *automatic, uint32_t count) {
 
 static void *thread_main(void *argument) {
   weir__resident_automatic *automatic = argument;
+  weir__unpin(); // the device's thread has a core to itself, and goes on meanwhile
   if (!weir__cuda_begin_thread(automatic->device, &automatic->thread_state)) return NULL;
   pthread_mutex_lock(&automatic->mutex);
   for (;;) {
