@@ -557,6 +557,144 @@ static void code_comes_while_tasks_run(void **state) {
   }
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// A call fails somewhere: tasks and launches of graphs end as their predecessors did, and what is not poisoned is right.
+
+enum { FAILING_TASKS = 120, FAILING_GRAPHS = 4, COPIES = RIG_KERNELS, GRAPHS, KINDS };
+
+typedef struct submitted {
+  uint32_t kind, to, from, value;
+  weir_event *event;
+} submitted;
+
+static weir_graph *make_graph(rig *r, uint32_t to, uint32_t from) {
+  weir_graph *graph = NULL;
+  uint32_t value = 9;
+  weir_arg args[] = {weir_updates(r->buffers[to]), weir_reads(r->buffers[from]), weir_value(&value, sizeof value)};
+  weir_task task = {.kernel = r->kernels[RIG_MIX], .args = args, .arg_count = 3, .groups = {RIG_GROUPS, 1, 1}};
+  assert_int_equal(weir_graph_create(r->context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+  return graph;
+}
+
+static void submit_one(rig *r, submitted *one, weir_graph *const graphs[FAILING_GRAPHS]) {
+  weir_arg args[] = {weir_updates(r->buffers[one->to]), weir_reads(r->buffers[one->from]),
+                     weir_value(&one->value, sizeof one->value)};
+  weir_task task = {.kernel = one->kind < RIG_KERNELS ? r->kernels[one->kind] : NULL,
+                    .args = args,
+                    .arg_count = 3,
+                    .groups = {RIG_GROUPS, 1, 1}};
+  weir_status status = WEIR_OK;
+  if (one->kind == GRAPHS)
+    status = weir_graph_launch(graphs[one->to], &one->event);
+  else if (one->kind == COPIES)
+    status = weir_copy(r->buffers[one->to], 0, r->buffers[one->from], 0, RIG_WORDS * sizeof(uint32_t), &one->event);
+  else
+    status = weir_submit(r->context, &task, &one->event);
+  if (status != WEIR_OK && stub_failed() == NULL) fail_msg("%s", weir_last_error());
+}
+
+// Returns how many failed by themselves.
+static uint32_t follow(rig *r, const submitted *list, uint32_t count, bool poisoned[RIG_BUFFERS]) {
+  uint32_t failed = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const submitted *one = &list[i];
+    if (one->event == NULL) continue; // its graph could not be made
+    bool reads_poison = poisoned[one->from] || (one->kind != COPIES && poisoned[one->to]);
+    weir_status status = weir_event_wait(one->event, WEIR_FOREVER);
+    weir_event_release(one->event);
+    if ((status == WEIR_OK || status == WEIR_ERROR_UPSTREAM_FAILED) &&
+        reads_poison != (status == WEIR_ERROR_UPSTREAM_FAILED))
+      fail_msg("task %u, kind %u: status %d, %s poison", i, one->kind, (int)status,
+               reads_poison ? "reads" : "reads no");
+    if (status != WEIR_OK && status != WEIR_ERROR_UPSTREAM_FAILED) failed++;
+    poisoned[one->to] = status != WEIR_OK;
+    if (status != WEIR_OK) continue;
+    if (one->kind == COPIES)
+      memcpy(r->expected[one->to], r->expected[one->from], sizeof r->expected[one->to]);
+    else
+      rig_mix(r, one->to, one->from, one->value);
+  }
+  return failed;
+}
+
+static void compare_good(rig *r, const bool poisoned[RIG_BUFFERS]) {
+  for (uint32_t i = 0; i < RIG_BUFFERS; i++) {
+    uint32_t words[RIG_WORDS];
+    weir_event *event = NULL;
+    assert_int_equal(weir_copy_out(r->buffers[i], 0, sizeof words, words, &event), WEIR_OK);
+    weir_status status = weir_event_wait(event, WEIR_FOREVER);
+    weir_event_release(event);
+    assert_int_equal(status, poisoned[i] ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK);
+    if (!poisoned[i]) assert_memory_equal(words, r->expected[i], sizeof words);
+  }
+}
+
+static void a_call_fails_among_tasks_of_all_kinds(void **state) {
+  (void)state;
+  static const char *const calls[] = {"cuLaunchKernel", "cuGraphLaunch",     "cuMemcpyAsync",
+                                      "cuEventRecord",  "cuStreamWaitEvent", "cuGraphInstantiateWithFlags"};
+  uint32_t failed = 0;
+  for (uint32_t i = 0; i < 6 * SEEDS; i++) {
+    rig r;
+    begin_with_ring(&r, i + 1, seed_of(i % 12, i % 5, i % 3 != 0, true));
+    weir_graph *graphs[FAILING_GRAPHS];
+    for (uint32_t j = 0; j < FAILING_GRAPHS; j++) graphs[j] = make_graph(&r, j, (j + 3) % RIG_BUFFERS);
+    random_state random = {i + 1};
+    submitted list[FAILING_TASKS] = {0};
+    if (i % 7 != 0) stub_fail_nth(calls[i % 6], 1 + random_below(&random, 30), NO_MEMORY);
+    for (uint32_t j = 0; j < FAILING_TASKS; j++) {
+      submitted *one = &list[j];
+      one->value = j;
+      one->kind = random_chance(&random, 50) ? RIG_MIX : random_below(&random, KINDS);
+      if (one->kind == RIG_BAD) one->kind = RIG_PLAIN;
+      one->to = random_below(&random, one->kind == GRAPHS ? FAILING_GRAPHS : RIG_BUFFERS);
+      one->from = (one->to + (one->kind == GRAPHS ? 3 : 1 + random_below(&random, RIG_BUFFERS - 1))) % RIG_BUFFERS;
+      if (one->kind == GRAPHS) one->value = 9;
+      submit_one(&r, one, graphs);
+      if (random_chance(&random, 15)) weir_finish_for(r.context, 0); // launches it
+    }
+    if (i % 7 == 0) weir_context_cancel(r.context);
+    (void)weir_finish(r.context);
+    stub_fail_nth(NULL, 0, 0);
+    bool poisoned[RIG_BUFFERS] = {false};
+    failed += follow(&r, list, FAILING_TASKS, poisoned);
+    compare_good(&r, poisoned);
+    for (uint32_t j = 0; j < FAILING_GRAPHS; j++) weir_graph_release(graphs[j]);
+    (void)weir_finish(r.context);
+    rig_release(&r);
+  }
+  assert_true(failed > 0);
+}
+
+// Each device has its own resident kernel, and what one has written the other gets when it is there.
+static void two_devices_have_one_each(void **state) {
+  (void)state;
+  static const uint32_t windows[] = {0, 64, 16};
+  for (uint32_t i = 0; i < SEEDS; i++) {
+    rig r;
+    weir_context_options options = {
+        .devices = "cuda:0,cuda:1", .window = windows[i % 3], .seed = seed_of(i, i % 3, i % 2 == 1, true)};
+    rig_begin_automatic(&r, i + 1, &options);
+    weir_device *devices[] = {r.device, weir_context_device(r.context, 0)};
+    for (uint32_t j = 1; devices[1] == r.device || strcmp(weir_device_kind(devices[1]), "cuda") != 0; j++)
+      devices[1] = weir_context_device(r.context, j);
+    for (uint32_t j = 0; j < 2; j++) {
+      r.device = devices[j];
+      make_it_ask(&r, i % 3);
+    }
+    uint64_t links = stub_calls("cuLinkComplete");
+    random_state random = {i + 1};
+    for (uint32_t j = 0; j < TASKS / 10; j++) {
+      r.device = devices[random_below(&random, 2)];
+      submit_random(&r, &random, 1 + random_below(&random, 10), i % 2 * 20, 5);
+    }
+    assert_int_equal(links, 2);
+    assert_true(rig_resident_tasks(&r) > 0);
+    rig_end(&r);
+  }
+}
+
 enum { MOST_THREADS = 256 };
 
 static uint32_t list_threads(pid_t list[MOST_THREADS]) {
@@ -633,6 +771,8 @@ int main(void) {
       cmocka_unit_test(the_context_ends_while_code_is_linked),
       cmocka_unit_test(code_comes_later),
       cmocka_unit_test(code_comes_while_tasks_run),
+      cmocka_unit_test(a_call_fails_among_tasks_of_all_kinds),
+      cmocka_unit_test(two_devices_have_one_each),
       cmocka_unit_test(the_thread_that_links_is_not_pinned),
       cmocka_unit_test(one_is_told_that_the_context_chooses),
   };
