@@ -44,14 +44,15 @@ struct weir__resident_automatic {
   pthread_cond_t changed;
   wish *wishes;
   uint32_t count, capacity;
-  uint32_t asked, served; // as many wishes, when the thread was asked the last time, and when it had seen to that
-  made *made;             // NULL: nothing that was not taken over
+  // As many wishes, when the thread was asked the last time, by the device's thread, which may look at it without the mutex; and when
+  // it had seen to that.
+  uint32_t asked, served;
+  made *made; // NULL: nothing that was not taken over
   bool stopping;
   weir__resident *ring; // made by the thread, before anything else; then the device's thread has it
   // Of the device's thread.
   uint32_t missed, enough;
-  bool awaits;            // the thread is waited for
-  uint32_t asked_already; // as `asked`
+  bool awaits; // the thread is waited for
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ static void ask(weir__resident_automatic *automatic) {
     return;
   }
   pthread_mutex_lock(&automatic->mutex);
-  automatic->asked = automatic->asked_already = automatic->count;
+  automatic->asked = automatic->count;
   pthread_cond_broadcast(&automatic->changed);
   while (automatic->awaits && automatic->served != automatic->asked)
     pthread_cond_wait(&automatic->changed, &automatic->mutex);
@@ -252,7 +253,7 @@ static int find_code(const weir__cuda_device *device, const weir__task *task) {
     uint32_t number = kernel->launches[i].resident[device->base.index];
     bool linked = device->resident != NULL && number <= device->resident->linked;
     if (linked && device->resident->functions[number - 1] != 0) continue;
-    if (linked || number <= device->automatic->asked_already) return NEVER; // or soon
+    if (linked || number <= device->automatic->asked) return NEVER; // or soon
     found = NOT_ASKED_FOR;
   }
   return found;
