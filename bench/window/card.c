@@ -5,19 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/allocate.h"
-#include "device/cuda/driver.h"
-#include "device/cuda/nvrtc.h"
+#include "nvrtc_card.h"
 #include "timing.h"
 
 // Kernels for tasks of up to 2, 4 and 8 ranges.
 enum { KINDS = 3, HEAD_BYTES = 128 };
 
 struct window_gpu {
-  const weir__cuda_driver *driver;
-  CUdevice device;
-  char name[128];
-  CUcontext context;
+  nvrtc_card opened;
   CUmodule modules[KINDS];
   CUfunction functions[KINDS];
   CUstream stream;
@@ -39,37 +34,24 @@ static size_t memory_bytes(int kind, uint32_t slots) {
 }
 
 const char *window_gpu_name(const window_gpu *gpu) {
-  return gpu->name;
+  return gpu->opened.name;
 }
 
-static bool say(const window_gpu *gpu, CUresult result, const char *what, char *reason, size_t bytes) {
-  char text[256];
-  if (result == CUDA_SUCCESS) return true;
-  snprintf(reason, bytes, "%s: %s", what, weir__cuda_result_text(gpu->driver, result, text, sizeof text));
-  return false;
-}
-
-static bool compile(window_gpu *gpu, int kind, int capability, char *reason, size_t bytes) {
+static bool compile(window_gpu *gpu, int kind, char *reason, size_t bytes) {
   char options[64];
-  void *image = NULL;
-  size_t image_bytes = 0;
+  CUmodule *module = &gpu->modules[kind];
   snprintf(options, sizeof options, "-DWINDOW_RANGES=%d", 2 << kind);
-  if (weir__nvrtc_compile("window", window_source, options, capability, &image, &image_bytes) != WEIR_OK) {
-    snprintf(reason, bytes, "%s", weir_last_error());
-    return false;
-  }
-  const weir__cuda_driver *driver = gpu->driver;
-  CUresult result = driver->cuModuleLoadDataEx(&gpu->modules[kind], image, 0, NULL, NULL);
-  weir__free(image);
-  if (result == CUDA_SUCCESS) result = driver->cuModuleGetFunction(&gpu->functions[kind], gpu->modules[kind], "window");
+  if (!nvrtc_card_compile(&gpu->opened, "window", window_source, options, module, reason, bytes)) return false;
+  const weir__cuda_driver *driver = gpu->opened.driver;
+  CUresult result = driver->cuModuleGetFunction(&gpu->functions[kind], *module, "window");
   if (result == CUDA_SUCCESS)
     result = driver->cuFuncSetAttribute(gpu->functions[kind], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         (int)memory_bytes(kind, WINDOW_MOST_SLOTS));
-  return say(gpu, result, "the kernel cannot be loaded", reason, bytes);
+  return nvrtc_card_good(&gpu->opened, result, "the kernel cannot be loaded", reason, bytes);
 }
 
 static bool allocate(window_gpu *gpu, char *reason, size_t bytes) {
-  const weir__cuda_driver *driver = gpu->driver;
+  const weir__cuda_driver *driver = gpu->opened.driver;
   const unsigned flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
   size_t ring = HEAD_BYTES + WINDOW_MOST_TASKS * task_bytes(KINDS - 1);
   void *card = NULL;
@@ -80,44 +62,24 @@ static bool allocate(window_gpu *gpu, char *reason, size_t bytes) {
   if (result == CUDA_SUCCESS) result = driver->cuMemHostAlloc(&gpu->host_ring, ring, flags);
   if (result == CUDA_SUCCESS) result = driver->cuMemHostAlloc(&card, sizeof(window_card), flags);
   gpu->host_card = card;
-  return say(gpu, result, "memory", reason, bytes);
-}
-
-static bool open_device(window_gpu *gpu, int ordinal, char *reason, size_t bytes) {
-  const weir__cuda_driver *driver = gpu->driver;
-  int major = 0, minor = 0;
-  CUresult result = driver->cuDeviceGet(&gpu->device, ordinal);
-  if (result == CUDA_SUCCESS) result = driver->cuDeviceGetName(gpu->name, (int)sizeof gpu->name, gpu->device);
-  if (result == CUDA_SUCCESS)
-    result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu->device);
-  if (result == CUDA_SUCCESS)
-    result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu->device);
-  if (result == CUDA_SUCCESS) result = driver->cuDevicePrimaryCtxRetain(&gpu->context, gpu->device);
-  if (result == CUDA_SUCCESS) result = driver->cuCtxSetCurrent(gpu->context);
-  if (!say(gpu, result, "the device cannot be opened", reason, bytes)) return false;
-  for (int kind = 0; kind < KINDS; kind++)
-    if (!compile(gpu, kind, 10 * major + minor, reason, bytes)) return false;
-  return allocate(gpu, reason, bytes);
+  return nvrtc_card_good(&gpu->opened, result, "memory", reason, bytes);
 }
 
 window_gpu *window_gpu_open(const char *device, char *reason, size_t reason_bytes) {
-  int ordinal = 0, end = 0;
-  if (strcmp(device, "cuda") != 0 && (sscanf(device, "cuda:%d%n", &ordinal, &end) != 1 || device[end] != '\0')) {
-    snprintf(reason, reason_bytes, "'%s' is no CUDA device", device);
-    return NULL;
-  }
-  const weir__cuda_driver *driver = weir__cuda_driver_load(reason, reason_bytes);
-  if (driver == NULL) return NULL;
+  nvrtc_card opened;
+  if (!nvrtc_card_open(device, &opened, reason, reason_bytes)) return NULL;
   window_gpu *gpu = gpu_memory(1, sizeof *gpu);
-  gpu->driver = driver;
-  if (open_device(gpu, ordinal, reason, reason_bytes)) return gpu;
+  gpu->opened = opened;
+  bool good = true;
+  for (int kind = 0; kind < KINDS && good; kind++) good = compile(gpu, kind, reason, reason_bytes);
+  if (good && allocate(gpu, reason, reason_bytes)) return gpu;
   window_gpu_close(gpu);
   return NULL;
 }
 
 void window_gpu_close(window_gpu *gpu) {
   if (gpu == NULL) return;
-  const weir__cuda_driver *driver = gpu->driver;
+  const weir__cuda_driver *driver = gpu->opened.driver;
   if (gpu->ring != 0) driver->cuMemFree(gpu->ring);
   if (gpu->results != 0) driver->cuMemFree(gpu->results);
   if (gpu->card != 0) driver->cuMemFree(gpu->card);
@@ -126,7 +88,7 @@ void window_gpu_close(window_gpu *gpu) {
   if (gpu->stream != NULL) driver->cuStreamDestroy(gpu->stream);
   for (int kind = 0; kind < KINDS; kind++)
     if (gpu->modules[kind] != NULL) driver->cuModuleUnload(gpu->modules[kind]);
-  if (gpu->context != NULL) driver->cuDevicePrimaryCtxRelease(gpu->device);
+  nvrtc_card_close(&gpu->opened);
   free(gpu);
 }
 
@@ -146,13 +108,13 @@ static void write_task(const window_case_task *task, uint32_t number, int kind, 
 
 static bool succeeds(const window_gpu *gpu, CUresult result, const char *what) {
   char text[512];
-  if (say(gpu, result, what, text, sizeof text)) return true;
+  if (nvrtc_card_good(&gpu->opened, result, what, text, sizeof text)) return true;
   fprintf(stderr, "weir-bench-window: %s\n", text);
   return false;
 }
 
 bool window_gpu_load(window_gpu *gpu, const window_case *which) {
-  const weir__cuda_driver *driver = gpu->driver;
+  const weir__cuda_driver *driver = gpu->opened.driver;
   const uint32_t count = which->program.task_count;
   if (count > WINDOW_MOST_TASKS) {
     fprintf(stderr, "weir-bench-window: %s: more than %d tasks\n", which->name, WINDOW_MOST_TASKS);
@@ -175,7 +137,7 @@ bool window_gpu_load(window_gpu *gpu, const window_case *which) {
 }
 
 static CUresult launch(window_gpu *gpu, const window_way *way, double *out_wall_us) {
-  const weir__cuda_driver *driver = gpu->driver;
+  const weir__cuda_driver *driver = gpu->opened.driver;
   // Pinned memory has the same address on the card.
   CUdeviceptr head = way->from_host ? (CUdeviceptr)(uintptr_t)gpu->host_ring : gpu->ring, ring = head + HEAD_BYTES;
   uint32_t first = 1, count = gpu->loaded->program.task_count, slots = way->slots, live = way->live;
@@ -195,7 +157,7 @@ static CUresult launch(window_gpu *gpu, const window_way *way, double *out_wall_
 
 bool window_gpu_run(window_gpu *gpu, const window_way *way, double *out_card_us, double *out_wall_us,
                     window_result *out_results) {
-  const weir__cuda_driver *driver = gpu->driver;
+  const weir__cuda_driver *driver = gpu->opened.driver;
   uint32_t count = gpu->loaded->program.task_count;
   CUresult result = launch(gpu, way, out_wall_us);
   if (result == CUDA_SUCCESS)
