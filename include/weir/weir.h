@@ -151,7 +151,8 @@ typedef struct weir_statistics {
   uint64_t bytes;          // storage that Weir holds now, on the host and on devices
   uint64_t peak_bytes;     // the most that it held, summed over the memories
   uint32_t window;         // slots of the window
-  uint64_t resident;       // tasks that resident kernels ran (WEIR_ISSUE_RESIDENT, and some with AUTO)
+  uint64_t resident;       // tasks of kernels that resident kernels ran (WEIR_ISSUE_RESIDENT, and some with AUTO)
+  uint64_t resident_moves; // copies, fills and transfers that they made (WEIR_ISSUE_RESIDENT)
 } weir_statistics;
 
 WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);

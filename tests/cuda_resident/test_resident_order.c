@@ -55,6 +55,11 @@ static void mixed_with_tasks_of_queues(void **state) {
   run_random(30, 10);
 }
 
+static void mixed_with_copies(void **state) {
+  (void)state;
+  run_random(5, 45);
+}
+
 // Memory and a stream of the caller's: the stream after tasks of the resident kernel, and these after the stream.
 static void streams_of_the_caller(void **state) {
   (void)state;
@@ -107,6 +112,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(resident_tasks_alone),
       cmocka_unit_test(mixed_with_tasks_of_queues),
+      cmocka_unit_test(mixed_with_copies),
       cmocka_unit_test(streams_of_the_caller),
   };
   return cmocka_run_group_tests_name("resident issue: order", tests, NULL, NULL);

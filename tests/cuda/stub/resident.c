@@ -62,6 +62,20 @@ static void resident_trap(void) {
   resident_point();
 }
 
+// Copies or fills what a unit of a move has to.
+static void run_move(const resident_launch *launch, const weir__r_task *task, uint32_t unit) {
+  const stub_launch move = {
+      .name = "a move of the resident kernel", .device = launch->context->device, .internal = launch->context};
+  uint32_t bytes = weir__r_move_bytes(task->args, unit), pattern = (uint32_t)task->args[WEIR__R_MOVE_FROM];
+  uint64_t first = (uint64_t)unit * WEIR__R_MOVE_BYTES;
+  bool fills = task->args[WEIR__R_MOVE_IS_FILL] != 0;
+  unsigned char *to = stub_memory(&move, task->args[WEIR__R_MOVE_TO] + first, bytes);
+  const unsigned char *from = fills ? NULL : stub_memory(&move, task->args[WEIR__R_MOVE_FROM] + first, bytes);
+  if (to == NULL || (from == NULL && !fills)) return;
+  for (uint32_t i = 0; fills && i + 4 <= bytes; i += 4) memcpy(to + i, &pattern, sizeof pattern);
+  if (!fills) memcpy(to, from, bytes);
+}
+
 // Runs a work-group as the kernel would.
 static void run_group(resident_launch *launch, const weir__r_task *task, uint32_t unit) {
   CUfunction function = (CUfunction)(uintptr_t)task->function;
@@ -100,7 +114,12 @@ static void work(resident_launch *launch, uint32_t worker) {
     for (uint32_t i = 0; i < weir__r_edges_of(task, entry); i++) weir__r_await(card, task->edges[i]);
     weir__r_units units = weir__r_units_of(task, entry);
     weir__r_begin(card, task, units.first);
-    for (uint32_t unit = units.first; task->function != 0 && unit < units.end; unit++) run_group(launch, task, unit);
+    for (uint32_t unit = units.first; task->function != 0 && unit < units.end; unit++) {
+      if (task->function == WEIR__R_MOVE)
+        run_move(launch, task, unit);
+      else
+        run_group(launch, task, unit);
+    }
     uint32_t number = task->number, is_last = weir__r_finish(card, launch->host, task), position = weir__r_claim(card);
     if (is_last) weir__r_report(card, launch->host, number);
     entry = weir__r_take(card, worker, position, launch->epoch);

@@ -29,7 +29,8 @@ static bool groups_fit(const uint32_t groups[3], uint64_t *sum) {
 }
 
 bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task, uint64_t *groups) {
-  if (task->kernel == NULL || task->run != NULL || task->move != NULL) return false;
+  if (task->move != NULL) return weir__resident_takes_move(device, task->move);
+  if (task->kernel == NULL || task->run != NULL) return false;
   const weir__cuda_kernel *kernel = task->code;
   if (kernel->empty) return device->resident == NULL || device->resident->module.module != NULL;
   bool good = true, takes_args = false;
@@ -94,6 +95,7 @@ static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resi
 // Whether code of a task that fits was refused. Links what is new.
 static bool is_refused(weir__cuda_device *device, const weir__task *task) {
   const weir__cuda_kernel *kernel = task->code;
+  if (task->move != NULL) return false;
   for (uint32_t i = 0; i < kernel->count; i++) {
     if (weir__resident_function(device, kernel->launches[i].resident[device->base.index] - 1) == 0) return true;
   }

@@ -144,7 +144,8 @@ static void report(weir__cuda_device *device, weir__resident_flight *flight, wei
   if (task == NULL) return;
   completion->lane = device->queue_count;
   if (completion->status == WEIR_OK) {
-    context->statistics.resident++;
+    context->statistics.resident += task->move == NULL;
+    context->statistics.resident_moves += task->move != NULL;
     if (context->trace != NULL) weir__resident_time(device, flight, completion);
     // It ran, but on what a task that could not be launched should have written.
     if (task->reads_poison && weir__context_skips(context, task) != WEIR_OK)

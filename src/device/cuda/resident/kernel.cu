@@ -12,6 +12,47 @@ static __device__ void weir__r_place(weir__r_group *group, const weir__r_task *t
   group->id[2] = unit / x / y;
 }
 
+// All threads of the block. What is copied may be the host's, or may have been there when it was read last, in the same launch: so it
+// is read past the cache of the multiprocessor. Several pieces are loaded before the first is stored: the way over the bus is long.
+static __device__ void weir__r_copy(char *to, const char *from, uint32_t bytes) {
+  const uint32_t step = blockDim.x;
+  uint32_t first = 0;
+  if ((((uint64_t)to | (uint64_t)from) & 15) == 0) {
+    enum { AT_ONCE = 8 };
+    const uint32_t end = bytes / 16;
+    for (uint32_t at = threadIdx.x; at < end; at += AT_ONCE * step) {
+      weir__r_piece loaded[AT_ONCE];
+#pragma unroll
+      for (uint32_t j = 0; j < AT_ONCE; j++)
+        if (at + j * step < end) loaded[j] = weir__r_load_piece((const weir__r_task *)from, at + j * step);
+#pragma unroll
+      for (uint32_t j = 0; j < AT_ONCE; j++)
+        if (at + j * step < end) ((weir__r_piece *)to)[at + j * step] = loaded[j];
+    }
+    first = end * 16;
+  } else if ((((uint64_t)to | (uint64_t)from) & 3) == 0) {
+#pragma unroll 8
+    for (uint32_t at = threadIdx.x; at < bytes / 4; at += step)
+      ((uint32_t *)to)[at] = ((const volatile uint32_t *)from)[at];
+    first = bytes / 4 * 4;
+  }
+#pragma unroll 4
+  for (uint32_t at = first + threadIdx.x; at < bytes; at += step) to[at] = ((const volatile char *)from)[at];
+}
+
+static __device__ void weir__r_move(const weir__r_group *group) {
+  const uint64_t *args = group->args;
+  const uint32_t unit = group->id[0], bytes = weir__r_move_bytes(args, unit);
+  const uint64_t first = (uint64_t)unit * WEIR__R_MOVE_BYTES;
+  char *to = (char *)args[WEIR__R_MOVE_TO] + first;
+  if (!args[WEIR__R_MOVE_IS_FILL]) {
+    weir__r_copy(to, (const char *)args[WEIR__R_MOVE_FROM] + first, bytes);
+    return;
+  }
+  for (uint32_t at = threadIdx.x; at < bytes / 4; at += blockDim.x)
+    ((uint32_t *)to)[at] = (uint32_t)args[WEIR__R_MOVE_FROM];
+}
+
 // A worker's block has as many threads as the largest work-group of the kernels, in whole warps; those that a kernel does
 // not need pass its function by. The task is copied to where all of them can read it at once.
 static __device__ void weir__r_work(weir__r_card *card, weir__r_host *host, uint32_t epoch) {
@@ -36,7 +77,10 @@ static __device__ void weir__r_work(weir__r_card *card, weir__r_host *host, uint
     __syncthreads();
     if (threadIdx.x == 0) weir__r_begin(card, &task, units.first);
     for (uint32_t unit = units.first;;) {
-      if (task.function != 0) ((weir__r_function)task.function)(&group);
+      if (task.function == WEIR__R_MOVE)
+        weir__r_move(&group);
+      else if (task.function != 0)
+        ((weir__r_function)task.function)(&group);
       __syncthreads();
       if (++unit == units.end) break;
       if (threadIdx.x == 0) weir__r_place(&group, &task, unit);

@@ -80,7 +80,8 @@ typedef int int32_t;
 
 // A task, as the host writes it. Multiple of 16 bytes.
 typedef struct WEIR__R_ALIGNED(16) weir__r_task {
-  uint64_t function; // address of the kernel's function on the card; 0: none, the task only waits for others
+  uint64_t
+      function; // address of the kernel's function on the card; 0: none, the task only waits for others; or WEIR__R_MOVE
   uint32_t number;
   uint32_t units; // work-groups, 1 to 2^31
   uint32_t groups[3];
@@ -91,6 +92,12 @@ typedef struct WEIR__R_ALIGNED(16) weir__r_task {
   uint32_t edges[WEIR__R_EDGES]; // numbers of earlier tasks; those that were done long ago may be among them
   uint64_t args[WEIR__R_ARGS];   // addresses, and values of up to 8 bytes
 } weir__r_task;
+
+// The function of a task that copies or fills. Its arguments: to, from (of a fill: the pattern), how many bytes, and whether it is a
+// fill. Each unit moves so many bytes, the last one what is left.
+#define WEIR__R_MOVE 1
+#define WEIR__R_MOVE_BYTES 4096u
+enum { WEIR__R_MOVE_TO = 0, WEIR__R_MOVE_FROM, WEIR__R_MOVE_COUNT, WEIR__R_MOVE_IS_FILL };
 
 // On the card's clock, in ns: when the task's first unit began, and its last one ended.
 typedef struct weir__r_times {

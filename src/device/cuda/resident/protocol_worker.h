@@ -89,6 +89,12 @@ WEIR__R_FUNCTION weir__r_units weir__r_units_of(const weir__r_task *task, weir__
   return units;
 }
 
+// How many bytes a unit of a move has, which begin at unit * WEIR__R_MOVE_BYTES.
+WEIR__R_FUNCTION uint32_t weir__r_move_bytes(const uint64_t *args, uint32_t unit) {
+  uint64_t left = args[WEIR__R_MOVE_COUNT] - (uint64_t)unit * WEIR__R_MOVE_BYTES;
+  return left < WEIR__R_MOVE_BYTES ? (uint32_t)left : WEIR__R_MOVE_BYTES;
+}
+
 // Waits until an earlier task is done. Any thread of the block; those behind a barrier of the block see what the task wrote.
 WEIR__R_FUNCTION void weir__r_await(const weir__r_card *card, uint32_t number) {
   const uint32_t *done = &card->done[number % WEIR__R_SLOTS];

@@ -148,6 +148,11 @@ void weir__resident_publish(weir__resident *resident);
 uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__RESIDENT_REPORTS]);
 
 // ---------------------------------------------------------------------------------------------------------------
+// moves.c: whether the ring takes a copy or fill, and how it is written there.
+bool weir__resident_takes_move(const weir__cuda_device *device, const weir__move *move);
+void weir__resident_write_move(weir__r_task *entry, const weir__move *move);
+
+// ---------------------------------------------------------------------------------------------------------------
 // parts.c: the kernel's code.
 
 // Adds a kernel of one launch, if it fits: `*out_part` is its number + 1, or 0, and `reason` says why. Any thread.

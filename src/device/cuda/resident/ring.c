@@ -160,15 +160,29 @@ static weir__r_task *write_launch(weir__cuda_device *device, const weir__task *t
   return entry;
 }
 
+// A task's first place in the ring: its first launch, or what it copies or fills, or nothing.
+static weir__r_task *write_first(weir__cuda_device *device, const weir__task *task) {
+  const weir__cuda_kernel *kernel = task->code;
+  if (task->move == NULL && !kernel->empty) return write_launch(device, task, &kernel->launches[0]);
+  weir__r_task *entry = begin(device->resident);
+  if (task->move != NULL) weir__resident_write_move(entry, task->move);
+  return entry;
+}
+
+static uint32_t count_launches(const weir__task *task) {
+  const weir__cuda_kernel *kernel = task->code;
+  return task->move != NULL || kernel->empty ? 1 : kernel->count;
+}
+
 bool weir__resident_write(weir__cuda_device *device, weir__task *task) {
   weir__resident *resident = device->resident;
   const weir__cuda_kernel *kernel = task->code;
   uint32_t numbers[2 * WEIR__R_SLOTS];
-  uint32_t edges = find_edges(device, task, numbers), launches = kernel->empty ? 1 : kernel->count;
+  uint32_t edges = find_edges(device, task, numbers), launches = count_launches(task);
   if (!has_room(resident, tasks_for(edges) + launches - 1)) return false;
   if (edges > WEIR__R_EDGES) edges = join(resident, numbers, edges);
   uint32_t first = resident->written + 1;
-  weir__r_task *entry = kernel->empty ? begin(resident) : write_launch(device, task, &kernel->launches[0]);
+  weir__r_task *entry = write_first(device, task);
   entry->timed = resident->timed;
   entry->edge_count = edges;
   memcpy(entry->edges, numbers, edges * sizeof *numbers);
