@@ -131,7 +131,8 @@ WEIR_API void weir_context_release(weir_context *context);
 WEIR_API void weir_context_cancel(weir_context *context);
 
 // Waits until every task submitted before is done, and every launch of a graph: what it copies out is there. Returns
-// WEIR_OK, or, once, the status of the first task that failed since the last call (weir_last_error() names it).
+// WEIR_OK, or, once, the status of the first task that failed since the last call (weir_last_error() names it): not of one that was
+// skipped for it.
 // `timeout_ns` nanoseconds at most; WEIR_TIMEOUT leaves all running, and weir_last_error() names the oldest task that is
 // not done: what all others may wait for.
 WEIR_API weir_status weir_finish(weir_context *context);

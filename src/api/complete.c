@@ -50,7 +50,10 @@ static void fail(weir_context *context, weir__task *task, const weir__completion
   describe_failure(context, task, completion, text);
   context->statistics.failed++;
   bool reported = task->event == NULL || !task->event->is_part || task->event->part.reported;
-  if (reported && context->first_failure == WEIR_OK) {
+  // What was skipped may be reported before what it was skipped for.
+  bool is_first = context->first_failure == WEIR_OK || (context->first_failure == WEIR_ERROR_UPSTREAM_FAILED &&
+                                                        completion->status != WEIR_ERROR_UPSTREAM_FAILED);
+  if (reported && is_first) {
     context->first_failure = completion->status;
     memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
   }
