@@ -62,11 +62,13 @@ WEIR__R_FUNCTION weir__r_entry weir__r_take(const weir__r_card *card, uint32_t w
                                             uint32_t epoch) {
   const weir__r_entry nothing = {0, 0, 0};
   const uint64_t *handed = &card->handed[worker % WEIR__R_COPIES].both;
-  while ((int32_t)((uint32_t)(weir__r_load_long(handed) >> 32) - position) <= 0) {
+  uint64_t seen = weir__r_load_long_acquire(handed);
+  while ((int32_t)((uint32_t)(seen >> 32) - position) <= 0) {
     if (weir__r_load(&card->leaving) == epoch) return nothing;
     weir__r_pause();
+    seen = weir__r_load_long_acquire(handed);
   }
-  return weir__r_find(card, position, weir__r_load_long_acquire(handed));
+  return weir__r_find(card, position, seen);
 }
 
 WEIR__R_FUNCTION const weir__r_task *weir__r_task_of(const weir__r_card *card, weir__r_entry entry) {
