@@ -10,7 +10,10 @@ enum { ILLEGAL_ADDRESS = 700, MOST_SECONDS = 120 };
 
 static weir_context *left; // what a test that fails leaves
 
-static const char rig_source[] = "STUB\nmix 64 8 8 4\nplain 64 8 8 4\nbad 64 8 8 4\n";
+static const char rig_source[] =
+    "STUB\nmix 64 8 8 4\nplain 64 8 8 4\nbad 64 8 8 4\ngate 64 8 8 4\nplain_gate 64 8 8 4\n";
+
+_Atomic bool rig_gate;
 
 static void mix_words(uint32_t *to, const uint32_t *from, uint32_t value, uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; i++) to[i] = 3 * to[i] + from[i] + value;
@@ -43,6 +46,15 @@ static void bad_launch(const stub_launch *launch) {
   stub_fault(launch, ILLEGAL_ADDRESS);
 }
 
+static void gate_group(const stub_launch *launch, uint64_t group) {
+  while (!atomic_load(&rig_gate)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+  mix_group(launch, group);
+}
+
+static void gate_launch(const stub_launch *launch) {
+  for (uint32_t i = 0; i < launch->grid[0]; i++) gate_group(launch, i);
+}
+
 void rig_use_stub(void) {
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
   setenv("WEIR_NVRTC", NVRTC_STUB, 1);
@@ -52,6 +64,9 @@ void rig_use_stub(void) {
   stub_register("plain", mix_launch);
   stub_register("bad", bad_launch);
   stub_register_groups("bad", bad_group);
+  stub_register("gate", gate_launch);
+  stub_register_groups("gate", gate_group);
+  stub_register("plain_gate", gate_launch);
 }
 
 weir_kernel *rig_make_kernel(rig *r, const char *name, const char *source, bool groups) {
@@ -84,8 +99,9 @@ static void begin(rig *r, uint64_t seed, const weir_context_options *options) {
     weir_device *device = weir_context_device(r->context, i);
     if (strcmp(weir_device_kind(device), "cuda") == 0) r->device = device;
   }
-  static const char *const names[RIG_KERNELS] = {"mix", "plain", "bad"};
-  for (int i = 0; i < RIG_KERNELS; i++) r->kernels[i] = rig_make_kernel(r, names[i], rig_source, i != RIG_PLAIN);
+  static const char *const names[RIG_KERNELS] = {"mix", "plain", "bad", "gate", "plain_gate"};
+  for (int i = 0; i < RIG_KERNELS; i++)
+    r->kernels[i] = rig_make_kernel(r, names[i], rig_source, i != RIG_PLAIN && i != RIG_PLAIN_GATE);
   for (uint32_t i = 0; i < RIG_BUFFERS; i++) {
     for (uint32_t j = 0; j < RIG_WORDS; j++) r->expected[i][j] = (uint32_t)(seed * 31 + i * 1000 + j);
     assert_int_equal(weir_buffer_create(r->context, sizeof r->expected[i], &r->buffers[i]), WEIR_OK);

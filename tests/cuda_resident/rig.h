@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +23,13 @@ typedef enum rig_kernel {
   RIG_MIX,   // to[i] = 3 * to[i] + from[i] + value; fits the resident kernel
   RIG_PLAIN, // the same, but does not fit
   RIG_BAD,   // fits, and makes the device fault
+  // As the first two, once `rig_gate` is true.
+  RIG_GATE,
+  RIG_PLAIN_GATE,
   RIG_KERNELS,
 } rig_kernel;
+
+extern _Atomic bool rig_gate;
 
 typedef struct rig {
   weir_context *context;

@@ -214,58 +214,55 @@ static void what_comes_again_no_longer_is_resident(void **state) {
   }
 }
 
-static _Atomic bool open;
-
-// As mix of the rig, once it is let through.
-static void gate_group(const stub_launch *launch, uint64_t group) {
-  uint64_t to_address, from_address;
-  uint32_t value;
-  memcpy(&to_address, launch->params[0], sizeof to_address);
-  memcpy(&from_address, launch->params[1], sizeof from_address);
-  memcpy(&value, launch->params[2], sizeof value);
-  while (!atomic_load(&open)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-  uint32_t *to = stub_memory(launch, to_address, RIG_WORDS * sizeof *to);
-  const uint32_t *from = stub_memory(launch, from_address, RIG_WORDS * sizeof *from);
-  for (uint32_t i = 0; i < RIG_WORDS && group == 0 && to != NULL && from != NULL; i++)
-    to[i] = 3 * to[i] + from[i] + value;
-}
-
-static void gate_launch(const stub_launch *launch) {
-  gate_group(launch, 0);
-}
-
-static void submit_own(rig *r, weir_kernel *kernel, uint32_t to, uint32_t from, uint32_t value) {
-  weir_arg args[] = {weir_updates(r->buffers[to]), weir_reads(r->buffers[from]), weir_value(&value, sizeof value)};
-  weir_task task = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {RIG_GROUPS, 1, 1}};
-  if (weir_submit(r->context, &task, NULL) != WEIR_OK) fail_msg("%s", weir_last_error());
-  rig_mix(r, to, from, value);
-}
-
 // A graph cannot wait for a task of the resident kernel: the device's thread does.
 static void a_graph_comes_behind_a_task_that_is_resident(void **state) {
   (void)state;
   for (uint32_t i = 0; i < 6; i++) {
     rig r;
-    atomic_store(&open, true);
+    atomic_store(&rig_gate, true);
     begin_with_ring(&r, i + 1, seed_of(i, 0, i % 2 == 1, true));
-    weir_kernel *gate = rig_make_kernel(&r, "gate", "STUB\ngate 64 8 8 4\n", true);
-    submit_own(&r, gate, 1, 2, 3);
+    rig_submit(&r, RIG_GATE, 1, 2, 3, NULL);
     finish(&r);
     pass_thread(&r);
     learn_loop(&r);
     uint64_t resident = rig_resident_tasks(&r), graphs = stub_calls("cuGraphLaunch");
-    atomic_store(&open, false);
-    submit_own(&r, gate, 1, 2, 3);
+    atomic_store(&rig_gate, false);
+    rig_submit(&r, RIG_GATE, 1, 2, 3, NULL);
     assert_int_equal(weir_finish_for(r.context, 2000000), WEIR_TIMEOUT);
     submit_loop(&r);
     assert_int_equal(weir_finish_for(r.context, 2000000), WEIR_TIMEOUT);
-    atomic_store(&open, true);
+    atomic_store(&rig_gate, true);
     finish(&r);
     assert_true(rig_resident_tasks(&r) > resident);
     assert_true(stub_calls("cuGraphLaunch") > graphs);
-    weir_kernel_release(gate);
     rig_end(&r);
   }
+}
+
+// A small copy between tasks that are resident, and one that comes after nothing there.
+static void copies_follow_what_is_resident(void **state) {
+  (void)state;
+  rig r;
+  weir_statistics statistics;
+  atomic_store(&rig_gate, true);
+  begin_with_ring(&r, 1, seed_of(0, 0, false, true));
+  run_single(&r, RIG_GATE, 1); // and its code is asked for
+  pass_thread(&r);
+  atomic_store(&rig_gate, false);
+  rig_submit(&r, RIG_GATE, 1, 2, 3, NULL);
+  assert_int_equal(weir_finish_for(r.context, 2000000), WEIR_TIMEOUT);
+  uint64_t copies = stub_calls("cuMemcpyAsync");
+  rig_copy(&r, 3, 1);
+  assert_int_equal(weir_finish_for(r.context, 2000000), WEIR_TIMEOUT);
+  assert_int_equal(stub_calls("cuMemcpyAsync"), copies);
+  rig_copy(&r, 4, 5);
+  assert_int_equal(weir_finish_for(r.context, 2000000), WEIR_TIMEOUT);
+  assert_int_equal(stub_calls("cuMemcpyAsync"), copies + 1);
+  atomic_store(&rig_gate, true);
+  finish(&r);
+  weir_context_statistics(r.context, &statistics);
+  assert_int_equal(statistics.resident_moves, 1);
+  rig_end(&r);
 }
 
 typedef struct own_stream {
@@ -492,6 +489,13 @@ static void the_context_ends_while_code_is_linked(void **state) {
     if (i % 5 == 0) weir_context_cancel(r.context);
     rig_release(&r);
   }
+}
+
+static void submit_own(rig *r, weir_kernel *kernel, uint32_t to, uint32_t from, uint32_t value) {
+  weir_arg args[] = {weir_updates(r->buffers[to]), weir_reads(r->buffers[from]), weir_value(&value, sizeof value)};
+  weir_task task = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {RIG_GROUPS, 1, 1}};
+  if (weir_submit(r->context, &task, NULL) != WEIR_OK) fail_msg("%s", weir_last_error());
+  rig_mix(r, to, from, value);
 }
 
 // Code that comes when there is a ring is linked anew with all that was there, once enough tasks missed it.
@@ -751,8 +755,6 @@ static void one_is_told_that_the_context_chooses(void **state) {
 
 int main(void) {
   rig_use_stub();
-  stub_register("gate", gate_launch);
-  stub_register_groups("gate", gate_group);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tasks_are_resident_once_enough_were_not),
       cmocka_unit_test(none_is_resident_without_launchers),
@@ -762,6 +764,7 @@ int main(void) {
       cmocka_unit_test(what_comes_again_goes_over_to_graphs),
       cmocka_unit_test(what_comes_again_no_longer_is_resident),
       cmocka_unit_test(a_graph_comes_behind_a_task_that_is_resident),
+      cmocka_unit_test(copies_follow_what_is_resident),
       cmocka_unit_test(streams_of_the_caller),
       cmocka_unit_test(a_stream_waits_for_a_task_that_is_resident),
       cmocka_unit_test(a_call_for_the_ring_fails),

@@ -116,10 +116,11 @@ static bool find_graph(weir__cuda_pieces *pieces, uint32_t count, bool only_same
   return *out_exec != NULL;
 }
 
-// Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there.
+// Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there, or, if it is a small copy, has
+// it go there as well.
 static void issue(weir__cuda_device *device, weir__task *task) {
   if (device->resident != NULL && weir__resident_is_busy(device)) {
-    weir__resident_take(device, task, false);
+    weir__resident_take(device, task, task->move != NULL);
     return;
   }
   if (device->resident != NULL) weir__resident_make_room(device->resident);

@@ -50,6 +50,18 @@ static weir__resident_slot *find_in_queue(weir__cuda_device *device, weir__id id
   return slot;
 }
 
+// Whether a copy or fill is done sooner in the ring: it comes after something there, or, unless the context chooses, after nothing.
+static bool is_near_ring(weir__cuda_device *device, const weir__task *task) {
+  bool queued = false;
+  for (uint32_t i = 0; i < task->predecessor_count; i++) {
+    const weir__resident_slot *before = weir__resident_slot_of(device, task->predecessors[i]);
+    if (before->id != task->predecessors[i] || before->state == WEIR__RESIDENT_NONE) continue;
+    if (before->state != WEIR__RESIDENT_QUEUED) return true;
+    queued = true;
+  }
+  return !queued && device->automatic == NULL;
+}
+
 // A predecessor that the task must wait for here; NULL: none. Of two in the same place the card, or the queues, keep the order.
 static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir__task *task, bool resident) {
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
@@ -106,7 +118,8 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
   uint64_t groups = 0;
-  bool may = !slot->queue_only && weir__resident_fits(device, task, &groups);
+  bool may = !slot->queue_only && weir__resident_fits(device, task, &groups) &&
+             (task->move == NULL || is_near_ring(device, task));
   for (;;) {
     may = may && device->lost == WEIR_OK && !resident->given_up;
     weir__resident_slot *obstacle = find_obstacle(device, task, may);

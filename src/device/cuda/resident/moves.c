@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Small copies and fills go into the ring, as tasks between others: a copy by an engine begins when the host has learnt that what it comes
-// after is done, and has called the driver, which is some 10 us later. Large ones stay with the engines, which need no workers.
+// after is done, and has called the driver, which is some 10 us later. Large ones stay with the engines, which need no workers; and so
+// do those that only come after tasks of queues, since the host would have to learn of these.
 #include "device/cuda/pinned.h"
 #include "device/cuda/resident/resident.h"
 
@@ -12,7 +13,7 @@ static bool is_reached(const weir__cuda_device *device, const void *memory, uint
 }
 
 bool weir__resident_takes_move(const weir__cuda_device *device, const weir__move *move) {
-  return device->automatic == NULL && device->resident->module.module != NULL && move->fence == NULL &&
+  return device->resident != NULL && device->resident->module.module != NULL && move->fence == NULL &&
          move->bytes > 0 && move->bytes <= MOST_BYTES &&
          is_reached(device, move->destination, move->destination_space, move->bytes) &&
          (move->fill || is_reached(device, move->source, move->source_space, move->bytes));
