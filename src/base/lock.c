@@ -30,16 +30,15 @@ bool weir__barrier_heavy(void) {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-bool weir__may_spin(void) {
-  enum { UNKNOWN, NO, YES };
-  static _Atomic int known;
-  int answer = atomic_load_explicit(&known, memory_order_relaxed);
-  if (answer == UNKNOWN) {
+uint32_t weir__core_count(void) {
+  static _Atomic uint32_t known;
+  uint32_t count = atomic_load_explicit(&known, memory_order_relaxed);
+  if (count == 0) {
     cpu_set_t cores;
-    answer = sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1 ? NO : YES;
-    atomic_store_explicit(&known, answer, memory_order_relaxed);
+    count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint32_t)CPU_COUNT(&cores) : UINT32_MAX;
+    atomic_store_explicit(&known, count, memory_order_relaxed);
   }
-  return answer == YES;
+  return count;
 }
 
 void weir__lock_acquire_slow(weir__lock *lock) {

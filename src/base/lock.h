@@ -45,9 +45,13 @@ static inline void weir__pause(void) {
 #endif
 }
 
-// Whether what a thread waits for can come while it spins: it has more than one core to itself and others. Asked of the system
-// once.
-bool weir__may_spin(void);
+// How many cores the process may use, asked of the system once.
+uint32_t weir__core_count(void);
+
+// Whether what a thread waits for can come while it spins: it has more than one core to itself and others.
+static inline bool weir__may_spin(void) {
+  return weir__core_count() > 1;
+}
 
 // Sleeps while `*word` is `expected`, until woken or `timeout_ns` is over (UINT64_MAX: no limit). Returns early now and
 // then: the caller checks its condition again.

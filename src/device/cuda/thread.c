@@ -18,6 +18,7 @@ enum {
   FEW_ARGUMENTS = 256, // bytes
   PAUSES = 8,
   PAUSES_PER_CLOCK = 64,
+  FEW_CORES = 2,
   NAP_NS = 1000000, // where a task that is pushed just before the thread sleeps could be missed
 };
 
@@ -182,7 +183,7 @@ static void *thread_main(void *argument) {
       continue;
     }
     for (int i = 0; i < PAUSES; i++) weir__pause();
-    if (!weir__may_spin()) sched_yield(); // to who is waited for
+    if (weir__core_count() <= FEW_CORES) sched_yield(); // to who is waited for
     if (holds_work(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
     if (atomic_load_explicit(&device->stopping, memory_order_acquire)) {
       if (device->resident != NULL) weir__resident_stop(device);
