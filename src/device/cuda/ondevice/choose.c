@@ -47,6 +47,9 @@ bool weir__ondevice_wants(weir__ondevice *launcher, const weir__task *task) {
   if (launcher->score <= NARROW_AT) launcher->wide = false;
   if (!launcher->wide && !launcher->always) return false;
   if (state == WEIR__ONDEVICE_UNMADE) weir__ondevice_begin(launcher);
+  do {
+    state = atomic_load_explicit(&launcher->state, memory_order_acquire);
+  } while (launcher->always && state == WEIR__ONDEVICE_MAKING && weir__cuda_is_well(launcher->device));
   return state == WEIR__ONDEVICE_READY;
 }
 

@@ -48,7 +48,7 @@ enum { WEIR__ONDEVICE_UNMADE = 0, WEIR__ONDEVICE_MAKING, WEIR__ONDEVICE_READY, W
 struct weir__ondevice {
   weir__cuda_device *device;
   _Atomic uint32_t state;
-  bool always; // whatever the rule says
+  bool always; // whatever the rule says; what must be made is waited for: for tests
   uint32_t most_of_pool;
   // The rule (choose.c).
   uint32_t *depths; // per slot of the window: of tasks that could go here and are not done; else 0

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "device/cuda/ondevice/inside.h"
 #include "device/cuda/resident/resident.h"
@@ -79,6 +80,19 @@ static weir__ondevice_answer miss(weir__ondevice *launcher, weir__ondevice_pool 
   return WEIR__ONDEVICE_REFUSED;
 }
 
+// For tests: waits until some that are wanted are made. False: there will be none.
+static bool await_some(const weir__ondevice *launcher, const weir__ondevice_pool *pool) {
+  if (!launcher->always) return false;
+  while (atomic_load_explicit(&pool->fresh, memory_order_acquire) == NULL) {
+    uint32_t made = atomic_load_explicit(&pool->made, memory_order_acquire);
+    if (made == atomic_load_explicit(&pool->wanted, memory_order_relaxed) ||
+        atomic_load_explicit(&pool->refused, memory_order_acquire) || !weir__cuda_is_well(launcher->device))
+      return atomic_load_explicit(&pool->fresh, memory_order_acquire) != NULL;
+    weir__pause();
+  }
+  return true;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Writing
 
@@ -103,7 +117,11 @@ weir__ondevice_answer weir__ondevice_write(weir__ondevice *launcher, weir__task 
   weir__ondevice_flight *flight = &launcher->flight[number % WEIR__L_SLOTS];
   if (flight->task != NULL) return WEIR__ONDEVICE_WAIT;
   weir__ondevice_graph *graph = take(pool);
-  if (graph == NULL) return miss(launcher, pool);
+  if (graph == NULL) {
+    weir__ondevice_answer answer = miss(launcher, pool);
+    if (answer == WEIR__ONDEVICE_REFUSED && await_some(launcher, pool)) graph = take(pool);
+    if (graph == NULL) return answer;
+  }
   pool->in_flight++;
   launcher->in_flight++;
   launcher->written = *out_number = number;
