@@ -38,6 +38,9 @@ weir_status weir__ondevice_create(weir__cuda_device *device, weir__ondevice **ou
   launcher->device = device;
   launcher->always = (choice != NULL && strcmp(choice, "always") == 0) || context->seed % 4 == 1;
   launcher->most_of_pool = context->seed == 0 ? WEIR__ONDEVICE_MOST_OF_POOL : 1 + (uint32_t)(context->seed / 4 % 16);
+  // Numbers wrap soon.
+  if (context->seed % 2 == 1)
+    launcher->written = launcher->published = launcher->reported = 0u - WEIR__L_SLOTS - WEIR__ONDEVICE_MOST_OF_POOL;
   pthread_mutex_init(&launcher->mutex, NULL);
   pthread_cond_init(&launcher->asked, NULL);
   *out_launcher = launcher;
@@ -112,10 +115,28 @@ static CUresult make_scheduler(weir__ondevice *launcher, uint32_t index) {
                                 : result;
 }
 
-// What the card begins with: zeros, and the schedulers.
+// What was done before the first task, as far as numbers tell.
+static CUresult set_numbers(weir__ondevice *launcher) {
+  const weir__cuda_driver *driver = launcher->device->driver;
+  static const struct {
+    size_t at, words;
+  } parts[] = {{offsetof(weir__l_card, reports), 1},
+               {offsetof(weir__l_card, finished), 1},
+               {offsetof(weir__l_card, done), WEIR__L_SLOTS},
+               {offsetof(weir__l_card, fetched), 1}};
+  CUresult result = CUDA_SUCCESS;
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && result == CUDA_SUCCESS; i++)
+    result =
+        driver->cuMemsetD32Async(launcher->card + parts[i].at, launcher->written, parts[i].words, launcher->stream);
+  launcher->host->tail = launcher->written;
+  return result;
+}
+
+// What the card begins with: zeros, numbers, and the schedulers.
 static CUresult set_card(weir__ondevice *launcher) {
   const weir__cuda_driver *driver = launcher->device->driver;
   CUresult result = driver->cuMemsetD8Async(launcher->card, 0, sizeof(weir__l_card), launcher->stream);
+  if (result == CUDA_SUCCESS) result = set_numbers(launcher);
   for (uint32_t i = 0; i < WEIR__L_RELAYS; i++) launcher->host->ring[0].args[i] = (uintptr_t)launcher->schedulers[i];
   if (result == CUDA_SUCCESS)
     result = driver->cuMemcpyAsync(launcher->card + offsetof(weir__l_card, relay),
