@@ -3,16 +3,50 @@
 """test_cuda.py WEIR STREAMS LIBRARY: the weir command on a CUDA device, with a driver that runs on the host."""
 import json
 import os
+import random
 import sys
 import unittest
 
 LIBRARY = os.path.abspath(sys.argv.pop(3))
 
-from command import SMALL_TESTS, CommandTest, place, stream, streams_in_turn
+from command import SMALL_TESTS, CommandTest, place, stream, streams_in_turn, write
 
 os.environ.update(WEIR_CUDA_DRIVER=LIBRARY, WEIR_NVRTC=LIBRARY, WEIR_STUB_ABORT="1", WEIR_STUB_MEMORY=str(8 << 30),
                   XDG_CACHE_HOME=place("cache"))
 ISSUES = ("serial", "serial-graph", "queues", "graph", "auto", "resident")
+
+
+def random_stream(seed):
+    """A file with tasks that read and write ranges of a few buffers at random, some of which are freed and made anew."""
+    choose = random.Random(seed)
+    lines, names, count = [], {}, choose.randint(40, 160)
+
+    def make():
+        number = sum('"buffer"' in line for line in lines)
+        names[number] = 256 * choose.randint(1, 64)
+        lines.append('{"buffer":%d,"bytes":%d,"address":%d}' % (number, names[number], (1 << 20) + (number << 16)))
+
+    def part(number):
+        whole = names[number]
+        offset = 0 if choose.random() < 0.6 else 64 * choose.randrange(whole // 64)
+        return [number, offset, whole - offset if choose.random() < 0.6 else choose.randint(1, whole - offset)]
+
+    for _ in range(choose.randint(3, 12)):
+        make()
+    for _ in range(count):
+        if choose.random() < 0.1:
+            freed = choose.choice(sorted(names))
+            del names[freed]
+            lines.append('{"free":[%d]}' % freed)
+            make()
+        chosen = choose.sample(sorted(names), min(len(names), choose.randint(1, 4)))
+        writes = [part(number) for number in chosen[:1 if choose.random() < 0.8 else 2]]
+        reads = [part(number) for number in chosen[len(writes):]] + [w for w in writes if choose.random() < 0.3]
+        kernel = {"name": "k", "grid": [choose.choice((1, 1, 2, 40)), 1, 1], "block": [32, 1, 1], "regs": 16, "smem": 0, "us": 1.5}
+        lines.append(json.dumps({"op": "t", "reads": reads, "writes": writes, "kernels": [kernel] * choose.choice((0, 1, 1, 1, 2))}))
+    kernels = sum(line.count('"name"') for line in lines)
+    lines.insert(0, '{"weir_stream":1,"name":"random%d","device":"d","sms":132,"tasks":%d,"kernels":%d}' % (seed, count, kernels))
+    return write("random%d.jsonl" % seed, lines)
 
 
 class Cuda(CommandTest):
@@ -25,6 +59,14 @@ class Cuda(CommandTest):
             with self.subTest(issue=issue):
                 for run in self.replay(*streams_in_turn(turn), "--device", "cuda:0", "--issue", issue, "--check", "--no-host-waits"):
                     self.assertEqual((run["device"], run["issue"], run["checked"]), ("cuda:0", issue, True))
+
+    def test_random_streams_are_proved(self):
+        streams = [random_stream(seed) for seed in range(1, 3 if SMALL_TESTS else 13)]
+        for issue in ISSUES:
+            for options in ([], ["--window", "16", "--hazards", "address"]):
+                with self.subTest(issue=issue, options=options):
+                    runs = self.replay(*streams, "--repeat", "2", "--device", "cuda", "--check", "--issue", issue, *options)
+                    self.assertEqual([run["checked"] for run in runs], [True] * len(streams))
 
     def test_host_waits(self):
         for issue in ISSUES:

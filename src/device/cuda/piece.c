@@ -116,8 +116,11 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
                           &completion->lane);
     return;
   }
-  completion->start_ns = weir__cuda_event_ns(device, op->start);
-  completion->end_ns = weir__cuda_event_ns(device, op->end);
+  // Without a graph tasks ran one after another, or have nothing to run: each is shown with an equal share of the time.
+  uint64_t start = weir__cuda_event_ns(device, op->start), end = weir__cuda_event_ns(device, op->end);
+  uint64_t all = end > start ? end - start : 0, count = op->piece->count;
+  completion->start_ns = start + all * index / count;
+  completion->end_ns = start + all * (index + 1) / count;
   if (completion->start_ns < submit_ns) completion->start_ns = submit_ns;
   if (completion->end_ns < completion->start_ns) completion->end_ns = completion->start_ns;
 }
