@@ -174,7 +174,8 @@ WEIR__R_FUNCTION void weir__l_done_of(weir__l_card *card, weir__l_host *host, ui
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The scheduler: all lanes of one warp. All lanes have the same, but for the tasks that they hold.
+// The scheduler: all lanes of one warp. All lanes have the same, but for the tasks that they hold: those whose number's remainder by the
+// number of lanes is their own.
 typedef struct weir__l_scheduler {
   uint32_t fetched, epoch, ends;
   uint32_t run;    // schedulers before it in the launch
@@ -278,14 +279,13 @@ WEIR__R_FUNCTION uint32_t weir__l_fetch(weir__l_scheduler *s, weir__l_card *card
     }
   }
   weir__r_meet();
-  if (weir__r_lane() < count) {
-    uint32_t put = 0;
-    WEIR__R_UNROLL
-    for (uint32_t k = 0; k < WEIR__L_HELD; k++) {
-      if (put || s->is[k]) continue;
-      s->is[k] = put = 1;
-      s->numbers[k] = s->fetched + 1 + weir__r_lane();
-    }
+  uint32_t after = (weir__r_lane() - s->fetched - 1) % WEIR__R_LANES; // the lane's task behind the first
+  uint32_t put = after >= count;
+  WEIR__R_UNROLL
+  for (uint32_t k = 0; k < WEIR__L_HELD; k++) {
+    if (put || s->is[k]) continue;
+    s->is[k] = put = 1;
+    s->numbers[k] = s->fetched + 1 + after;
   }
   s->fetched += count;
   s->held += count;
