@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launcher's scheduler, lane by lane: which lane holds what. On the stub its warp has
+// The launcher's scheduler, lane by lane: which lane holds what, and how long a graph may refuse to be launched. On the stub its warp has
 // one lane; here lanes are called one after the other, so what they say to each other is of the one that is called.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,9 +31,18 @@ static inline uint32_t weir__r_sum_before(uint32_t value, uint32_t *out_all) {
 }
 #include "device/cuda/ondevice/protocol.h"
 
+#define SECOND_NS 1000000000ull
+
+static uint32_t refusals, launches;
+
 uint32_t weir__l_launch_graph(uint64_t exec, uint64_t how) {
   (void)exec;
   (void)how;
+  if (refusals > 0) {
+    refusals--;
+    return WEIR__L_STILL_RUNS;
+  }
+  launches++;
   return WEIR__L_LAUNCHED;
 }
 
@@ -62,6 +71,7 @@ static void begin(rig *r, uint32_t first) {
   assert_non_null(r->host);
   memset(r->card, 0, sizeof *r->card);
   memset(r->host, 0, sizeof *r->host);
+  refusals = launches = 0;
   for (uint32_t i = 0; i < WEIR__L_SLOTS; i++) r->host->ring[i].number = i;
   for (uint32_t i = 0; i < WEIR__R_LANES; i++) {
     r->lanes[i].fetched = first - 1;
@@ -105,9 +115,48 @@ static void tasks_that_come_one_by_one_are_spread(void **state) {
   }
 }
 
+// A graph that was reported a moment ago may refuse to be launched, however long nothing else went on.
+static void patience_begins_with_the_first_refusal(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, 1);
+  fetch(&r, 1);
+  for (lane_now = 0; held_by(&r.lanes[lane_now]) == 0; lane_now++) {
+  }
+  weir__l_scheduler *lane = &r.lanes[lane_now];
+  refusals = 2;
+  for (uint64_t tries = 0; tries < 3; tries++)
+    (void)weir__l_launch_ready(lane, r.card, r.host, 100 * SECOND_NS + tries);
+  assert_int_equal(r.host->errors[1], 0);
+  assert_int_equal(launches, 1);
+  assert_int_equal(lane->held, 0);
+  end(&r);
+}
+
+static void a_graph_that_refuses_for_good_fails_its_task(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, 1);
+  fetch(&r, 1);
+  for (lane_now = 0; held_by(&r.lanes[lane_now]) == 0; lane_now++) {
+  }
+  weir__l_scheduler *lane = &r.lanes[lane_now];
+  refusals = UINT32_MAX;
+  for (uint64_t tries = 0; tries < 30; tries++)
+    (void)weir__l_launch_ready(lane, r.card, r.host, 100 * SECOND_NS + tries * SECOND_NS / 10);
+  assert_int_equal(r.host->errors[1], WEIR__L_STILL_RUNS);
+  assert_int_equal(lane->held, 0);
+  uint32_t number;
+  assert_true(weir__l_is_reported(r.host, 1, &number));
+  assert_int_equal(number, 1);
+  end(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tasks_that_come_one_by_one_are_spread),
+      cmocka_unit_test(patience_begins_with_the_first_refusal),
+      cmocka_unit_test(a_graph_that_refuses_for_good_fails_its_task),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,7 @@ typedef struct weir__l_scheduler {
   uint32_t budget; // launches that this run may still make
   uint32_t held;   // tasks, of all lanes
   uint64_t start_ns, busy_ns;
+  uint64_t refused_ns; // since when graphs refuse to be launched and none was launched; 0: they do not
   uint32_t is[WEIR__L_HELD], numbers[WEIR__L_HELD];
 } weir__l_scheduler;
 
@@ -194,6 +195,7 @@ WEIR__R_FUNCTION void weir__l_open(weir__l_scheduler *s, const weir__l_card *car
   uint32_t relayed = weir__r_load_acquire(&card->relayed), mine = 0;
   s->fetched = weir__r_load(&card->fetched);
   s->budget = WEIR__L_LAUNCHES;
+  s->refused_ns = 0;
   s->held = 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__L_HELD; k++) {
@@ -324,13 +326,14 @@ WEIR__R_FUNCTION uint32_t weir__l_launch_ready(weir__l_scheduler *s, weir__l_car
     number = s->numbers[k];
   }
   uint32_t mask = weir__r_mask(is), rank = weir__r_count(mask & ((1u << weir__r_lane()) - 1)), over = 0;
-  uint32_t full = 0;
+  uint32_t full = 0, refused = 0;
   if (mask == 0) return 0;
   if (is && rank < s->budget) {
     uint32_t error = weir__l_launch(card, &card->tasks[number % WEIR__L_SLOTS]);
     full = error == WEIR__L_TOO_MANY;
-    over = error != WEIR__L_STILL_RUNS && !full;
-    if (error == WEIR__L_STILL_RUNS && now - s->busy_ns > WEIR__L_PATIENCE_NS) over = 1;
+    refused = error == WEIR__L_STILL_RUNS;
+    over = !refused && !full;
+    if (refused && s->refused_ns != 0 && now - s->refused_ns > WEIR__L_PATIENCE_NS) over = 1;
     if (over && error != WEIR__L_LAUNCHED) { // it will not run
       host->errors[number % WEIR__L_SLOTS] = error;
       weir__l_finish(card, host, number);
@@ -340,6 +343,10 @@ WEIR__R_FUNCTION uint32_t weir__l_launch_ready(weir__l_scheduler *s, weir__l_car
   for (uint32_t k = 0; k < WEIR__L_HELD; k++) s->is[k] = s->is[k] && !(over && at == k);
   uint32_t gone = weir__r_count(weir__r_mask(over));
   s->held -= gone;
+  if (gone > 0 || weir__r_mask(refused) == 0)
+    s->refused_ns = 0;
+  else if (s->refused_ns == 0)
+    s->refused_ns = now;
   s->budget = weir__r_mask(full) != 0 ? 0 : s->budget - gone;
   return gone;
 }
