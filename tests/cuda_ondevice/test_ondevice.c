@@ -180,6 +180,51 @@ static void test_failing_calls(void **state) {
   }
 }
 
+static void count_groups(const stub_launch *launch) {
+  uint64_t address;
+  memcpy(&address, launch->params[0], sizeof address);
+  uint32_t *to = stub_memory(launch, address, sizeof *to);
+  if (to != NULL) *to = launch->grid[0];
+}
+
+static weir_status run_groups(const rig *r, weir_kernel *kernel, weir_buffer *buffer, uint32_t groups) {
+  weir_arg args[] = {weir_writes(buffer)};
+  weir_task task = {.kernel = kernel, .args = args, .arg_count = 1, .groups = {groups, 1, 1}, .device = r->device};
+  assert_int_equal(weir_submit(r->context, &task, NULL), WEIR_OK);
+  return weir_finish(r->context);
+}
+
+// The card cannot set a graph's grid, or its parameters, once: that task fails, and the graph's next one has what it should.
+static void test_failing_changes(void **state) {
+  (void)state;
+  set_ways("always");
+  static const char *const calls[] = {"cudaGraphKernelNodeSetGridDim", "cudaGraphKernelNodeSetParam"};
+  stub_register("count_groups", count_groups);
+  for (uint32_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    rig r;
+    rig_begin(&r, 3, &(weir_context_options){.seed = 64}); // one graph of a function
+    weir_kernel *kernel = rig_make_kernel(&r, "count_groups", "STUB\ncount_groups 64 8\n", false);
+    weir_buffer *buffer = NULL;
+    uint32_t found = 0;
+    assert_int_equal(weir_buffer_create(r.context, sizeof found, &buffer), WEIR_OK);
+    assert_int_equal(run_groups(&r, kernel, buffer, 3), WEIR_OK);
+    assert_int_equal(launches_of(&r), 1);
+    stub_fail_nth(calls[i], 1, 2);
+    assert_int_equal(run_groups(&r, kernel, buffer, 5), WEIR_ERROR_TASK_FAILED);
+    stub_fail_nth(NULL, 0, 0);
+    assert_int_equal(run_groups(&r, kernel, buffer, 5), WEIR_OK);
+    assert_int_equal(launches_of(&r), 2);
+    weir_event *event = NULL;
+    assert_int_equal(weir_copy_out(buffer, 0, sizeof found, &found, &event), WEIR_OK);
+    assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_OK);
+    weir_event_release(event);
+    assert_int_equal(found, 5);
+    weir_buffer_release(buffer);
+    weir_kernel_release(kernel);
+    rig_end(&r);
+  }
+}
+
 static void test_fault(void **state) {
   (void)state;
   set_ways("always");
@@ -254,9 +299,9 @@ static void test_not_pinned(void **state) {
 int main(void) {
   rig_use_stub();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_mixed),         cmocka_unit_test(test_choice),     cmocka_unit_test(test_never),
-      cmocka_unit_test(test_no_runtime),    cmocka_unit_test(test_fault),      cmocka_unit_test(test_abort),
-      cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_not_pinned),
+      cmocka_unit_test(test_mixed),         cmocka_unit_test(test_choice),          cmocka_unit_test(test_never),
+      cmocka_unit_test(test_no_runtime),    cmocka_unit_test(test_fault),           cmocka_unit_test(test_abort),
+      cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_failing_changes), cmocka_unit_test(test_not_pinned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,11 +149,13 @@ static stub_work **work_of(uint64_t handle) {
 
 // What the card does not know of the launch stays.
 static uint32_t change(uint64_t handle, const void *args, uint32_t bytes, const uint32_t *groups) {
+  static const stub_counter sets_grid = {.name = "cudaGraphKernelNodeSetGridDim"};
+  static const stub_counter sets_args = {.name = "cudaGraphKernelNodeSetParam"};
   launcher_point();
   pthread_mutex_lock(&stub.lock);
   stub_work **at = work_of(handle), *work = NULL;
   uint32_t result = INVALID_VALUE;
-  if (at != NULL) {
+  if (at != NULL && stub_ledger_fails(groups != NULL ? &sets_grid : &sets_args, true) == CUDA_SUCCESS) {
     const stub_work *old = *at;
     const uint32_t *grid = groups != NULL ? groups : old->grid;
     CUDA_KERNEL_NODE_PARAMS parameters = {.func = old->function,

@@ -160,6 +160,8 @@ static void report(weir__ondevice *launcher, weir__ondevice_flight *flight, weir
     if (task->reads_poison && weir__context_skips(context, task) != WEIR_OK)
       completion.status = WEIR_ERROR_UPSTREAM_FAILED;
   }
+  if (status != WEIR_OK)
+    memset(flight->graph->grid, 0, sizeof flight->graph->grid); // it may have another than was wanted
   give(flight->graph->pool, flight->graph);
   flight->graph->pool->in_flight--;
   launcher->in_flight--;
