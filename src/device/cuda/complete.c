@@ -152,7 +152,9 @@ static void lose(weir__cuda_device *device, CUresult result) {
   weir__context_lock(device->base.context);
   device->base.lost = true;
   weir__context_unlock(device->base.context);
-  uint32_t in_flight = device->ops_in_flight + (device->resident != NULL ? device->resident->in_flight : 0);
+  uint32_t in_flight = device->ops_in_flight;
+  if (device->resident != NULL)
+    in_flight += device->resident->in_flight + weir__ondevice_in_flight(device->resident->ondevice);
   snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u launches in flight)", text,
            in_flight);
 }

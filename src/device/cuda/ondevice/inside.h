@@ -30,7 +30,7 @@ typedef struct weir__ondevice_graph {
 // The graphs of a function. What is not atomic, the maker only reads.
 typedef struct weir__ondevice_pool {
   CUfunction function;
-  uint32_t block[3], shared_bytes, parameter_count;
+  uint32_t block[3], shared_bytes;
   _Atomic uint32_t wanted, made;
   _Atomic bool refused;                  // none can be made
   _Atomic(weir__ondevice_graph *) fresh; // newest first
