@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The launcher on the card: kernels that cannot be linked with the resident one, launched by a scheduler of the stub's card.
-#include <dirent.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -258,41 +256,18 @@ static void test_abort(void **state) {
   }
 }
 
-enum { MOST_THREADS = 256 };
-
-static uint32_t list_threads(pid_t list[MOST_THREADS]) {
-  uint32_t count = 0;
-  DIR *directory = opendir("/proc/self/task");
-  assert_non_null(directory);
-  for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
-    if (entry->d_name[0] != '.' && count < MOST_THREADS) list[count++] = (pid_t)strtol(entry->d_name, NULL, 10);
-  }
-  closedir(directory);
-  return count;
-}
-
 // Where there is a CPU device, too, the device's thread has a core to itself; the one that makes code and graphs must not be on it.
 static void test_not_pinned(void **state) {
   (void)state;
   set_ways("always");
   rig r;
-  pid_t before[MOST_THREADS], after[MOST_THREADS];
+  rig_threads before;
   rig_begin(&r, 1, &(weir_context_options){.devices = "cpu:1,cuda"});
   rig_wait_until_idle();
-  uint32_t before_count = list_threads(before), found = 0;
+  rig_list_threads(&before);
   warm(&r);
   rig_wait_until_idle();
-  uint32_t after_count = list_threads(after);
-  cpu_set_t all, own;
-  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-  for (uint32_t i = 0; i < after_count; i++) {
-    bool old = false;
-    for (uint32_t j = 0; j < before_count; j++) old = old || before[j] == after[i];
-    if (old || sched_getaffinity(after[i], sizeof own, &own) != 0) continue; // or it has just ended
-    found++;
-    assert_int_equal(CPU_COUNT(&own), CPU_COUNT(&all));
-  }
-  assert_true(found > 0);
+  rig_expect_new_threads_unpinned(&before);
   rig_end(&r);
 }
 

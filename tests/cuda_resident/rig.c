@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rig.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -192,4 +194,31 @@ uint64_t rig_resident_tasks(const rig *r) {
 
 void rig_wait_until_idle(void) {
   while (stub_live().queued > 0) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+void rig_list_threads(rig_threads *threads) {
+  threads->count = 0;
+  DIR *directory = opendir("/proc/self/task");
+  assert_non_null(directory);
+  for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    if (entry->d_name[0] == '.' || threads->count == RIG_MOST_THREADS) continue;
+    threads->ids[threads->count++] = (pid_t)strtol(entry->d_name, NULL, 10);
+  }
+  closedir(directory);
+}
+
+void rig_expect_new_threads_unpinned(const rig_threads *before) {
+  rig_threads now;
+  uint32_t found = 0;
+  cpu_set_t all, own;
+  rig_list_threads(&now);
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  for (uint32_t i = 0; i < now.count; i++) {
+    bool old = false;
+    for (uint32_t j = 0; j < before->count; j++) old = old || before->ids[j] == now.ids[i];
+    if (old || sched_getaffinity(now.ids[i], sizeof own, &own) != 0) continue; // or it has just ended
+    found++;
+    assert_int_equal(CPU_COUNT(&own), CPU_COUNT(&all));
+  }
+  assert_true(found > 0);
 }

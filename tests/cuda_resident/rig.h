@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -66,6 +67,15 @@ void rig_compare(rig *r);
 
 // Waits for all tasks: how many of them the resident kernel has run.
 uint64_t rig_resident_tasks(const rig *r);
+// The process's threads; and that those that were not among them then, of which there are some, may use all cores.
+enum { RIG_MOST_THREADS = 256 };
+typedef struct rig_threads {
+  pid_t ids[RIG_MOST_THREADS];
+  uint32_t count;
+} rig_threads;
+void rig_list_threads(rig_threads *threads);
+void rig_expect_new_threads_unpinned(const rig_threads *before);
+
 // Waits until nothing is on the card any more.
 void rig_wait_until_idle(void);
 

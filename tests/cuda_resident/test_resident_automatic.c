@@ -2,8 +2,6 @@
 //
 // Contexts that use the resident kernel by themselves (WEIR_ISSUE_AUTO), on the stub driver: when tasks go there, in which order,
 // and what is left when something cannot be had.
-#include <dirent.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -699,42 +697,18 @@ static void two_devices_have_one_each(void **state) {
   }
 }
 
-enum { MOST_THREADS = 256 };
-
-static uint32_t list_threads(pid_t list[MOST_THREADS]) {
-  uint32_t count = 0;
-  DIR *directory = opendir("/proc/self/task");
-  assert_non_null(directory);
-  for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
-    if (entry->d_name[0] != '.' && count < MOST_THREADS) list[count++] = (pid_t)strtol(entry->d_name, NULL, 10);
-  }
-  closedir(directory);
-  return count;
-}
-
 // Where there is a CPU device, too, the device's thread has a core to itself; the one that compiles must not be on it.
 static void the_thread_that_links_is_not_pinned(void **state) {
   (void)state;
   rig r;
-  pid_t before[MOST_THREADS], after[MOST_THREADS];
+  rig_threads before;
   weir_context_options options = {.devices = "cpu:1,cuda", .seed = seed_of(0, 2, false, true)};
   rig_begin_automatic(&r, 1, &options);
   run_single(&r, RIG_MIX, 2);
-  uint32_t before_count = list_threads(before), found = 0;
+  rig_list_threads(&before);
   run_single(&r, RIG_MIX, 1);
   assert_int_equal(stub_calls("cuLinkComplete"), 1);
-  uint32_t after_count = list_threads(after);
-  cpu_set_t all, own;
-  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-  for (uint32_t i = 0; i < after_count; i++) {
-    bool old = false;
-    for (uint32_t j = 0; j < before_count; j++) old = old || before[j] == after[i];
-    if (old) continue;
-    found++;
-    assert_int_equal(sched_getaffinity(after[i], sizeof own, &own), 0);
-    assert_int_equal(CPU_COUNT(&own), CPU_COUNT(&all));
-  }
-  assert_true(found > 0);
+  rig_expect_new_threads_unpinned(&before);
   rig_end(&r);
 }
 
