@@ -260,7 +260,8 @@ static bool is_plain(const weir_context *context, const weir_task *task) {
          kernel->object.kind == WEIR__KIND_KERNEL && !kernel->object.released && kernel->object.context == context;
 }
 
-weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device) {
+weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device) {
+  const weir_task *task = submission->task;
   *out_device = NULL;
   uint64_t groups = count_groups(task);
   weir_device *plain = groups != UINT64_MAX && is_plain(context, task) ? device_of(context, task) : NULL;
@@ -272,8 +273,7 @@ weir_status weir__check_task(weir_context *context, const weir_task *task, weir_
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "task (tag %llu): a task needs a kernel or a host function, and not both",
                        (unsigned long long)task->tag);
-  // Parts of a launch come after it, perhaps after its kernel's release.
-  if (task->kernel != NULL && weir__part_now.done == NULL) {
+  if (task->kernel != NULL && !submission->kernel_checked) {
     char what[WEIR__WHAT_BYTES];
     snprintf(what, sizeof what, "task '%.47s' (tag %llu)", task->label == NULL ? "" : task->label,
              (unsigned long long)task->tag);
@@ -299,6 +299,10 @@ weir_status weir__check_task(weir_context *context, const weir_task *task, weir_
   }
   if (task->device != NULL && task->device->context != context)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
+  if (submission->device != NULL) {
+    *out_device = submission->device;
+    return WEIR_OK;
+  }
   if (task->kernel != NULL) {
     weir_status status = check_kernel(context, task, what, out_device);
     return status == WEIR_OK ? check_launch(*out_device, task) : status;

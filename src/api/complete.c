@@ -49,7 +49,7 @@ static void fail(weir_context *context, weir__task *task, const weir__completion
                  char text[WEIR__MESSAGE_BYTES]) {
   describe_failure(context, task, completion, text);
   context->statistics.failed++;
-  bool reported = task->event == NULL || !task->event->is_part || task->event->part.reported;
+  bool reported = task->event == NULL || !task->event->has_target || task->event->target.reported;
   // What was skipped may be reported before what it was skipped for.
   bool is_first = context->first_failure == WEIR_OK || (context->first_failure == WEIR_ERROR_UPSTREAM_FAILED &&
                                                         completion->status != WEIR_ERROR_UPSTREAM_FAILED);
@@ -88,7 +88,7 @@ static void trace_completion(weir_context *context, const weir__task *task, cons
 static void note_times(weir_context *context, const weir__task *task, const weir__completion *completion) {
   weir_device *device = context->devices[task->device];
   uint64_t start_ns = completion->start_ns;
-  if (!task->event->is_part && (task->move == NULL || start_ns == 0)) return;
+  if (!task->event->has_target && (task->move == NULL || start_ns == 0)) return;
   uint64_t end_ns = completion->end_ns != 0 ? completion->end_ns : device->ops->time(device);
   if (task->move != NULL) {
     if (start_ns != 0 && end_ns > start_ns) task->event->moved_ns += end_ns - start_ns;
@@ -103,8 +103,8 @@ void weir__context_complete(weir_context *context, weir__task *task, const weir_
   bool skipped_back = task->move != NULL && task->move->back && completion->status == WEIR_ERROR_UPSTREAM_FAILED;
   bool failed = completion->status != WEIR_OK && !skipped_back;
   weir_event *event = task->event;
-  bool asks = failed && task->move == NULL && event != NULL && event->part.again != NULL;
-  if (asks && event->part.again(event->part.user, task, completion)) return;
+  bool asks = failed && task->move == NULL && event != NULL && event->target.again != NULL;
+  if (asks && event->target.again(event->target.user, task, completion)) return;
   char text[WEIR__MESSAGE_BYTES];
   text[0] = '\0';
   if (failed) fail(context, task, completion, text);
@@ -183,10 +183,8 @@ void weir__context_issue_ready(weir_context *context) {
 }
 
 void weir__context_poll(weir_context *context) {
-  weir__carried carried = weir__lay_down(); // of a submission: what a task that runs here submits is not its
   for (uint32_t i = 0; i < context->device_count; i++) {
     if (context->devices[i]->ops->poll != NULL) context->devices[i]->ops->poll(context->devices[i]);
   }
   weir__context_completed(context);
-  weir__take_up(&carried);
 }

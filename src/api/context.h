@@ -44,36 +44,16 @@ struct weir__operations;
 
 struct weir__completion;
 
-// Set in a thread while it submits a task of Weir's own. A failure of the task is not reported to weir_finish.
-typedef struct weir__part_hook {
+// A part of Weir that submits tasks of its own, and learns of their ends itself.
+typedef struct weir__completion_target {
   weir_event_function done; // called like a callback, before all others; needs no memory. NULL: none
-  void *user;               // NULL: it is no such task
-  bool at_once;             // `done` is called when the task is completed, with the lock held
-  bool reported;            // a failure is for weir_finish, too
+  void *user;
+  bool at_once;  // `done` is called when the task is completed, with the lock held
+  bool reported; // a failure is for weir_finish, too
   // Asked when the task fails, with the lock held. True: it has been given to another device, and is not done. NULL: never.
   bool (*again)(void *user, weir__task *task, const struct weir__completion *completion);
   weir_event *moves; // of transfers that the task needs: their times are summed in it; NULL: they have no event
-} weir__part_hook;
-
-extern _Thread_local weir__part_hook weir__part_now;
-
-// What a thread has set for the tasks of Weir's own that it submits. It lays that down before it waits, or runs others' code.
-typedef struct weir__carried {
-  weir__part_hook part;
-  uint64_t own;
-} weir__carried;
-
-static inline weir__carried weir__lay_down(void) {
-  weir__carried carried = {weir__part_now, weir__window_own};
-  weir__part_now = (weir__part_hook){0};
-  weir__window_own = 0;
-  return carried;
-}
-
-static inline void weir__take_up(const weir__carried *carried) {
-  weir__part_now = carried->part;
-  weir__window_own = carried->own;
-}
+} weir__completion_target;
 
 struct weir_event {
   weir__object object;
@@ -84,8 +64,8 @@ struct weir_event {
   weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
-  weir__part_hook part;      // of a task of Weir's own
-  bool is_part;              //
+  weir__completion_target target; // of a task of Weir's own
+  bool has_target;
   uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
   uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
   // Of the launch of a graph (graph_flight.h); NULL: of another task.
@@ -231,7 +211,8 @@ void weir__context_poll(weir_context *context);
 
 // Fails or finishes an event; the lock is held. Drops the task's reference.
 void weir__event_finish(weir_event *event, weir_status status, const char *message);
-weir_event *weir__event_take(weir_context *context, weir__id task);
+// An event for a task; `target` may be NULL. NULL: no memory.
+weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
 // Lets operations be told and callbacks be called; one reference goes to the queue.
 void weir__event_queue(weir_event *event);
 void weir__event_drop(weir_event *event); // one reference; the lock is held

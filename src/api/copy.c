@@ -7,6 +7,7 @@
 #include "api/graph.h"
 #include "api/transfer.h"
 #include "base/error.h"
+#include "pipeline/origin.h"
 
 weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   return (weir_arg){.mode = WEIR_READ, .buffer = buffer, .offset = offset, .bytes = bytes};
@@ -60,20 +61,28 @@ static void run_fill(const weir_work *work) {
   weir__fill_bytes(work->args[0], bytes, work->args[1]);
 }
 
+// For whom a copy is submitted: for `by`, or if that is NULL for the caller of a public function.
+static weir__submission submission_of(const weir__submission *by, const weir_context *context) {
+  return by != NULL ? *by : (weir__submission){.origin = weir__pipeline_origin(context)};
+}
+
 // Submits a copy as a host task.
-static weir_status submit_copy(weir_buffer *buffer, weir_function run, void *user, const weir_arg *args,
-                               uint32_t arg_count, const char *label, weir_event **out_event) {
-  if (out_event != NULL) *out_event = NULL;
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, label);
-  if (status != WEIR_OK) return status;
+static weir_status submit_copy(const weir__submission *by, weir_buffer *buffer, weir_function run, void *user,
+                               const weir_arg *args, uint32_t arg_count, const char *label, weir_event **out_event) {
   weir_context *context = buffer->object.context;
   weir_task task = {
       .host = run, .user = user, .args = args, .arg_count = arg_count, .label = label, .device = context->copier};
-  return weir_submit(context, &task, out_event);
+  weir__submission submission = submission_of(by, context);
+  submission.task = &task;
+  weir__context_lock(context);
+  weir_status status = weir__submit(context, &submission, out_event);
+  weir__context_unlock(context);
+  return status;
 }
 
 // A copy that a device makes: `to` and `from` are buffers with ranges, or NULL for memory of the caller's.
 typedef struct device_copy {
+  const weir__submission *by;
   const char *label;
   weir_buffer *to, *from;
   uint64_t to_offset, from_offset, bytes;
@@ -117,9 +126,11 @@ static weir_status check_copy(const weir_context *context, const device_copy *co
   return status;
 }
 
-static weir__enter_result enter_copy(weir_context *context, const device_copy *copy, weir_event **out_event,
+static weir__admit_result enter_copy(weir_context *context, const device_copy *copy, weir_event **out_event,
                                      weir_status *out_status) {
-  weir_task named = {.label = copy->label};
+  const weir_task named = {.label = copy->label};
+  weir__submission submission = submission_of(copy->by, context);
+  submission.task = &named;
   weir__access accesses[2];
   uint32_t count = 0, write_backs;
   if (copy->to != NULL)
@@ -135,13 +146,13 @@ static weir__enter_result enter_copy(weir_context *context, const device_copy *c
                                        .mode = WEIR_READ,
                                        .space = (uint8_t)copy->from_space};
   *out_status = check_copy(context, copy);
-  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
   if (context->polls) weir__context_poll(context);
-  weir__enter_result result = weir__transfer_accesses(context, accesses, count, &write_backs, out_status);
-  if (result == WEIR__ENTERED) result = weir__enter_wait(context, &named, write_backs + 1, out_status);
-  if (result != WEIR__ENTERED) return result;
+  weir__admit_result result = weir__transfer_accesses(context, &submission, accesses, count, &write_backs, out_status);
+  if (result == WEIR__ADMITTED) result = weir__await_room(context, &submission, write_backs + 1, out_status);
+  if (result != WEIR__ADMITTED) return result;
   if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
-    return weir__no_memory(&named, "arguments", out_status);
+    return weir__no_memory(&submission, "arguments", out_status);
   weir__task *slot = weir__window_task(&context->window, context->window.next);
   weir__access *kept = (weir__access *)(void *)slot->payload;
   weir__move *move = (weir__move *)(void *)(kept + 2);
@@ -153,7 +164,7 @@ static weir__enter_result enter_copy(weir_context *context, const device_copy *c
                        .source_space = (uint8_t)copy->from_space,
                        .fill = copy->fill,
                        .pattern = copy->pattern};
-  weir__request request = {.task = &named,
+  weir__request request = {.submission = &submission,
                            .device = copy->device,
                            .accesses = kept,
                            .checked.access_count = count,
@@ -163,19 +174,19 @@ static weir__enter_result enter_copy(weir_context *context, const device_copy *c
                            .checked.ranged = true,
                            .label = copy->label,
                            .move = move};
-  result = weir__enter(context, &request, out_event, out_status);
-  if (result == WEIR__ENTERED && write_backs > 0)
+  result = weir__admit(context, &request, out_event, out_status);
+  if (result == WEIR__ADMITTED && write_backs > 0)
     weir__write_back(context, kept, count, write_backs, out_event != NULL ? *out_event : NULL);
   return result;
 }
 
 static weir_status submit_device_copy(weir_context *context, const device_copy *copy, weir_event **out_event) {
   weir_status status;
-  weir__enter_result result;
+  weir__admit_result result;
   weir__context_lock(context);
   do {
     result = enter_copy(context, copy, out_event, &status);
-  } while (result == WEIR__ENTER_AGAIN);
+  } while (result == WEIR__RETRY);
   weir__context_unlock(context);
   return status;
 }
@@ -228,20 +239,20 @@ static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t byt
   return bytes == WEIR_WHOLE && offset <= buffer->bytes ? buffer->bytes - offset : bytes;
 }
 
-static weir_status copy_in_on_host(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
-                                   weir_event **out_event) {
+static weir_status copy_in_on_host(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                   const void *source, weir_event **out_event) {
   weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(buffer, run_copy_in, (void *)(uintptr_t)source, args, 2, "copy in", out_event);
+  return submit_copy(by, buffer, run_copy_in, (void *)(uintptr_t)source, args, 2, "copy in", out_event);
 }
 
-static weir_status copy_out_on_host(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
-                                    weir_event **out_event) {
+static weir_status copy_out_on_host(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                    void *destination, weir_event **out_event) {
   weir_arg args[] = {weir_reads_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(buffer, run_copy_out, destination, args, 2, "copy out", out_event);
+  return submit_copy(by, buffer, run_copy_out, destination, args, 2, "copy out", out_event);
 }
 
-weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
-                         weir_event **out_event) {
+weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                          const void *source, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "copy in");
   if (status != WEIR_OK) return status;
@@ -249,8 +260,9 @@ weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, c
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
   weir_device *device = device_of(context, buffer, offset, bytes, false);
-  if (device == NULL) return copy_in_on_host(buffer, offset, bytes, source, out_event);
-  device_copy copy = {.label = "copy in",
+  if (device == NULL) return copy_in_on_host(by, buffer, offset, bytes, source, out_event);
+  device_copy copy = {.by = by,
+                      .label = "copy in",
                       .to = buffer,
                       .to_offset = offset,
                       .bytes = bytes,
@@ -261,14 +273,14 @@ weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, c
   status = check_range(context, "copy in", buffer, offset, bytes);
   if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.from);
   if (status != WEIR_OK) return status;
-  status = copy_in_on_host(copy.from, 0, bytes, source, NULL);
+  status = copy_in_on_host(by, copy.from, 0, bytes, source, NULL);
   if (status == WEIR_OK) status = submit_device_copy(context, &copy, out_event);
   weir_buffer_release(copy.from);
   return status;
 }
 
-weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
-                          weir_event **out_event) {
+weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                           void *destination, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "copy out");
   if (status != WEIR_OK) return status;
@@ -276,8 +288,9 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
   weir_device *device = device_of(context, buffer, offset, bytes, true);
-  if (device == NULL) return copy_out_on_host(buffer, offset, bytes, destination, out_event);
-  device_copy copy = {.label = "copy out",
+  if (device == NULL) return copy_out_on_host(by, buffer, offset, bytes, destination, out_event);
+  device_copy copy = {.by = by,
+                      .label = "copy out",
                       .from = buffer,
                       .from_offset = offset,
                       .bytes = bytes,
@@ -289,13 +302,13 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
   if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.to);
   if (status != WEIR_OK) return status;
   status = submit_device_copy(context, &copy, NULL);
-  if (status == WEIR_OK) status = copy_out_on_host(copy.to, 0, bytes, destination, out_event);
+  if (status == WEIR_OK) status = copy_out_on_host(by, copy.to, 0, bytes, destination, out_event);
   weir_buffer_release(copy.to);
   return status;
 }
 
-weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
-                      uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
+weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uint64_t destination_offset,
+                       weir_buffer *source, uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(source, WEIR__KIND_BUFFER, NULL, "copy");
   if (status != WEIR_OK) return status;
@@ -305,7 +318,8 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   bytes = resolve(source, source_offset, bytes);
   weir_device *device = device_of(context, source, source_offset, bytes, true);
   if (device != NULL && can_copy(device, destination, destination_offset, source, source_offset, 0)) {
-    device_copy copy = {.label = "copy",
+    device_copy copy = {.by = by,
+                        .label = "copy",
                         .to = destination,
                         .to_offset = destination_offset,
                         .from = source,
@@ -318,7 +332,7 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
   }
   weir_arg args[] = {weir_writes_range(destination, destination_offset, bytes),
                      weir_reads_range(source, source_offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(destination, run_copy, NULL, args, 3, "copy", out_event);
+  return submit_copy(by, destination, run_copy, NULL, args, 3, "copy", out_event);
 }
 
 weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what) {
@@ -328,7 +342,8 @@ weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_
       (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label);
 }
 
-weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern, weir_event **out_event) {
+weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                       uint32_t pattern, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "fill");
   if (status != WEIR_OK) return status;
@@ -338,7 +353,8 @@ weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint
   weir_context *context = buffer->object.context;
   weir_device *device = device_of(context, buffer, offset, bytes, false);
   if (device != NULL && can_copy(device, buffer, offset, NULL, 0, pattern)) {
-    device_copy fill = {.label = "fill",
+    device_copy fill = {.by = by,
+                        .label = "fill",
                         .to = buffer,
                         .to_offset = offset,
                         .bytes = bytes,
@@ -351,5 +367,24 @@ weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint
   }
   weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&pattern, sizeof pattern),
                      weir_value(&bytes, sizeof bytes)};
-  return submit_copy(buffer, run_fill, NULL, args, 3, "fill", out_event);
+  return submit_copy(by, buffer, run_fill, NULL, args, 3, "fill", out_event);
+}
+
+weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
+                         weir_event **out_event) {
+  return weir__copy_in(NULL, buffer, offset, bytes, source, out_event);
+}
+
+weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
+                          weir_event **out_event) {
+  return weir__copy_out(NULL, buffer, offset, bytes, destination, out_event);
+}
+
+weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
+                      uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
+  return weir__copy(NULL, destination, destination_offset, source, source_offset, bytes, out_event);
+}
+
+weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern, weir_event **out_event) {
+  return weir__fill(NULL, buffer, offset, bytes, pattern, out_event);
 }

@@ -10,9 +10,7 @@
 
 enum { CALLBACKS_AT_ONCE = 64 };
 
-_Thread_local weir__part_hook weir__part_now;
-
-weir_event *weir__event_take(weir_context *context, weir__id task) {
+weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target) {
   weir_event *event = (weir_event *)weir__object_take(&context->events, context, UINT64_MAX);
   if (event == NULL) return NULL;
   atomic_store_explicit(&event->status, WEIR_PENDING, memory_order_relaxed);
@@ -22,8 +20,8 @@ weir_event *weir__event_take(weir_context *context, weir__id task) {
   event->task = event->last = task;
   event->callbacks = NULL;
   event->next_called = NULL;
-  event->part = weir__part_now;
-  event->is_part = weir__part_now.done != NULL || weir__part_now.user != NULL;
+  event->has_target = target != NULL;
+  event->target = target != NULL ? *target : (weir__completion_target){0};
   event->start_ns = event->end_ns = event->moved_ns = 0;
   event->graph = NULL;
   event->operations = NULL;
@@ -48,7 +46,7 @@ void weir__event_queue(weir_event *event) {
 }
 
 static void queue_callbacks(weir_event *event) {
-  if (event->callbacks == NULL && event->part.done == NULL)
+  if (event->callbacks == NULL && event->target.done == NULL)
     weir__event_drop(event);
   else
     weir__event_queue(event);
@@ -59,10 +57,10 @@ static void set_status(weir_event *event, weir_status status) {
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
   if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
     weir__context_wake(event->object.context, &event->status);
-  if (!event->part.at_once) return;
-  weir__part_hook part = event->part;
-  event->part = (weir__part_hook){0};
-  part.done(part.user, status);
+  if (!event->target.at_once) return;
+  weir__completion_target target = event->target;
+  event->target = (weir__completion_target){0};
+  target.done(target.user, status);
 }
 
 void weir__event_finish(weir_event *event, weir_status status, const char *message) {
@@ -112,12 +110,12 @@ void weir__context_unlock_and_call(weir_context *context) {
       set_status(event, event->outcome);
       continue;
     }
-    weir__part_hook due = event->part;
-    event->part.done = NULL;
+    weir__completion_target due = event->target;
+    event->target.done = NULL;
     weir__callback *callback = due.done == NULL ? event->callbacks : NULL;
     if (callback != NULL) {
       event->callbacks = callback->next;
-      due = (weir__part_hook){.done = callback->function, .user = callback->user};
+      due = (weir__completion_target){.done = callback->function, .user = callback->user};
       callback->next = context->free_callbacks;
       context->free_callbacks = callback;
     }
@@ -130,11 +128,9 @@ void weir__context_unlock_and_call(weir_context *context) {
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
     weir__context_let_go(context);
     bool nested = weir__in_task;
-    weir__carried carried = weir__lay_down(); // of a submission that waits
     weir__in_task = true;
     due.done(due.user, status);
     weir__in_task = nested;
-    weir__take_up(&carried);
     weir__context_lock(context);
   }
   context->calling = false;

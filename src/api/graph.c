@@ -96,7 +96,7 @@ weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const stru
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: a recorded task cannot name events in `after`");
   weir_device *device = graph->device;
   if (like->kind == WEIR__GRAPH_CALL) {
-    weir_status status = weir__check_task(context, task, &device);
+    weir_status status = weir__check_task(context, &(weir__submission){.task = task}, &device);
     if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
     if (status != WEIR_OK) return status;
   }
@@ -140,7 +140,7 @@ static weir_status check_code(weir_graph *graph) {
     if (kernel == NULL || kernel->object.released || kernel->code_change <= graph->code_changes) continue;
     weir__graph_forget_plan(graph);
     weir_device *device = NULL;
-    weir_status status = weir__check_task(context, task, &device);
+    weir_status status = weir__check_task(context, &(weir__submission){.task = task}, &device);
     if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
     if (status != WEIR_OK) return status;
   }

@@ -6,6 +6,7 @@
 #define WEIR_API_GRAPH_FLIGHT_H
 
 #include "api/graph.h"
+#include "api/submit.h"
 
 typedef struct weir__operation {
   weir_operation calls;
@@ -28,8 +29,9 @@ void weir__operations_after(weir_graph *graph, const weir__operations *operation
 // weir_graph_launch. `evaluates`: its failure is the caller's business.
 weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event);
 
-// The same of a graph that is valid, with the lock held before and after.
-weir_status weir__graph_launch_held(weir_graph *graph, bool evaluates, weir_event **out_event);
+// The same of a graph that is valid, for whom `by` says, with the lock held before and after.
+weir_status weir__graph_launch_held(weir_graph *graph, const weir__submission *by, bool evaluates,
+                                    weir_event **out_event);
 
 // The launch `run` whose event this is was submitted. A reference of `operations` (may be NULL) goes to it.
 void weir__flight_begin(weir__graph_run *run, weir_event *event, weir__operations *operations,

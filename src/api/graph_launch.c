@@ -6,6 +6,7 @@
 #include "api/submit.h"
 #include "api/transfer.h"
 #include "base/error.h"
+#include "pipeline/origin.h"
 
 // Checks that everything the graph names is still there.
 static weir_status check_names(weir_graph *graph) {
@@ -23,18 +24,18 @@ static weir_status check_names(weir_graph *graph) {
 }
 
 // Brings the contents that a launch needs to its device, and waits for room in the window.
-static weir__enter_result make_room(weir_context *context, weir__graph_run *run, uint32_t *out_write_backs,
-                                    weir_status *out_status) {
+static weir__admit_result make_room(weir_context *context, const weir__submission *by, weir__graph_run *run,
+                                    uint32_t *out_write_backs, weir_status *out_status) {
   uint32_t count = run->plan->external_count, slots = 0;
   *out_write_backs = 0;
   if (context->space_count > 1) {
-    weir__enter_result result = weir__transfer_accesses(context, run->accesses, count, out_write_backs, out_status);
-    if (result != WEIR__ENTERED) return result;
+    weir__admit_result result = weir__transfer_accesses(context, by, run->accesses, count, out_write_backs, out_status);
+    if (result != WEIR__ADMITTED) return result;
     slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
     if (!weir__range_pool_reserve(&context->ranges, count + *out_write_backs))
-      return weir__no_memory(NULL, "arguments", out_status);
+      return weir__no_memory(by, "arguments", out_status);
   }
-  return weir__enter_wait(context, NULL, slots + 1, out_status);
+  return weir__await_room(context, by, slots + 1, out_status);
 }
 
 // A launch on its way. What it holds is given back if it is refused.
@@ -44,6 +45,7 @@ typedef struct launch {
   weir__operations *operations; // NULL: none
   uint32_t operation_count, asked_count;
   bool evaluates; // the caller waits, and learns how it ends
+  const weir__submission *by;
 } launch;
 
 static weir_status check_launch(weir_graph *graph) {
@@ -57,37 +59,37 @@ static weir_status check_launch(weir_graph *graph) {
 }
 
 // The caller's memory that the device does not reach is copied to where it does. AGAIN: the lock was released meanwhile.
-static weir__enter_result stage(weir__graph_run *run, weir_status *out_status) {
+static weir__admit_result stage(weir__graph_run *run, const weir__submission *by, weir_status *out_status) {
   weir_context *context = run->graph->object.context;
   weir__context_unlock(context);
   bool all_reached = weir__graph_run_reach(run);
   weir__context_lock(context);
-  if (all_reached) return WEIR__ENTER_AGAIN;
-  weir__enter_result result = weir__graph_run_take_staging(run, out_status);
-  if (result != WEIR__ENTERED) return result;
+  if (all_reached) return WEIR__RETRY;
+  weir__admit_result result = weir__graph_run_take_staging(run, by, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir__context_unlock(context);
   weir__graph_run_stage_in(run);
   weir__context_lock(context);
-  return WEIR__ENTER_AGAIN;
+  return WEIR__RETRY;
 }
 
-static weir__enter_result get_run(launch *launched, weir_status *out_status) {
+static weir__admit_result get_run(launch *launched, weir_status *out_status) {
   weir_graph *graph = launched->graph;
   if (launched->run != NULL && launched->run->plan != graph->plan) {
     weir__graph_run_give(launched->run);
     launched->run = NULL;
   }
-  if (launched->run != NULL) return WEIR__ENTERED;
+  if (launched->run != NULL) return WEIR__ADMITTED;
   launched->run = weir__graph_run_take(graph);
   if (launched->run == NULL) {
     *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
-    return WEIR__ENTER_FAILED;
+    return WEIR__REFUSED;
   }
   if (graph->plan->host_count == 0 || graph->plan->device->space == WEIR__HOST_SPACE ||
       weir__graph_run_knows(launched->run))
-    return WEIR__ENTERED;
-  weir__enter_result result = stage(launched->run, out_status);
-  if (result == WEIR__ENTER_AGAIN && !launched->run->staged) {
+    return WEIR__ADMITTED;
+  weir__admit_result result = stage(launched->run, launched->by, out_status);
+  if (result == WEIR__RETRY && !launched->run->staged) {
     // Memory was waited for: what is to be copied in may have changed by now.
     weir__graph_run_give(launched->run);
     launched->run = NULL;
@@ -120,20 +122,21 @@ static weir_event *writer_before(const weir__graph_run *run) {
   return event;
 }
 
-static weir__enter_result enter(weir_context *context, launch *launched, weir_event **out_event,
+static weir__admit_result enter(weir_context *context, launch *launched, weir_event **out_event,
                                 weir_status *out_status) {
   weir_graph *graph = launched->graph;
   *out_status = check_launch(graph);
-  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
-  weir__enter_result result = get_run(launched, out_status);
-  if (result != WEIR__ENTERED) return result;
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  weir__admit_result result = get_run(launched, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir__graph_run *run = launched->run;
   weir__graph_run_aim(run);
   uint32_t write_backs;
-  result = make_room(context, run, &write_backs, out_status);
-  if (result != WEIR__ENTERED) return result;
+  result = make_room(context, launched->by, run, &write_backs, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir_event *before = writer_before(run);
-  weir__request request = {.device = run->plan->device,
+  weir__request request = {.submission = launched->by,
+                           .device = run->plan->device,
                            .accesses = run->accesses,
                            .checked.access_count = run->plan->external_count,
                            .fresh = run->fresh,
@@ -144,12 +147,12 @@ static weir__enter_result enter(weir_context *context, launch *launched, weir_ev
                            .after_count = before != NULL,
                            .run = run};
   weir_event *event = NULL;
-  result = weir__enter(context, &request, &event, out_status);
-  if (result != WEIR__ENTERED) return result;
+  result = weir__admit(context, &request, &event, out_status);
+  if (result != WEIR__ADMITTED) return result;
   if (write_backs > 0) weir__write_back(context, run->accesses, run->plan->external_count, write_backs, event);
   if (out_event != NULL) *out_event = event;
   submitted(launched, event, out_event != NULL);
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
 // Asks the operations. The lock is held before and after, not meanwhile.
@@ -177,12 +180,13 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
   return weir__graph_launch(graph, false, out_event);
 }
 
-weir_status weir__graph_launch_held(weir_graph *graph, bool evaluates, weir_event **out_event) {
+weir_status weir__graph_launch_held(weir_graph *graph, const weir__submission *by, bool evaluates,
+                                    weir_event **out_event) {
   weir_context *context = graph->object.context;
-  launch launched = {.graph = graph, .evaluates = evaluates};
+  launch launched = {.graph = graph, .evaluates = evaluates, .by = by};
   weir_status status = ask_operations(&launched);
-  weir__enter_result result = status == WEIR_OK ? WEIR__ENTER_AGAIN : WEIR__ENTER_FAILED;
-  while (result == WEIR__ENTER_AGAIN) result = enter(context, &launched, out_event, &status);
+  weir__admit_result result = status == WEIR_OK ? WEIR__RETRY : WEIR__REFUSED;
+  while (result == WEIR__RETRY) result = enter(context, &launched, out_event, &status);
   if (launched.run != NULL) weir__graph_run_give(launched.run);
   if (launched.operations != NULL) {
     weir__operations_after(graph, launched.operations, launched.asked_count, status);
@@ -197,7 +201,8 @@ weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **o
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  status = weir__graph_launch_held(graph, evaluates, out_event);
+  const weir__submission by = {.origin = weir__pipeline_origin(context)};
+  status = weir__graph_launch_held(graph, &by, evaluates, out_event);
   weir__context_unlock(context);
   return status;
 }

@@ -60,25 +60,26 @@ bool weir__graph_run_knows(weir__graph_run *run) {
   return true;
 }
 
-weir__enter_result weir__graph_run_take_staging(weir__graph_run *run, weir_status *out_status) {
+weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir__submission *submission,
+                                                weir_status *out_status) {
   weir_context *context = run->context;
-  if (run->staging != NULL) return WEIR__ENTERED;
+  if (run->staging != NULL) return WEIR__ADMITTED;
   weir__pool_result result =
       weir__pool_take(&context->pools[WEIR__HOST_SPACE], run->plan->host_bytes, &context->window.live, &run->staging);
-  if (result == WEIR__POOL_OK) return WEIR__ENTERED;
+  if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   run->staging = NULL;
   if (!weir__window_empty(&context->window)) {
-    if (weir__in_task) return weir__would_wait(NULL, "the memory", out_status);
+    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
     context->statistics.memory_waits++;
     weir__context_flush(context);
     weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
-    return WEIR__ENTER_AGAIN;
+    return WEIR__RETRY;
   }
   *out_status =
       weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no storage on the host for %llu bytes of its copies: %s",
                   (unsigned long long)run->plan->host_bytes,
                   result == WEIR__POOL_LIMIT ? "the context's memory limit allows no more" : "the system has no more");
-  return WEIR__ENTER_FAILED;
+  return WEIR__REFUSED;
 }
 
 static void *staged_at(const weir__graph_run *run, const weir__graph_host *host) {

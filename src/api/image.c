@@ -8,6 +8,7 @@
 #include "api/storage.h"
 #include "api/submit.h"
 #include "base/error.h"
+#include "pipeline/origin.h"
 
 // clang-format off
 static const char *const NAMES[][WEIR__IMAGE_SHAPES] = {
@@ -64,11 +65,12 @@ static weir_status check_info(const weir_image_info *info) {
 }
 
 // Submits the task that clears the image, and brings it into its layout where images have one.
-static weir__enter_result enter_clear(weir_context *context, weir_device *device, weir_buffer *buffer,
+static weir__admit_result enter_clear(weir_context *context, weir_device *device, weir_buffer *buffer,
                                       weir_status *out_status) {
   const weir_task named = {.label = "image"};
-  weir__enter_result result = weir__enter_wait(context, &named, 1, out_status);
-  if (result != WEIR__ENTERED) return result;
+  const weir__submission submission = {.task = &named, .origin = weir__pipeline_origin(context)};
+  weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir__task *slot = weir__window_task(&context->window, context->window.next);
   weir__access *access = (weir__access *)(void *)slot->payload;
   weir__move *move = (weir__move *)(void *)(access + 1);
@@ -77,7 +79,7 @@ static weir__enter_result enter_clear(weir_context *context, weir_device *device
                        .destination_space = (uint8_t)device->space,
                        .source_space = (uint8_t)device->space,
                        .fill = true};
-  const weir__request request = {.task = &named,
+  const weir__request request = {.submission = &submission,
                                  .device = device,
                                  .accesses = access,
                                  .checked.access_count = 1,
@@ -85,17 +87,17 @@ static weir__enter_result enter_clear(weir_context *context, weir_device *device
                                  .fresh = context->fresh,
                                  .label = "image",
                                  .move = move};
-  return weir__enter(context, &request, NULL, out_status);
+  return weir__admit(context, &request, NULL, out_status);
 }
 
 static weir_status clear(weir_device *device, weir_buffer *buffer) {
   weir_context *context = device->context;
   weir_status status = WEIR_OK;
-  weir__enter_result result;
+  weir__admit_result result;
   weir__context_lock(context);
   do {
     result = enter_clear(context, device, buffer, &status);
-  } while (result == WEIR__ENTER_AGAIN);
+  } while (result == WEIR__RETRY);
   weir__context_unlock(context);
   return status;
 }

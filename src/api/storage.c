@@ -113,17 +113,18 @@ static bool wants_rename(weir_context *context, const weir__request *request, ui
          !weir__buffer_idle(buffer, &context->window.live) && !named_before(request, index);
 }
 
-static weir__enter_result no_storage(weir_context *context, const weir_task *task, const weir_buffer *buffer,
-                                     uint32_t space, weir__pool_result result, weir_status *out_status) {
+static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
+                                     const weir_buffer *buffer, uint32_t space, weir__pool_result result,
+                                     weir_status *out_status) {
   if (!weir__window_empty(&context->window)) {
-    if (weir__in_task) return weir__would_wait(task, "the memory", out_status);
+    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
     context->statistics.memory_waits++;
     weir__context_flush(context);
     weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
-    return WEIR__ENTER_AGAIN;
+    return WEIR__RETRY;
   }
   char name[WEIR__WHAT_BYTES];
-  weir__describe_task(task, name);
+  weir__describe_task(submission->task, name);
   const char *where = space == WEIR__HOST_SPACE ? "the host" : context->space_devices[space]->name;
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY,
                             "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held on %s and %s",
@@ -132,18 +133,18 @@ static weir__enter_result no_storage(weir_context *context, const weir_task *tas
                             result == WEIR__POOL_LIMIT  ? "the context's memory limit allows no more"
                             : space == WEIR__HOST_SPACE ? "the system has no more"
                                                         : "the device has no more");
-  return WEIR__ENTER_FAILED;
+  return WEIR__REFUSED;
 }
 
-weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
-                                      uint32_t space, uint32_t access, bool whole, weir__block **out_block,
-                                      weir_status *out_status) {
+weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,
+                                      const weir_buffer *buffer, uint32_t space, uint32_t access, bool whole,
+                                      weir__block **out_block, weir_status *out_status) {
   const weir__liveness *live = &context->window.live;
   weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
-  if (result == WEIR__POOL_OK) return WEIR__ENTERED;
+  if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   if (whole) *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
-  if (*out_block != NULL) return WEIR__ENTERED;
-  return no_storage(context, task, buffer, space, result, out_status);
+  if (*out_block != NULL) return WEIR__ADMITTED;
+  return no_storage(context, submission, buffer, space, result, out_status);
 }
 
 // Which spaces have what the access writes: its own, and the caller's memory, which is brought up to date behind the task.
@@ -175,10 +176,10 @@ static bool reserve_parts(weir_context *context, const weir__request *request) {
   return weir__validity_reserve(&context->validities, count);
 }
 
-weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
+weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
   uint64_t needs = request->checked.needs_storage;
   if (context->space_count > 1 && !reserve_parts(context, request))
-    return weir__no_memory(request->task, "arguments", out_status);
+    return weir__no_memory(request->submission, "arguments", out_status);
   for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
        i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
@@ -186,9 +187,9 @@ weir__enter_result weir__storage_find(weir_context *context, const weir__request
     request->fresh[i] = NULL;
     bool first = buffer->places[access->space].memory == NULL && !named_before(request, i);
     if (first) {
-      weir__enter_result result = weir__storage_take(context, request->task, buffer, access->space, i, is_whole(access),
-                                                     &request->fresh[i], out_status);
-      if (result == WEIR__ENTERED) continue;
+      weir__admit_result result = weir__storage_take(context, request->submission, buffer, access->space, i,
+                                                     is_whole(access), &request->fresh[i], out_status);
+      if (result == WEIR__ADMITTED) continue;
       weir__storage_give_back(context, request, i);
       return result;
     }
@@ -196,7 +197,7 @@ weir__enter_result weir__storage_find(weir_context *context, const weir__request
     if (take_predicted(context, buffer, access->space, i, &request->fresh[i]) != WEIR__POOL_OK)
       context->statistics.rename_denied++;
   }
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
 // Of what the access writes only the task's own copy stays valid, and the caller's memory. Other places that have nothing

@@ -6,15 +6,15 @@
 
 #include "api/submit.h"
 
-// Finds storage for every access that needs some: request->fresh. AGAIN: the lock was released, to wait for memory.
-weir__enter_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
+// Finds storage for every access that needs some: request->fresh. RETRY: the lock was released, to wait for memory.
+weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
 
 // Takes a block for `buffer` in `space`: an idle one, or, if its first user is there for the `whole` of it, so that later users
-// come after that one, also a waiting one whose users are known (then it has users). AGAIN: the lock was released, to wait for
-// memory. `task` is for messages, `access` tells accesses of a task apart.
-weir__enter_result weir__storage_take(weir_context *context, const weir_task *task, const weir_buffer *buffer,
-                                      uint32_t space, uint32_t access, bool whole, weir__block **out_block,
-                                      weir_status *out_status);
+// come after that one, also a waiting one whose users are known (then it has users). RETRY: the lock was released, to wait for
+// memory. `access` tells accesses of a task apart.
+weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,
+                                      const weir_buffer *buffer, uint32_t space, uint32_t access, bool whole,
+                                      weir__block **out_block, weir_status *out_status);
 
 // Undoes weir__storage_find for the first `count` accesses.
 void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count);

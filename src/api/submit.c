@@ -10,6 +10,7 @@
 #include "api/transfer.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "pipeline/origin.h"
 
 // A submitter that found the window full comes back for more than one slot, if more come free soon: taking turns with
 // the workers for each slot would cost both more than the slots are worth.
@@ -18,62 +19,61 @@ enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
 // How long a submitter waits for one that has closed the window, before it looks again.
 enum { SHUT_WAIT_NS = 50000 };
 
-weir__enter_result weir__would_wait(const weir_task *task, const char *what, weir_status *out_status) {
+weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status) {
   char name[WEIR__WHAT_BYTES];
-  weir__describe_task(task, name);
+  weir__describe_task(submission->task, name);
   *out_status =
       weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: %s is full, and a task or callback must not wait", name, what);
-  return WEIR__ENTER_FAILED;
+  return WEIR__REFUSED;
 }
 
-weir__enter_result weir__no_memory(const weir_task *task, const char *what, weir_status *out_status) {
+weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status) {
   char name[WEIR__WHAT_BYTES];
-  weir__describe_task(task, name);
+  weir__describe_task(submission->task, name);
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
-  return WEIR__ENTER_FAILED;
+  return WEIR__REFUSED;
 }
 
-weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, uint32_t slots,
+weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
                                     weir_status *out_status) {
   const weir__liveness *live = &context->window.live;
+  uint64_t own = submission->reserved;
   if (live->oldest < context->barrier) {
-    if (weir__in_task) return weir__would_wait(task, "the memory", out_status);
+    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
     weir__context_flush(context);
     weir__context_wait(context, context->barrier, WEIR_FOREVER);
-    return WEIR__ENTER_AGAIN;
+    return WEIR__RETRY;
   }
-  if (weir__window_room(&context->window) >= slots) return WEIR__ENTERED;
+  if (weir__window_room(&context->window, own) >= slots) return WEIR__ADMITTED;
   if (slots > context->window.size) {
     char name[WEIR__WHAT_BYTES];
-    weir__describe_task(task, name);
+    weir__describe_task(submission->task, name);
     *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                               "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
                               name, slots - 1, context->window.size);
-    return WEIR__ENTER_FAILED;
+    return WEIR__REFUSED;
   }
-  if (weir__in_task) return weir__would_wait(task, "the window", out_status);
+  if (weir__in_task) return weir__would_wait(submission, "the window", out_status);
   context->statistics.window_waits++;
-  if (weir__window_shut(&context->window)) {
+  if (weir__window_shut(&context->window, own)) {
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
     if (!weir__window_empty(&context->window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
-    return WEIR__ENTER_AGAIN;
+    return WEIR__RETRY;
   }
   weir__id oldest = live->oldest;
-  weir__id target = context->window.next + slots + weir__window_kept(&context->window) - context->window.size;
+  weir__id target = context->window.next + slots + weir__window_kept(&context->window, own) - context->window.size;
   if (target > context->window.next) { // what is reserved is given back
-    weir__carried carried = weir__lay_down();
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
-    weir__take_up(&carried);
     target = context->window.next;
   }
   weir__context_wait(context, target, WEIR_FOREVER);
   if (!context->polled && context->window.size >= ROOM_WAIT_WINDOW)
     weir__context_wait(context, oldest + context->window.size / 4, ROOM_WAIT_NS);
-  return WEIR__ENTER_AGAIN;
+  return WEIR__RETRY;
 }
 
 static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__hit *hit, uint64_t buffer) {
@@ -88,9 +88,9 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   snprintf(record.label, sizeof record.label, "%s", request->label != NULL ? request->label : kernel);
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
   // Callbacks, and transfers that Weir makes by itself, are nobody's.
-  record.has_origin =
-      weir__trace_origin_now != NULL && !weir__in_task && !(request->move != NULL && request->move->transfer);
-  if (record.has_origin) record.origin = *weir__trace_origin_now;
+  const weir__trace_origin *origin = request->submission->origin;
+  record.has_origin = origin != NULL && !weir__in_task && !(request->move != NULL && request->move->transfer);
+  if (record.has_origin) record.origin = *origin;
   record.submit_ns = request->device->ops->time(request->device);
   record.ready_ns = record.submit_ns;
   record.access_count = request->checked.access_count;
@@ -217,6 +217,7 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->tag = request->tag;
   task->run = request->run;
   task->move = request->move;
+  task->guest = request->submission->guest;
   if (request->kernel != NULL) {
     task->code = weir__kernel_code(request->kernel, request->device);
     request->kernel->object.last_use = task->id;
@@ -248,7 +249,7 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
   weir__window_fetch_ahead(&context->window);
 }
 
-// The last part: see weir__enter_found.
+// The last part: see weir__admit_found.
 static inline __attribute__((always_inline)) void enter_found(weir_context *context, const weir__request *request,
                                                               weir__task *task) {
   weir__hits *hits = &context->hits;
@@ -270,29 +271,30 @@ static inline __attribute__((always_inline)) void enter_found(weir_context *cont
     commit_run_ahead(context, request->device, task);
   else
     weir__window_commit(&context->window, task);
+  task->guest = NULL;
 }
 
-void weir__enter_found(weir_context *context, const weir__request *request, weir__task *task) {
+void weir__admit_found(weir_context *context, const weir__request *request, weir__task *task) {
   fill_task(request, task);
   enter_found(context, request, task);
 }
 
 // Inline, so that an ordinary task's request lives in registers.
-static inline __attribute__((always_inline)) weir__enter_result
+static inline __attribute__((always_inline)) weir__admit_result
 enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
   weir__window *window = &context->window;
   if (request->checked.ranged && !weir__range_pool_reserve(&context->ranges, request->checked.access_count))
-    return weir__no_memory(request->task, "arguments", out_status);
+    return weir__no_memory(request->submission, "arguments", out_status);
   if (request->checked.needs_storage != 0) {
-    weir__enter_result result = weir__storage_find(context, request, out_status);
-    if (result != WEIR__ENTERED) return result;
+    weir__admit_result result = weir__storage_find(context, request, out_status);
+    if (result != WEIR__ADMITTED) return result;
   }
   weir_event *event = NULL;
   if (out_event != NULL) {
-    event = weir__event_take(context, window->next);
+    event = weir__event_take(context, window->next, request->submission->target);
     if (event == NULL) {
       if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
-      return weir__no_memory(request->task, "event", out_status);
+      return weir__no_memory(request->submission, "event", out_status);
     }
     *out_event = event;
   }
@@ -304,10 +306,10 @@ enter(weir_context *context, const weir__request *request, weir_event **out_even
   if (request->move != NULL) fill_move(request);
   context->statistics.tasks++;
   enter_found(context, request, task);
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
-weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
+weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   return enter(context, request, out_event, out_status);
 }
@@ -317,43 +319,44 @@ static int8_t clamp_priority(int32_t priority) {
   return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
 }
 
-static inline __attribute__((always_inline)) weir__enter_result
-submit(weir_context *context, const weir_task *task, weir_event **out_event, weir_status *out_status) {
+static inline __attribute__((always_inline)) weir__admit_result
+submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
+  const weir_task *task = submission->task;
   if (context->polls) weir__context_poll(context);
   weir__request request;
-  *out_status = weir__check_task(context, task, &request.device);
-  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
-  if (weir__window_full(&context->window) || context->window.live.oldest < context->barrier) {
-    weir__enter_result result = weir__enter_wait(context, task, 1, out_status);
-    if (result != WEIR__ENTERED) return result;
+  *out_status = weir__check_task(context, submission, &request.device);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (weir__window_full(&context->window, submission->reserved) || context->window.live.oldest < context->barrier) {
+    weir__admit_result result = weir__await_room(context, submission, 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
   }
   // The arguments go straight to where they stay: the slot of the next task is free.
   weir__task *slot = weir__window_task(&context->window, context->window.next);
   request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
-  if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
+  if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
-  if (*out_status != WEIR_OK) return WEIR__ENTER_FAILED;
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
   // Behind the accesses, which are no more than the arguments: pointers, and values.
   uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
                    request.checked.value_bytes;
   if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
     bool is_inline = (void *)request.accesses == (void *)slot->payload;
     request.accesses = weir__window_large_payload(slot, bytes); // what was there already stays
-    if (request.accesses == NULL) return weir__no_memory(task, "arguments", out_status);
+    if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
     if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
   }
   request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
   if (request.checked.lacks_contents) {
-    weir__enter_result result =
-        weir__transfer_args(context, task, request.device->space, request.checked.access_count, out_status);
-    return result == WEIR__ENTERED ? WEIR__ENTER_AGAIN : result; // transfers have taken the slot
+    weir__admit_result result =
+        weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
+    return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
   }
-  if (weir__window_room(&context->window) <= request.checked.write_backs) {
-    weir__enter_result result = weir__enter_wait(context, task, request.checked.write_backs + 1, out_status);
-    if (result != WEIR__ENTERED) return result;
+  if (weir__window_room(&context->window, submission->reserved) <= request.checked.write_backs) {
+    weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
   }
   if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
-  request.task = task;
+  request.submission = submission;
   request.function = task->kernel != NULL ? task->kernel->cpu : task->host;
   request.user = task->user;
   request.kernel = task->kernel;
@@ -371,17 +374,17 @@ submit(weir_context *context, const weir_task *task, weir_event **out_event, wei
   if (request.checked.write_backs == 0) return enter(context, &request, out_event, out_status);
   // Memory for what the copies back need is set aside first, so that they cannot fail.
   if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))
-    return weir__no_memory(task, "arguments", out_status);
-  weir__enter_result result = enter(context, &request, out_event, out_status);
-  if (result == WEIR__ENTERED)
+    return weir__no_memory(submission, "arguments", out_status);
+  weir__admit_result result = enter(context, &request, out_event, out_status);
+  if (result == WEIR__ADMITTED)
     weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
                      out_event != NULL ? *out_event : NULL);
   return result;
 }
 
-weir_status weir__submit_held(weir_context *context, const weir_task *task, weir_event **out_event) {
+weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
   weir_status status;
-  while (submit(context, task, out_event, &status) == WEIR__ENTER_AGAIN) continue;
+  while (submit(context, submission, out_event, &status) == WEIR__RETRY) continue;
   return status;
 }
 
@@ -390,7 +393,8 @@ weir_status weir_submit(weir_context *context, const weir_task *task, weir_event
   if (context == NULL || task == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
   weir__context_lock(context);
-  weir_status status = weir__submit_held(context, task, out_event);
+  const weir__submission submission = {.task = task, .origin = weir__pipeline_origin(context)};
+  weir_status status = weir__submit(context, &submission, out_event);
   weir__context_unlock(context);
   return status;
 }

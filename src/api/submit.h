@@ -18,9 +18,20 @@ typedef struct weir__checked {
   uint32_t write_backs;   // accesses that write to memory that the caller wrapped elsewhere
 } weir__checked;
 
-// What is to be submitted, checked already. Everything it points to is needed during the call only.
+// A task on its way into the window, and for whom it goes there. Everything it points to is needed during the call only.
+typedef struct weir__submission {
+  const weir_task *task;                 // for messages, too; NULL: a graph launch
+  const weir__completion_target *target; // NULL: none, nobody but who has the event is told of the end
+  const weir__trace_origin *origin;      // the call of a stage that submits it; NULL: none
+  struct weir__cpu_guest *guest;         // this thread offers to run it; NULL: it does not
+  uint64_t reserved;                     // slots of the window that were set aside for it
+  weir_device *device;                   // not NULL: it is this one's, which has no code for kernels
+  bool kernel_checked;                   // the kernel was checked before, and may have been released since
+} weir__submission;
+
+// What is to be admitted, checked already. Everything it points to is needed during the call only.
 typedef struct weir__request {
-  const weir_task *task;  // for messages; NULL: a graph launch
+  const weir__submission *submission;
   weir_function function; // NULL: none
   void *user;
   weir_kernel *kernel; // NULL: none
@@ -41,35 +52,46 @@ typedef struct weir__request {
   weir__move *move;            // of a task that moves bytes; its addresses are filled in for copies, not for transfers
 } weir__request;
 
-typedef enum weir__enter_result {
-  WEIR__ENTERED,
-  WEIR__ENTER_AGAIN, // the lock was released meanwhile: check everything again
-  WEIR__ENTER_FAILED,
-} weir__enter_result;
+typedef enum weir__admit_result {
+  WEIR__ADMITTED,
+  WEIR__RETRY, // the lock was released meanwhile: check everything again
+  WEIR__REFUSED,
+} weir__admit_result;
 
-// Waits until the window has room for `slots` tasks and lets tasks in. The lock is held before and after; AGAIN: it was
-// released meanwhile. `task` is for messages. Fails in a task or callback, which must not wait.
-weir__enter_result weir__enter_wait(weir_context *context, const weir_task *task, uint32_t slots,
+// Waits until the window has room for `slots` tasks and lets tasks in. The lock is held before and after; RETRY: it was
+// released meanwhile. Refuses in a task or callback, which must not wait.
+weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
                                     weir_status *out_status);
 
-// weir_submit with the lock held before and after; it is released meanwhile if there is something to wait for.
-weir_status weir__submit_held(weir_context *context, const weir_task *task, weir_event **out_event);
+// Submits a task. The lock is held before and after; it is released meanwhile if there is something to wait for.
+weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event);
 
-// Takes a request into the window, which has room. The lock is held before and after; AGAIN: it was released meanwhile,
+// Takes a request into the window, which has room. The lock is held before and after; RETRY: it was released meanwhile,
 // to wait for memory. On failure nothing has changed and `*out_status` and weir_last_error() say why.
-weir__enter_result weir__enter(weir_context *context, const weir__request *request, weir_event **out_event,
+weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status);
 
-// The last part of weir__enter, for a task that has its slot and its accesses recorded: edges from context->hits, timeline,
+// The last part of weir__admit, for a task that has its slot and its accesses recorded: edges from context->hits, timeline,
 // and off it goes.
-void weir__enter_found(weir_context *context, const weir__request *request, weir__task *task);
+void weir__admit_found(weir_context *context, const weir__request *request, weir__task *task);
 
-// Report why a task cannot enter: it would have to wait for `what` in a task or callback; there is no memory for `what`.
-weir__enter_result weir__would_wait(const weir_task *task, const char *what, weir_status *out_status);
-weir__enter_result weir__no_memory(const weir_task *task, const char *what, weir_status *out_status);
+// Report why a task is refused: it would have to wait for `what` in a task or callback; there is no memory for `what`.
+weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status);
+weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status);
 
-// Takes memory for a run's copies with the caller's memory. AGAIN: the lock was released meanwhile, to wait for some.
-weir__enter_result weir__graph_run_take_staging(struct weir__graph_run *run, weir_status *out_status);
+// Takes memory for a run's copies with the caller's memory. RETRY: the lock was released meanwhile, to wait for some.
+weir__admit_result weir__graph_run_take_staging(struct weir__graph_run *run, const weir__submission *submission,
+                                                weir_status *out_status);
+
+// Copies and fills as weir_copy_in and the like submit them. `by` says for whom, but for its task; NULL: for the caller.
+weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                          const void *source, weir_event **out_event);
+weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                           void *destination, weir_event **out_event);
+weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uint64_t destination_offset,
+                       weir_buffer *source, uint64_t source_offset, uint64_t bytes, weir_event **out_event);
+weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                       uint32_t pattern, weir_event **out_event);
 
 // Checks that offset and length suit a pattern of 4 bytes.
 weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what);
@@ -93,7 +115,7 @@ static inline uint32_t weir__storage_next(uint64_t needs_storage, uint32_t index
 }
 
 // Checks the rest of a task and chooses its device.
-weir_status weir__check_task(weir_context *context, const weir_task *task, weir_device **out_device);
+weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device);
 
 // Describes a task for messages; NULL stands for the launch of a graph.
 enum { WEIR__WHAT_BYTES = 96 };

@@ -114,6 +114,8 @@ static bool next_piece(weir_context *context, weir_buffer *buffer, uint32_t spac
   return true;
 }
 
+static const weir__submission by_itself; // nobody's
+
 // Takes a transfer into the window, which has room. The destination has storage.
 static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi, uint32_t source,
                            uint32_t destination, const weir__block *fresh, bool skippable, weir_event *event) {
@@ -144,79 +146,85 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   to->arrival = task->id;
   weir__buffer_change_valid(buffer, &context->validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
-  weir__request request = {
-      .device = device, .accesses = access, .checked.access_count = 1, .label = "transfer", .move = move};
+  weir__request request = {.submission = &by_itself,
+                           .device = device,
+                           .accesses = access,
+                           .checked.access_count = 1,
+                           .label = "transfer",
+                           .move = move};
   task->event = event;
   if (event != NULL) event->last = task->id;
   context->statistics.transfers++;
   context->statistics.transfer_bytes += hi - lo;
-  weir__enter_found(context, &request, task);
+  weir__admit_found(context, &request, task);
 }
 
-// Submits transfers of what `space` lacks of [lo, hi). AGAIN: the lock was released meanwhile. `task` is for messages.
-static weir__enter_result transfer(weir_context *context, const weir_task *task, weir_buffer *buffer, uint32_t space,
-                                   uint64_t lo, uint64_t hi, weir_status *out_status) {
+// Submits transfers of what `space` lacks of [lo, hi). RETRY: the lock was released meanwhile.
+static weir__admit_result transfer(weir_context *context, const weir__submission *submission, weir_buffer *buffer,
+                                   uint32_t space, uint64_t lo, uint64_t hi, weir_status *out_status) {
   piece next;
   while (next_piece(context, buffer, space, lo, hi, &next)) {
     if (!weir__is_direct(context, next.source, space)) {
-      weir__enter_result result = transfer(context, task, buffer, WEIR__HOST_SPACE, next.lo, next.hi, out_status);
-      if (result != WEIR__ENTERED) return result;
+      weir__admit_result result = transfer(context, submission, buffer, WEIR__HOST_SPACE, next.lo, next.hi, out_status);
+      if (result != WEIR__ADMITTED) return result;
       continue;
     }
-    weir__enter_result result = weir__enter_wait(context, task, 1, out_status);
-    if (result != WEIR__ENTERED) return result;
+    weir__admit_result result = weir__await_room(context, submission, 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
     bool whole = next.lo == 0 && next.hi == buffer->bytes;
     if ((buffer->ranged || !whole) && !weir__range_pool_reserve(&context->ranges, 1))
-      return weir__no_memory(task, "transfer", out_status);
-    if (!weir__validity_reserve(&context->validities, 1)) return weir__no_memory(task, "transfer", out_status);
+      return weir__no_memory(submission, "transfer", out_status);
+    if (!weir__validity_reserve(&context->validities, 1)) return weir__no_memory(submission, "transfer", out_status);
     weir__block *fresh = NULL;
     if (buffer->places[space].memory == NULL) {
-      result = weir__storage_take(context, task, buffer, space, WEIR_MAX_ARGS, whole, &fresh, out_status);
-      if (result != WEIR__ENTERED) return result;
+      result = weir__storage_take(context, submission, buffer, space, WEIR_MAX_ARGS, whole, &fresh, out_status);
+      if (result != WEIR__ADMITTED) return result;
       weir__buffer_set_storage(buffer, space, fresh);
     }
-    weir_event *moves = weir__part_now.moves;
+    weir_event *moves = submission->target != NULL ? submission->target->moves : NULL;
     if (moves != NULL) {
       moves->references++;
       moves->tasks++;
     }
     enter_transfer(context, buffer, next.lo, next.hi, next.source, space, fresh, false, moves);
   }
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
 // What an access needs in its space.
-static weir__enter_result transfer_needed(weir_context *context, const weir_task *task, const weir__access *access,
-                                          uint32_t access_count, weir_status *out_status) {
+static weir__admit_result transfer_needed(weir_context *context, const weir__submission *submission,
+                                          const weir__access *access, uint32_t access_count, weir_status *out_status) {
   uint64_t lo, hi;
-  if (!weir__needed_contents(context, access, access_count, &lo, &hi)) return WEIR__ENTERED;
-  return transfer(context, task, access->buffer, access->space, lo, hi, out_status);
+  if (!weir__needed_contents(context, access, access_count, &lo, &hi)) return WEIR__ADMITTED;
+  return transfer(context, submission, access->buffer, access->space, lo, hi, out_status);
 }
 
-weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
+weir__admit_result weir__transfer_args(weir_context *context, const weir__submission *submission, uint32_t space,
                                        uint32_t access_count, weir_status *out_status) {
+  const weir_task *task = submission->task;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
     uint64_t hi = arg->bytes == WEIR_WHOLE ? arg->buffer->bytes : arg->offset + arg->bytes;
     weir__access access = {
         .buffer = arg->buffer, .lo = arg->offset, .hi = hi, .mode = (uint8_t)arg->mode, .space = (uint8_t)space};
-    weir__enter_result result = transfer_needed(context, task, &access, access_count, out_status);
-    if (result != WEIR__ENTERED) return result;
+    weir__admit_result result = transfer_needed(context, submission, &access, access_count, out_status);
+    if (result != WEIR__ADMITTED) return result;
   }
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
-weir__enter_result weir__transfer_accesses(weir_context *context, const weir__access *accesses, uint32_t count,
-                                           uint32_t *out_write_backs, weir_status *out_status) {
+weir__admit_result weir__transfer_accesses(weir_context *context, const weir__submission *submission,
+                                           const weir__access *accesses, uint32_t count, uint32_t *out_write_backs,
+                                           weir_status *out_status) {
   *out_write_backs = 0;
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
     if (weir__is_written_back(access->buffer, (weir_mode)access->mode, access->space)) ++*out_write_backs;
-    weir__enter_result result = transfer_needed(context, NULL, access, count, out_status);
-    if (result != WEIR__ENTERED) return result;
+    weir__admit_result result = transfer_needed(context, submission, access, count, out_status);
+    if (result != WEIR__ADMITTED) return result;
   }
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
 // Whether an access before writes to the same buffer, to any of its bytes or to just the same.

@@ -60,14 +60,15 @@ static inline void weir__hit_arrivals(weir_context *context, weir_buffer *buffer
     weir__hit_arrivals_in_flight(context, buffer, space, lo, hi);
 }
 
-// Submits transfers of what the arguments of a task, which were checked, need in `space`. AGAIN: the lock was released
+// Submits transfers of what the arguments of a task, which were checked, need in `space`. RETRY: the lock was released
 // meanwhile.
-weir__enter_result weir__transfer_args(weir_context *context, const weir_task *task, uint32_t space,
+weir__admit_result weir__transfer_args(weir_context *context, const weir__submission *submission, uint32_t space,
                                        uint32_t access_count, weir_status *out_status);
 
 // The same for accesses. `*out_write_backs`: how many of them write to memory that the caller wrapped elsewhere.
-weir__enter_result weir__transfer_accesses(weir_context *context, const weir__access *accesses, uint32_t count,
-                                           uint32_t *out_write_backs, weir_status *out_status);
+weir__admit_result weir__transfer_accesses(weir_context *context, const weir__submission *submission,
+                                           const weir__access *accesses, uint32_t count, uint32_t *out_write_backs,
+                                           weir_status *out_status);
 
 // Submits, behind a task with these accesses, copies of what it wrote to wrapped memory in another space, where the caller
 // looks for it. The window has room: for weir__write_back_slots tasks. Where the whole window has not enough for a copy per

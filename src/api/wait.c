@@ -85,7 +85,6 @@ static void call_what_is_due(weir_context *context) {
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
   if (context->window.live.oldest >= target) return true;
   uint64_t deadline = deadline_after(timeout_ns);
-  weir__carried carried = weir__lay_down();
   bool in_time = true;
   while (context->window.live.oldest < target) {
     if (context->polled && progress(context)) {
@@ -102,7 +101,6 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     weir__context_lock(context);
     remove_waiter(context, &waiter);
   }
-  weir__take_up(&carried);
   return in_time;
 }
 

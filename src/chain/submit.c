@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "chain/chain.h"
+#include "pipeline/origin.h"
 
 enum { FEW_EVENTS = 16 };
 
@@ -68,7 +69,7 @@ static weir_status check_stages(weir_chain *chain, const weir_chain_item *item) 
     weir__checked checked;
     if (i == 0) task.after = item->after;
     if (i == 0) task.after_count = item->after_count;
-    weir_status status = weir__check_task(chain->object.context, &task, &device);
+    weir_status status = weir__check_task(chain->object.context, &(weir__submission){.task = &task}, &device);
     if (status == WEIR_OK)
       status = weir__check_args(chain->object.context, &task, device->space, chain->accesses, &checked);
     if (status != WEIR_OK) return refuse(chain, i, status);
@@ -118,7 +119,7 @@ static weir_status take_turn(weir_chain *chain) {
     else
       await_oldest(chain);
   }
-  if (weir__in_task && weir__window_room(&context->window) < slots_of_item(chain))
+  if (weir__in_task && weir__window_room(&context->window, 0) < slots_of_item(chain))
     return would_wait("the window has no room for an item");
   chain->submitting = true;
   return WEIR_OK;
@@ -138,7 +139,7 @@ static weir__chain_item *take_item(weir_chain *chain) {
   } else {
     chain->free_items = item->next;
   }
-  item->event = weir__event_take(chain->object.context, 0);
+  item->event = weir__event_take(chain->object.context, 0, NULL);
   if (item->event == NULL) {
     item->next = chain->free_items;
     chain->free_items = item;
@@ -177,9 +178,11 @@ static weir_status submit_stage(weir_chain *chain, const weir_chain_item *given,
     after[task.after_count++] = chain->stages[index + 1].events[slot];
   task.after = after;
   weir__chain_part *part = &item->parts[index];
-  weir__part_now = (weir__part_hook){.done = weir__chain_part_done, .user = part, .at_once = true, .reported = true};
-  weir_status status = weir__submit_held(chain->object.context, &task, &part->event);
-  weir__part_now = (weir__part_hook){0};
+  const weir__completion_target target = {
+      .done = weir__chain_part_done, .user = part, .at_once = true, .reported = true};
+  const weir__submission submission = {
+      .task = &task, .target = &target, .origin = weir__pipeline_origin(chain->object.context), .kernel_checked = true};
+  weir_status status = weir__submit(chain->object.context, &submission, &part->event);
   if (status != WEIR_OK) return refuse(chain, index, status);
   weir_event **newest = &chain->stages[index].events[slot]; // the chain keeps the reference
   if (*newest != NULL) {

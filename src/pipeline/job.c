@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "api/submit.h"
 #include "base/allocate.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -135,24 +136,24 @@ static bool follow(weir_graph *graph, uint32_t node, const weir__job_step *step)
 static weir_status submit_step(weir__pipeline_line *line, const weir__job_step *step) {
   weir_event *event = NULL;
   weir_status status = WEIR_OK;
-  if (step->kind != WEIR__JOB_TASK) weir__part_now = (weir__part_hook){.user = line}; // its failure is the token's
+  const weir__completion_target target = {.user = line}; // its failure is the token's
+  const weir__submission by = {.target = &target, .origin = line->trace != NULL ? &line->origin : NULL};
   switch (step->kind) {
   case WEIR__JOB_TASK:
     return weir__line_submit(line, step->task);
   case WEIR__JOB_COPY_IN:
-    status = weir_copy_in(step->to, step->to_offset, step->bytes, step->host, &event);
+    status = weir__copy_in(&by, step->to, step->to_offset, step->bytes, step->host, &event);
     break;
   case WEIR__JOB_COPY_OUT:
-    status = weir_copy_out(step->from, step->from_offset, step->bytes, step->host, &event);
+    status = weir__copy_out(&by, step->from, step->from_offset, step->bytes, step->host, &event);
     break;
   case WEIR__JOB_COPY:
-    status = weir_copy(step->to, step->to_offset, step->from, step->from_offset, step->bytes, &event);
+    status = weir__copy(&by, step->to, step->to_offset, step->from, step->from_offset, step->bytes, &event);
     break;
   case WEIR__JOB_FILL:
-    status = weir_fill(step->to, step->to_offset, step->bytes, step->pattern, &event);
+    status = weir__fill(&by, step->to, step->to_offset, step->bytes, step->pattern, &event);
     break;
   }
-  weir__part_now = (weir__part_hook){0};
   if (status != WEIR_OK) return status;
   status = weir__line_await(line, event);
   weir_event_release(event);

@@ -116,7 +116,8 @@ typedef struct weir__pipeline_thread {
   uint32_t start;       // looks for items from here on
   uint32_t spin_rounds; // before it sleeps
   weir__random random;
-  weir__worker *guest; // of the context's CPU; NULL: it has none
+  weir__worker *guest;       // of the context's CPU; NULL: it has none
+  weir__pipeline_line *line; // whose token the thread is in a call for; NULL: none
 } weir__pipeline_thread;
 
 struct weir_pipeline {
@@ -158,8 +159,10 @@ struct weir_pipeline {
 // The thread of a pipeline that this is; NULL in others.
 extern _Thread_local weir__pipeline_thread *weir__pipeline_thread_now;
 
-// The line whose token this thread is in a call for; NULL: none.
-extern _Thread_local weir__pipeline_line *weir__pipeline_line_now;
+// The same line, in any thread.
+static inline weir__pipeline_line *weir__pipeline_line_now(void) {
+  return weir__pipeline_thread_now == NULL ? NULL : weir__pipeline_thread_now->line;
+}
 
 // Makes the source or a line an item that any thread may run.
 void weir__pipeline_publish(weir_pipeline *pipeline, uint32_t item);

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "pipeline/job.h"
 
-_Thread_local weir__pipeline_line *weir__pipeline_line_now;
-
 void weir__line_set(weir__pipeline_line *line, weir__line_state state) {
   uint64_t where = (uint64_t)state | (uint64_t)line->stage << 8 | line->token.number << 16;
   atomic_store_explicit(&line->where, where, memory_order_relaxed);
@@ -181,7 +179,7 @@ static void call(weir__pipeline_line *line, const weir__pipeline_stage *stage) {
   token->message = line->status == WEIR_OK ? "" : line->text;
   weir__line_set(line, WEIR__LINE_BUSY);
   if (line->stage == 0) line->begin_ns = line->since_ns;
-  weir__pipeline_line_now = line;
+  weir__pipeline_thread_now->line = line;
   if (pipeline->trace != NULL) weir__line_trace_call(line);
   if (stage->function == NULL) {
     pipeline->deliver(token);
@@ -198,7 +196,7 @@ static void call(weir__pipeline_line *line, const weir__pipeline_stage *stage) {
     if (status != WEIR_OK) weir__line_fail(line, line->stage, status, NULL);
   }
   if (pipeline->trace != NULL) weir__line_trace_return(line);
-  weir__pipeline_line_now = NULL;
+  weir__pipeline_thread_now->line = NULL;
 }
 
 // Calls the stage that the token is in, if it is to be called. True: it was.

@@ -18,7 +18,7 @@ enum {
 
 // The line of a token that this thread is in a stage for; NULL: it is not, and the error is set.
 static weir__pipeline_line *line_of(weir_token *token, const char *what) {
-  weir__pipeline_line *line = weir__pipeline_line_now;
+  weir__pipeline_line *line = weir__pipeline_line_now();
   if (line != NULL && token == &line->token && line->in_stage) return line;
   weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: called with a token that this thread is not in a stage for", what);
   return NULL;
@@ -164,13 +164,13 @@ static uint64_t most_here(const weir__pipeline_line *line, const weir_device *cp
 }
 
 // What the thread may run by itself of a submission that `await` stands for.
-static weir__cpu_guest guest_of(const weir__pipeline_line *line, weir__await *await, bool is_job) {
+static weir__cpu_guest guest_of(const weir__pipeline_line *line, bool is_job) {
   weir__pipeline_thread *thread = weir__pipeline_thread_now;
   bool seeded = line->pipeline->context->seed != 0;
   if (thread->guest == NULL || (seeded && weir__random_next(&thread->random) % 2 == 0)) return (weir__cpu_guest){0};
   weir__cpu *cpu = thread->guest->cpu;
   uint64_t ticks = most_here(line, &cpu->base, is_job) * weir__ticks_per_us() / 1000;
-  return (weir__cpu_guest){.cpu = cpu, .user = await, .most_ticks = ticks};
+  return (weir__cpu_guest){.cpu = cpu, .most_ticks = ticks};
 }
 
 // Submits a task or a graph whose completion goes to the line, without a callback. The await's event is dropped at once.
@@ -181,16 +181,18 @@ static weir_status submit_awaited(weir__pipeline_line *line, const weir_task *ta
   // What is awaited next is told with a graph, which ends its stage: that is one passage through the lock less.
   bool flushes = graph != NULL && context->flushes &&
                  (line->stage + 1 == pipeline->stage_count || pipeline->stages[line->stage].awaits);
-  weir__cpu_guest guest = guest_of(line, await, graph != NULL);
+  weir__cpu_guest guest = guest_of(line, graph != NULL);
   *await = (weir__await){.line = line, .stage = line->stage};
   atomic_fetch_add_explicit(&line->pending, 1, memory_order_relaxed);
   weir__context_lock(context);
-  weir__part_now = (weir__part_hook){.done = on_task_done, .user = await, .at_once = true};
-  if (guest.cpu != NULL) weir__cpu_guest_now = &guest;
-  weir_status status = graph != NULL ? weir__graph_launch_held(graph, true, &await->event)
-                                     : weir__submit_held(context, task, &await->event);
-  weir__cpu_guest_now = NULL;
-  weir__part_now = (weir__part_hook){0};
+  const weir__completion_target target = {.done = on_task_done, .user = await, .at_once = true};
+  const weir__submission submission = {.task = task,
+                                       .target = &target,
+                                       .origin = line->trace != NULL ? &line->origin : NULL,
+                                       .guest = guest.cpu != NULL ? &guest : NULL,
+                                       .kernel_checked = true};
+  weir_status status = graph != NULL ? weir__graph_launch_held(graph, &submission, true, &await->event)
+                                     : weir__submit(context, &submission, &await->event);
   if (status == WEIR_OK) {
     await->event->object.released = true;
     weir__event_drop(await->event);

@@ -13,8 +13,6 @@ typedef struct split_device {
   weir_split *splits; // guarded by the context's lock
 } split_device;
 
-_Thread_local const weir_kernel *weir__split_enters;
-
 static void destroy(weir_device *base) {
   split_device *device = (split_device *)base;
   while (device->splits != NULL) { // that the caller did not release
@@ -27,7 +25,8 @@ static void destroy(weir_device *base) {
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   (void)device;
-  return kernel != NULL && kernel == weir__split_enters;
+  (void)kernel;
+  return false; // launches name the device themselves
 }
 
 // The lock is held, so the rest follows in a callback.

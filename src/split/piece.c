@@ -104,11 +104,13 @@ static weir_status submit(weir__split_run *run, weir__split_piece *piece, weir__
                     .tag = launch->tag};
   memcpy(task.groups, launch->groups, sizeof task.groups);
   task.groups[launch->dimension] = groups.count;
-  weir__part_now = (weir__part_hook){.done = done, .user = piece};
-  weir__window_own = run->slots;
-  status = weir_submit(run->split->context, &task, &piece->event);
-  weir__window_own = 0;
-  weir__part_now = (weir__part_hook){0};
+  weir_context *context = run->split->context;
+  const weir__completion_target target = {.done = done, .user = piece};
+  const weir__submission submission = {
+      .task = &task, .target = &target, .reserved = run->slots, .kernel_checked = true};
+  weir__context_lock(context);
+  status = weir__submit(context, &submission, &piece->event);
+  weir__context_unlock(context);
   return status;
 }
 

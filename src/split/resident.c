@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "pipeline/origin.h"
 #include "split/split.h"
 
 typedef unsigned long long ull;
@@ -80,15 +81,15 @@ static weir_status check_contents(const weir__split_run *run, uint16_t lost) {
 }
 
 // Checks the launch and each part as the tasks that they are. Nothing changes.
-static weir_status check_tasks(weir__split_run *run, const weir_split_launch *launch, const weir_task *whole) {
+static weir_status check_tasks(weir__split_run *run, const weir_split_launch *launch, const weir__submission *whole) {
   weir_context *context = run->split->context;
   weir__checked checked;
   weir_device *device = NULL;
   weir_status status = weir__check_task(context, whole, &device);
-  if (status == WEIR_OK) status = weir__check_args(context, whole, WEIR__HOST_SPACE, run->accesses, &checked);
+  if (status == WEIR_OK) status = weir__check_args(context, whole->task, WEIR__HOST_SPACE, run->accesses, &checked);
   for (uint32_t i = 0; i < run->handed && status == WEIR_OK; i++) {
     weir_task task = part_task(run, launch, i);
-    status = weir__check_task(context, &task, &device);
+    status = weir__check_task(context, &(weir__submission){.task = &task}, &device);
     if (status == WEIR_OK) status = weir__check_args(context, &task, device->space, run->accesses, &checked);
   }
   uint16_t lost = lost_spaces(context);
@@ -97,7 +98,7 @@ static weir_status check_tasks(weir__split_run *run, const weir_split_launch *la
 
 // What the launch's own task needs is set aside first, so that it cannot fail: slots of the window, of which the parts take all but
 // the last two (one is its own, and with the other this thread gets into the closed window), events, and room for its hits.
-static weir_status set_aside(weir__split_run *run, const weir_split_launch *launch, const weir_task *whole,
+static weir_status set_aside(weir__split_run *run, const weir_split_launch *launch, const weir__submission *whole,
                              bool has_event, weir_event **out_event) {
   weir_context *context = run->split->context;
   uint64_t slots = (uint64_t)run->handed * run->slots + 2, most = weir__split_most_reserved(context);
@@ -107,10 +108,9 @@ static weir_status set_aside(weir__split_run *run, const weir_split_launch *laun
   run->reserved = slots;
   bool good = true;
   while (good && context->hits.capacity < run->handed) good = weir__hits_grow(&context->hits);
-  if (good && has_event) *out_event = weir__event_take(context, 0);
-  weir__part_now = (weir__part_hook){.done = weir__split_end, .user = run};
-  run->start = good && (!has_event || *out_event != NULL) ? weir__event_take(context, 0) : NULL;
-  weir__part_now = (weir__part_hook){0};
+  if (good && has_event) *out_event = weir__event_take(context, 0, NULL);
+  const weir__completion_target target = {.done = weir__split_end, .user = run};
+  run->start = good && (!has_event || *out_event != NULL) ? weir__event_take(context, 0, &target) : NULL;
   if (run->start != NULL) {
     weir__event_drop(run->start); // nobody waits for it
     status = check_tasks(run, launch, whole);
@@ -130,7 +130,7 @@ static void give_up(weir__split_run *run, weir_event **out_event) {
 
 static void close_window(weir__split_run *run) {
   run->split->context->window.closed = true;
-  weir__window_own = run->reserved - 1;
+  run->own = run->reserved - 1;
 }
 
 static void open_window(weir__split_run *run) {
@@ -138,14 +138,14 @@ static void open_window(weir__split_run *run) {
   window->closed = false;
   window->reserved -= run->reserved;
   run->reserved = 0;
-  weir__window_own = 0;
+  run->own = 0;
 }
 
 static void use_slots(weir__split_run *run, uint64_t slots) {
   if (slots > run->reserved - 2) slots = run->reserved - 2;
   run->reserved -= slots;
   run->split->context->window.reserved -= slots;
-  weir__window_own -= slots;
+  run->own -= slots;
 }
 
 static weir_status enter_on_device(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
@@ -153,15 +153,16 @@ static weir_status enter_on_device(weir__split_run *run, const weir_split_launch
   weir__split_piece *piece = &run->planned[number];
   weir_device *device = run->split->devices[piece->device];
   bool far = device->space != WEIR__HOST_SPACE;
-  piece->moves = far ? weir__event_take(context, 0) : NULL;
+  piece->moves = far ? weir__event_take(context, 0, NULL) : NULL;
   if (far && piece->moves == NULL)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for a part's event", run->what);
   weir_task task = part_task(run, launch, number);
   weir__id before = context->window.next;
   piece->submit_ns = device->ops->time(device);
-  weir__part_now = (weir__part_hook){.user = piece, .again = weir__split_again, .moves = piece->moves};
-  weir_status status = weir__submit_held(context, &task, &piece->event);
-  weir__part_now = (weir__part_hook){0};
+  const weir__completion_target target = {.user = piece, .again = weir__split_again, .moves = piece->moves};
+  const weir__submission submission = {
+      .task = &task, .target = &target, .origin = weir__pipeline_origin(context), .reserved = run->own};
+  weir_status status = weir__submit(context, &submission, &piece->event);
   use_slots(run, context->window.next - before);
   if (far) weir__event_finish(piece->moves, WEIR_OK, "");
   if (far && status != WEIR_OK) weir__event_drop(piece->moves);
@@ -209,7 +210,8 @@ static void poison_rest(const weir__split_run *run, uint32_t first) {
 }
 
 // The launch's own task, which comes after its parts. Its slot is reserved.
-static void enter_last(weir__split_run *run, const weir_task *whole, weir_device *device, weir_event *event) {
+static void enter_last(weir__split_run *run, const weir__submission *submission, weir_event *event) {
+  const weir_task *whole = submission->task;
   weir_context *context = run->split->context;
   weir__task *task = weir__window_begin(&context->window);
   weir__hits_clear(&context->hits);
@@ -220,10 +222,10 @@ static void enter_last(weir__split_run *run, const weir_task *whole, weir_device
       if (weir__live(&context->window.live, id)) weir__hits_add(&context->hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
     }
   }
-  weir__request request = {.task = whole,
+  weir__request request = {.submission = submission,
                            .user = run,
                            .kernel = whole->kernel,
-                           .device = device,
+                           .device = submission->device,
                            .groups = {run->launch.groups[0], run->launch.groups[1], run->launch.groups[2]},
                            .tag = whole->tag,
                            .label = whole->label,
@@ -232,31 +234,33 @@ static void enter_last(weir__split_run *run, const weir_task *whole, weir_device
   task->event = event;
   if (event != NULL) event->task = event->last = task->id;
   context->statistics.tasks++;
-  weir__enter_found(context, &request, task);
+  weir__admit_found(context, &request, task);
 }
 
 // Waits for a part that is held for lack of memory, so that the launch's own task is not held as well.
-static void await_held(weir_context *context, const weir_task *whole) {
+static void await_held(weir__split_run *run, const weir__submission *whole) {
+  weir_context *context = run->split->context;
+  weir__submission submission = *whole;
+  submission.reserved = run->own;
   weir_status status;
   while (!weir__in_task && context->window.live.oldest < context->barrier &&
-         weir__enter_wait(context, whole, 1, &status) == WEIR__ENTER_AGAIN) {
+         weir__await_room(context, &submission, 1, &status) == WEIR__RETRY) {
   }
 }
 
 // The lock is held. On failure nothing has changed, but that contents may have moved.
-static weir_status enter(weir__split_run *run, const weir_split_launch *launch, const weir_task *whole,
-                         weir_device *device, bool has_event, weir_event **out_event) {
-  weir_context *context = run->split->context;
+static weir_status enter(weir__split_run *run, const weir_split_launch *launch, const weir__submission *whole,
+                         bool has_event, weir_event **out_event) {
   weir_status status = set_aside(run, launch, whole, has_event, out_event);
   if (run->reserved == 0) return status;
   uint32_t entered = 0;
   if (status == WEIR_OK) {
     close_window(run);
     while (entered < run->handed && (status = enter_part(run, launch, entered)) == WEIR_OK) entered++;
-    if (entered > 0) await_held(context, whole);
+    if (entered > 0) await_held(run, whole);
   }
   if (entered == 0) {
-    if (weir__window_own != 0) open_window(run);
+    if (run->own != 0) open_window(run);
     give_up(run, out_event);
     return status;
   }
@@ -267,7 +271,7 @@ static weir_status enter(weir__split_run *run, const weir_split_launch *launch, 
     weir__split_fails(run, status, message);
     poison_rest(run, entered);
   }
-  enter_last(run, whole, device, has_event ? *out_event : NULL);
+  enter_last(run, whole, has_event ? *out_event : NULL);
   return WEIR_OK;
 }
 
@@ -286,9 +290,8 @@ weir_status weir__split_submit_resident(weir__split_run *run, const weir_split_l
   weir_task whole = weir__split_task(launch, args, device, run);
   weir_event *event = NULL;
   weir__context_lock(context);
-  weir__split_enters = launch->kernel;
-  status = enter(run, launch, &whole, device, out_event != NULL, &event);
-  weir__split_enters = NULL;
+  const weir__submission submission = {.task = &whole, .origin = weir__pipeline_origin(context), .device = device};
+  status = enter(run, launch, &submission, out_event != NULL, &event);
   if (out_event != NULL) *out_event = event;
   weir__context_unlock(context); // from here on the run may be gone
   if (status != WEIR_OK) weir__split_drop(split);

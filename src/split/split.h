@@ -105,7 +105,8 @@ typedef struct weir__split_run {
   uint32_t depth;                           // pieces that a device has at a time
   uint32_t slots;                           // of the window for a piece, at most
   uint64_t reserved;                        // slots of the window, still
-  weir__split_free *free;                   // the first is taken from; `most` + 1 of them
+  uint64_t own;           // of these, while a resident launch has closed the window: those that its parts may take
+  weir__split_free *free; // the first is taken from; `most` + 1 of them
   uint32_t free_count;
   bool failed, finished;
   weir_status status;
@@ -118,9 +119,6 @@ typedef struct weir__split_run {
 weir_status weir__split_device(weir_context *context, weir_device **out_device);
 void weir__split_device_add(weir_device *device, weir_split *split);
 void weir__split_device_remove(weir_device *device, weir_split *split);
-
-// In a thread that submits a launch to it: the launch's kernel. For all others it has no code.
-extern _Thread_local const weir_kernel *weir__split_enters;
 
 // Drops a reference; frees the split with the last.
 void weir__split_drop(weir_split *split);
@@ -153,7 +151,7 @@ weir_task weir__split_task(const weir_split_launch *launch, weir_arg *args, weir
 void weir__split_count_launch(weir__split_run *run);
 
 // Waits for room in the window, and reserves it. The context's lock is held before and after.
-weir_status weir__split_reserve(weir_context *context, const weir_task *task, uint32_t slots);
+weir_status weir__split_reserve(weir_context *context, const weir__submission *submission, uint32_t slots);
 uint32_t weir__split_most_reserved(const weir_context *context);
 
 // A resident launch, from its submission to its end. `args` has room for its arguments.

@@ -7,6 +7,7 @@
 #include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "pipeline/origin.h"
 #include "split/policy.h"
 #include "split/split.h"
 
@@ -205,25 +206,23 @@ static void plan_failures(weir__split_run *run, const bool *lost, uint32_t devic
   run->margin = run->depth * (in - 1);
 }
 
-weir_status weir__split_reserve(weir_context *context, const weir_task *task, uint32_t slots) {
-  weir__enter_result result;
+weir_status weir__split_reserve(weir_context *context, const weir__submission *submission, uint32_t slots) {
+  weir__admit_result result;
   weir_status status = WEIR_OK;
   do {
-    result = weir__enter_wait(context, task, slots + left_over(context->window.size), &status);
-  } while (result == WEIR__ENTER_AGAIN);
-  if (result == WEIR__ENTERED) context->window.reserved += slots;
-  return result == WEIR__ENTERED ? WEIR_OK : status;
+    result = weir__await_room(context, submission, slots + left_over(context->window.size), &status);
+  } while (result == WEIR__RETRY);
+  if (result == WEIR__ADMITTED) context->window.reserved += slots;
+  return result == WEIR__ADMITTED ? WEIR_OK : status;
 }
 
-static weir_status begin(weir_split *split, weir__split_run *run, const weir_task *task) {
+static weir_status begin(weir_split *split, weir__split_run *run, const weir__submission *submission) {
   weir_context *context = split->context;
   weir__context_lock(context);
   run->reserved = (uint64_t)run->most * run->slots;
-  weir_status status = weir__split_reserve(context, task, (uint32_t)run->reserved);
+  weir_status status = weir__split_reserve(context, submission, (uint32_t)run->reserved);
   if (status == WEIR_OK) {
-    weir__part_now = (weir__part_hook){.done = weir__split_start, .user = run};
-    run->start = weir__event_take(context, 0);
-    weir__part_now = (weir__part_hook){0};
+    run->start = weir__event_take(context, 0, &(weir__completion_target){.done = weir__split_start, .user = run});
     if (run->start == NULL) {
       context->window.reserved -= run->reserved;
       status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its event", run->what);
@@ -287,12 +286,14 @@ static weir_status submit(weir_split *split, const weir_split_launch *launch, we
   if (status != WEIR_OK) return status;
   if (split->resident) return weir__split_submit_resident(run, launch, device, args, out_event);
   weir_task task = weir__split_task(launch, args, device, run);
-  status = begin(split, run, &task);
+  weir_context *context = split->context;
+  const weir__submission submission = {.task = &task, .origin = weir__pipeline_origin(context), .device = device};
+  status = begin(split, run, &submission);
   if (status != WEIR_OK) return status;
   weir__split_count_launch(run);
-  weir__split_enters = launch->kernel;
-  status = weir_submit(split->context, &task, out_event); // from here on the run may be gone
-  weir__split_enters = NULL;
+  weir__context_lock(context);
+  status = weir__submit(context, &submission, out_event); // from here on the run may be gone
+  weir__context_unlock(context);
   if (status == WEIR_OK) return WEIR_OK;
   give_up(split, run);
   weir__split_drop(split);

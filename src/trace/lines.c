@@ -24,8 +24,6 @@ struct weir__trace_line {
   bool has_open;
 };
 
-_Thread_local const weir__trace_origin *weir__trace_origin_now;
-
 // ---------------------------------------------------------------------------------------------------------------
 // Logs
 

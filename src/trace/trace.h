@@ -53,9 +53,6 @@ typedef struct weir__trace_origin {
   uint64_t token;
 } weir__trace_origin;
 
-// The call that this thread is in; NULL: none. Not set where a pipeline is not traced.
-extern _Thread_local const weir__trace_origin *weir__trace_origin_now;
-
 typedef struct weir__trace_task {
   uint64_t id, tag;
   char label[48]; // weir_task.label, else the kernel's name, else "host"

@@ -5,8 +5,6 @@
 
 #include "base/allocate.h"
 
-_Thread_local uint64_t weir__window_own;
-
 enum { SLAB_CHUNKS = 255 };
 
 struct weir__edge_slab {

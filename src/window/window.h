@@ -13,8 +13,8 @@ typedef struct weir__window {
   uint32_t size;     // a power of two
   weir__liveness live;
   weir__id next;     // id of the next task
-  uint64_t reserved; // slots that are kept for threads with weir__window_own
-  bool closed;       // only such threads get in; some slots are reserved then
+  uint64_t reserved; // slots that are set aside for submissions still to come
+  bool closed;       // only these get in; some slots are reserved then
   uint64_t edges;    // added so far
   uint32_t touched;  // slots that were made ready before any task
   weir__edge_chunk *free_chunks;
@@ -35,29 +35,28 @@ void weir__window_deinitialize(weir__window *window);
 // them later. Before any task.
 void weir__window_touch(weir__window *window, uint32_t count);
 
-// In a thread that submits tasks for which slots were reserved: how many of them it may take.
-extern _Thread_local uint64_t weir__window_own;
+// In what follows, `own` is the number of reserved slots that belong to the submission that asks.
 
 // Slots that are reserved for others.
-static inline uint64_t weir__window_kept(const weir__window *window) {
-  return window->reserved > weir__window_own ? window->reserved - weir__window_own : 0;
+static inline uint64_t weir__window_kept(const weir__window *window, uint64_t own) {
+  return window->reserved > own ? window->reserved - own : 0;
 }
 
-// Whether others keep this thread out for a while.
-static inline bool weir__window_shut(const weir__window *window) {
-  return window->closed && weir__window_own == 0;
+// Whether others keep the submission out for a while.
+static inline bool weir__window_shut(const weir__window *window, uint64_t own) {
+  return window->closed && own == 0;
 }
 
 // Free slots that are not reserved for others.
-static inline uint64_t weir__window_room(const weir__window *window) {
+static inline uint64_t weir__window_room(const weir__window *window, uint64_t own) {
   uint64_t room = window->size - (window->next - window->live.oldest);
   if (window->reserved == 0) return room;
-  uint64_t kept = weir__window_shut(window) ? room : weir__window_kept(window);
+  uint64_t kept = weir__window_shut(window, own) ? room : weir__window_kept(window, own);
   return room > kept ? room - kept : 0;
 }
 
-static inline bool weir__window_full(const weir__window *window) {
-  return weir__window_room(window) == 0;
+static inline bool weir__window_full(const weir__window *window, uint64_t own) {
+  return weir__window_room(window, own) == 0;
 }
 
 static inline bool weir__window_empty(const weir__window *window) {

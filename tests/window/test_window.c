@@ -224,14 +224,14 @@ static void retires_in_order(void **state) {
 static void full_until_the_oldest_retires(void **state) {
   (void)state;
   for (int i = 0; i < SIZE; i++) {
-    assert_false(weir__window_full(&window));
+    assert_false(weir__window_full(&window, 0));
     submit();
   }
-  assert_true(weir__window_full(&window));
+  assert_true(weir__window_full(&window, 0));
   for (weir__id task = 2; task <= SIZE; task++) complete(task, false);
-  assert_true(weir__window_full(&window));
+  assert_true(weir__window_full(&window, 0));
   complete(1, false);
-  assert_false(weir__window_full(&window));
+  assert_false(weir__window_full(&window, 0));
   assert_true(weir__window_empty(&window));
 }
 

@@ -168,7 +168,7 @@ static void run_seed(uint64_t seed, uint32_t size, uint32_t tasks, uint32_t hub_
   uint32_t fail_percent = random_below(&self->random, 20);
   uint64_t edges = 0;
   while (self->window.next <= tasks) {
-    bool full = weir__window_full(&self->window);
+    bool full = weir__window_full(&self->window, 0);
     if (full || (self->waiting_count > 0 && random_chance(&self->random, 45)))
       complete(self, fail_percent);
     else

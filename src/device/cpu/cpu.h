@@ -97,15 +97,12 @@ extern _Thread_local weir__worker *weir__worker_current;
 
 void *weir__worker_main(void *worker);
 
-// What a thread that submits a task would run by itself. Set during the submission, with the lock held.
+// A thread that submits a task and would run it by itself.
 typedef struct weir__cpu_guest {
   weir__cpu *cpu;
-  void *user;          // the task is that whose event has this in its part hook
-  uint64_t most_ticks; // it is run if it is expected to take no more
+  uint64_t most_ticks; // the task is run if it is expected to take no more
   weir__task *task;    // NULL: it is not for the guest; else weir__cpu_run_guest must be called, without the lock
 } weir__cpu_guest;
-
-extern _Thread_local weir__cpu_guest *weir__cpu_guest_now;
 
 // A guest's part of what a worker is, for one CPU device and one thread at a time. NULL: no memory.
 weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed);

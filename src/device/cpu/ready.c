@@ -79,10 +79,8 @@ void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
 
 // Whether the submitting thread takes the task.
 static bool is_for_guest(weir__cpu *cpu, weir__task *task) {
-  weir__cpu_guest *guest = weir__cpu_guest_now;
-  if (guest == NULL || guest->cpu != cpu || guest->task != NULL || task->event == NULL ||
-      task->event->part.user != guest->user)
-    return false;
+  weir__cpu_guest *guest = task->guest;
+  if (guest == NULL || guest->cpu != cpu) return false;
   if (cpu->guests >= cpu->sleeper_count || cpu->base.context->trace != NULL || task->priority != 0) return false;
   uint64_t expected = task->run != NULL ? weir__job_expected(task) : weir__cpu_expected(task);
   if (expected > guest->most_ticks) return false;

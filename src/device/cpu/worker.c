@@ -17,7 +17,6 @@ enum {
 };
 
 _Thread_local weir__worker *weir__worker_current;
-_Thread_local weir__cpu_guest *weir__cpu_guest_now;
 
 // Whether a worker that is awake has not looked for work for long: its task takes longer than was thought.
 static bool is_stuck(weir__worker *worker, uint64_t now) {

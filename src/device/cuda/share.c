@@ -84,28 +84,29 @@ weir_status weir_buffer_wrap_cuda(weir_device *base, uint64_t pointer, uint64_t 
 }
 
 // Submits a task that is done when an event of the device's is, and orders all later ones behind it.
-static weir__enter_result enter_fence(weir_device *device, CUevent event, weir_status *out_status) {
+static weir__admit_result enter_fence(weir_device *device, CUevent event, weir_status *out_status) {
   weir_context *context = device->context;
   const weir_task named = {.label = "stream"};
-  weir__enter_result result = weir__enter_wait(context, &named, 1, out_status);
-  if (result != WEIR__ENTERED) return result;
+  const weir__submission submission = {.task = &named};
+  weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir__task *slot = weir__window_task(&context->window, context->window.next);
   weir__move *move = (weir__move *)(void *)slot->payload;
   *move = (weir__move){.fence = event};
-  weir__request request = {.task = &named, .device = device, .label = "stream", .move = move};
-  result = weir__enter(context, &request, NULL, out_status);
-  if (result == WEIR__ENTERED) context->fence = slot->id;
+  weir__request request = {.submission = &submission, .device = device, .label = "stream", .move = move};
+  result = weir__admit(context, &request, NULL, out_status);
+  if (result == WEIR__ADMITTED) context->fence = slot->id;
   return result;
 }
 
 static weir_status order_behind(weir_device *device, CUevent event) {
   weir_context *context = device->context;
   weir_status status = WEIR_OK;
-  weir__enter_result result;
+  weir__admit_result result;
   weir__context_lock(context);
   do {
     result = enter_fence(device, event, &status);
-  } while (result == WEIR__ENTER_AGAIN);
+  } while (result == WEIR__RETRY);
   weir__context_unlock(context);
   return status;
 }

@@ -62,20 +62,21 @@ void weir__opencl_stop_listening(weir__opencl_device *device) {
   weir__lock_release(&listeners.lock);
 }
 
-static weir__enter_result enter_fence(weir__opencl_device *device, weir__opencl_fence *fence, weir_event **out_event,
+static weir__admit_result enter_fence(weir__opencl_device *device, weir__opencl_fence *fence, weir_event **out_event,
                                       weir_status *out_status) {
   weir_context *context = device->base.context;
   const char *label = fence->signals ? "signal" : "event";
   const weir_task named = {.label = label};
-  weir__enter_result result = weir__enter_wait(context, &named, 1, out_status);
-  if (result != WEIR__ENTERED) return result;
+  const weir__submission submission = {.task = &named};
+  weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir__id first = context->window.live.oldest, end = context->window.next;
-  weir_event *event = fence->signals ? weir__event_take(context, end) : NULL;
-  if (fence->signals && event == NULL) return weir__no_memory(&named, "an event", out_status);
+  weir_event *event = fence->signals ? weir__event_take(context, end, NULL) : NULL;
+  if (fence->signals && event == NULL) return weir__no_memory(&submission, "an event", out_status);
   weir__task *task = weir__window_begin(&context->window);
   weir__move *move = (weir__move *)(void *)task->payload;
   *move = (weir__move){.fence = fence};
-  weir__request request = {.task = &named, .device = &device->base, .label = label, .move = move};
+  weir__request request = {.submission = &submission, .device = &device->base, .label = label, .move = move};
   weir__hits_clear(&context->hits);
   context->held_listed = false;
   for (weir__id id = first; fence->signals && id < end; id++)
@@ -85,13 +86,13 @@ static weir__enter_result enter_fence(weir__opencl_device *device, weir__opencl_
   if (!fence->signals) task->blockers++;
   context->statistics.tasks++;
   weir__id id = task->id;
-  weir__enter_found(context, &request, task);
+  weir__admit_found(context, &request, task);
   if (out_event != NULL) *out_event = event;
-  if (fence->signals) return WEIR__ENTERED;
+  if (fence->signals) return WEIR__ADMITTED;
   context->fence = id;
   await(device, fence);
   weir__opencl_wake(device);
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
 static weir_status submit(weir__opencl_device *device, bool signals, cl_event event, weir_event **out_event) {
@@ -100,14 +101,14 @@ static weir_status submit(weir__opencl_device *device, bool signals, cl_event ev
   if (fence == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "event: no memory");
   *fence = (weir__opencl_fence){.signals = signals, .event = event};
   weir_status status = WEIR_OK;
-  weir__enter_result result;
+  weir__admit_result result;
   weir__context_lock(context);
   do {
     result = enter_fence(device, fence, out_event, &status);
-  } while (result == WEIR__ENTER_AGAIN);
-  if (result == WEIR__ENTERED) weir__context_flush(context);
+  } while (result == WEIR__RETRY);
+  if (result == WEIR__ADMITTED) weir__context_flush(context);
   weir__context_unlock(context);
-  if (result != WEIR__ENTERED) weir__free(fence);
+  if (result != WEIR__ADMITTED) weir__free(fence);
   return status;
 }
 

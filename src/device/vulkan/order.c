@@ -31,20 +31,21 @@ static void await(weir__vulkan_device *device, weir__vulkan_fence *fence) {
   weir__lock_release(&device->fence_lock);
 }
 
-static weir__enter_result enter_fence(const order *wanted, weir_status *out_status) {
+static weir__admit_result enter_fence(const order *wanted, weir_status *out_status) {
   weir__vulkan_device *device = wanted->device;
   weir__vulkan_fence *fence = wanted->fence;
   weir_context *context = device->base.context;
   const char *label = fence->signals ? "signal" : "semaphore";
   const weir_task named = {.label = label};
-  weir__enter_result result = weir__enter_wait(context, &named, 1, out_status);
-  if (result != WEIR__ENTERED) return result;
+  const weir__submission submission = {.task = &named};
+  weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
+  if (result != WEIR__ADMITTED) return result;
   weir__id first = wanted->event != NULL ? wanted->event->task : context->window.live.oldest;
   weir__id last = wanted->event != NULL ? wanted->event->last : context->window.next - 1;
   weir__task *task = weir__window_begin(&context->window);
   weir__move *move = (weir__move *)(void *)task->payload;
   *move = (weir__move){.fence = fence};
-  weir__request request = {.task = &named, .device = &device->base, .label = label, .move = move};
+  weir__request request = {.submission = &submission, .device = &device->base, .label = label, .move = move};
   weir__hits_clear(&context->hits);
   context->held_listed = false;
   for (weir__id id = first; fence->signals && id <= last; id++)
@@ -53,12 +54,12 @@ static weir__enter_result enter_fence(const order *wanted, weir_status *out_stat
   fence->task = task;
   if (!fence->signals) task->blockers++;
   context->statistics.tasks++;
-  weir__enter_found(context, &request, task);
-  if (fence->signals) return WEIR__ENTERED;
+  weir__admit_found(context, &request, task);
+  if (fence->signals) return WEIR__ADMITTED;
   context->fence = task->id;
   await(device, fence);
   weir__vulkan_wake(device);
-  return WEIR__ENTERED;
+  return WEIR__ADMITTED;
 }
 
 static weir_status submit(weir__vulkan_device *device, const weir__vulkan_fence *wanted, const weir_event *event) {
@@ -67,13 +68,13 @@ static weir_status submit(weir__vulkan_device *device, const weir__vulkan_fence 
   if (item.fence == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "semaphore: no memory");
   *item.fence = *wanted;
   weir_status status = WEIR_OK;
-  weir__enter_result result;
+  weir__admit_result result;
   weir__context_lock(context);
   do {
     result = enter_fence(&item, &status);
-  } while (result == WEIR__ENTER_AGAIN);
+  } while (result == WEIR__RETRY);
   weir__context_unlock(context);
-  if (result != WEIR__ENTERED) weir__free(item.fence);
+  if (result != WEIR__ADMITTED) weir__free(item.fence);
   return status;
 }
 
