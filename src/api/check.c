@@ -10,16 +10,6 @@
 
 enum { FEW_ACCESSES = 24 };
 
-void weir__describe_task(const weir_task *task, char what[WEIR__WHAT_BYTES]) {
-  if (task == NULL) {
-    snprintf(what, WEIR__WHAT_BYTES, "graph launch");
-    return;
-  }
-  const char *name = task->label;
-  if (name == NULL) name = task->kernel != NULL ? task->kernel->name : "host task";
-  snprintf(what, WEIR__WHAT_BYTES, "task '%.47s' (tag %llu)", name, (unsigned long long)task->tag);
-}
-
 static const char *mode_name(weir_mode mode) {
   switch (mode) {
   case WEIR_VALUE:

@@ -15,24 +15,7 @@
 #include "window/object.h"
 #include "window/window.h"
 
-enum { WEIR__MAX_DEVICES = 16, WEIR__LABEL_BYTES = 48, WEIR__MESSAGE_BYTES = 256, WEIR__MOST_WAKES = 8 };
-
-struct weir_kernel {
-  weir__object object;                // what submission looks at is in one cache line
-  weir_function cpu;                  // NULL: no code for the CPU
-  struct weir__cuda_kernel *cuda;     // NULL: no code for CUDA devices; guarded by the lock
-  struct weir__vulkan_kernel *vulkan; // the same for Vulkan devices
-  uint32_t device;                    // index of the first device of the context that it has code for
-  bool has_device;
-  bool cuda_checks;     // the CUDA code takes something from the task, which is checked
-  uint64_t code_change; // the number of the last change of its code, among all of the context's; guarded by the lock
-  uint32_t sim_count;
-  weir_sim_launch *sim;               // NULL: no code for simulated devices; names are copies
-  struct weir__opencl_kernel *opencl; // NULL: no code for OpenCL devices; guarded by the lock
-  alignas(64) _Atomic uint32_t
-      group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
-  char name[WEIR__LABEL_BYTES];
-};
+enum { WEIR__MESSAGE_BYTES = 256, WEIR__MOST_WAKES = 8 };
 
 typedef struct weir__callback {
   struct weir__callback *next;
@@ -223,11 +206,15 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
                               bool wrapped, weir_buffer **out_buffer);
 
-// The kernel's code for a device that does not run functions.
+// What the device's kind made of the kernel's code; NULL: a function is all there is.
 static inline const void *weir__kernel_code(const weir_kernel *kernel, const weir_device *device) {
-  if (device->ops->code == WEIR__CODE_OPENCL) return kernel->opencl;
-  return device->ops->code == WEIR__CODE_VULKAN ? (const void *)kernel->vulkan : (const void *)kernel->cuda;
+  return kernel->code[device->ops->code];
 }
+
+// Gives a kernel its code of a kind, or frees it: tasks in flight may use what is there, which is an error. `merge` (may be
+// NULL) takes over what the new code does not have of the old one's. `what` is for the message: "CUDA code". Takes the lock.
+weir_status weir__kernel_set_code(weir_kernel *kernel, weir__code_kind kind, weir__code *code, const char *what,
+                                  void (*merge)(weir__code *to, const weir__code *from));
 
 // Chooses the device of a kernel whose code has changed, and notes the change for graphs. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);

@@ -100,7 +100,7 @@ static bool fill_nodes(builder *build) {
     if (graph->recorded[i].host != NULL)
       plan->hosts[plan->host_count++] =
           (weir__graph_host){.node = i, .writes = graph->recorded[i].writes_host, .bytes = graph->recorded[i].bytes};
-    node->function = task->kernel != NULL ? task->kernel->cpu : task->host;
+    node->function = task->kernel != NULL ? task->kernel->function : task->host;
     node->user = task->user;
     node->kernel = task->kernel;
     for (int j = 0; j < 3; j++) node->groups[j] = task->groups[j] == 0 ? 1 : task->groups[j];

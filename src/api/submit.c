@@ -357,7 +357,7 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   }
   if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
   request.submission = submission;
-  request.function = task->kernel != NULL ? task->kernel->cpu : task->host;
+  request.function = task->kernel != NULL ? task->kernel->function : task->host;
   request.user = task->user;
   request.kernel = task->kernel;
   memcpy(request.groups, task->groups, sizeof request.groups);

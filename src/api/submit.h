@@ -117,8 +117,4 @@ static inline uint32_t weir__storage_next(uint64_t needs_storage, uint32_t index
 // Checks the rest of a task and chooses its device.
 weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device);
 
-// Describes a task for messages; NULL stands for the launch of a graph.
-enum { WEIR__WHAT_BYTES = 96 };
-void weir__describe_task(const weir_task *task, char what[WEIR__WHAT_BYTES]);
-
 #endif // WEIR_API_SUBMIT_H

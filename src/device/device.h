@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/kernel.h"
 #include "memory/pool.h"
 #include "weir/image.h"
 #include "weir/weir.h"
@@ -26,12 +27,9 @@
 
 struct weir__graph_run;
 
-// Whose code a task of the device carries.
-enum { WEIR__CODE_CUDA = 0, WEIR__CODE_VULKAN = 1, WEIR__CODE_OPENCL = 2 };
-
 typedef struct weir__device_ops {
-  const char *kind; // "cpu": the part of a device's name before ':'
-  uint32_t code;    // WEIR__CODE_*, for devices that do not run functions
+  const char *kind;     // "cpu": the part of a device's name before ':'
+  weir__code_kind code; // that kernels have for it
   bool run_ahead;
   bool threaded; // has a thread that issues its tasks and needs a core to be quick
   bool peers;    // copies by itself between its memory and that of other devices of its kind

@@ -23,7 +23,7 @@ static void destroy(weir_device *device) {
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   (void)device;
-  return kernel != NULL && kernel->cpu != NULL;
+  return kernel != NULL && kernel->function != NULL;
 }
 
 static void issue(weir_device *base, weir__task *task) {

@@ -114,7 +114,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   (void)device;
-  return kernel == NULL || kernel->cpu != NULL;
+  return kernel == NULL || kernel->function != NULL;
 }
 
 static uint64_t time_now(weir_device *device) {

@@ -341,7 +341,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
 }
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
-  return kernel != NULL && weir__cuda_kernel_has_code(kernel->cuda, device->index);
+  return kernel != NULL && weir__cuda_kernel_has_code(weir__cuda_code_of(kernel), device->index);
 }
 
 static uint64_t time_now(weir_device *device) {
@@ -349,6 +349,7 @@ static uint64_t time_now(weir_device *device) {
 }
 
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",
+                                         .code = WEIR__CODE_CUDA,
                                          .run_ahead = true,
                                          .threaded = true,
                                          .peers = true,

@@ -83,7 +83,7 @@ static bool make_steps(const weir__graph_plan *plan, bool has_bytes, cuda_plan *
     bool is_bytes = node->kind != WEIR__GRAPH_CALL;
     if (is_bytes) made->bytes[i] = (weir__cuda_bytes){.fill = node->kind == WEIR__GRAPH_FILL, .count = node->bytes};
     made->steps[i] = (weir__cuda_step){
-        .kernel = is_bytes ? NULL : node->kernel->cuda,
+        .kernel = is_bytes ? NULL : weir__cuda_code_of(node->kernel),
         .bytes = is_bytes ? &made->bytes[i] : NULL,
         .groups = node->groups,
         .parameters = made->parameters + node->first_arg,
@@ -196,7 +196,7 @@ static CUresult launch_node(weir__cuda_device *device, const weir__graph_run *ru
   case WEIR__GRAPH_CALL:
     break;
   }
-  const weir__cuda_kernel *kernel = node->kernel->cuda;
+  const weir__cuda_kernel *kernel = weir__cuda_code_of(node->kernel);
   for (uint32_t i = 0; i < kernel->count && result == CUDA_SUCCESS; i++)
     result = weir__cuda_launch_one(device, &kernel->launches[i], node->groups, parameters, stream);
   return result;

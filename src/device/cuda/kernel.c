@@ -19,8 +19,9 @@ enum { MAX_GRID_Y = 65535, POINTER_BYTES = 8, KNOWN_PARAMETERS = 16 };
 // Guards the raising of a function's limit of shared memory: kernels, even of different contexts, share functions.
 static weir__lock shared_limits;
 
-void weir__cuda_kernel_free(weir__cuda_kernel *cuda) {
-  for (uint32_t i = 0; cuda != NULL && i < cuda->count; i++) weir__free(cuda->launches[i].value);
+static void destroy(weir__code *head) {
+  weir__cuda_kernel *cuda = (weir__cuda_kernel *)head;
+  for (uint32_t i = 0; i < cuda->count; i++) weir__free(cuda->launches[i].value);
   weir__free(cuda);
 }
 
@@ -91,13 +92,14 @@ static weir_status make_launches(const weir_kernel *kernel, const weir_cuda_laun
                                  weir__cuda_kernel **out_cuda) {
   weir__cuda_kernel *cuda = weir__allocate_zeroed(sizeof *cuda + count * sizeof cuda->launches[0]);
   if (cuda == NULL) return no_memory(kernel);
+  cuda->head.destroy = destroy;
   cuda->count = count;
   cuda->empty = count == 0;
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
     status = copy_launch(kernel, i, &launches[i], &cuda->launches[i]);
   if (status != WEIR_OK) {
-    weir__cuda_kernel_free(cuda);
+    destroy(&cuda->head);
     cuda = NULL;
   }
   *out_cuda = cuda;
@@ -258,24 +260,10 @@ static bool depends_on_task(const weir__cuda_kernel *cuda) {
   return false;
 }
 
-// Gives the kernel its new code, or frees it: tasks in flight may use what is there.
 static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
-                           void (*merge)(weir__cuda_kernel *to, const weir__cuda_kernel *from)) {
-  weir_context *context = kernel->object.context;
-  weir__context_lock(context);
-  if (kernel->object.last_use >= context->window.live.oldest) {
-    weir__context_unlock(context);
-    weir__cuda_kernel_free(cuda);
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its CUDA code", kernel->name);
-  }
-  weir__cuda_kernel *old = kernel->cuda;
-  if (merge != NULL && old != NULL) merge(cuda, old);
-  kernel->cuda = cuda;
-  kernel->cuda_checks = depends_on_task(cuda);
-  weir__kernel_choose_device(kernel);
-  weir__context_unlock(context);
-  weir__cuda_kernel_free(old);
-  return WEIR_OK;
+                           void (*merge)(weir__code *to, const weir__code *from)) {
+  cuda->checks = depends_on_task(cuda);
+  return weir__kernel_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", merge);
 }
 
 weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code, const weir_cuda_launch *launches,
@@ -297,14 +285,16 @@ weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code
     status =
         weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no CUDA device for this code", kernel->name);
   if (status != WEIR_OK) {
-    weir__cuda_kernel_free(cuda);
+    destroy(&cuda->head);
     return status;
   }
   return replace(kernel, cuda, NULL);
 }
 
 // A launch that differs from another only by its functions keeps those of the other's devices.
-static void keep_other_devices(weir__cuda_kernel *to, const weir__cuda_kernel *from) {
+static void keep_other_devices(weir__code *new_code, const weir__code *old_code) {
+  weir__cuda_kernel *to = (weir__cuda_kernel *)new_code;
+  const weir__cuda_kernel *from = (const weir__cuda_kernel *)old_code;
   const weir__cuda_launch *a = &from->launches[0];
   weir__cuda_launch *b = &to->launches[0];
   if (from->count != 1 || a->value != NULL || b->value != NULL || a->shared_bytes != b->shared_bytes ||
@@ -337,7 +327,7 @@ weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *devi
     weir__cuda_leave(target.device);
   }
   if (status != WEIR_OK) {
-    weir__cuda_kernel_free(cuda);
+    destroy(&cuda->head);
     return status;
   }
   return replace(kernel, cuda, keep_other_devices);
@@ -386,9 +376,9 @@ static weir_status check_groups(const weir_task *task) {
 
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task) {
   (void)device;
-  if (task->kernel == NULL || !task->kernel->cuda_checks) return WEIR_OK;
-  const weir__cuda_kernel *cuda = task->kernel->cuda;
+  const weir__cuda_kernel *cuda = task->kernel == NULL ? NULL : weir__cuda_code_of(task->kernel);
   weir_status status = WEIR_OK;
+  if (cuda == NULL || !cuda->checks) return WEIR_OK;
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     const weir__cuda_launch *launch = &cuda->launches[i];
     if (launch->grid[0] == 0) status = check_groups(task);

@@ -22,14 +22,18 @@ typedef struct weir__cuda_launch {
 } weir__cuda_launch;
 
 typedef struct weir__cuda_kernel {
+  weir__code head;
   uint32_t count;
+  bool checks;            // some launch takes its grid or its parameters from the task
   bool empty;             // count is 0: the kernel has code everywhere and launches nothing
   char not_resident[160]; // why some launch has no part of a resident kernel; "": all have, or they are not wanted
   weir__cuda_launch launches[];
 } weir__cuda_kernel;
 
-// Frees kernel->cuda; NULL is allowed. Modules stay loaded until their device is destroyed.
-void weir__cuda_kernel_free(weir__cuda_kernel *cuda);
+// NULL: the kernel has none. Modules stay loaded until their device is destroyed.
+static inline weir__cuda_kernel *weir__cuda_code_of(const weir_kernel *kernel) {
+  return (weir__cuda_kernel *)(void *)kernel->code[WEIR__CODE_CUDA];
+}
 
 // Whether all launches have a function on the device.
 bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device);

@@ -220,7 +220,8 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
 }
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
-  return kernel != NULL && kernel->opencl != NULL && kernel->opencl->kernels[device->index] != NULL;
+  const weir__opencl_kernel *opencl = kernel != NULL ? weir__opencl_code_of(kernel) : NULL;
+  return opencl != NULL && opencl->kernels[device->index] != NULL;
 }
 
 static uint64_t time_now(weir_device *device) {

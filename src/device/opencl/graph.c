@@ -30,8 +30,8 @@ static cl_int launch_node(weir__opencl_device *device, const weir__graph_run *ru
     arguments[i] = (weir__opencl_argument){.value = args[i]};
     *(arg->mode == WEIR_VALUE ? &arguments[i].bytes : &arguments[i].range) = arg->bytes;
   }
-  return weir__opencl_enqueue_kernel(device, node->kernel->opencl, node->groups, arguments, node->arg_count, queue,
-                                     waits, out_event);
+  return weir__opencl_enqueue_kernel(device, weir__opencl_code_of(node->kernel), node->groups, arguments,
+                                     node->arg_count, queue, waits, out_event);
 }
 
 // Where queues keep no times, the host takes them: nothing else happens while a node runs.

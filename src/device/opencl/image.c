@@ -248,7 +248,7 @@ static void compare(const weir__opencl_kernel *opencl, uint32_t index, weir_mode
 }
 
 weir_status weir__opencl_image_check(const weir__opencl_device *device, const weir_task *task, uint32_t index) {
-  const weir__opencl_kernel *opencl = task->kernel->opencl;
+  const weir__opencl_kernel *opencl = weir__opencl_code_of(task->kernel);
   const weir_arg *arg = &task->args[index];
   const weir_buffer *buffer = arg->buffer;
   char what[WEIR__WHAT_BYTES], reason[128] = "";

@@ -13,8 +13,8 @@
 
 enum { DIMENSIONS = 3, KNOWN_KINDS = WEIR__OPENCL_KNOWN_KINDS };
 
-void weir__opencl_kernel_free(weir__opencl_kernel *opencl) {
-  if (opencl == NULL) return;
+static void destroy(weir__code *head) {
+  weir__opencl_kernel *opencl = (weir__opencl_kernel *)head;
   for (uint32_t i = 0; i < WEIR__MAX_DEVICES; i++) {
     if (opencl->kernels[i] != NULL) opencl->driver->clReleaseKernel(opencl->kernels[i]);
   }
@@ -135,6 +135,7 @@ static weir_status load(weir__opencl_device *device, const char *name, const wei
 static weir__opencl_kernel *make(const weir_opencl_launch *launch) {
   weir__opencl_kernel *opencl = weir__allocate_zeroed(sizeof *opencl);
   if (opencl == NULL) return NULL;
+  opencl->head.destroy = destroy;
   snprintf(opencl->entry, sizeof opencl->entry, "%s", launch->entry);
   bool of_task = (launch->groups[0] | launch->groups[1] | launch->groups[2]) == 0;
   for (int i = 0; i < DIMENSIONS; i++) {
@@ -152,23 +153,6 @@ static weir__opencl_kernel *make(const weir_opencl_launch *launch) {
   memcpy(value, launch->value, launch->value_bytes);
   opencl->value = (weir__opencl_argument){.value = value, .bytes = launch->value_bytes};
   return opencl;
-}
-
-// Gives the kernel its new code, or frees it: tasks in flight may use what is there.
-static weir_status replace(weir_kernel *kernel, weir__opencl_kernel *opencl) {
-  weir_context *context = kernel->object.context;
-  weir__context_lock(context);
-  bool in_use = kernel->object.last_use >= context->window.live.oldest;
-  weir__opencl_kernel *old = in_use ? opencl : kernel->opencl;
-  if (!in_use) {
-    kernel->opencl = opencl;
-    weir__kernel_choose_device(kernel);
-  }
-  weir__context_unlock(context);
-  weir__opencl_kernel_free(old);
-  return in_use ? weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its OpenCL code",
-                              kernel->name)
-                : WEIR_OK;
 }
 
 weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *code,
@@ -189,10 +173,10 @@ weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *
     status = weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no OpenCL device for this code",
                          kernel->name);
   if (status != WEIR_OK) {
-    weir__opencl_kernel_free(opencl);
+    destroy(&opencl->head);
     return status;
   }
-  return replace(kernel, opencl);
+  return weir__kernel_set_code(kernel, WEIR__CODE_OPENCL, &opencl->head, "OpenCL code", NULL);
 }
 
 // A sub-buffer begins at a multiple of the alignment.
@@ -213,7 +197,7 @@ static weir_status check_begin(const weir__opencl_device *device, const weir_tas
 // What is wrong with the argument by itself is found later, by the check of all tasks' arguments.
 static weir_status check_buffer(const weir__opencl_device *device, const weir_task *task, uint32_t index) {
   const weir_buffer *buffer = task->args[index].buffer;
-  if (device->memory_kind == WEIR__OPENCL_HOST && task->kernel->opencl->is_image == 0) return WEIR_OK;
+  if (device->memory_kind == WEIR__OPENCL_HOST && weir__opencl_code_of(task->kernel)->is_image == 0) return WEIR_OK;
   if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
       buffer->object.context != device->base.context)
     return WEIR_OK;
@@ -224,7 +208,7 @@ static weir_status check_buffer(const weir__opencl_device *device, const weir_ta
 weir_status weir__opencl_kernel_check(const weir_device *base, const weir_task *task) {
   const weir__opencl_device *device = (const weir__opencl_device *)(const void *)base;
   if (task->kernel == NULL) return WEIR_OK;
-  const weir__opencl_kernel *opencl = task->kernel->opencl;
+  const weir__opencl_kernel *opencl = weir__opencl_code_of(task->kernel);
   if (opencl->value.bytes > 0) return WEIR_OK;
   char what[WEIR__WHAT_BYTES];
   if (task->arg_count != opencl->argument_count) {

@@ -18,6 +18,7 @@ typedef struct weir__opencl_argument {
 enum { WEIR__OPENCL_KNOWN_KINDS = 64, WEIR__OPENCL_MOST_SAMPLERS = 16 };
 
 typedef struct weir__opencl_kernel {
+  weir__code head;
   const weir__opencl_driver *driver;
   cl_kernel kernels[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there
   char entry[64];                       // cut, for messages
@@ -41,8 +42,10 @@ static inline uint32_t weir__opencl_place(const weir__opencl_kernel *opencl, uin
   return index + before;
 }
 
-// Frees kernel->opencl; NULL is allowed.
-void weir__opencl_kernel_free(weir__opencl_kernel *opencl);
+// NULL: the kernel has none.
+static inline weir__opencl_kernel *weir__opencl_code_of(const weir_kernel *kernel) {
+  return (weir__opencl_kernel *)(void *)kernel->code[WEIR__CODE_OPENCL];
+}
 
 // Checks a task against what the kernel takes: number and kinds of arguments. The text names the task.
 weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task *task);

@@ -81,8 +81,8 @@ weir_status weir__sim_graph_build(weir_device *base, weir_graph *graph, uint64_t
   const weir__sim_profile *profile = weir__sim_engine_profile(device->engine);
   uint64_t ops = 0;
   for (uint32_t i = 0; i < graph->plan->node_count; i++) {
-    const weir_kernel *kernel = graph->plan->nodes[i].kernel;
-    ops += kernel != NULL ? kernel->sim_count : 1;
+    const weir__sim_code *code = weir__sim_code_of(graph->plan->nodes[i].kernel);
+    ops += code != NULL ? code->count : 1;
   }
   uint64_t build_ps = ops * (profile->graph_build_node + profile->graph_instantiate_node);
   weir__sim_engine_host_spend(device->engine, build_ps);

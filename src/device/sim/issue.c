@@ -85,8 +85,9 @@ static bool choose_queue(weir__sim_device *device, weir__sim_task *sim_task, wei
 bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_start *start) {
   static const weir_sim_launch marker = {0};
   const weir__sim_profile *profile = weir__sim_engine_profile(device->engine);
-  const weir_sim_launch *launches = piece->kernel != NULL ? piece->kernel->sim : &marker;
-  uint32_t count = piece->kernel != NULL ? piece->kernel->sim_count : 1;
+  const weir__sim_code *code = weir__sim_code_of(piece->kernel);
+  const weir_sim_launch *launches = code != NULL ? code->launches : &marker;
+  uint32_t count = code != NULL ? code->count : 1;
   uint64_t groups = (uint64_t)start->groups[0] * start->groups[1] * start->groups[2];
   weir__sim_request request = {.queue = start->queue,
                                .waits = device->waits,

@@ -39,12 +39,13 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
   if (trace == NULL) return;
   if (piece->ended == 0) piece->lane = choose_lane(device, op);
   device->lane_ends[piece->lane] = op == piece->last ? weir__sim_op_end_ps(op) : UINT64_MAX; // kept to the end
-  bool part = owner->nodes != NULL ? piece != &owner->whole : piece->kernel != NULL && piece->kernel->sim_count > 1;
+  const weir__sim_code *code = weir__sim_code_of(piece->kernel);
+  bool part = owner->nodes != NULL ? piece != &owner->whole : code != NULL && code->count > 1;
   if (!part) return;
   weir__trace_span span = {
       .lane = piece->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
   if (owner->nodes != NULL) span.node = piece->node + 1;
-  const char *name = piece->kernel != NULL ? piece->kernel->sim[piece->ended].name : NULL;
+  const char *name = code != NULL ? code->launches[piece->ended].name : NULL;
   snprintf(span.name, sizeof span.name, "%s", name != NULL ? name : piece_name(piece));
   weir__trace_add_span(trace, owner->task->id, &span);
 }

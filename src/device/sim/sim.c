@@ -91,7 +91,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
 // Host tasks take no time here.
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   (void)device;
-  return kernel == NULL || kernel->sim_count > 0;
+  return kernel == NULL || weir__sim_code_of(kernel) != NULL;
 }
 
 static uint64_t time_now(weir_device *device) {
@@ -99,6 +99,7 @@ static uint64_t time_now(weir_device *device) {
 }
 
 const weir__device_ops weir__sim_ops = {.kind = "sim",
+                                        .code = WEIR__CODE_SIM,
                                         .run_ahead = true,
                                         .probe = probe,
                                         .create = create,

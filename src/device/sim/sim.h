@@ -9,6 +9,7 @@
 #include "api/context.h"
 #include "api/graph.h"
 #include "device/device.h"
+#include "device/sim/code.h"
 #include "device/sim/engine.h"
 #include "issue/queues.h"
 

@@ -345,7 +345,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
 }
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
-  return kernel != NULL && weir__vulkan_kernel_has_code(kernel->vulkan, device->index);
+  return kernel != NULL && weir__vulkan_kernel_has_code(weir__vulkan_code_of(kernel), device->index);
 }
 
 static uint64_t time_now(weir_device *device) {

@@ -107,7 +107,7 @@ static VkResult record_step(weir__vulkan_device *device, weir__vulkan_recorder *
     args[i] = (weir__vulkan_arg){
         .address = run->args[node->first_arg + i], .bytes = arg->bytes, .is_value = arg->mode == WEIR_VALUE};
   }
-  const weir__vulkan_kernel *kernel = node->kernel->vulkan;
+  const weir__vulkan_kernel *kernel = weir__vulkan_code_of(node->kernel);
   if (kernel->count == 0) return VK_SUCCESS;
   return weir__vulkan_record_dispatch(device, recorder, &kernel->launches[dispatch], node->groups, args,
                                       node->arg_count);
@@ -290,7 +290,7 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
       weir__graph_run_skip(run, i);
       continue;
     }
-    uint32_t dispatches = node->kernel != NULL ? node->kernel->vulkan->count : 1;
+    uint32_t dispatches = node->kernel != NULL ? weir__vulkan_code_of(node->kernel)->count : 1;
     for (uint32_t j = 0; j < dispatches && result == VK_SUCCESS; j++) {
       weir__vulkan_record_barrier(device, lane->open->commands, stages, stages);
       result = record_step(device, &lane->recorder, run, i, j);

@@ -11,7 +11,8 @@ static const double BARRIER_US = 1.5; // about what one costs on a discrete card
 
 // A node that does nothing still has a step, so that it keeps its place.
 static uint32_t steps_of(const weir__graph_node *node) {
-  uint32_t count = node->kernel != NULL && node->kernel->vulkan != NULL ? node->kernel->vulkan->count : 1;
+  const weir__vulkan_kernel *code = node->kernel != NULL ? weir__vulkan_code_of(node->kernel) : NULL;
+  uint32_t count = code != NULL ? code->count : 1;
   return count == 0 ? 1 : count;
 }
 

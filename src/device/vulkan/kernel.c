@@ -9,8 +9,9 @@
 #include "base/error.h"
 #include "device/vulkan/vulkan.h"
 
-void weir__vulkan_kernel_free(weir__vulkan_kernel *vulkan) {
-  for (uint32_t i = 0; vulkan != NULL && i < vulkan->count; i++) weir__free(vulkan->launches[i].value);
+static void destroy(weir__code *head) {
+  weir__vulkan_kernel *vulkan = (weir__vulkan_kernel *)head;
+  for (uint32_t i = 0; i < vulkan->count; i++) weir__free(vulkan->launches[i].value);
   weir__free(vulkan);
 }
 
@@ -65,6 +66,7 @@ static weir_status make_launches(const weir_kernel *kernel, const weir_vulkan_la
   *out_vulkan = NULL;
   weir__vulkan_kernel *vulkan = weir__allocate_zeroed(sizeof *vulkan + count * sizeof vulkan->launches[0]);
   if (vulkan == NULL) return no_memory(kernel);
+  vulkan->head.destroy = destroy;
   vulkan->count = count;
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < count && status == WEIR_OK; i++)
@@ -72,7 +74,7 @@ static weir_status make_launches(const weir_kernel *kernel, const weir_vulkan_la
   if (status == WEIR_OK)
     *out_vulkan = vulkan;
   else
-    weir__vulkan_kernel_free(vulkan);
+    destroy(&vulkan->head);
   return status;
 }
 
@@ -103,23 +105,6 @@ static weir_status prepare(weir_device *device, const weir_kernel *kernel, uint3
   return WEIR_OK;
 }
 
-// Gives the kernel its new code, or frees it: tasks in flight may use what is there.
-static weir_status replace(weir_kernel *kernel, weir__vulkan_kernel *vulkan) {
-  weir_context *context = kernel->object.context;
-  weir__context_lock(context);
-  if (kernel->object.last_use >= context->window.live.oldest) {
-    weir__context_unlock(context);
-    weir__vulkan_kernel_free(vulkan);
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its Vulkan code", kernel->name);
-  }
-  weir__vulkan_kernel *old = kernel->vulkan;
-  kernel->vulkan = vulkan;
-  weir__kernel_choose_device(kernel);
-  weir__context_unlock(context);
-  weir__vulkan_kernel_free(old);
-  return WEIR_OK;
-}
-
 weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *code,
                                    const weir_vulkan_launch *launches, uint32_t count) {
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for Vulkan");
@@ -140,10 +125,10 @@ weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *
     status = weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no Vulkan device for this code",
                          kernel->name);
   if (status != WEIR_OK) {
-    weir__vulkan_kernel_free(vulkan);
+    destroy(&vulkan->head);
     return status;
   }
-  return replace(kernel, vulkan);
+  return weir__kernel_set_code(kernel, WEIR__CODE_VULKAN, &vulkan->head, "Vulkan code", NULL);
 }
 
 // What a task's arguments come to.
@@ -272,8 +257,8 @@ static weir_status check_task_groups(const weir_device *device, const weir_task 
 }
 
 weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task *task) {
-  if (task->kernel == NULL || task->kernel->vulkan == NULL) return WEIR_OK;
-  const weir__vulkan_kernel *vulkan = task->kernel->vulkan;
+  if (task->kernel == NULL || weir__vulkan_code_of(task->kernel) == NULL) return WEIR_OK;
+  const weir__vulkan_kernel *vulkan = weir__vulkan_code_of(task->kernel);
   const arguments given = count_arguments(task);
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < vulkan->count && status == WEIR_OK; i++) {

@@ -15,12 +15,15 @@ typedef struct weir__vulkan_launch {
 } weir__vulkan_launch;
 
 typedef struct weir__vulkan_kernel {
+  weir__code head;
   uint32_t count; // 0: the kernel has code everywhere and dispatches nothing
   weir__vulkan_launch launches[];
 } weir__vulkan_kernel;
 
-// Frees kernel->vulkan; NULL is allowed. Pipelines stay until their device is destroyed.
-void weir__vulkan_kernel_free(weir__vulkan_kernel *vulkan);
+// NULL: the kernel has none. Pipelines stay until their device is destroyed.
+static inline weir__vulkan_kernel *weir__vulkan_code_of(const weir_kernel *kernel) {
+  return (weir__vulkan_kernel *)(void *)kernel->code[WEIR__CODE_VULKAN];
+}
 
 // Whether all launches have a pipeline on the device.
 bool weir__vulkan_kernel_has_code(const weir__vulkan_kernel *vulkan, uint32_t device);

@@ -187,7 +187,7 @@ bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *base, char *reason,
     weir__resident *resident = weir__cuda_of(base)->resident;
     weir__context_lock(base->context);
     weir__lock_acquire(&resident->lock);
-    why = find_reason(resident, kernel->cuda, base->index, text, sizeof text);
+    why = find_reason(resident, weir__cuda_code_of(kernel), base->index, text, sizeof text);
     weir__lock_release(&resident->lock);
     weir__context_unlock(base->context);
     weir__ondevice_reason(resident->ondevice, launcher, sizeof launcher);
