@@ -3,7 +3,7 @@
 // Buffers as the caller sees them.
 #include <string.h>
 
-#include "api/context.h"
+#include "api/buffer.h"
 #include "base/error.h"
 
 // The buffer that will be taken next was used long ago.
@@ -40,7 +40,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
     }
     if (buffer->label[0] != '\0') buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
-    if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, bytes, "");
+    if (context->host.trace != NULL) weir__trace_add_buffer(context->host.trace, buffer->id, bytes, "");
   }
   weir__context_unlock(context);
   if (buffer == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
@@ -56,6 +56,16 @@ weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes
   return weir__buffer_make(context, "buffer wrap", memory, WEIR__HOST_SPACE, bytes, true, out_buffer);
 }
 
+weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
+  weir_context *context = weir__context_of(device->host);
+  weir_status status = weir__buffer_make(context, "buffer wrap", memory, device->space, bytes, true, out_buffer);
+  if (status == WEIR_OK || device->ops->wrap_released == NULL) return status;
+  weir__context_lock(context);
+  device->ops->wrap_released(device, memory, 0);
+  weir__context_unlock(context);
+  return status;
+}
+
 weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer == NULL) return WEIR_OK;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer release");
@@ -66,7 +76,7 @@ weir_status weir_buffer_release(weir_buffer *buffer) {
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   } else {
     weir__id last_use = buffer->last_use;
-    weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->window.live));
+    weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->host.window.live));
     weir_device *device = buffer->wrapped ? context->space_devices[buffer->home] : NULL; // NULL: the host's
     void *memory = device != NULL ? buffer->places[buffer->home].memory : NULL;
     if (buffer->image)
@@ -88,7 +98,8 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
   size_t length = label == NULL ? 0 : strnlen(label, sizeof buffer->label - 1);
   memcpy(buffer->label, label == NULL ? "" : label, length);
   buffer->label[length] = '\0';
-  if (context->trace != NULL) weir__trace_add_buffer(context->trace, buffer->id, buffer->bytes, buffer->label);
+  if (context->host.trace != NULL)
+    weir__trace_add_buffer(context->host.trace, buffer->id, buffer->bytes, buffer->label);
   weir__context_unlock(context);
   return WEIR_OK;
 }

@@ -208,7 +208,7 @@ static weir_status check_kernel(weir_context *context, const weir_task *task, co
     if (!kernel->has_device)
       return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for any device of the context", what,
                          kernel->name);
-    *out_device = context->devices[kernel->device];
+    *out_device = context->host.devices[kernel->device];
     return WEIR_OK;
   }
   if (!task->device->ops->has_code(task->device, kernel))
@@ -238,8 +238,8 @@ static uint64_t count_groups(const weir_task *task) {
 static weir_device *device_of(const weir_context *context, const weir_task *task) {
   const weir_kernel *kernel = task->kernel;
   weir_device *device = task->device;
-  if (device == NULL) return kernel->has_device ? context->devices[kernel->device] : NULL;
-  return device->context == context && device->ops->has_code(device, kernel) ? device : NULL;
+  if (device == NULL) return kernel->has_device ? context->host.devices[kernel->device] : NULL;
+  return device->host == &context->host && device->ops->has_code(device, kernel) ? device : NULL;
 }
 
 // Most tasks: a kernel on a device, nothing special.
@@ -287,7 +287,7 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     weir_status status = weir__object_check(task->after[i], WEIR__KIND_EVENT, context, place);
     if (status != WEIR_OK) return status;
   }
-  if (task->device != NULL && task->device->context != context)
+  if (task->device != NULL && task->device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
   if (submission->device != NULL) {
     *out_device = submission->device;

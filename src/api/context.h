@@ -6,16 +6,11 @@
 
 #include <stdatomic.h>
 
-#include "base/lock.h"
-#include "device/device.h"
+#include "device/host.h"
 #include "memory/pool.h"
-#include "trace/trace.h"
 #include "weir/pipeline.h"
 #include "window/buffer.h"
 #include "window/object.h"
-#include "window/window.h"
-
-enum { WEIR__MESSAGE_BYTES = 256, WEIR__MOST_WAKES = 8 };
 
 typedef struct weir__callback {
   struct weir__callback *next;
@@ -73,17 +68,14 @@ typedef struct weir__waiter {
 } weir__waiter;
 
 struct weir_context {
-  weir__lock lock;
-  alignas(64) weir__window window;
+  weir__host host; // what devices see; the first member
+  const struct weir__task_rules *rules[WEIR__TASK_KINDS];
   weir__hits hits;
   weir__range_pool ranges;
   weir__validity_pool validities;
   weir__pool pools[WEIR__MAX_SPACES]; // by space
   weir_device *space_devices[WEIR__MAX_SPACES];
-  uint32_t space_count; // 1: all devices work in the host's memory
-  uint32_t flags;
-  weir_issue issue;
-  uint64_t memory_limit;             // of each space, in bytes
+  uint32_t space_count;              // 1: all devices work in the host's memory
   struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs
   uint64_t checks;                   // of arguments; numbers them
   uint64_t code_changes;             // of all kernels; numbers them
@@ -93,66 +85,40 @@ struct weir_context {
   bool held_listed;                  // who may bring it data is all in `hits`, which stays as it is until then
   uint64_t failed_before_held;       // statistics.failed when it was held
   uint32_t graphs_in_flight;
-  bool forgot_readers; // memory was too short to note who reads which output of a graph
-  bool calling;        // a thread calls callbacks
-  uint32_t device_count;
-  weir_device *devices[WEIR__MAX_DEVICES];
-  uint32_t threads;         // of devices that the caller asked for, that need a core of their own
-  bool crowded;             // CPU workers leave few cores to them: other threads should not spin
-  uint32_t listed_count;    // of device_count: those that the caller asked for
+  bool forgot_readers;      // memory was too short to note who reads which output of a graph
+  uint32_t listed_count;    // of the host's devices: those that the caller asked for
   weir_device *cpu;         // NULL: none
   weir_pipeline *pipelines; // those that were not released; guarded by the lock
   weir_graph *sequence;     // the context's own graph; NULL: not asked for yet
   weir_kernel *multiply;    // for weir_graph_multiply; NULL: not made yet; guarded by
   weir__lock multiply_lock;
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
-  _Atomic bool times_tasks;             // when tasks start and end is wanted, though nothing is traced
   bool polled;                          // some device has no threads of its own
   bool polls;                           // some device has a `poll` function
   bool flushes;                         // some device has a `flush` function
-  uint64_t spin_ns;                     // how long who waits spins before it sleeps; a device may ask for it
   weir__task *issue_first, *issue_last; // ready for run-ahead devices
   weir__block **fresh;                  // WEIR_MAX_ARGS
-  weir__trace *trace;                   // NULL: off
   weir__waiter *waiters;
-  weir__id wake_at;                          // smallest target of the waiters
-  weir_event *called_first, *called_last;    // whose callbacks are due
-  uint32_t wake_count;                       // of
-  _Atomic uint32_t *wakes[WEIR__MOST_WAKES]; // words whose sleepers are woken when the lock is released
+  weir__id wake_at;                       // smallest target of the waiters
+  weir_event *called_first, *called_last; // whose callbacks are due
   weir__object_pool buffers, kernels, events, graphs, chains;
   weir__callback *free_callbacks, *callback_arrays;
   uint64_t next_buffer;
-  uint64_t seed;
-  uint64_t start_ns;
   weir_status first_failure;
   char first_failure_text[WEIR__MESSAGE_BYTES];
-  weir_statistics statistics;
-  // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
-  alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
 };
 
-// True in a thread that runs a task or a callback for Weir: it must not wait for tasks.
-extern _Thread_local bool weir__in_task;
-
-static inline void weir__context_lock(weir_context *context) {
-  weir__lock_acquire(&context->lock);
+// The context that a device's host is part of.
+static inline weir_context *weir__context_of(weir__host *host) {
+  return (weir_context *)(void *)host;
 }
 
-// Releases the lock, then wakes who is to be woken. For who takes it again soon; else weir__context_unlock.
-void weir__context_let_go(weir_context *context);
-
-// Wakes who sleeps on `word` once the lock, which is held, is released: who woke up now, perhaps on this thread's core, would wait
-// for the lock first. The word may be gone by then.
-void weir__context_wake(weir_context *context, _Atomic uint32_t *word);
-
-// Releases the lock, then calls the callbacks that are due.
-void weir__context_unlock_and_call(weir_context *context);
+static inline void weir__context_lock(weir_context *context) {
+  weir__host_lock(&context->host);
+}
 
 static inline void weir__context_unlock(weir_context *context) {
-  if ((context->called_first != NULL) | (context->wake_count > 0))
-    weir__context_unlock_and_call(context);
-  else
-    weir__lock_release(&context->lock);
+  weir__host_unlock(&context->host);
 }
 
 // Waits until every task with an id below `target` is done. The lock is held before and after, not meanwhile. False:
@@ -162,29 +128,11 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
 // Hands tasks that became ready to run-ahead devices. Called with the lock held by whoever submits or completes.
 void weir__context_issue_ready(weir_context *context);
 
-// How a task ended, for weir__context_complete.
-typedef struct weir__completion {
-  weir_status status;
-  const char *message; // why it failed; NULL: no more to say
-  uint32_t lane;       // worker or queue
-  uint64_t ready_ns;   // device time; 0: as noted when its last predecessor was done
-  uint64_t start_ns, end_ns;
-} weir__completion;
-
-// WEIR_OK, or the status with which a task must be skipped instead of run. The lock is held.
-weir_status weir__context_skips(weir_context *context, const weir__task *task);
+// Poisons what a task should have written. The lock is held.
+void weir__poison_outputs(weir__task *task);
 
 // "task 7 'name' (tag 3) on cuda:0". Returns the text's length. The lock is held.
 uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]);
-
-// The task is done: its successors, event, storage and poison follow. The lock is held. Afterwards, once per batch of
-// tasks, weir__context_completed must be called.
-void weir__context_complete(weir_context *context, weir__task *task, const weir__completion *completion);
-void weir__context_completed(weir_context *context);
-
-// A run-ahead device reports a task that it could not even take down: there is no memory for it, or the device is `lost`, for
-// the reason that `lost_text` gives. The lock is not held.
-void weir__context_cannot_take(weir_context *context, weir__task *task, weir_status lost, const char *lost_text);
 
 // Lets devices start what they hold back, because somebody waits. The lock is held.
 void weir__context_flush(weir_context *context);
@@ -202,19 +150,10 @@ void weir__event_drop(weir_event *event); // one reference; the lock is held
 // weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);
 
-// Makes a buffer: of wrapped memory in `space`, or of its own. `what` names the call in messages.
-weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
-                              bool wrapped, weir_buffer **out_buffer);
-
 // What the device's kind made of the kernel's code; NULL: a function is all there is.
 static inline const void *weir__kernel_code(const weir_kernel *kernel, const weir_device *device) {
   return kernel->code[device->ops->code];
 }
-
-// Gives a kernel its code of a kind, or frees it: tasks in flight may use what is there, which is an error. `merge` (may be
-// NULL) takes over what the new code does not have of the old one's. `what` is for the message: "CUDA code". Takes the lock.
-weir_status weir__kernel_set_code(weir_kernel *kernel, weir__code_kind kind, weir__code *code, const char *what,
-                                  void (*merge)(weir__code *to, const weir__code *from));
 
 // Chooses the device of a kernel whose code has changed, and notes the change for graphs. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);

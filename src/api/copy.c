@@ -153,7 +153,7 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
   if (result != WEIR__ADMITTED) return result;
   if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
     return weir__no_memory(&submission, "arguments", out_status);
-  weir__task *slot = weir__window_task(&context->window, context->window.next);
+  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
   weir__access *kept = (weir__access *)(void *)slot->payload;
   weir__move *move = (weir__move *)(void *)(kept + 2);
   memcpy(kept, accesses, sizeof accesses);
@@ -165,6 +165,7 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                        .fill = copy->fill,
                        .pattern = copy->pattern};
   weir__request request = {.submission = &submission,
+                           .kind = WEIR__TASK_COPY,
                            .device = copy->device,
                            .accesses = kept,
                            .checked.access_count = count,
@@ -218,8 +219,8 @@ static weir_device *device_of(weir_context *context, const weir_buffer *buffer, 
       device = holder;
   }
   if (device == NULL && reads && !on_host) device = lost;
-  if (buffer->valid == 0 && context->devices[0]->space != WEIR__HOST_SPACE && !context->devices[0]->lost)
-    device = context->devices[0];
+  if (buffer->valid == 0 && context->host.devices[0]->space != WEIR__HOST_SPACE && !context->host.devices[0]->lost)
+    device = context->host.devices[0];
   weir__context_unlock(context);
   return device;
 }
@@ -229,7 +230,7 @@ static weir_device *device_of(weir_context *context, const weir_buffer *buffer, 
 static bool can_copy(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
                      uint64_t from_offset, uint32_t pattern) {
   if (weir__is_written_back(to, WEIR_WRITE, device->space) &&
-      !weir__is_direct(device->context, device->space, to->home))
+      !weir__is_direct(weir__context_of(device->host), device->space, to->home))
     return false;
   bool any = (to->image && to->home == device->space) || (from != NULL && from->image && from->home == device->space);
   return !any || device->ops->copies_image(device, to, to_offset, from, from_offset, pattern);

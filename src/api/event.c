@@ -38,6 +38,7 @@ void weir__event_drop(weir_event *event) {
 void weir__event_queue(weir_event *event) {
   weir_context *context = event->object.context;
   event->next_called = NULL;
+  context->host.notices.due = true;
   if (context->called_last == NULL)
     context->called_first = event;
   else
@@ -56,7 +57,7 @@ static void set_status(weir_event *event, weir_status status) {
   if (event->graph != NULL) weir__flight_end(event);
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
   if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
-    weir__context_wake(event->object.context, &event->status);
+    weir__host_wake(&event->object.context->host, &event->status);
   if (!event->target.at_once) return;
   weir__completion_target target = event->target;
   event->target = (weir__completion_target){0};
@@ -80,29 +81,32 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
   queue_callbacks(event);
 }
 
-void weir__context_wake(weir_context *context, _Atomic uint32_t *word) {
-  if (context->wake_count == WEIR__MOST_WAKES)
+void weir__host_wake(weir__host *host, _Atomic uint32_t *word) {
+  weir__notices *notices = &host->notices;
+  if (notices->wake_count == WEIR__MOST_WAKES)
     weir__wake(word, INT32_MAX);
   else
-    context->wakes[context->wake_count++] = word;
+    notices->wakes[notices->wake_count++] = word;
 }
 
-void weir__context_let_go(weir_context *context) {
+void weir__host_unlock_and_wake(weir__host *host) {
   _Atomic uint32_t *wakes[WEIR__MOST_WAKES];
-  uint32_t count = context->wake_count;
-  for (uint32_t i = 0; i < count; i++) wakes[i] = context->wakes[i];
-  context->wake_count = 0;
-  weir__lock_release(&context->lock);
+  uint32_t count = host->notices.wake_count;
+  for (uint32_t i = 0; i < count; i++) wakes[i] = host->notices.wakes[i];
+  host->notices.wake_count = 0;
+  weir__lock_release(&host->lock);
   for (uint32_t i = 0; i < count; i++) weir__wake(wakes[i], INT32_MAX);
 }
 
-void weir__context_unlock_and_call(weir_context *context) {
+void weir__host_unlock_and_call(weir__host *host) {
+  weir_context *context = weir__context_of(host);
+  weir__notices *notices = &host->notices;
   // Due ones are called by another thread, or further up this one's stack, if that calls some now.
-  if (context->called_first == NULL || context->calling) {
-    weir__context_let_go(context);
+  if (!notices->due || notices->calling) {
+    weir__host_unlock_and_wake(host);
     return;
   }
-  context->calling = true;
+  notices->calling = true;
   while (context->called_first != NULL) {
     weir_event *event = context->called_first;
     if (event->operations != NULL || event->run != NULL) {
@@ -122,19 +126,20 @@ void weir__context_unlock_and_call(weir_context *context) {
     if (due.done == NULL) {
       context->called_first = event->next_called;
       if (context->called_first == NULL) context->called_last = NULL;
+      notices->due = context->called_first != NULL;
       weir__event_drop(event);
       continue;
     }
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
-    weir__context_let_go(context);
+    weir__host_unlock_and_wake(host);
     bool nested = weir__in_task;
     weir__in_task = true;
     due.done(due.user, status);
     weir__in_task = nested;
     weir__context_lock(context);
   }
-  context->calling = false;
-  weir__context_let_go(context);
+  notices->calling = false;
+  weir__host_unlock_and_wake(host);
 }
 
 weir_status weir_event_poll(weir_event *event) {

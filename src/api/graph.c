@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 static weir_graph *take(weir_context *context) {
-  weir_graph *graph = (weir_graph *)weir__object_take(&context->graphs, context, context->window.live.oldest);
+  weir_graph *graph = (weir_graph *)weir__object_take(&context->graphs, context, context->host.window.live.oldest);
   if (graph == NULL) return NULL;
   weir__graph_destroy(&graph->object);
   weir__object kept = graph->object;
@@ -57,7 +57,7 @@ void weir__graph_destroy_last(weir__object *object) {
   weir_graph *graph = (weir_graph *)object;
   weir__context_lock(object->context);
   weir__operations_drop(object->context, graph->operations);
-  weir__context_let_go(object->context);
+  weir__host_unlock_and_wake(&object->context->host);
   graph->operations = NULL;
   weir__graph_destroy(object);
 }

@@ -158,7 +158,7 @@ struct weir_graph {
 
 // The device that the graph runs on.
 static inline weir_device *weir__graph_device(const weir_graph *graph) {
-  return graph->device != NULL ? graph->device : graph->object.context->devices[0];
+  return graph->device != NULL ? graph->device : graph->object.context->host.devices[0];
 }
 
 // What a node is called in messages and timelines.

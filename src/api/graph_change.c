@@ -132,7 +132,7 @@ weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node, void *m
 weir_status weir_graph_set_device(weir_graph *graph, weir_device *device) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph set device");
   if (status != WEIR_OK) return status;
-  if (device != NULL && device->context != graph->object.context)
+  if (device != NULL && device->host != &graph->object.context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set device: the device belongs to another context");
   weir__context_lock(graph->object.context);
   if (graph->recorded_count > 0) {

@@ -11,7 +11,7 @@
 
 void weir__operations_drop(weir_context *context, weir__operations *operations) {
   if (operations == NULL || --operations->references > 0) return;
-  weir__context_let_go(context);
+  weir__host_unlock_and_wake(&context->host);
   bool nested = weir__in_task;
   weir__in_task = true;
   for (uint32_t i = 0; i < operations->count; i++) {
@@ -29,7 +29,7 @@ void weir__operations_after(weir_graph *graph, const weir__operations *operation
   for (uint32_t i = 0; i < count; i++) {
     weir_operation calls = operations->list[i].calls;
     if (calls.after == NULL) continue;
-    weir__context_let_go(context);
+    weir__host_unlock_and_wake(&context->host);
     bool nested = weir__in_task;
     weir__in_task = true;
     calls.after(graph, calls.user, status);
@@ -86,7 +86,7 @@ static void bring_bytes(weir_event *event) {
   weir__graph_run *run = event->run;
   if (run == NULL) return;
   if (!run->staged_out && run->ran) {
-    weir__context_let_go(run->context);
+    weir__host_unlock_and_wake(&run->context->host);
     weir__graph_run_copy_out(run);
     weir__context_lock(run->context);
   }

@@ -136,6 +136,7 @@ static weir__admit_result enter(weir_context *context, launch *launched, weir_ev
   if (result != WEIR__ADMITTED) return result;
   weir_event *before = writer_before(run);
   weir__request request = {.submission = launched->by,
+                           .kind = WEIR__TASK_LAUNCH,
                            .device = run->plan->device,
                            .accesses = run->accesses,
                            .checked.access_count = run->plan->external_count,

@@ -187,7 +187,7 @@ static bool find_edges(builder *build) {
 
 // In a context that runs everything in order, so do the nodes of a graph.
 static bool add_order(builder *build) {
-  if (!(build->graph->object.context->flags & WEIR_CONTEXT_IN_ORDER)) return true;
+  if (!(build->graph->object.context->host.flags & WEIR_CONTEXT_IN_ORDER)) return true;
   const weir__hit after = {.hazard = WEIR__HAZARD_AFTER};
   // The marks must be those of each node again: its edges by data are known already.
   for (uint32_t i = 0; i < build->plan->node_count; i++) build->marks[i] = 0;

@@ -328,7 +328,7 @@ static void find_poisoned_outputs(weir__graph_run *run) {
 
 // Marks a task in flight that reads an output which is poisoned.
 static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
-  const weir__window *window = &run->context->window;
+  const weir__window *window = &run->context->host.window;
   for (uint32_t i = 0; i < run->plan->external_count; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
     if (!run->external_poison[i] || run->buffers[external->buffer]->id != reader->buffer ||

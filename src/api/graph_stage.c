@@ -64,15 +64,15 @@ weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir
                                                 weir_status *out_status) {
   weir_context *context = run->context;
   if (run->staging != NULL) return WEIR__ADMITTED;
-  weir__pool_result result =
-      weir__pool_take(&context->pools[WEIR__HOST_SPACE], run->plan->host_bytes, &context->window.live, &run->staging);
+  weir__pool_result result = weir__pool_take(&context->pools[WEIR__HOST_SPACE], run->plan->host_bytes,
+                                             &context->host.window.live, &run->staging);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   run->staging = NULL;
-  if (!weir__window_empty(&context->window)) {
+  if (!weir__window_empty(&context->host.window)) {
     if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
-    context->statistics.memory_waits++;
+    context->host.statistics.memory_waits++;
     weir__context_flush(context);
-    weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
+    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
     return WEIR__RETRY;
   }
   *out_status =

@@ -77,7 +77,7 @@ static void add_node(weir__trace *trace, const weir__graph_run *run, const weir_
 
 void weir__graph_run_trace(const weir__task *task) {
   const weir__graph_run *run = task->run;
-  weir__trace *trace = run->graph->object.context->trace;
+  weir__trace *trace = run->graph->object.context->host.trace;
   weir__trace_task *launch = weir__trace_find(trace, task->id);
   uint64_t *ends = weir__allocate_zeroed(run->plan->node_count * sizeof *ends);
   if (launch == NULL || ends == NULL) {

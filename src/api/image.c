@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "api/buffer.h"
 #include "api/storage.h"
 #include "api/submit.h"
 #include "base/error.h"
@@ -71,7 +72,7 @@ static weir__admit_result enter_clear(weir_context *context, weir_device *device
   const weir__submission submission = {.task = &named, .origin = weir__pipeline_origin(context)};
   weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
   if (result != WEIR__ADMITTED) return result;
-  weir__task *slot = weir__window_task(&context->window, context->window.next);
+  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
   weir__access *access = (weir__access *)(void *)slot->payload;
   weir__move *move = (weir__move *)(void *)(access + 1);
   *access = (weir__access){.buffer = buffer, .hi = buffer->bytes, .mode = WEIR_WRITE, .space = (uint8_t)device->space};
@@ -80,6 +81,7 @@ static weir__admit_result enter_clear(weir_context *context, weir_device *device
                        .source_space = (uint8_t)device->space,
                        .fill = true};
   const weir__request request = {.submission = &submission,
+                                 .kind = WEIR__TASK_COPY,
                                  .device = device,
                                  .accesses = access,
                                  .checked.access_count = 1,
@@ -91,7 +93,7 @@ static weir__admit_result enter_clear(weir_context *context, weir_device *device
 }
 
 static weir_status clear(weir_device *device, weir_buffer *buffer) {
-  weir_context *context = device->context;
+  weir_context *context = weir__context_of(device->host);
   weir_status status = WEIR_OK;
   weir__admit_result result;
   weir__context_lock(context);
@@ -119,11 +121,12 @@ weir_status weir_image_create(weir_device *device, const weir_image_info *info, 
   if (status == WEIR_OK) status = device->ops->image_make(device, info, &memory, &bytes);
   if (status != WEIR_OK) return status;
   weir_buffer *buffer = NULL;
-  status = weir__buffer_make(device->context, "image create", memory, device->space, bytes, true, &buffer);
+  status =
+      weir__buffer_make(weir__context_of(device->host), "image create", memory, device->space, bytes, true, &buffer);
   if (status != WEIR_OK) {
-    weir__context_lock(device->context);
+    weir__host_lock(device->host);
     device->ops->image_released(device, memory, 0);
-    weir__context_unlock(device->context);
+    weir__host_unlock(device->host);
     return status;
   }
   buffer->image = true;

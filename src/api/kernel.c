@@ -12,7 +12,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: the context is NULL");
   if (name == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: the name is NULL");
   weir__context_lock(context);
-  weir_kernel *kernel = (weir_kernel *)weir__object_take(&context->kernels, context, context->window.live.oldest);
+  weir_kernel *kernel = (weir_kernel *)weir__object_take(&context->kernels, context, context->host.window.live.oldest);
   if (kernel != NULL) {
     weir__kernel_destroy(&kernel->object);
     kernel->code_change = ++context->code_changes; // graphs may still name the one that was here before
@@ -30,8 +30,8 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
 void weir__kernel_choose_device(weir_kernel *kernel) {
   weir_context *context = kernel->object.context;
   kernel->code_change = ++context->code_changes;
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    if (context->devices[i]->ops->has_code(context->devices[i], kernel)) {
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    if (context->host.devices[i]->ops->has_code(context->host.devices[i], kernel)) {
       kernel->device = i;
       kernel->has_device = true;
       return;
@@ -51,11 +51,11 @@ weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function function) {
   return WEIR_OK;
 }
 
-weir_status weir__kernel_set_code(weir_kernel *kernel, weir__code_kind kind, weir__code *code, const char *what,
-                                  void (*merge)(weir__code *to, const weir__code *from)) {
+weir_status weir__host_set_code(weir_kernel *kernel, weir__code_kind kind, weir__code *code, const char *what,
+                                void (*merge)(weir__code *to, const weir__code *from)) {
   weir_context *context = kernel->object.context;
   weir__context_lock(context);
-  bool in_use = kernel->object.last_use >= context->window.live.oldest;
+  bool in_use = kernel->object.last_use >= context->host.window.live.oldest;
   weir__code *old = in_use ? code : kernel->code[kind];
   if (!in_use) {
     if (merge != NULL && old != NULL) merge(code, old);

@@ -75,7 +75,7 @@ static weir_status set_code(weir_kernel *kernel, const weir_device *device) {
 }
 
 weir_status weir__multiply_kernel(weir_context *context, weir_device *device, weir_kernel **out_kernel) {
-  if (device == NULL) device = context->devices[0];
+  if (device == NULL) device = context->host.devices[0];
   weir__lock_acquire(&context->multiply_lock);
   weir_status status = context->multiply == NULL ? make(context) : WEIR_OK;
   if (status == WEIR_OK && !device->ops->has_code(device, context->multiply))

@@ -52,19 +52,19 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   weir__pool *pool = &context->pools[space];
   weir__predictor *predictor = context->predictor;
   if (predictor == NULL || space == WEIR__HOST_SPACE)
-    return weir__pool_take(pool, buffer->bytes, &context->window.live, out_block);
+    return weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
   prediction *set = predictor->entries[(predictor->history + access) * 0x9e3779b97f4a7c15u >> 52];
   uint32_t used = 0;
   for (; used < PREDICTOR_WAYS && set[used].block != NULL; used++) {
     weir__block *block = set[used].block;
     if (set[used].number >> WEIR__NUMBER_SPACE_SHIFT != space ||
-        !weir__pool_take_block(pool, block, set[used].number, buffer->bytes, &context->window.live))
+        !weir__pool_take_block(pool, block, set[used].number, buffer->bytes, &context->host.window.live))
       continue;
     *out_block = block;
     note_taken(predictor, &set[used]);
     return WEIR__POOL_OK;
   }
-  weir__pool_result result = weir__pool_take(pool, buffer->bytes, &context->window.live, out_block);
+  weir__pool_result result = weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
   if (result != WEIR__POOL_OK) return result;
   if (used == PREDICTOR_WAYS) used = (uint32_t)((*out_block)->number % PREDICTOR_WAYS);
   set[used].block = *out_block;
@@ -101,7 +101,7 @@ static bool covers_all(const weir__access *access) {
 }
 
 static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
-  return !buffer->wrapped && !buffer->kept && !(context->flags & WEIR_CONTEXT_NO_RENAME);
+  return !buffer->wrapped && !buffer->kept && !(context->host.flags & WEIR_CONTEXT_NO_RENAME);
 }
 
 // Whether the access should get fresh storage though its buffer has some: it overwrites everything, and tasks in flight
@@ -110,17 +110,17 @@ static bool wants_rename(weir_context *context, const weir__request *request, ui
   const weir__access *access = &request->accesses[index];
   weir_buffer *buffer = access->buffer;
   return covers_all(access) && buffer->places[access->space].block != NULL && may_rename(context, buffer) &&
-         !weir__buffer_idle(buffer, &context->window.live) && !named_before(request, index);
+         !weir__buffer_idle(buffer, &context->host.window.live) && !named_before(request, index);
 }
 
 static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {
-  if (!weir__window_empty(&context->window)) {
+  if (!weir__window_empty(&context->host.window)) {
     if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
-    context->statistics.memory_waits++;
+    context->host.statistics.memory_waits++;
     weir__context_flush(context);
-    weir__context_wait(context, context->window.live.oldest + 1, WEIR_FOREVER);
+    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
     return WEIR__RETRY;
   }
   char name[WEIR__WHAT_BYTES];
@@ -139,7 +139,7 @@ static weir__admit_result no_storage(weir_context *context, const weir__submissi
 weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,
                                       const weir_buffer *buffer, uint32_t space, uint32_t access, bool whole,
                                       weir__block **out_block, weir_status *out_status) {
-  const weir__liveness *live = &context->window.live;
+  const weir__liveness *live = &context->host.window.live;
   weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   if (whole) *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
@@ -195,7 +195,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     }
     if (!wants_rename(context, request, i)) continue;
     if (take_predicted(context, buffer, access->space, i, &request->fresh[i]) != WEIR__POOL_OK)
-      context->statistics.rename_denied++;
+      context->host.statistics.rename_denied++;
   }
   return WEIR__ADMITTED;
 }
@@ -211,7 +211,7 @@ static void keep_only(weir_context *context, const weir__access *access) {
     // There are too many parts; then the task has made sure that its space has all of the buffer.
     weir__buffer_change_valid(buffer, &context->validities, 0, buffer->bytes, 0, spaces);
   uint16_t others = buffer->kept ? 0 : buffer->held & (uint16_t)~buffer->valid;
-  bool idle = others != 0 && weir__buffer_idle(buffer, &context->window.live);
+  bool idle = others != 0 && weir__buffer_idle(buffer, &context->host.window.live);
   while (others != 0) {
     uint32_t other = (uint32_t)__builtin_ctz(others);
     others &= (uint16_t)(others - 1);
@@ -224,7 +224,7 @@ void weir__storage_settle(weir_context *context, const weir__request *request, u
   weir_buffer *buffer = access->buffer;
   weir__block *fresh = request->fresh[index];
   if (fresh != NULL) {
-    if (buffer->places[access->space].memory != NULL) context->statistics.renamed++;
+    if (buffer->places[access->space].memory != NULL) context->host.statistics.renamed++;
     bool new_contents = covers_all(access) && may_rename(context, buffer);
     if (new_contents && (buffer->held | buffer->valid) != 0) weir__buffer_drop_storage(buffer, context->pools, false);
     weir__buffer_set_storage(buffer, access->space, fresh);

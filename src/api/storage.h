@@ -36,7 +36,7 @@ void weir__predictor_note(weir__predictor *predictor, const weir_task *task);
 
 // Adds a predecessor, if it is in flight.
 static inline void weir__hit_task(weir_context *context, weir__hits *hits, weir__id id, weir__hazard hazard) {
-  if (weir__live(&context->window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
+  if (weir__live(&context->host.window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
 }
 
 #endif // WEIR_API_STORAGE_H

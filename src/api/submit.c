@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
+#include "api/rules.h"
 #include "api/storage.h"
 #include "api/transfer.h"
 #include "base/allocate.h"
@@ -36,7 +36,7 @@ weir__admit_result weir__no_memory(const weir__submission *submission, const cha
 
 weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
                                     weir_status *out_status) {
-  const weir__liveness *live = &context->window.live;
+  const weir__liveness *live = &context->host.window.live;
   uint64_t own = submission->reserved;
   if (live->oldest < context->barrier) {
     if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
@@ -44,35 +44,36 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
     weir__context_wait(context, context->barrier, WEIR_FOREVER);
     return WEIR__RETRY;
   }
-  if (weir__window_room(&context->window, own) >= slots) return WEIR__ADMITTED;
-  if (slots > context->window.size) {
+  if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
+  if (slots > context->host.window.size) {
     char name[WEIR__WHAT_BYTES];
     weir__describe_task(submission->task, name);
     *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                               "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
-                              name, slots - 1, context->window.size);
+                              name, slots - 1, context->host.window.size);
     return WEIR__REFUSED;
   }
   if (weir__in_task) return weir__would_wait(submission, "the window", out_status);
-  context->statistics.window_waits++;
-  if (weir__window_shut(&context->window, own)) {
+  context->host.statistics.window_waits++;
+  if (weir__window_shut(&context->host.window, own)) {
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
-    if (!weir__window_empty(&context->window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
+    if (!weir__window_empty(&context->host.window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
     return WEIR__RETRY;
   }
   weir__id oldest = live->oldest;
-  weir__id target = context->window.next + slots + weir__window_kept(&context->window, own) - context->window.size;
-  if (target > context->window.next) { // what is reserved is given back
+  weir__id target =
+      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - context->host.window.size;
+  if (target > context->host.window.next) { // what is reserved is given back
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
-    target = context->window.next;
+    target = context->host.window.next;
   }
   weir__context_wait(context, target, WEIR_FOREVER);
-  if (!context->polled && context->window.size >= ROOM_WAIT_WINDOW)
-    weir__context_wait(context, oldest + context->window.size / 4, ROOM_WAIT_NS);
+  if (!context->polled && context->host.window.size >= ROOM_WAIT_WINDOW)
+    weir__context_wait(context, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
   return WEIR__RETRY;
 }
 
@@ -89,7 +90,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
   // Callbacks, and transfers that Weir makes by itself, are nobody's.
   const weir__trace_origin *origin = request->submission->origin;
-  record.has_origin = origin != NULL && !weir__in_task && !(request->move != NULL && request->move->transfer);
+  record.has_origin = origin != NULL && !weir__in_task && request->kind != WEIR__TASK_TRANSFER;
   if (record.has_origin) record.origin = *origin;
   record.submit_ns = request->device->ops->time(request->device);
   record.ready_ns = record.submit_ns;
@@ -108,14 +109,14 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   for (size_t i = 0; record.waits != NULL && i < hits->count; i++) {
     if (hits->list[i].task != 0) add_trace_wait(record.waits, &record.wait_count, &hits->list[i], hits->list[i].buffer);
   }
-  weir__trace_add_task(context->trace, &record);
+  weir__trace_add_task(context->host.trace, &record);
   weir__free(record.accesses);
   weir__free(record.waits);
 }
 
 // Turns hits into edges.
 static inline void connect(weir_context *context, bool run_ahead, weir__task *task, weir__hits *hits) {
-  weir__window *window = &context->window;
+  weir__window *window = &context->host.window;
   bool no_memory = false;
   for (size_t i = 0; i < hits->count && !run_ahead; i++) {
     const weir__hit *hit = &hits->list[i];
@@ -139,17 +140,18 @@ static void note_readers(weir_context *context, const weir__task *task, const we
   for (size_t i = 0; i < hits->count; i++) {
     const weir__hit *hit = &hits->list[i];
     if (!hit->data || hit->task == 0) continue;
-    weir__graph_run *run = weir__window_task(&context->window, hit->task)->run;
-    if (run != NULL) weir__graph_run_note_reader(run, hit, task->id);
+    const weir__task *before = weir__window_task(&context->host.window, hit->task);
+    const weir__task_rules *rules = context->rules[before->kind];
+    if (rules->note_reader != NULL) rules->note_reader(before, hit, task->id);
   }
 }
 
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
-  const weir__liveness *live = &context->window.live;
+  const weir__liveness *live = &context->host.window.live;
   weir__hits *hits = &context->hits;
   bool several_spaces = context->space_count > 1;
-  bool notes_buffers = context->trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
+  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
   uint64_t needs_storage = request->checked.needs_storage, bit = 1; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
@@ -215,8 +217,10 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->priority = request->priority;
   task->device = (uint8_t)request->device->index;
   task->tag = request->tag;
+  task->kind = (uint8_t)request->kind;
   task->run = request->run;
   task->move = request->move;
+  task->fence = request->fence;
   task->guest = request->submission->guest;
   if (request->kernel != NULL) {
     task->code = weir__kernel_code(request->kernel, request->device);
@@ -228,49 +232,47 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
 // earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
 static void hold(weir_context *context, weir__task *task, const weir__hits *hits) {
   context->barrier = task->id + 1;
-  if (!hits->incomplete || context->window.live.oldest == task->id) return;
+  if (!hits->incomplete || context->host.window.live.oldest == task->id) return;
   task->blockers++;
   context->held = task;
   context->held_listed = !hits->unlisted_data;
-  context->failed_before_held = context->statistics.failed;
+  context->failed_before_held = context->host.statistics.failed;
 }
 
 // A task that waits for nothing goes to its run-ahead device at once; nobody waits for its issue yet.
 static inline void commit_run_ahead(weir_context *context, weir_device *device, weir__task *task) {
-  if (task->blockers > 1 || context->trace != NULL || context->issue_first != NULL) {
-    weir__window_commit(&context->window, task);
+  if (task->blockers > 1 || context->host.trace != NULL || context->issue_first != NULL) {
+    weir__window_commit(&context->host.window, task);
     weir__context_issue_ready(context);
     return;
   }
-  context->window.next++;
+  context->host.window.next++;
   task->blockers = 0;
   task->issued = true; // first, for the device's thread may read the task from then on
   device->ops->issue(device, task);
-  weir__window_fetch_ahead(&context->window);
+  weir__window_fetch_ahead(&context->host.window);
 }
 
 // The last part: see weir__admit_found.
 static inline __attribute__((always_inline)) void enter_found(weir_context *context, const weir__request *request,
                                                               weir__task *task) {
   weir__hits *hits = &context->hits;
-  if (context->flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
+  if (context->host.flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
   if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
   if (hits->poisoned) task->reads_poison = true;
   bool run_ahead = request->device->ops->run_ahead;
   connect(context, run_ahead, task, hits);
   if (context->graphs_in_flight > 0) note_readers(context, task, hits);
-  if (request->run != NULL) {
-    weir__graph_run_bind(task, hits);
-    context->graphs_in_flight++;
-  } else if (request->move == NULL) {
+  if (request->kind == WEIR__TASK_KERNEL || request->kind == WEIR__TASK_HOST)
     fill_args(request, task);
-  }
-  if (context->trace != NULL) trace_task(context, request, task, hits);
+  else if (context->rules[request->kind]->bind != NULL)
+    context->rules[request->kind]->bind(context, task, hits);
+  if (context->host.trace != NULL) trace_task(context, request, task, hits);
   if (hits->incomplete || hits->unrecorded) hold(context, task, hits);
   if (run_ahead)
     commit_run_ahead(context, request->device, task);
   else
-    weir__window_commit(&context->window, task);
+    weir__window_commit(&context->host.window, task);
   task->guest = NULL;
 }
 
@@ -282,7 +284,7 @@ void weir__admit_found(weir_context *context, const weir__request *request, weir
 // Inline, so that an ordinary task's request lives in registers.
 static inline __attribute__((always_inline)) weir__admit_result
 enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
-  weir__window *window = &context->window;
+  weir__window *window = &context->host.window;
   if (request->checked.ranged && !weir__range_pool_reserve(&context->ranges, request->checked.access_count))
     return weir__no_memory(request->submission, "arguments", out_status);
   if (request->checked.needs_storage != 0) {
@@ -304,7 +306,7 @@ enter(weir_context *context, const weir__request *request, weir_event **out_even
   weir__hits_clear(&context->hits);
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);
-  context->statistics.tasks++;
+  context->host.statistics.tasks++;
   enter_found(context, request, task);
   return WEIR__ADMITTED;
 }
@@ -326,12 +328,13 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   weir__request request;
   *out_status = weir__check_task(context, submission, &request.device);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
-  if (weir__window_full(&context->window, submission->reserved) || context->window.live.oldest < context->barrier) {
+  if (weir__window_full(&context->host.window, submission->reserved) ||
+      context->host.window.live.oldest < context->barrier) {
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
   // The arguments go straight to where they stay: the slot of the next task is free.
-  weir__task *slot = weir__window_task(&context->window, context->window.next);
+  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
   request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
   if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
@@ -351,7 +354,7 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
         weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
     return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
   }
-  if (weir__window_room(&context->window, submission->reserved) <= request.checked.write_backs) {
+  if (weir__window_room(&context->host.window, submission->reserved) <= request.checked.write_backs) {
     weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
@@ -369,8 +372,10 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   request.arg_count = task->arg_count;
   request.after = task->after;
   request.after_count = task->after_count;
+  request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
   request.run = NULL;
   request.move = NULL;
+  request.fence = NULL;
   if (request.checked.write_backs == 0) return enter(context, &request, out_event, out_status);
   // Memory for what the copies back need is set aside first, so that they cannot fail.
   if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))

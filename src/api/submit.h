@@ -32,6 +32,7 @@ typedef struct weir__submission {
 // What is to be admitted, checked already. Everything it points to is needed during the call only.
 typedef struct weir__request {
   const weir__submission *submission;
+  weir__task_kind kind;
   weir_function function; // NULL: none
   void *user;
   weir_kernel *kernel; // NULL: none
@@ -50,6 +51,7 @@ typedef struct weir__request {
   uint32_t after_count;
   struct weir__graph_run *run; // of a graph launch; its pointers are filled in by weir__graph_run_bind
   weir__move *move;            // of a task that moves bytes; its addresses are filled in for copies, not for transfers
+  struct weir__external_fence *fence;
 } weir__request;
 
 typedef enum weir__admit_result {

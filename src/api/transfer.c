@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/transfer.h"
 
+#include "api/rules.h"
 #include "api/storage.h"
 
 typedef struct arrivals {
@@ -12,7 +13,7 @@ typedef struct arrivals {
 } arrivals;
 
 static void arrives(arrivals *self, weir__id transfer, uint64_t lo, uint64_t hi) {
-  if (!weir__live(&self->context->window.live, transfer)) return;
+  if (!weir__live(&self->context->host.window.live, transfer)) return;
   self->found = true;
   if (self->hits) weir__hits_add(&self->context->hits, transfer, WEIR__HAZARD_RAW, true, lo, hi);
 }
@@ -39,9 +40,10 @@ static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *
     return;
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (!weir__live(&self->context->window.live, readers[i])) continue;
-    const weir__move *move = weir__window_task(&self->context->window, readers[i])->move;
-    if (move != NULL && move->transfer && move->destination_space == self->space) arrives(self, readers[i], lo, hi);
+    if (!weir__live(&self->context->host.window.live, readers[i])) continue;
+    const weir__task *reader = weir__window_task(&self->context->host.window, readers[i]);
+    if (reader->kind == WEIR__TASK_TRANSFER && reader->move->destination_space == self->space)
+      arrives(self, readers[i], lo, hi);
   }
 }
 
@@ -49,7 +51,7 @@ static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *
 static bool find_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
                           bool hits) {
   arrivals self = {.context = context, .space = space, .newest = buffer->places[space].arrival, .hits = hits};
-  if (self.newest >= context->window.live.oldest) weir__buffer_visit(buffer, lo, hi, visit_arrivals, &self);
+  if (self.newest >= context->host.window.live.oldest) weir__buffer_visit(buffer, lo, hi, visit_arrivals, &self);
   return self.found;
 }
 
@@ -119,7 +121,7 @@ static const weir__submission by_itself; // nobody's
 // Takes a transfer into the window, which has room. The destination has storage.
 static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi, uint32_t source,
                            uint32_t destination, const weir__block *fresh, bool skippable, weir_event *event) {
-  weir__task *task = weir__window_begin(&context->window);
+  weir__task *task = weir__window_begin(&context->host.window);
   weir__place *from = &buffer->places[source], *to = &buffer->places[destination];
   weir__access *access = (weir__access *)(void *)task->payload;
   weir__move *move = (weir__move *)(void *)(access + 1);
@@ -130,7 +132,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   // Another device could still read the memory of one that is lost.
   atomic_store_explicit(&task->source_failed, is_lost(context, source), memory_order_relaxed);
   weir__hit_arrivals(context, buffer, source, lo, hi);
-  weir__buffer_access(buffer, &context->ranges, &context->window.live, task->id, WEIR_READ, lo, hi, hits);
+  weir__buffer_access(buffer, &context->ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi, hits);
   for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
   access->serial = buffer->serial;
   for (uint8_t user = 0; fresh != NULL && user < fresh->user_count; user++)
@@ -141,12 +143,12 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
                        .bytes = hi - lo,
                        .destination_space = (uint8_t)destination,
                        .source_space = (uint8_t)source,
-                       .transfer = true,
-                       .back = skippable};
+                       .write_back = skippable};
   to->arrival = task->id;
   weir__buffer_change_valid(buffer, &context->validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {.submission = &by_itself,
+                           .kind = WEIR__TASK_TRANSFER,
                            .device = device,
                            .accesses = access,
                            .checked.access_count = 1,
@@ -154,8 +156,8 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
                            .move = move};
   task->event = event;
   if (event != NULL) event->last = task->id;
-  context->statistics.transfers++;
-  context->statistics.transfer_bytes += hi - lo;
+  context->host.statistics.transfers++;
+  context->host.statistics.transfer_bytes += hi - lo;
   weir__admit_found(context, &request, task);
 }
 
@@ -249,7 +251,7 @@ static void write_back(weir_context *context, const weir__access *access, uint64
 
 uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
                                 uint32_t write_backs) {
-  if (write_backs < context->window.size) return write_backs;
+  if (write_backs < context->host.window.size) return write_backs;
   uint32_t buffers = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (weir__is_written_back(accesses[i].buffer, (weir_mode)accesses[i].mode, accesses[i].space) &&
@@ -261,7 +263,7 @@ uint32_t weir__write_back_slots(const weir_context *context, const weir__access 
 
 void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
                       weir_event *event) {
-  bool merge = write_backs >= context->window.size;
+  bool merge = write_backs >= context->host.window.size;
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
     if (!weir__is_written_back(access->buffer, (weir_mode)access->mode, access->space)) continue;
@@ -276,16 +278,16 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
   }
 }
 
-typedef struct failure {
+typedef struct failed_transfer {
   weir_context *context;
   weir_buffer *buffer;
   weir__id transfer;
   uint16_t bad; // spaces that do not have the bytes
-} failure;
+} failed_transfer;
 
 // Only contents that are still those that were to be moved.
 static void visit_failed(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
-  const failure *failed = user;
+  const failed_transfer *failed = user;
   if (segment->writer > failed->transfer) return;
   uint16_t keep = (uint16_t)~failed->bad;
   for (uint64_t at = lo; at < hi;) {
@@ -295,26 +297,47 @@ static void visit_failed(void *user, uint64_t lo, uint64_t hi, weir__segment *se
     segment->poisoned = true;
 }
 
-void weir__transfer_failed(weir_context *context, const weir__task *task) {
+// A transfer did not end well: what it should have brought is not there. What no other space has is poisoned.
+static void failed(weir_context *context, weir__task *task, const weir__completion *completion) {
+  (void)completion;
   const weir__access *access = &task->accesses[0];
   weir_buffer *buffer = access->buffer;
   uint32_t source = task->move->source_space, destination = task->move->destination_space;
   if (buffer->serial != access->serial) return;
   bool at_destination = destination != WEIR__HOST_SPACE && context->space_devices[destination]->index == task->device;
-  failure failed = {.context = context, .buffer = buffer, .transfer = task->id};
+  failed_transfer bad = {.context = context, .buffer = buffer, .transfer = task->id};
   if (buffer->wrapped && buffer->home == destination) {
     // The caller's memory is all that there is, and was not brought up to date.
     if (at_destination) return;
-    failed.bad = UINT16_MAX;
+    bad.bad = UINT16_MAX;
   } else {
-    failed.bad = weir__space_bit(destination);
-    if (!at_destination || is_lost(context, source)) failed.bad |= weir__space_bit(source);
+    bad.bad = weir__space_bit(destination);
+    if (!at_destination || is_lost(context, source)) bad.bad |= weir__space_bit(source);
   }
-  weir__buffer_visit(buffer, access->lo, access->hi, visit_failed, &failed);
+  weir__buffer_visit(buffer, access->lo, access->hi, visit_failed, &bad);
 }
 
-void weir__transfer_upstream_failed(weir_context *context, weir__task *task, weir__id predecessor) {
-  const weir__move *before = weir__window_task(&context->window, predecessor)->move;
-  if (before != NULL && before->transfer && before->destination_space == task->move->source_space)
+// A predecessor failed, by data: if it is a transfer that should have brought what this one passes on, this one must not run.
+static void upstream_failed(weir_context *context, weir__task *task, weir__id predecessor) {
+  const weir__task *before = weir__window_task(&context->host.window, predecessor);
+  if (before->kind == WEIR__TASK_TRANSFER && before->move->destination_space == task->move->source_space)
     task->source_failed = true;
 }
+
+// What it brings may be wanted by tasks that are not skipped.
+static weir_status skip_status(weir__host *host, const weir__task *task) {
+  (void)host;
+  bool skips = task->source_failed || (task->move->write_back && task->reads_poison);
+  return skips ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
+}
+
+// What a copy back that is skipped would have brought is poisoned already.
+static bool pardons(const weir__task *task, weir_status status) {
+  return task->move->write_back && status == WEIR_ERROR_UPSTREAM_FAILED;
+}
+
+const weir__task_rules weir__transfer_rules = {.name = "copy",
+                                               .skip_status = skip_status,
+                                               .upstream_failed = upstream_failed,
+                                               .pardons = pardons,
+                                               .failed = failed};

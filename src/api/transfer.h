@@ -30,8 +30,8 @@ static inline bool weir__needed_contents(const weir_context *context, const weir
   bool whole = access->lo == 0 && access->hi == buffer->bytes;
   if (buffer->valid == 0 || (access->mode == WEIR_WRITE && whole)) return false;
   uint64_t parts = buffer->parts == NULL ? 1 : buffer->parts->count;
-  bool merges =
-      access_count >= context->window.size && weir__is_written_back(buffer, (weir_mode)access->mode, access->space);
+  bool merges = access_count >= context->host.window.size &&
+                weir__is_written_back(buffer, (weir_mode)access->mode, access->space);
   if (access->mode != WEIR_READ && (merges || parts + 2 * (uint64_t)access_count > WEIR__MAX_PARTS)) {
     *out_lo = 0;
     *out_hi = buffer->bytes;
@@ -56,7 +56,7 @@ void weir__hit_arrivals_in_flight(weir_context *context, weir_buffer *buffer, ui
 
 static inline void weir__hit_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
                                       uint64_t hi) {
-  if (buffer->places[space].arrival >= context->window.live.oldest)
+  if (buffer->places[space].arrival >= context->host.window.live.oldest)
     weir__hit_arrivals_in_flight(context, buffer, space, lo, hi);
 }
 
@@ -77,13 +77,5 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
                       weir_event *event);
 uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
                                 uint32_t write_backs);
-
-// A transfer did not end well: what it should have brought is not there. What no other space has is poisoned. The lock is
-// held.
-void weir__transfer_failed(weir_context *context, const weir__task *task);
-
-// A predecessor of a transfer failed, by data: if it is one that should have brought what the transfer passes on, the transfer
-// must not run. The lock is held.
-void weir__transfer_upstream_failed(weir_context *context, weir__task *task, weir__id predecessor);
 
 #endif // WEIR_API_TRANSFER_H

@@ -8,8 +8,6 @@
 // A context with devices that have no threads looks after them this often while it waits for other devices.
 enum { SPINS_BEFORE_SLEEP = 200, POLL_NS = 100000 };
 
-_Thread_local bool weir__in_task;
-
 static void add_waiter(weir_context *context, weir__waiter *waiter) {
   waiter->next = context->waiters;
   context->waiters = waiter;
@@ -28,11 +26,11 @@ static void remove_waiter(weir_context *context, weir__waiter *waiter) {
 // Makes progress on devices without threads. False: none could make any.
 static bool progress(weir_context *context) {
   bool any = false;
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    weir_device *device = context->devices[i];
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    weir_device *device = context->host.devices[i];
     if (device->ops->progress != NULL && device->ops->progress(device)) any = true;
   }
-  if (any) weir__context_completed(context);
+  if (any) weir__host_completed(&context->host);
   return any;
 }
 
@@ -70,23 +68,23 @@ static uint64_t deadline_after(uint64_t timeout_ns) {
 }
 
 void weir__context_flush(weir_context *context) {
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    if (context->devices[i]->ops->flush != NULL) context->devices[i]->ops->flush(context->devices[i]);
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    if (context->host.devices[i]->ops->flush != NULL) context->host.devices[i]->ops->flush(context->host.devices[i]);
   }
 }
 
 // Who makes progress calls the callbacks at once: what they submit comes before what happens later.
 static void call_what_is_due(weir_context *context) {
-  if (context->called_first == NULL || context->calling) return;
+  if (context->called_first == NULL || context->host.notices.calling) return;
   weir__context_unlock(context);
   weir__context_lock(context);
 }
 
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
-  if (context->window.live.oldest >= target) return true;
+  if (context->host.window.live.oldest >= target) return true;
   uint64_t deadline = deadline_after(timeout_ns);
   bool in_time = true;
-  while (context->window.live.oldest < target) {
+  while (context->host.window.live.oldest < target) {
     if (context->polled && progress(context)) {
       call_what_is_due(context);
       continue;
@@ -97,7 +95,7 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     add_waiter(context, &waiter);
     bool polled = context->polled;
     weir__context_unlock(context);
-    sleep_until(&waiter, context->spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
+    sleep_until(&waiter, context->host.spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
     weir__context_lock(context);
     remove_waiter(context, &waiter);
   }
@@ -114,7 +112,7 @@ static weir_status report_failure(weir_context *context) {
 // The oldest task that is not done waits for no other.
 static weir_status time_is_over(const weir_context *context) {
   char oldest[WEIR__MESSAGE_BYTES];
-  weir__context_describe(context, weir__window_task(&context->window, context->window.live.oldest), oldest);
+  weir__context_describe(context, weir__window_task(&context->host.window, context->host.window.live.oldest), oldest);
   return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s", oldest);
 }
 
@@ -134,7 +132,7 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   uint64_t deadline = deadline_after(timeout_ns);
   weir__context_lock(context);
   weir__context_flush(context);
-  weir__id target = context->window.next;
+  weir__id target = context->host.window.next;
   bool done = weir__context_wait(context, target, timeout_ns);
   weir_status status = done ? WEIR_OK : time_is_over(context);
   weir_event *late;
@@ -167,7 +165,7 @@ static bool poll_devices(weir_event *event) {
 
 // The first part of a wait, where waking up takes long compared with what is waited for.
 static void spin_on_event(const weir_event *event, uint64_t deadline_ns) {
-  uint64_t now = weir__clock_ns(), end = now + event->object.context->spin_ns;
+  uint64_t now = weir__clock_ns(), end = now + event->object.context->host.spin_ns;
   if (deadline_ns != 0 && deadline_ns < end) end = deadline_ns;
   while (now < end) {
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/buffer.h"
 #include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
@@ -53,11 +54,11 @@ static weir_status choose_device(weir_context *context, uint32_t index, const we
   }
   const char *name = given->kernel != NULL ? given->kernel->name : "a host function";
   weir_device *device = given->device;
-  if (device != NULL && device->context != context)
+  if (device != NULL && device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
   if (device == NULL && given->kernel == NULL) device = context->cpu;
   if (device == NULL && given->kernel != NULL && given->kernel->has_device)
-    device = context->devices[given->kernel->device];
+    device = context->host.devices[given->kernel->device];
   if (device == NULL)
     return weir__error(WEIR_ERROR_NO_CODE, "%s: %s has no code for any device of the context", what, name);
   if (!device->ops->has_code(device, given->kernel))
@@ -289,7 +290,7 @@ weir_status weir_chain_create(weir_context *context, const weir_chain_options *o
     weir__context_unlock(context);
     return status;
   }
-  atomic_store_explicit(&context->times_tasks, true, memory_order_relaxed);
+  atomic_store_explicit(&context->host.times_tasks, true, memory_order_relaxed);
   *out_chain = chain;
   return WEIR_OK;
 }

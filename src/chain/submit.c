@@ -83,7 +83,7 @@ static uint32_t slots_of_item(const weir_chain *chain) {
   uint64_t slots = chain->stage_count;
   for (uint32_t i = 0; context->space_count > 1 && i < chain->stage_count; i++)
     slots += 3ull * chain->stages[i].given.arg_count;
-  return slots < context->window.size ? (uint32_t)slots : context->window.size;
+  return slots < context->host.window.size ? (uint32_t)slots : context->host.window.size;
 }
 
 // Waits until the oldest item in flight is done. The lock is held before and after, not meanwhile.
@@ -119,7 +119,7 @@ static weir_status take_turn(weir_chain *chain) {
     else
       await_oldest(chain);
   }
-  if (weir__in_task && weir__window_room(&context->window, 0) < slots_of_item(chain))
+  if (weir__in_task && weir__window_room(&context->host.window, 0) < slots_of_item(chain))
     return would_wait("the window has no room for an item");
   chain->submitting = true;
   return WEIR_OK;

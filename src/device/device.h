@@ -8,8 +8,8 @@
 // - A `run_ahead` device gets a task as soon as its predecessors on the same device have been issued to it and those on
 //   other devices are done. It keeps the order itself, in its queues: `task->predecessors` (predecessor_count ids, all
 //   issued to this device earlier, some perhaps done by now) must be done before the task starts.
-// A device reports each task exactly once, by weir__context_complete (api/context.h), with the lock held.
-// Before it runs a task it asks weir__context_skips: a task whose input is poisoned, or that was cancelled, must not run
+// A device reports each task exactly once, by weir__host_complete (device/host.h), with the lock held.
+// Before it runs a task it asks weir__host_skip_status: a task whose input is poisoned, or that was cancelled, must not run
 // and is reported with the status that was answered.
 #ifndef WEIR_DEVICE_DEVICE_H
 #define WEIR_DEVICE_DEVICE_H
@@ -26,6 +26,7 @@
 #include "window/task.h"
 
 struct weir__graph_run;
+struct weir__host;
 
 typedef struct weir__device_ops {
   const char *kind;     // "cpu": the part of a device's name before ':'
@@ -40,7 +41,7 @@ typedef struct weir__device_ops {
 
   // Makes a device from what follows "kind:" in its name ("" if nothing does). No lock is held. `queues`: 0 means the
   // device's own number. Sets weir_last_error() on failure.
-  weir_status (*create)(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device);
+  weir_status (*create)(struct weir__host *host, const char *argument, uint32_t queues, weir_device **out_device);
 
   // Every task is done. No lock is held. Frees the device.
   void (*destroy)(weir_device *device);
@@ -86,6 +87,9 @@ typedef struct weir__device_ops {
   bool (*progress)(weir_device *device);
   void (*poll)(weir_device *device);
 
+  // Optional, for fences that stall: takes over one whose task was submitted (device/fence.h).
+  void (*stall)(weir_device *device, struct weir__external_fence *fence);
+
   // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.
   void (*flush)(weir_device *device);
 
@@ -106,7 +110,7 @@ typedef struct weir__device_ops {
 // The head of every device's own struct.
 struct weir_device {
   const weir__device_ops *ops;
-  weir_context *context;
+  struct weir__host *host;
   uint32_t index;  // in the context
   uint32_t lanes;  // workers or queues
   uint32_t queues; // that a graph's run->queue can choose among; 0: none
@@ -129,6 +133,6 @@ uint32_t weir__device_threads(const char *names);
 uint32_t weir__device_workers(const char *names, uint32_t usual);
 
 // Makes the device that `name` ("cpu:2", "sim:h200") describes. No lock is held.
-weir_status weir__device_create(weir_context *context, const char *name, uint32_t queues, weir_device **out_device);
+weir_status weir__device_create(struct weir__host *host, const char *name, uint32_t queues, weir_device **out_device);
 
 #endif // WEIR_DEVICE_DEVICE_H

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "device/device.h"
+#include "device/host.h"
 
 extern const weir__device_ops weir__cpu_ops, weir__cuda_ops, weir__null_ops, weir__opencl_ops, weir__sim_ops,
     weir__vulkan_ops;
@@ -45,11 +45,11 @@ uint32_t weir__device_workers(const char *names, uint32_t usual) {
   return count;
 }
 
-weir_status weir__device_create(weir_context *context, const char *name, uint32_t queues, weir_device **out_device) {
+weir_status weir__device_create(weir__host *host, const char *name, uint32_t queues, weir_device **out_device) {
   *out_device = NULL;
   size_t length = strcspn(name, ":");
   const weir__device_ops *found = find_kind(name, length);
-  if (found != NULL) return found->create(context, name[length] == ':' ? name + length + 1 : "", queues, out_device);
+  if (found != NULL) return found->create(host, name[length] == ':' ? name + length + 1 : "", queues, out_device);
   char known[128] = "";
   for (const weir__device_ops *const *ops = weir__device_kinds; *ops != NULL; ops++) {
     size_t used = strlen(known);

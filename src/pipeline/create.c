@@ -25,7 +25,7 @@ static weir_status check_stage(const weir_context *context, const weir_stage *st
   if (stage->function == NULL) why = "it has no function";
   if (stage->flags & ~(uint32_t)STAGE_FLAGS) why = "its flags are unknown";
   if (index == 0 && (stage->flags & WEIR_STAGE_PARALLEL)) why = "the first stage must be serial";
-  if (stage->device != NULL && stage->device->context != context) why = "its device is another context's";
+  if (stage->device != NULL && stage->device->host != &context->host) why = "its device is another context's";
   if (why == NULL) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "pipeline create: stage %u '%.40s': %s", index,
                      stage->name == NULL ? "" : stage->name, why);
@@ -109,9 +109,9 @@ static weir_status start_threads(weir_pipeline *pipeline) {
   for (uint32_t i = 0; i < pipeline->thread_count; i++) {
     weir__pipeline_thread *thread = &pipeline->threads[i];
     thread->pipeline = pipeline;
-    thread->random.state = (pipeline->context->seed + i + 1) * 0x9e3779b97f4a7c15ull | 1;
+    thread->random.state = (pipeline->context->host.seed + i + 1) * 0x9e3779b97f4a7c15ull | 1;
     if (pipeline->context->cpu != NULL) {
-      thread->guest = weir__cpu_guest_create((weir__cpu *)pipeline->context->cpu, pipeline->context->seed + i);
+      thread->guest = weir__cpu_guest_create((weir__cpu *)pipeline->context->cpu, pipeline->context->host.seed + i);
       if (thread->guest == NULL) return no_memory();
     }
     int error =
@@ -128,13 +128,14 @@ static weir_status initialize(weir_pipeline *pipeline, const weir_pipeline_optio
   uint32_t slots = 1;
   while (slots < options->lines) slots *= 2;
   pipeline->flags = options->flags;
-  if (pipeline->context->trace != NULL) pipeline->flags |= WEIR_PIPELINE_TIMES;
+  if (pipeline->context->host.trace != NULL) pipeline->flags |= WEIR_PIPELINE_TIMES;
   pipeline->stage_count = options->stage_count;
   pipeline->line_count = options->lines;
   pipeline->thread_count = options->threads != 0 ? options->threads : usual_threads(options->lines);
   // A seed, for tests, brings lookouts everywhere.
   const weir_context *context = pipeline->context;
-  pipeline->looks_out = context->spin_ns > 0 && (context->seed != 0 ? context->seed % 2 == 1 : !context->crowded);
+  pipeline->looks_out =
+      context->host.spin_ns > 0 && (context->host.seed != 0 ? context->host.seed % 2 == 1 : !context->host.crowded);
   pipeline->join_mask = slots - 1;
   pipeline->all_lines = (1ull << options->lines) - 1;
   pipeline->deliver = options->deliver;

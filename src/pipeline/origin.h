@@ -11,7 +11,7 @@ const weir__trace_origin *weir__pipeline_origin_now(void);
 
 // The same for what is submitted to `context`.
 static inline const weir__trace_origin *weir__pipeline_origin(const weir_context *context) {
-  return context->trace == NULL ? NULL : weir__pipeline_origin_now();
+  return context->host.trace == NULL ? NULL : weir__pipeline_origin_now();
 }
 
 #endif // WEIR_PIPELINE_ORIGIN_H

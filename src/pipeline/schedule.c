@@ -243,7 +243,7 @@ static bool await_tasks(weir__pipeline_line *line) {
 }
 
 static void disturb(weir__pipeline_thread *thread) {
-  if (thread->pipeline->context->seed == 0) return;
+  if (thread->pipeline->context->host.seed == 0) return;
   uint32_t dice = weir__random_next(&thread->random);
   if (dice % 4 == 0) sched_yield();
   for (uint32_t i = dice >> 8 & 255; dice % 8 == 1 && i > 0; i--) weir__pause();

@@ -38,7 +38,7 @@ void weir__pipeline_publish(weir_pipeline *pipeline, uint32_t item) {
 void weir__pipeline_publish_held(weir_pipeline *pipeline, uint32_t item) {
   if (!make_ready(pipeline, item)) return;
   atomic_fetch_add_explicit(&pipeline->epoch, 1, memory_order_seq_cst);
-  weir__context_wake(pipeline->context, &pipeline->epoch);
+  weir__host_wake(&pipeline->context->host, &pipeline->epoch);
 }
 
 void weir__pipeline_rouse(weir_pipeline *pipeline) {
@@ -47,7 +47,7 @@ void weir__pipeline_rouse(weir_pipeline *pipeline) {
   weir__wake(&pipeline->epoch, LOOKOUTS);
   // Without the lock: only devices that are listed stay as they are.
   for (uint32_t i = 0; i < pipeline->context->listed_count; i++) {
-    weir_device *device = pipeline->context->devices[i];
+    weir_device *device = pipeline->context->host.devices[i];
     if (device->ops->rouse != NULL) device->ops->rouse(device);
   }
 }
@@ -63,7 +63,7 @@ static uint32_t take(weir_pipeline *pipeline, weir__pipeline_thread *thread) {
                                                memory_order_relaxed))
       continue;
     thread->start = (item + 1) % 64;
-    if (pipeline->context->seed != 0) thread->start = weir__random_next(&thread->random) % 64;
+    if (pipeline->context->host.seed != 0) thread->start = weir__random_next(&thread->random) % 64;
     // Who published the others may have counted on this thread, which is busy now.
     if (rest != 0 && atomic_load_explicit(&pipeline->sleepers, memory_order_relaxed) > 0 &&
         atomic_load_explicit(&pipeline->lookouts, memory_order_seq_cst) == 0)
@@ -79,11 +79,11 @@ static bool make_progress(weir_pipeline *pipeline) {
   if (!context->polled || atomic_load_explicit(&pipeline->running, memory_order_relaxed) == 0) return false;
   bool any = false;
   weir__context_lock(context);
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    weir_device *device = context->devices[i];
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    weir_device *device = context->host.devices[i];
     if (device->ops->progress != NULL && device->ops->progress(device)) any = true;
   }
-  if (any) weir__context_completed(context);
+  if (any) weir__host_completed(&context->host);
   weir__context_unlock(context);
   return any;
 }
@@ -121,7 +121,7 @@ static bool look_out(weir_pipeline *pipeline) {
       if (atomic_load_explicit(&pipeline->quit, memory_order_relaxed)) break;
       begun = atomic_load_explicit(&pipeline->next_number, memory_order_relaxed);
       now_ns = weir__clock_ns();
-      if (end_ns == 0) end_ns = now_ns + (others == 0 ? pipeline->context->spin_ns : SECOND_NS);
+      if (end_ns == 0) end_ns = now_ns + (others == 0 ? pipeline->context->host.spin_ns : SECOND_NS);
     }
     bool quick = pipeline->thread_count > 1 && !atomic_load_explicit(&pipeline->waits, memory_order_relaxed) &&
                  atomic_load_explicit(&pipeline->next_number, memory_order_relaxed) - begun >= QUICK_TOKENS;
@@ -135,7 +135,7 @@ static bool look_out(weir_pipeline *pipeline) {
 // Whether tokens begin so fast that handing their data to another core would take longer than the stages do. Then items are left
 // to the threads that have them.
 static bool others_are_quick(const weir_pipeline *pipeline) {
-  if (pipeline->thread_count == 1 || pipeline->context->seed != 0) return false;
+  if (pipeline->thread_count == 1 || pipeline->context->host.seed != 0) return false;
   // Tokens that come back from a device together begin together, but that is soon over.
   if (pipeline->looks_out && atomic_load_explicit(&pipeline->waits, memory_order_relaxed)) return false;
   if (atomic_load_explicit(&pipeline->ready, memory_order_relaxed) == 0) return false;

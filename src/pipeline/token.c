@@ -166,7 +166,7 @@ static uint64_t most_here(const weir__pipeline_line *line, const weir_device *cp
 // What the thread may run by itself of a submission that `await` stands for.
 static weir__cpu_guest guest_of(const weir__pipeline_line *line, bool is_job) {
   weir__pipeline_thread *thread = weir__pipeline_thread_now;
-  bool seeded = line->pipeline->context->seed != 0;
+  bool seeded = line->pipeline->context->host.seed != 0;
   if (thread->guest == NULL || (seeded && weir__random_next(&thread->random) % 2 == 0)) return (weir__cpu_guest){0};
   weir__cpu *cpu = thread->guest->cpu;
   uint64_t ticks = most_here(line, &cpu->base, is_job) * weir__ticks_per_us() / 1000;

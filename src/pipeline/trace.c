@@ -8,19 +8,19 @@
 #include "pipeline/pipeline.h"
 
 static uint64_t since_start(const weir_pipeline *pipeline, uint64_t clock_ns) {
-  return clock_ns - pipeline->context->start_ns;
+  return clock_ns - pipeline->context->host.start_ns;
 }
 
 void weir__pipeline_trace_open(weir_pipeline *pipeline) {
   weir_context *context = pipeline->context;
-  if (context->trace == NULL) return;
+  if (context->host.trace == NULL) return;
   weir__trace_stage stages[WEIR_PIPELINE_MOST_STAGES + 1];
   for (uint32_t i = 0; i <= pipeline->last; i++) {
     snprintf(stages[i].name, sizeof stages[i].name, "%s", pipeline->stages[i].name);
     stages[i].serial = i == 0 || pipeline->stages[i].joins != NULL;
   }
   weir__context_lock(context);
-  pipeline->trace = weir__trace_add_pipeline(context->trace, stages, pipeline->last + 1, pipeline->line_count);
+  pipeline->trace = weir__trace_add_pipeline(context->host.trace, stages, pipeline->last + 1, pipeline->line_count);
   weir__context_unlock(context);
   if (pipeline->trace == NULL) return;
   for (uint32_t i = 0; i < pipeline->line_count; i++) {

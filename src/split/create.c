@@ -27,8 +27,8 @@ static weir_status take_devices(weir_split *split, const weir_split_options *opt
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split: %u devices; 1 to %d are possible", count,
                        WEIR_SPLIT_MOST_DEVICES);
   for (uint32_t i = 0; i < count; i++) {
-    weir_device *device = all ? split->context->devices[i] : options->devices[i];
-    if (device == NULL || device->context != split->context)
+    weir_device *device = all ? split->context->host.devices[i] : options->devices[i];
+    if (device == NULL || device->host != &split->context->host)
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split: device %u %s", i,
                          device == NULL ? "is NULL" : "belongs to another context");
     uint64_t twins = 0;
@@ -89,7 +89,7 @@ static weir_status take_policy(weir_split *split, const weir_split_options *opti
         "split: policy '%s' hands out pieces while a launch runs; resident contents need one that gives all "
         "parts before: static, history, frames, auto",
         policy->name);
-  if (split->resident) atomic_store_explicit(&split->context->times_tasks, true, memory_order_relaxed);
+  if (split->resident) atomic_store_explicit(&split->context->host.times_tasks, true, memory_order_relaxed);
   split->policy = *policy;
   snprintf(split->policy_name, sizeof split->policy_name, "%s", policy->name);
   split->policy.name = split->policy_name;

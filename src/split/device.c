@@ -38,26 +38,27 @@ static void issue(weir_device *device, weir__task *task) {
 }
 
 static uint64_t time_now(weir_device *device) {
-  return weir__clock_ns() - device->context->start_ns;
+  return weir__clock_ns() - device->host->start_ns;
 }
 
 static const weir__device_ops ops = {
     .kind = "split", .hidden = true, .destroy = destroy, .has_code = has_code, .issue = issue, .time = time_now};
 
 static weir_status add(weir_context *context, weir_device **out_device) {
-  if (context->device_count == WEIR__MAX_DEVICES)
+  if (context->host.device_count == WEIR__MAX_DEVICES)
     return weir__error(WEIR_ERROR_UNAVAILABLE, "split: the context has %d devices, which leaves no room for a split",
                        WEIR__MAX_DEVICES);
   split_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "split: no memory");
-  device->base = (weir_device){.ops = &ops, .context = context, .index = context->device_count, .lanes = 1};
+  device->base = (weir_device){.ops = &ops, .host = &context->host, .index = context->host.device_count, .lanes = 1};
   snprintf(device->base.name, sizeof device->base.name, "split");
   snprintf(device->base.description, sizeof device->base.description, "launches over several devices");
-  if (context->trace != NULL && !weir__trace_add_device(context->trace, device->base.name, device->base.lanes)) {
+  if (context->host.trace != NULL &&
+      !weir__trace_add_device(context->host.trace, device->base.name, device->base.lanes)) {
     weir__free(device);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "split: no memory for the timeline");
   }
-  context->devices[context->device_count++] = &device->base;
+  context->host.devices[context->host.device_count++] = &device->base;
   *out_device = &device->base;
   return WEIR_OK;
 }
@@ -66,8 +67,8 @@ weir_status weir__split_device(weir_context *context, weir_device **out_device) 
   weir_status status = WEIR_OK;
   *out_device = NULL;
   weir__context_lock(context);
-  for (uint32_t i = context->listed_count; i < context->device_count; i++) {
-    if (context->devices[i]->ops == &ops) *out_device = context->devices[i];
+  for (uint32_t i = context->listed_count; i < context->host.device_count; i++) {
+    if (context->host.devices[i]->ops == &ops) *out_device = context->host.devices[i];
   }
   if (*out_device == NULL) status = add(context, out_device);
   weir__context_unlock(context);
@@ -76,19 +77,19 @@ weir_status weir__split_device(weir_context *context, weir_device **out_device) 
 
 void weir__split_device_add(weir_device *base, weir_split *split) {
   split_device *device = (split_device *)base;
-  weir__context_lock(base->context);
+  weir__host_lock(base->host);
   split->next = device->splits;
   device->splits = split;
-  weir__context_unlock(base->context);
+  weir__host_unlock(base->host);
 }
 
 void weir__split_device_remove(weir_device *base, weir_split *split) {
   split_device *device = (split_device *)base;
-  weir__context_lock(base->context);
+  weir__host_lock(base->host);
   for (weir_split **link = &device->splits; *link != NULL; link = &(*link)->next) {
     if (*link != split) continue;
     *link = split->next;
     break;
   }
-  weir__context_unlock(base->context);
+  weir__host_unlock(base->host);
 }

@@ -50,7 +50,7 @@ static weir_status wrap_bytes(weir__split_run *run, uint32_t index, uint64_t lo,
                               weir_buffer **out_buffer) {
   weir_context *context = run->split->context;
   weir_status status = weir_buffer_wrap(context, (char *)run->task->args[index] + lo, bytes, out_buffer);
-  if (status != WEIR_OK || context->trace == NULL) return status;
+  if (status != WEIR_OK || context->host.trace == NULL) return status;
   char label[WEIR__LABEL_BYTES];
   weir__context_lock(context);
   memcpy(label, run->args[index].arg.buffer->label, sizeof label);
@@ -153,7 +153,7 @@ static void note_attempt(weir__split_run *run, const weir__split_piece *piece) {
   weir_device *device = split->devices[piece->device];
   run->handed++;
   weir__context_lock(split->context);
-  split->context->window.reserved -= run->slots;
+  split->context->host.window.reserved -= run->slots;
   uint64_t cost_ns = device->ops->time(device) - piece->submit_ns;
   weir__context_unlock(split->context);
   run->reserved -= run->slots;

@@ -125,16 +125,16 @@ static void give_up(weir__split_run *run, weir_event **out_event) {
   if (run->start != NULL) weir__event_drop(run->start);
   for (int i = 0; i < 2 && *out_event != NULL; i++) weir__event_drop(*out_event);
   *out_event = NULL;
-  context->window.reserved -= run->reserved;
+  context->host.window.reserved -= run->reserved;
 }
 
 static void close_window(weir__split_run *run) {
-  run->split->context->window.closed = true;
+  run->split->context->host.window.closed = true;
   run->own = run->reserved - 1;
 }
 
 static void open_window(weir__split_run *run) {
-  weir__window *window = &run->split->context->window;
+  weir__window *window = &run->split->context->host.window;
   window->closed = false;
   window->reserved -= run->reserved;
   run->reserved = 0;
@@ -144,7 +144,7 @@ static void open_window(weir__split_run *run) {
 static void use_slots(weir__split_run *run, uint64_t slots) {
   if (slots > run->reserved - 2) slots = run->reserved - 2;
   run->reserved -= slots;
-  run->split->context->window.reserved -= slots;
+  run->split->context->host.window.reserved -= slots;
   run->own -= slots;
 }
 
@@ -157,13 +157,13 @@ static weir_status enter_on_device(weir__split_run *run, const weir_split_launch
   if (far && piece->moves == NULL)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for a part's event", run->what);
   weir_task task = part_task(run, launch, number);
-  weir__id before = context->window.next;
+  weir__id before = context->host.window.next;
   piece->submit_ns = device->ops->time(device);
   const weir__completion_target target = {.user = piece, .again = weir__split_again, .moves = piece->moves};
   const weir__submission submission = {
       .task = &task, .target = &target, .origin = weir__pipeline_origin(context), .reserved = run->own};
   weir_status status = weir__submit(context, &submission, &piece->event);
-  use_slots(run, context->window.next - before);
+  use_slots(run, context->host.window.next - before);
   if (far) weir__event_finish(piece->moves, WEIR_OK, "");
   if (far && status != WEIR_OK) weir__event_drop(piece->moves);
   return status;
@@ -213,13 +213,14 @@ static void poison_rest(const weir__split_run *run, uint32_t first) {
 static void enter_last(weir__split_run *run, const weir__submission *submission, weir_event *event) {
   const weir_task *whole = submission->task;
   weir_context *context = run->split->context;
-  weir__task *task = weir__window_begin(&context->window);
+  weir__task *task = weir__window_begin(&context->host.window);
   weir__hits_clear(&context->hits);
   context->held_listed = false; // a part may be held, with hits of its own
   for (uint32_t i = 0; i < run->handed; i++) {
     const weir_event *part = run->planned[i].event;
     for (weir__id id = part != NULL ? part->task : 1; part != NULL && id <= part->last; id++) {
-      if (weir__live(&context->window.live, id)) weir__hits_add(&context->hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
+      if (weir__live(&context->host.window.live, id))
+        weir__hits_add(&context->hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
     }
   }
   weir__request request = {.submission = submission,
@@ -233,7 +234,7 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
                            .pointers = (void **)(void *)task->payload};
   task->event = event;
   if (event != NULL) event->task = event->last = task->id;
-  context->statistics.tasks++;
+  context->host.statistics.tasks++;
   weir__admit_found(context, &request, task);
 }
 
@@ -243,7 +244,7 @@ static void await_held(weir__split_run *run, const weir__submission *whole) {
   weir__submission submission = *whole;
   submission.reserved = run->own;
   weir_status status;
-  while (!weir__in_task && context->window.live.oldest < context->barrier &&
+  while (!weir__in_task && context->host.window.live.oldest < context->barrier &&
          weir__await_room(context, &submission, 1, &status) == WEIR__RETRY) {
   }
 }

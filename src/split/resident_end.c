@@ -44,7 +44,7 @@ static void give_to(weir__split_run *run, weir__split_piece *piece, weir__task *
   for (uint32_t i = 0; i < run->launch.arg_count; i++) {
     if (run->args[i].mapping == WEIR_SPLIT_PART) ((weir_split_part *)task->args[i])->device = next;
   }
-  weir__trace_task *record = context->trace == NULL ? NULL : weir__trace_find(context->trace, task->id);
+  weir__trace_task *record = context->host.trace == NULL ? NULL : weir__trace_find(context->host.trace, task->id);
   if (record != NULL) record->device = task->device;
   // Not by way of those that became ready: tasks that follow on this device know of no predecessor there.
   device->ops->issue(device, task);

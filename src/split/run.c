@@ -83,7 +83,7 @@ void weir__split_start(void *user, weir_status status) {
   weir__split_run *run = user;
   weir_context *context = run->split->context;
   weir__context_lock(context);
-  status = weir__context_skips(context, run->task);
+  status = weir__host_skip_status(&context->host, run->task);
   weir__context_unlock(context);
   run->start_clock_ns = weir__clock_ns();
   run->start_device_ns = weir_device_time(run->split->devices[0]);
@@ -232,14 +232,14 @@ void weir__split_finish(weir__split_run *run) {
   for (uint32_t i = 0; i < run->launch.arg_count; i++) weir_buffer_release(run->wholes[i]);
   weir__context_lock(context);
   weir__task *task = run->task;
-  context->window.reserved -= run->reserved;
+  context->host.window.reserved -= run->reserved;
   weir__completion completion = {.status = run->failed ? run->status : WEIR_OK, .message = run->message};
   completion.start_ns = run->start_ns;
-  completion.end_ns = context->devices[task->device]->ops->time(context->devices[task->device]);
+  completion.end_ns = context->host.devices[task->device]->ops->time(context->host.devices[task->device]);
   if (!run->failed && task->event != NULL)
     snprintf(task->event->message, sizeof task->event->message, "%s", run->message);
-  weir__context_complete(context, task, &completion);
-  weir__context_completed(context);
+  weir__host_complete(&context->host, task, &completion);
+  weir__host_completed(&context->host);
   weir__context_unlock(context);
   weir__free(run);
   weir__split_drop(split);

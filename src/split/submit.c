@@ -168,7 +168,7 @@ static uint32_t left_over(uint32_t size) {
 }
 
 uint32_t weir__split_most_reserved(const weir_context *context) {
-  return context->window.size - left_over(context->window.size);
+  return context->host.window.size - left_over(context->host.window.size);
 }
 
 static bool gives_one_part(const weir_split *split) {
@@ -180,7 +180,7 @@ static bool gives_one_part(const weir_split *split) {
 // How many pieces a launch may have, so that they find room in half of the window, or if that is not enough for one for each
 // device, in nearly all of it.
 static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
-  uint32_t size = split->context->window.size, devices = split->device_count;
+  uint32_t size = split->context->host.window.size, devices = split->device_count;
   uint32_t most = devices * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
   if (split->resident) return most < size / 2 ? most : size / 2; // they need not have room all at once
   uint32_t half = size / 2 / slots, nearly = (size - left_over(size)) / slots;
@@ -210,9 +210,9 @@ weir_status weir__split_reserve(weir_context *context, const weir__submission *s
   weir__admit_result result;
   weir_status status = WEIR_OK;
   do {
-    result = weir__await_room(context, submission, slots + left_over(context->window.size), &status);
+    result = weir__await_room(context, submission, slots + left_over(context->host.window.size), &status);
   } while (result == WEIR__RETRY);
-  if (result == WEIR__ADMITTED) context->window.reserved += slots;
+  if (result == WEIR__ADMITTED) context->host.window.reserved += slots;
   return result == WEIR__ADMITTED ? WEIR_OK : status;
 }
 
@@ -224,7 +224,7 @@ static weir_status begin(weir_split *split, weir__split_run *run, const weir__su
   if (status == WEIR_OK) {
     run->start = weir__event_take(context, 0, &(weir__completion_target){.done = weir__split_start, .user = run});
     if (run->start == NULL) {
-      context->window.reserved -= run->reserved;
+      context->host.window.reserved -= run->reserved;
       status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its event", run->what);
     } else {
       weir__event_drop(run->start); // nobody waits for it
@@ -236,7 +236,7 @@ static weir_status begin(weir_split *split, weir__split_run *run, const weir__su
 
 static void give_up(weir_split *split, weir__split_run *run) {
   weir__context_lock(split->context);
-  split->context->window.reserved -= run->reserved;
+  split->context->host.window.reserved -= run->reserved;
   weir__event_drop(run->start);
   weir__context_unlock(split->context);
 }
@@ -329,7 +329,7 @@ weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch
   bool lost[WEIR_SPLIT_MOST_DEVICES];
   if (most == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: a window of %u tasks has no room for %u arguments",
-                       split->context->window.size, launch->arg_count);
+                       split->context->host.window.size, launch->arg_count);
   weir__split_run *run = make_run(launch, split->device_count, most, split->resident);
   weir_arg *args = weir__allocate((launch->arg_count + 1ull) * sizeof *args);
   if (run == NULL || args == NULL) {
@@ -342,7 +342,7 @@ weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch
     status = check_args(split, launch, cut, run->bytes, &run->updates);
   }
   if (status == WEIR_OK) status = check_devices(split, launch, lost);
-  bool whole = status == WEIR_OK && (split->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  bool whole = status == WEIR_OK && (split->context->host.flags & WEIR_CONTEXT_IN_ORDER) != 0;
   if (whole) status = submit_whole(split, launch, lost, args, cut.total, out_event);
   if (status == WEIR_OK && !whole) {
     plan_failures(run, lost, split->device_count);

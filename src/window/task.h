@@ -40,21 +40,31 @@ typedef struct weir__access {
   uint8_t space;   // where the task finds the bytes
 } weir__access;
 
-// A task that moves bytes, by a device, and runs no code: a transfer between two storages of one buffer, or a copy between
-// buffers or with memory of the caller's that the device can reach.
+// What a task is.
+typedef enum weir__task_kind {
+  WEIR__TASK_KERNEL,
+  WEIR__TASK_HOST,     // a C function that is called once
+  WEIR__TASK_COPY,     // a copy or fill that a device makes
+  WEIR__TASK_TRANSFER, // brings contents of a buffer to another memory
+  WEIR__TASK_FENCE,    // stands for a point in the caller's own work on a device
+  WEIR__TASK_LAUNCH,   // of a graph
+  WEIR__TASK_KINDS,
+} weir__task_kind;
+
+// Bytes that a device moves: between two storages of one buffer for a transfer; for a copy between buffers, or with memory
+// of the caller's that the device can reach.
 typedef struct weir__move {
   void *destination;
   const void *source;
   uint64_t bytes;
   uint8_t destination_space, source_space;
-  bool transfer; // accesses[0] is the buffer; its storage in `destination_space` gets the contents
-  bool back;     // of a transfer: to memory that the caller wrapped
-  bool fill;     // `pattern` again and again, `bytes` / 4 times; no source
+  bool write_back; // of a transfer: to memory that the caller wrapped
+  bool fill;       // `pattern` again and again, `bytes` / 4 times; no source
   uint32_t pattern;
-  void *fence; // not NULL: no bytes; the task is done when this event of the device's is
 } weir__move;
 
 struct weir__graph_run;
+struct weir__external_fence;
 
 typedef struct weir__task {
   // Scheduling; guarded by the context's lock. Submitting a later task writes here, so a device's thread should find nothing
@@ -76,6 +86,7 @@ typedef struct weir__task {
   uint32_t groups[3];
   int8_t priority;
   uint8_t device; // index in the context
+  uint8_t kind;   // weir__task_kind
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
   _Atomic bool reads_poison;     // a predecessor by data failed, or the bytes were poisoned before
   bool issued;                   // guarded by the lock
@@ -84,9 +95,11 @@ typedef struct weir__task {
   weir_event *event;             // NULL: none; guarded by the lock
   struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted
   uint64_t tag;
-  struct weir__graph_run *run; // NULL: an ordinary task
-  const weir__move *move;      // not NULL: nothing runs, bytes are moved; in the payload
-  struct weir__task *next;     // in the device's lists
+  // By kind; NULL for others.
+  struct weir__graph_run *run;        // LAUNCH
+  const weir__move *move;             // COPY, TRANSFER; in the payload, where accesses[0] is the buffer of a transfer
+  struct weir__external_fence *fence; // FENCE
+  struct weir__task *next;            // in the device's lists
   // Predecessors on the same run-ahead device, for its issue.
   weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow
   uint32_t predecessor_count, predecessor_capacity;

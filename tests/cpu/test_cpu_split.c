@@ -270,7 +270,7 @@ static void parts_are_traced(void **state) {
   weir_task task = make_task(kernel, &arg);
   assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
   finish_all(context);
-  const weir__trace_task *record = weir__trace_find(context->trace, 1);
+  const weir__trace_task *record = weir__trace_find(context->host.trace, 1);
   assert_non_null(record);
   assert_int_equal(record->status, WEIR_OK);
   assert_int_equal(record->span_count, atomic_load(&self->calls));

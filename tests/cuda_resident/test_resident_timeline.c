@@ -17,7 +17,7 @@ typedef struct noted_task {
 } noted_task;
 
 static void note(const rig *r, noted_task *noted, uint32_t to, uint32_t from) {
-  *noted = (noted_task){.id = r->context->window.next - 1, .to = to, .from = from};
+  *noted = (noted_task){.id = r->context->host.window.next - 1, .to = to, .from = from};
 }
 
 // All tasks write `to` and read `from`; nothing is renamed.
@@ -27,13 +27,13 @@ static bool must_come_after(const noted_task *task, const noted_task *before) {
 
 static void check(const rig *r, const noted_task *tasks) {
   for (uint32_t i = 0; i < TASKS; i++) {
-    const weir__trace_task *task = weir__trace_find(r->context->trace, tasks[i].id);
+    const weir__trace_task *task = weir__trace_find(r->context->host.trace, tasks[i].id);
     assert_non_null(task);
     assert_true(task->done && task->submit_ns <= task->start_ns && task->start_ns <= task->end_ns);
     assert_true(task->lane < weir_device_lanes(r->device));
     for (uint32_t j = 0; j < i; j++) {
       if (!must_come_after(&tasks[i], &tasks[j])) continue;
-      const weir__trace_task *before = weir__trace_find(r->context->trace, tasks[j].id);
+      const weir__trace_task *before = weir__trace_find(r->context->host.trace, tasks[j].id);
       if (before->end_ns > task->start_ns)
         fail_msg("task %u starts at %llu, before task %u has ended at %llu", i, (unsigned long long)task->start_ns, j,
                  (unsigned long long)before->end_ns);

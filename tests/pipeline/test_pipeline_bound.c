@@ -37,7 +37,7 @@ typedef struct use {
 
 // What tokens did with buffers, a row each.
 static uint32_t collect(const scene *s, use uses[TOKENS]) {
-  const weir__trace *trace = s->context->trace;
+  const weir__trace *trace = s->context->host.trace;
   assert_int_equal(weir__trace_dropped(trace), 0);
   memset(uses, 0, TOKENS * sizeof *uses);
   uint32_t tasks = 0;

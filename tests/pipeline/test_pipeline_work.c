@@ -284,7 +284,7 @@ static void test_start_beside_a_new_split(void **state) {
   (void)state;
   for (int round = 0; round < 20; round++) {
     weir_context *context = rig_context("cpu:1", 1);
-    context->spin_ns = 1000; // as with devices that ask for it: then devices are roused at the start
+    context->host.spin_ns = 1000; // as with devices that ask for it: then devices are roused at the start
     weir_stage stage = {.function = end_at_once};
     weir_pipeline *pipeline =
         rig_pipeline(context, &(weir_pipeline_options){.stages = &stage, .stage_count = 1, .lines = 1});

@@ -45,7 +45,7 @@ static void run(fake_device *device, weir__task *task) {
                     .end = groups,
                     .user = task->user,
                     .internal = &failure};
-  weir__completion completion = {.status = weir__context_skips(device->base.context, task), .start_ns = device->now_ns};
+  weir__completion completion = {.status = weir__host_skip_status(device->base.host, task), .start_ns = device->now_ns};
   if (device->tasks == 0) {
     device->base.lost = true;
     completion.status = WEIR_ERROR_DEVICE_LOST;
@@ -60,7 +60,7 @@ static void run(fake_device *device, weir__task *task) {
     }
   }
   completion.end_ns = device->now_ns;
-  weir__context_complete(device->base.context, task, &completion);
+  weir__host_complete(device->base.host, task, &completion);
 }
 
 static bool progress(weir_device *base) {
@@ -87,14 +87,14 @@ static const weir__device_ops ops = {.kind = "fake",
 weir_device *rig_add_device(weir_context *context, double speed, uint32_t tasks) {
   fake_device *device = calloc(1, sizeof *device);
   assert_non_null(device);
-  device->base = (weir_device){.ops = &ops, .context = context, .lanes = 1};
+  device->base = (weir_device){.ops = &ops, .host = &context->host, .lanes = 1};
   device->speed = speed;
   device->tasks = tasks;
   device->now_ns = 1;
   weir__context_lock(context);
-  device->base.index = context->device_count;
+  device->base.index = context->host.device_count;
   snprintf(device->base.name, sizeof device->base.name, "fake:%u", device->base.index);
-  context->devices[context->device_count++] = &device->base;
+  context->host.devices[context->host.device_count++] = &device->base;
   context->polled = true;
   weir__context_unlock(context);
   return &device->base;

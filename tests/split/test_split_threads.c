@@ -234,8 +234,8 @@ static void a_closed_window_keeps_others_out(void **state) {
   weir_context *context = NULL;
   rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1", .window = 8}, &context));
   weir__context_lock(context);
-  context->window.closed = true;
-  context->window.reserved = 1;
+  context->host.window.closed = true;
+  context->host.window.reserved = 1;
   weir__context_unlock(context);
   visitor outside = {.context = context}, called = {.context = context}, inside = {.context = context};
   pthread_t thread;
@@ -249,8 +249,8 @@ static void a_closed_window_keeps_others_out(void **state) {
   rig_ok(weir_event_on_done(inside.event, visit_from_callback, &called)); // called at once, and must not wait
   assert_int_equal(called.status, WEIR_ERROR_OUT_OF_MEMORY);
   weir__context_lock(context);
-  context->window.closed = false;
-  context->window.reserved = 0;
+  context->host.window.closed = false;
+  context->host.window.reserved = 0;
   weir__context_unlock(context);
   pthread_join(thread, NULL);
   rig_ok(outside.status);

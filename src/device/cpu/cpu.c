@@ -24,11 +24,11 @@ static bool probe(char *text, size_t size) {
 }
 
 static void stop(weir__cpu *cpu) {
-  weir_context *context = cpu->base.context;
-  weir__context_lock(context);
+  weir__host *host = cpu->base.host;
+  weir__host_lock(host);
   cpu->stopping = true;
   weir__cpu_wake(cpu, cpu->worker_count);
-  weir__context_unlock(context);
+  weir__host_unlock(host);
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     if (cpu->workers[i].started) pthread_join(cpu->workers[i].thread, NULL);
   }
@@ -43,7 +43,7 @@ static void destroy(weir_device *device) {
 }
 
 static weir_status start_workers(weir__cpu *cpu) {
-  uint64_t seed = cpu->base.context->seed;
+  uint64_t seed = cpu->base.host->seed;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *worker = &cpu->workers[i];
     worker->cpu = cpu;
@@ -62,22 +62,22 @@ static weir_status start_workers(weir__cpu *cpu) {
 }
 
 // How many workers the context's CPU devices have so far.
-static uint32_t count_workers(const weir_context *context) {
+static uint32_t count_workers(const weir__host *host) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    if (context->devices[i]->ops == &weir__cpu_ops) count += context->devices[i]->lanes;
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    if (host->devices[i]->ops == &weir__cpu_ops) count += host->devices[i]->lanes;
   }
   return count;
 }
 
-uint32_t weir__usual_workers(const weir_context *context) {
+uint32_t weir__usual_workers(const weir__host *host) {
   uint32_t cores = weir__usable_cores(), free = cores / 2;
-  return cores - (context->threads < free ? context->threads : free);
+  return cores - (host->threads < free ? host->threads : free);
 }
 
-static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   (void)queues;
-  unsigned long workers = weir__usual_workers(context);
+  unsigned long workers = weir__usual_workers(host);
   if (argument[0] != '\0') {
     char *end;
     workers = strtoul(argument, &end, 10);
@@ -87,9 +87,9 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   }
   weir__cpu *cpu = weir__allocate_zeroed(sizeof *cpu);
   if (cpu == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cpu: no memory");
-  cpu->base = (weir_device){.ops = &weir__cpu_ops, .context = context, .lanes = (uint32_t)workers};
+  cpu->base = (weir_device){.ops = &weir__cpu_ops, .host = host, .lanes = (uint32_t)workers};
   cpu->worker_count = (uint32_t)workers;
-  cpu->first_core = count_workers(context);
+  cpu->first_core = count_workers(host);
   cpu->long_ticks = LONG_NS * weir__ticks_per_us() / 1000;
   cpu->tiny_ticks = TINY_NS * weir__ticks_per_us() / 1000;
   cpu->batch_ticks = BATCH_NS * weir__ticks_per_us() / 1000;
@@ -118,7 +118,7 @@ static bool has_code(const weir_device *device, const weir_kernel *kernel) {
 }
 
 static uint64_t time_now(weir_device *device) {
-  return weir__clock_ns() - device->context->start_ns;
+  return weir__clock_ns() - device->host->start_ns;
 }
 
 const weir__device_ops weir__cpu_ops = {.kind = "cpu",

@@ -17,9 +17,9 @@
 
 #include <pthread.h>
 
-#include "api/context.h"
 #include "api/work.h"
 #include "base/random.h"
+#include "device/host.h"
 
 enum {
   WEIR__WORKER_QUEUE = 256, // ready tasks that a worker keeps; a power of two
@@ -124,12 +124,12 @@ static inline uint64_t weir__cpu_expected(const weir__task *task) {
 
 // Whether somebody wants to know when tasks start and end.
 static inline bool weir__cpu_notes_times(const weir__cpu *cpu) {
-  const weir_context *context = cpu->base.context;
-  return context->trace != NULL || atomic_load_explicit(&context->times_tasks, memory_order_relaxed);
+  const weir__host *host = cpu->base.host;
+  return host->trace != NULL || atomic_load_explicit(&host->times_tasks, memory_order_relaxed);
 }
 
 static inline uint64_t weir__cpu_ns(const weir__cpu *cpu, uint64_t clock_ns) {
-  return clock_ns - cpu->base.context->start_ns;
+  return clock_ns - cpu->base.host->start_ns;
 }
 
 // Adds a span to the task's record in the timeline. The lock is held.
@@ -159,7 +159,7 @@ void weir__jobs_deinitialize(weir__cpu *cpu);
 
 // Workers of a CPU device whose name does not say how many: one per core, but for the cores that threads of other devices need, since
 // a worker that is busy would keep them waiting for milliseconds. Half of the cores are the CPU's in any case.
-uint32_t weir__usual_workers(const weir_context *context);
+uint32_t weir__usual_workers(const weir__host *host);
 
 // Pins the calling thread to the core that is meant for worker `index`, if hwloc is there and the process may use that
 // many. weir__pinning_text says whether that works on this machine. `cores`: how many the process may use.

@@ -84,7 +84,7 @@ static bool take_piece(weir__job *job, uint32_t workers, uint64_t *out_first, ui
 static void run_ranges(weir__worker *worker, weir__job *job) {
   weir__cpu *cpu = worker->cpu;
   weir__task *task = job->task;
-  weir__trace *trace = cpu->base.context->trace;
+  weir__trace *trace = cpu->base.host->trace;
   weir_work work = {.args = task->args,
                     .arg_count = task->arg_count,
                     .groups = {task->groups[0], task->groups[1], task->groups[2]},
@@ -98,9 +98,9 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
     task->function(&work);
     weir__cpu_measure(worker, task->kernel, work.end - work.first, since);
     if (trace != NULL) {
-      weir__context_lock(cpu->base.context);
+      weir__host_lock(cpu->base.host);
       weir__cpu_trace_span(cpu, task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), 0, "");
-      weir__context_unlock(cpu->base.context);
+      weir__host_unlock(cpu->base.host);
     }
     if (!worker->failure.failed) continue;
     weir__lock_acquire(&job->lock);
@@ -170,19 +170,19 @@ static void note_times(const weir__cpu *cpu, weir__graph_run *run, uint32_t inde
 
 static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index) {
   weir__cpu *cpu = worker->cpu;
-  weir_context *context = cpu->base.context;
+  weir__host *host = cpu->base.host;
   const weir__graph_node *node = &run->plan->nodes[index];
   uint64_t groups = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2];
-  uint64_t start_ns = context->trace != NULL || run->timed ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
+  uint64_t start_ns = host->trace != NULL || run->timed ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
   uint64_t since = worker->now;
   weir__graph_run_node(run, index);
   weir__cpu_measure(worker, node->kernel, groups, since);
   if (run->timed) note_times(cpu, run, index, start_ns);
-  if (context->trace == NULL) return;
-  weir__context_lock(context);
+  if (host->trace == NULL) return;
+  weir__host_lock(host);
   weir__cpu_trace_span(cpu, run->task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), index + 1,
                        weir__graph_node_name(node));
-  weir__context_unlock(context);
+  weir__host_unlock(host);
 }
 
 // Puts the successors that have no other predecessor left behind the `count` entries of `list`. Returns the new count.
@@ -210,9 +210,9 @@ static void run_nodes(weir__worker *worker, weir__job *job) {
     uint32_t wake = worker->guest ? 0 : ask_for_help(cpu, job, run); // a guest has others at hand for other jobs
     weir__lock_release(&job->lock);
     if (wake > 0) {
-      weir__context_lock(cpu->base.context);
+      weir__host_lock(cpu->base.host);
       weir__cpu_wake(cpu, wake);
-      weir__context_unlock(cpu->base.context);
+      weir__host_unlock(cpu->base.host);
     }
     if (count == 0) return;
     for (uint32_t i = 0; i < count; i++) {
@@ -266,8 +266,8 @@ static void leave(weir__worker *worker, weir__job *job) {
   weir__completion completion = {.lane = worker->index, .start_ns = job->start_ns};
   completion.status = job_status(job, &completion.message);
   if (weir__cpu_notes_times(cpu)) completion.end_ns = weir__cpu_ns(cpu, weir__clock_ns());
-  weir__context_complete(cpu->base.context, job->task, &completion);
-  weir__context_completed(cpu->base.context);
+  weir__host_complete(cpu->base.host, job->task, &completion);
+  weir__host_completed(cpu->base.host);
   job->next = cpu->free_jobs;
   cpu->free_jobs = job;
 }
@@ -304,25 +304,25 @@ static void open_job(weir__worker *worker, weir__job *job, weir__task *task) {
 }
 
 void weir__job_run(weir__worker *worker, weir__task *task) {
-  weir_context *context = worker->cpu->base.context;
-  weir__context_lock(context);
-  weir__completion skipped = {.status = weir__context_skips(context, task), .lane = worker->index};
+  weir__host *host = worker->cpu->base.host;
+  weir__host_lock(host);
+  weir__completion skipped = {.status = weir__host_skip_status(host, task), .lane = worker->index};
   if (skipped.status != WEIR_OK) {
     skipped.start_ns = skipped.end_ns = weir__cpu_ns(worker->cpu, weir__clock_ns());
-    weir__context_complete(context, task, &skipped);
-    weir__context_completed(context);
-    weir__context_unlock(context);
+    weir__host_complete(host, task, &skipped);
+    weir__host_completed(host);
+    weir__host_unlock(host);
     return;
   }
   // Each worker works on one job at a time, and so does each guest, of whom there are no more than workers: with two per worker
   // one is always free.
   weir__job *job = worker->cpu->free_jobs;
   open_job(worker, job, task);
-  weir__context_unlock(context);
+  weir__host_unlock(host);
   work_on(worker, job);
-  weir__context_lock(context);
+  weir__host_lock(host);
   leave(worker, job);
-  weir__context_unlock(context);
+  weir__host_unlock(host);
 }
 
 static bool needs_help(weir__job *job) {
@@ -334,13 +334,13 @@ static bool needs_help(weir__job *job) {
 }
 
 bool weir__job_help(weir__worker *worker) {
-  weir_context *context = worker->cpu->base.context;
+  weir__host *host = worker->cpu->base.host;
   for (weir__job *job = worker->cpu->jobs; job != NULL; job = job->next) {
     if (!job->open || !needs_help(job)) continue;
     job->participants++;
-    weir__context_unlock(context);
+    weir__host_unlock(host);
     work_on(worker, job);
-    weir__context_lock(context);
+    weir__host_lock(host);
     leave(worker, job);
     return true;
   }

@@ -54,7 +54,7 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
     cpu->sleepers = worker->next_sleeper;
     cpu->sleeper_count--;
     atomic_store_explicit(&worker->word, 0, memory_order_release);
-    weir__context_wake(cpu->base.context, &worker->word);
+    weir__host_wake(cpu->base.host, &worker->word);
   }
 }
 
@@ -81,7 +81,7 @@ void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {
 static bool is_for_guest(weir__cpu *cpu, weir__task *task) {
   weir__cpu_guest *guest = task->guest;
   if (guest == NULL || guest->cpu != cpu) return false;
-  if (cpu->guests >= cpu->sleeper_count || cpu->base.context->trace != NULL || task->priority != 0) return false;
+  if (cpu->guests >= cpu->sleeper_count || cpu->base.host->trace != NULL || task->priority != 0) return false;
   uint64_t expected = task->run != NULL ? weir__job_expected(task) : weir__cpu_expected(task);
   if (expected > guest->most_ticks) return false;
   guest->task = task;

@@ -38,23 +38,23 @@ static bool all_stuck(weir__worker *self, uint64_t now) {
 // A watcher that has found work leaves its post to the next.
 static void stop_watching(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
-  weir__context_lock(cpu->base.context);
+  weir__host_lock(cpu->base.host);
   atomic_store_explicit(&worker->watches, false, memory_order_relaxed);
   cpu->watcher = NULL;
   weir__cpu_appoint_watcher(cpu);
-  weir__context_unlock(cpu->base.context);
+  weir__host_unlock(cpu->base.host);
 }
 
 void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
                           uint32_t node, const char *name) {
-  weir__trace *trace = cpu->base.context->trace;
+  weir__trace *trace = cpu->base.host->trace;
   weir__trace_span span = {.lane = lane, .start_ns = start_ns, .end_ns = end_ns, .node = node};
   snprintf(span.name, sizeof span.name, "%s", name);
   weir__trace_add_span(trace, task->id, &span);
 }
 
 void weir__cpu_disturb(weir__worker *worker) {
-  if (worker->cpu->base.context->seed == 0) return;
+  if (worker->cpu->base.host->seed == 0) return;
   uint32_t dice = weir__random_next(&worker->random);
   if (dice % 4 == 0) sched_yield();
   for (uint32_t i = dice >> 8 & 255; dice % 8 == 1 && i > 0; i--) weir__pause();
@@ -63,16 +63,16 @@ void weir__cpu_disturb(weir__worker *worker) {
 // Reports what is finished. The lock is held.
 static void report(weir__worker *worker) {
   if (worker->finished_count == 0) return;
-  weir_context *context = worker->cpu->base.context;
+  weir__host *host = worker->cpu->base.host;
   for (uint32_t i = 0; i < worker->finished_count; i++) {
     const weir__finished *finished = &worker->finished[i];
     weir__completion completion = {
         .status = finished->status, .lane = worker->index, .start_ns = finished->start_ns, .end_ns = finished->end_ns};
     if (finished->status == WEIR_ERROR_TASK_FAILED) completion.message = worker->failure.message;
-    weir__context_complete(context, finished->task, &completion);
+    weir__host_complete(host, finished->task, &completion);
   }
   worker->finished_count = 0;
-  weir__context_completed(context);
+  weir__host_completed(host);
 }
 
 // Moves tasks from the inbox to the worker's queue: enough short ones for a batch, or one that may be long.
@@ -97,11 +97,11 @@ static void refill(weir__worker *worker) {
 // Reports, and looks for work under the lock; `any_work`: also for tiny tasks that others are at hand for. NULL: there is none
 // in the inbox.
 static weir__task *look_inside(weir__worker *worker, bool any_work) {
-  weir_context *context = worker->cpu->base.context;
+  weir__host *host = worker->cpu->base.host;
   weir__cpu_disturb(worker);
   uint64_t now = weir__ticks();
   atomic_store_explicit(&worker->last_look, now, memory_order_relaxed);
-  weir__context_lock(context);
+  weir__host_lock(host);
   report(worker);
   weir__task *task = NULL;
   if (worker->cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST) != 0) { // urgent tasks come first
@@ -116,7 +116,7 @@ static weir__task *look_inside(weir__worker *worker, bool any_work) {
           worker->cpu); // whoever spins may go to sleep, and look after the others when it has overslept
     if (weir__queue_count(worker) == 0) weir__job_help(worker);
   }
-  weir__context_unlock(context);
+  weir__host_unlock(host);
   return task != NULL ? task : weir__queue_take(worker);
 }
 
@@ -180,11 +180,10 @@ static void get_up(weir__worker *worker) {
 // are stuck in tasks that were thought to be short.
 static sleep_result sleep_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
-  weir_context *context = cpu->base.context;
-  weir__context_lock(context);
-  if (context->called_first != NULL &&
-      !context->calling) { // callbacks may give this worker tasks, so it is not asleep then
-    weir__context_unlock(context);
+  weir__host *host = cpu->base.host;
+  weir__host_lock(host);
+  if (host->notices.due && !host->notices.calling) { // callbacks may give this worker tasks, so it is not asleep then
+    weir__host_unlock(host);
     return WOKEN;
   }
   bool stop = cpu->stopping;
@@ -200,15 +199,15 @@ static sleep_result sleep_for_work(weir__worker *worker) {
     cpu->sleepers = worker;
     cpu->sleeper_count++;
   }
-  weir__context_unlock(context);
+  weir__host_unlock(host);
   if (found) return stop ? STOPPED : WOKEN;
   for (;;) {
     weir__sleep_on(&worker->word, 1, watches ? SLEEP_NS : UINT64_MAX);
     if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
-    weir__context_lock(context);
+    weir__host_lock(host);
     bool gets_up = cpu->sleeper_count > cpu->guests;
     if (gets_up) get_up(worker);
-    weir__context_unlock(context);
+    weir__host_unlock(host);
     if (gets_up) return OVERSLEPT;
   }
 }
@@ -227,7 +226,7 @@ void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t group
 }
 
 static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t groups) {
-  weir_status status = weir__context_skips(worker->cpu->base.context, task);
+  weir_status status = weir__host_skip_status(worker->cpu->base.host, task);
   if (status != WEIR_OK || task->function == NULL) return status;
   weir_work work = {.args = task->args,
                     .arg_count = task->arg_count,
@@ -243,19 +242,19 @@ static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t
 }
 
 static void report_now(weir__worker *worker) {
-  weir_context *context = worker->cpu->base.context;
-  weir__context_lock(context);
+  weir__host *host = worker->cpu->base.host;
+  weir__host_lock(host);
   report(worker);
-  weir__context_unlock(context);
+  weir__host_unlock(host);
 }
 
 // Lets others have what is in the queue, since this worker starts a long task.
 static void offer_queue(weir__worker *worker) {
-  weir_context *context = worker->cpu->base.context;
+  weir__host *host = worker->cpu->base.host;
   atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
-  weir__context_lock(context);
+  weir__host_lock(host);
   weir__cpu_wake_for(worker->cpu, WEIR__WORTH_WAKING * worker->cpu->long_ticks, false);
-  weir__context_unlock(context);
+  weir__host_unlock(host);
 }
 
 static void run(weir__worker *worker, weir__task *task) {
@@ -307,13 +306,13 @@ void weir__cpu_run_guest(weir__worker *guest, weir__task *task) {
   guest->now = 0;
   run(guest, task);
   weir__in_task = nested;
-  weir__context_lock(cpu->base.context);
+  weir__host_lock(cpu->base.host);
   report(guest);
   cpu->guests--;
   bool wakes = cpu->leaves_sleeping;
   cpu->leaves_sleeping = false;
   if (wakes) weir__cpu_wake(cpu, 1);
-  weir__context_unlock(cpu->base.context);
+  weir__host_unlock(cpu->base.host);
 }
 
 void *weir__worker_main(void *argument) {

@@ -85,7 +85,7 @@ static candidates look(weir__cuda_cache *cache, const weir__cuda_step *steps, ui
 
 static CUresult make(weir__cuda_cache *cache, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                      weir__cuda_exec **out_exec) {
-  bool marks = cache->device->base.context->trace != NULL;
+  bool marks = cache->device->base.host->trace != NULL;
   CUresult result = weir__cuda_exec_create(cache->device, steps, count, marks ? WEIR__CUDA_EXEC_MARKS : 0, out_exec);
   if (result == CUDA_SUCCESS) weir__cuda_cache_add(cache, *out_exec, hash);
   return result;
@@ -105,7 +105,7 @@ static CUresult set_or_make(weir__cuda_cache *cache, const weir__cuda_step *step
                             const candidates *found, bool known, bool make_now, weir__cuda_exec **out_exec,
                             bool *out_wanted) {
   // Events of a timeline belong to one launch at a time.
-  bool one_at_a_time = cache->device->base.context->trace != NULL;
+  bool one_at_a_time = cache->device->base.host->trace != NULL;
   bool enough = found->copies >= MOST_COPIES;
   *out_exec = found->same_shape;
   *out_wanted = false;

@@ -9,13 +9,14 @@
 #include "device/cuda/graph.h"
 #include "device/cuda/pieces.h"
 #include "device/cuda/resident/resident.h"
+#include "device/cuda/share.h"
 
 static uint64_t at_least(uint64_t ns, uint64_t least) {
   return ns < least ? least : ns;
 }
 
 static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__completion completion = {.status = op->status,
                                  .message = op->message,
                                  .lane = op->place->queue,
@@ -24,12 +25,12 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
   if (op->task->run != NULL && op->status != WEIR_OK) weir__graph_run_fail(op->task->run);
   // It ran, but on what a task that could not be launched should have written.
   if (op->task->run == NULL && op->status == WEIR_OK && op->task->reads_poison &&
-      weir__context_skips(context, op->task) != WEIR_OK)
+      weir__host_skip_status(host, op->task) != WEIR_OK)
     completion.status = WEIR_ERROR_UPSTREAM_FAILED;
   if (op->task->run != NULL && op->status == WEIR_OK)
     completion.status = weir__graph_run_status(op->task->run, &completion.message);
-  if (context->trace != NULL) {
-    const weir__trace_task *record = weir__trace_find(context->trace, op->task->id);
+  if (host->trace != NULL) {
+    const weir__trace_task *record = weir__trace_find(host->trace, op->task->id);
     uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
     if (device->resident != NULL)
       submit_ns = at_least(weir__resident_slot_of(device, op->task->id)->since_ns, submit_ns);
@@ -37,9 +38,10 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
     completion.end_ns = at_least(completion.end_ns, completion.start_ns);
     if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, &completion, submit_ns);
   }
+  if (op->task->fence != NULL) weir__cuda_fence_destroy(device, (weir__cuda_fence *)op->task->fence);
   device->slot_ops[op->task->id & device->slot_mask] = NULL;
   if (device->resident != NULL) weir__resident_settled(device, op->task->id);
-  weir__context_complete(context, op->task, &completion);
+  weir__host_complete(host, op->task, &completion);
 }
 
 // Takes an op out of the books, which its queue has done already. The lock is held.
@@ -51,7 +53,6 @@ static void report(weir__cuda_device *device, weir__cuda_op *op) {
   if (op->event != NULL) weir__cuda_give_event(device, op->event);
   if (op->start != NULL) device->driver->cuEventDestroy(op->start);
   if (op->end != NULL) device->driver->cuEventDestroy(op->end);
-  if (op->fence != NULL) device->driver->cuEventDestroy(op->fence);
   weir__queues_done(device->queues, op->place);
   weir__cuda_free_op(device, op);
   device->ops_in_flight--;
@@ -78,11 +79,11 @@ static weir__cuda_op *last_done(weir__cuda_device *device, const weir__cuda_queu
 }
 
 static void report_up_to(weir__cuda_device *device, weir__cuda_queue *queue, const weir__cuda_op *last) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   for (const weir__cuda_op *op = queue->first; op != last->next; op = op->next) {
     if (op->task != NULL && op->task->run != NULL && op->status == WEIR_OK) weir__cuda_finish_run(device, op->task);
   }
-  weir__context_lock(context);
+  weir__host_lock(host);
   bool more = true;
   while (more) {
     weir__cuda_op *op = queue->first;
@@ -91,8 +92,8 @@ static void report_up_to(weir__cuda_device *device, weir__cuda_queue *queue, con
     if (queue->first == NULL) queue->last = NULL;
     report(device, op);
   }
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
 }
 
 static bool poll_queue(weir__cuda_device *device, weir__cuda_queue *queue) {
@@ -149,9 +150,9 @@ static void lose(weir__cuda_device *device, CUresult result) {
   bool aborted = device->resident != NULL && weir__resident_is_aborted(device->resident);
   if (!aborted) weir__cuda_result_text(device->driver, result, text, sizeof text);
   device->lost = WEIR_ERROR_DEVICE_LOST;
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   device->base.lost = true;
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   uint32_t in_flight = device->ops_in_flight;
   if (device->resident != NULL)
     in_flight += device->resident->in_flight + weir__ondevice_in_flight(device->resident->ondevice);
@@ -175,17 +176,17 @@ void weir__cuda_drain(weir__cuda_device *device) {
 
 // What a stream of the caller's must do before the tasks that come after this one.
 static void wait_for_fence(weir__cuda_device *device, const weir__task *task) {
-  if (task->move == NULL || task->move->fence == NULL) return;
-  CUevent fence = (CUevent)task->move->fence;
-  CUresult result = device->driver->cuEventSynchronize(fence);
+  weir__cuda_fence *fence = (weir__cuda_fence *)task->fence;
+  if (fence == NULL) return;
+  CUresult result = device->driver->cuEventSynchronize(fence->event);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
-  device->driver->cuEventDestroy(fence);
+  weir__cuda_fence_destroy(device, fence);
 }
 
 void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task) {
   weir__cuda_drain(device);
   wait_for_fence(device, task);
-  weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
+  weir__host_fail_unissued(device->base.host, task, device->lost, device->lost_text);
 }
 
 bool weir__cuda_report_lost(weir__cuda_device *device) {

@@ -9,11 +9,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "api/context.h"
 #include "device/cuda/api.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/kernel.h"
 #include "device/device.h"
+#include "device/host.h"
 #include "issue/queues.h"
 #include "memory/arena.h"
 
@@ -39,7 +39,6 @@ typedef struct weir__cuda_op {
   weir__queue_task *place;
   CUevent event;      // stands for its end; NULL: none is recorded
   CUevent start, end; // for timelines; else NULL
-  CUevent fence;      // of the caller's stream, destroyed when the op is done; else NULL
   weir__task *task;   // NULL: a piece
   struct weir__cuda_piece *piece;
   uint64_t number;  // in its queue: 1, 2, ...

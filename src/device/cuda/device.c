@@ -168,8 +168,8 @@ static void destroy(weir_device *base) {
   weir__free(device->queues_in_flight);
   weir__free(device->free_events);
   weir__free(device->places);
-  weir__free_sparse(device->slot_ops, base->context->window.size * sizeof(weir__cuda_op *));
-  weir__free_sparse(device->ring, base->context->window.size * sizeof(weir__task *));
+  weir__free_sparse(device->slot_ops, base->host->window.size * sizeof(weir__cuda_op *));
+  weir__free_sparse(device->ring, base->host->window.size * sizeof(weir__task *));
   weir__free(device);
 }
 
@@ -179,7 +179,7 @@ static weir_status create_streams(weir__cuda_device *device) {
         device->driver->cuStreamCreateWithPriority(&device->queues_in_flight[i].stream, CU_STREAM_NON_BLOCKING, 0);
     if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "device cuda: stream %u", i);
   }
-  if (device->base.context->trace == NULL) return WEIR_OK;
+  if (device->base.host->trace == NULL) return WEIR_OK;
   return weir__cuda_error(device->driver, weir__cuda_begin_times(device),
                           "device cuda: the first event of the timeline");
 }
@@ -207,11 +207,11 @@ static weir_status open_device(weir__cuda_device *device) {
 
 // Peers that can copy directly between each other do.
 static void enable_peers(weir__cuda_device *device) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   const weir__cuda_driver *driver = device->driver;
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    if (!weir__is_cuda(context->devices[i])) continue;
-    weir__cuda_device *other = weir__cuda_of(context->devices[i]);
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    if (!weir__is_cuda(host->devices[i])) continue;
+    weir__cuda_device *other = weir__cuda_of(host->devices[i]);
     int can = 0;
     if (other->primary == device->primary) continue;
     if (driver->cuDeviceCanAccessPeer(&can, device->device, other->device) != CUDA_SUCCESS || !can) continue;
@@ -239,7 +239,7 @@ static weir_status find_ordinal(const weir__cuda_driver *driver, const char *arg
 }
 
 static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
-  uint32_t window = device->base.context->window.size;
+  uint32_t window = device->base.host->window.size;
   device->slot_mask = window - 1;
   device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
   device->slot_ops = weir__allocate_sparse(window * sizeof(weir__cuda_op *));
@@ -270,9 +270,9 @@ static void make_memory(weir__cuda_device *device) {
   weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
   uint64_t first = total / FIRST_SHARE & ~(uint64_t)(SMALLEST_CHUNK - 1);
   if (first > LARGEST_FIRST) first = LARGEST_FIRST;
-  if (first > 0 && device->base.context->memory_limit >= first)
+  if (first > 0 && device->base.host->memory_limit >= first)
     (void)weir__arena_reserve(&device->memory, first); // if there is none, who needs some will say so
-  weir__window_touch(&device->base.context->window, TOUCHED_TASKS);
+  weir__window_touch(&device->base.host->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
   for (uint32_t i = 0; i < device->queue_count && device->memory.chunks != NULL; i++) use_stream(device, i);
   weir__cuda_make_events(device, EVENTS_MADE);
@@ -294,14 +294,14 @@ static void describe(weir__cuda_device *device) {
 // None where cores are few or there is only one queue. A seed, for tests, brings them everywhere.
 static uint32_t launchers_for(const weir__cuda_device *device, bool few_cores) {
   uint32_t ordinary = device->queue_count > COPY_QUEUES ? device->queue_count - COPY_QUEUES : 1;
-  uint32_t count = device->base.context->seed != 0 ? (uint32_t)(device->base.context->seed % 4)
-                   : few_cores                     ? 0
-                                                   : WEIR__CUDA_MOST_LAUNCHERS;
+  uint32_t count = device->base.host->seed != 0 ? (uint32_t)(device->base.host->seed % 4)
+                   : few_cores                  ? 0
+                                                : WEIR__CUDA_MOST_LAUNCHERS;
   if (ordinary == 1) return 0;
   return count < ordinary ? count : ordinary;
 }
 
-static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
   const weir__cuda_driver *driver = weir__cuda_driver_load(reason, sizeof reason);
   if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda: %s", reason);
@@ -312,14 +312,14 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device cuda: %u queues; 1 to %d are possible", queues, MAX_QUEUES);
   weir__cuda_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
-  uint32_t ordinary = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
+  uint32_t ordinary = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
   uint32_t copy_queues = ordinary == 1 ? 0 : COPY_QUEUES;
-  device->base = (weir_device){
-      .ops = &weir__cuda_ops, .context = context, .lanes = ordinary + copy_queues + WEIR__CUDA_GRAPH_LANES};
+  device->base =
+      (weir_device){.ops = &weir__cuda_ops, .host = host, .lanes = ordinary + copy_queues + WEIR__CUDA_GRAPH_LANES};
   device->driver = driver;
   device->ordinal = ordinal;
   device->queue_count = device->base.queues = ordinary + copy_queues;
-  bool few_cores = context->crowded;
+  bool few_cores = host->crowded;
   device->spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
   status = allocate(device, copy_queues) ? open_device(device)
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
@@ -335,7 +335,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   }
   describe(device);
   enable_peers(device);
-  if (context->spin_ns < device->spin_ns) context->spin_ns = device->spin_ns;
+  if (host->spin_ns < device->spin_ns) host->spin_ns = device->spin_ns;
   *out_device = &device->base;
   return WEIR_OK;
 }
@@ -345,7 +345,7 @@ static bool has_code(const weir_device *device, const weir_kernel *kernel) {
 }
 
 static uint64_t time_now(weir_device *device) {
-  return weir__clock_ns() - device->context->start_ns;
+  return weir__clock_ns() - device->host->start_ns;
 }
 
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",

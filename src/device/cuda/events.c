@@ -62,7 +62,7 @@ static CUresult record_base(weir__cuda_device *device, CUevent event) {
   CUresult result = device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
   if (result != CUDA_SUCCESS) return result;
   // The clock is read first: no end of a task is later than the time at which it is noticed.
-  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
+  device->base_ns = weir__clock_ns() - device->base.host->start_ns;
   result = device->driver->cuEventRecord(event, stream);
   if (result == CUDA_SUCCESS) result = device->driver->cuEventSynchronize(event);
   device->driver->cuStreamDestroy(stream);
@@ -91,11 +91,11 @@ static CUevent mark(weir__cuda_device *device, CUstream stream) {
 }
 
 void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (device->base.context->trace != NULL) op->start = mark(device, stream);
+  if (device->base.host->trace != NULL) op->start = mark(device, stream);
 }
 
 void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (device->base.context->trace != NULL) op->end = mark(device, stream);
+  if (device->base.host->trace != NULL) op->end = mark(device, stream);
 }
 
 uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event) {

@@ -125,7 +125,7 @@ static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan 
 // it is about: then the first launch makes the graph. The device's context is current.
 static CUresult make_launches(weir__cuda_device *device, const weir_graph *graph, cuda_plan *made) {
   const weir__graph_plan *plan = graph->plan;
-  bool traces = device->base.context->trace != NULL, with_bytes = has_bytes(plan);
+  bool traces = device->base.host->trace != NULL, with_bytes = has_bytes(plan);
   made->one_by_one = graph->timed || (traces && with_bytes);
   if (made->one_by_one) return make_marks(device, plan->node_count, made);
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -140,7 +140,7 @@ weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_
   weir__graph_plan *plan = graph->plan;
   cuda_plan *made = weir__allocate_zeroed(sizeof *made);
   if (made == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
-  bool in_order = (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  bool in_order = (base->host->flags & WEIR_CONTEXT_IN_ORDER) != 0;
   weir_status status = find_order(plan, in_order, &made->order);
   made->parameters = weir__allocate((plan->arg_count + 1) * sizeof(void *));
   if (!weir__cuda_binding_create(&made->binding, plan) || made->parameters == NULL) status = WEIR_ERROR_OUT_OF_MEMORY;
@@ -248,9 +248,9 @@ uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task)
 CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream) {
   weir__graph_run *run = task->run;
   cuda_plan *plan = run->plan->device_data;
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   weir__graph_run_start(run);
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   bind_parameters(run, plan);
   if (plan->one_by_one || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
   CUresult result = set_exec(device, run, plan);
@@ -266,7 +266,7 @@ bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *ta
   if (task->run == NULL) return false;
   // Events of a timeline belong to one launch at a time; and who reads what a skipped node should have written must know
   // before it is launched.
-  return device->base.context->trace != NULL || task->run->timed ||
+  return device->base.host->trace != NULL || task->run->timed ||
          atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
 }
 
@@ -323,6 +323,6 @@ void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, con
     else
       weir__cuda_step_times(device, plan->exec, i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&task->run->plan->nodes[i]));
-    weir__trace_add_span(device->base.context->trace, task->id, &span);
+    weir__trace_add_span(device->base.host->trace, task->id, &span);
   }
 }

@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/pieces.h"
+#include "device/cuda/share.h"
 
 enum {
   OPS_AT_ONCE = 128,
@@ -36,7 +37,7 @@ weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
   device->free_ops = op->next;
   op->next = NULL;
   op->place = NULL;
-  op->event = op->start = op->end = op->fence = NULL;
+  op->event = op->start = op->end = NULL;
   op->task = NULL;
   op->piece = NULL;
   op->finished = op->here = false;
@@ -57,9 +58,9 @@ static uint64_t slot_of(const weir__cuda_device *device, weir__id id) {
 }
 
 weir__cuda_op *weir__cuda_find(const weir__cuda_device *device, weir__id id) {
-  const weir_context *context = device->base.context;
+  const weir__host *host = device->base.host;
   weir__cuda_op *op = device->slot_ops[slot_of(device, id)];
-  return op != NULL && weir__window_task(&context->window, id)->id == id ? op : NULL;
+  return op != NULL && weir__window_task(&host->window, id)->id == id ? op : NULL;
 }
 
 bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count) {
@@ -160,32 +161,32 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
 
 // A task that will not run: who reads what it should have written must know before they are launched.
 static void doom(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  if (op->task != NULL) weir__window_doom(&context->window, op->task);
+  weir__host *host = device->base.host;
+  weir__host_lock(host);
+  if (op->task != NULL) weir__window_doom(&host->window, op->task);
   if (op->piece != NULL) weir__cuda_doom_piece(device, op->piece, false);
-  weir__context_unlock(context);
+  weir__host_unlock(host);
   atomic_store_explicit(&device->doomed, true, memory_order_relaxed);
 }
 
 // Whether the op's task is skipped, so that what it should have written is missing. A copy back that is skipped has lost nothing.
 static bool is_missed(const weir__cuda_op *op) {
-  return op->status != WEIR_OK && !(op->task->move != NULL && op->task->move->back);
+  return op->status != WEIR_OK && !(op->task->move != NULL && op->task->move->write_back);
 }
 
 // A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it
 // on, since its end may be noticed before theirs. A run finds out by itself which of its nodes are.
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   if (!atomic_load_explicit(&device->doomed, memory_order_relaxed) || op->status != WEIR_OK) return;
-  weir__context_lock(context);
+  weir__host_lock(host);
   if (op->piece != NULL) {
     weir__cuda_doom_piece(device, op->piece, true);
   } else if (op->task->run == NULL) {
-    op->status = weir__context_skips(context, op->task);
-    if (is_missed(op)) weir__window_doom(&context->window, op->task);
+    op->status = weir__host_skip_status(host, op->task);
+    if (is_missed(op)) weir__window_doom(&host->window, op->task);
   }
-  weir__context_unlock(context);
+  weir__host_unlock(host);
 }
 
 // Nothing can be launched for the op, whose tasks fail with what the result says.
@@ -226,14 +227,15 @@ CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *tas
   return result;
 }
 
-// Bytes, or nothing but the end of what was in a stream of the caller's.
+// The end of what was in a stream of the caller's.
+static CUresult launch_fence(weir__cuda_device *device, const weir__external_fence *head, CUstream stream) {
+  CUevent event = ((const weir__cuda_fence *)head)->event;
+  CUresult result = device->driver->cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
+  bool must_wait = result != CUDA_SUCCESS && !weir__cuda_is_sticky(result);
+  return must_wait ? device->driver->cuEventSynchronize(event) : result;
+}
+
 static CUresult launch_move(weir__cuda_device *device, const weir__move *move, CUstream stream) {
-  if (move->fence != NULL) {
-    CUevent fence = (CUevent)move->fence;
-    CUresult result = device->driver->cuStreamWaitEvent(stream, fence, CU_EVENT_WAIT_DEFAULT);
-    bool must_wait = result != CUDA_SUCCESS && !weir__cuda_is_sticky(result);
-    return must_wait ? device->driver->cuEventSynchronize(fence) : result;
-  }
   if (move->fill)
     return device->driver->cuMemsetD32Async((CUdeviceptr)(uintptr_t)move->destination, move->pattern,
                                             move->bytes / sizeof move->pattern, stream);
@@ -245,7 +247,7 @@ static CUresult launch_move(weir__cuda_device *device, const weir__move *move, C
 // graph.
 static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, uint32_t predecessor_count) {
   if (task->run != NULL) return predecessor_count == 0 ? weir__cuda_run_queue(device, task) : task->run->queue;
-  if (task->move == NULL || task->move->fence != NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
+  if (task->move == NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
   if (task->move->source_space == WEIR__HOST_SPACE) return device->queue_count - 2;
   return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
 }
@@ -254,6 +256,7 @@ static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream st
   if (op->piece != NULL) return weir__cuda_launch_piece(device, op->piece, stream);
   const weir__task *task = op->task;
   if (task->run != NULL) return weir__cuda_launch_run(device, op->task, stream);
+  if (task->fence != NULL) return launch_fence(device, task->fence, stream);
   return task->move != NULL ? launch_move(device, task->move, stream) : weir__cuda_launch_task(device, task, stream);
 }
 
@@ -338,9 +341,8 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
   op->task = task;
   // What nothing in flight can poison any more, and has no times, needs nobody to wait for how its launch went.
   op->here = task->run != NULL && (count > 0 || task->reads_poison || task->run->timed || device->lost != WEIR_OK ||
-                                   device->base.context->trace != NULL);
-  if (task->move != NULL) op->fence = (CUevent)task->move->fence;
-  op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
+                                   device->base.host->trace != NULL);
+  op->status = device->lost != WEIR_OK ? device->lost : weir__host_skip_status(device->base.host, task);
   if (device->lost == WEIR_OK && is_missed(op)) doom(device, op);
   weir__cuda_start(device, op);
   if (op->here && weir__cuda_must_drain(device, task)) weir__cuda_drain(device);

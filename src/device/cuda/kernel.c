@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/context.h"
 #include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
@@ -13,6 +12,7 @@
 #include "device/cuda/module.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
+#include "device/host.h"
 
 enum { MAX_GRID_Y = 65535, POINTER_BYTES = 8, KNOWN_PARAMETERS = 16 };
 
@@ -224,7 +224,7 @@ static weir_status add_to_resident(weir__cuda_device *device, const weir_kernel 
     if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES) return WEIR_OK;
     cuda->launches[i].resident[device->base.index] = weir__resident_wish(device, code, &launches[i]);
   }
-  if (device->base.context->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
+  if (device->base.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
   if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES)
     snprintf(cuda->not_resident, sizeof cuda->not_resident, "it has %u launches", cuda->count);
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK && cuda->not_resident[0] == '\0'; i++)
@@ -263,7 +263,7 @@ static bool depends_on_task(const weir__cuda_kernel *cuda) {
 static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
                            void (*merge)(weir__code *to, const weir__code *from)) {
   cuda->checks = depends_on_task(cuda);
-  return weir__kernel_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", merge);
+  return weir__host_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", merge);
 }
 
 weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code, const weir_cuda_launch *launches,
@@ -271,15 +271,15 @@ weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for CUDA");
   if (status == WEIR_OK) status = check_code(kernel, code, launches, count);
   if (status != WEIR_OK) return status;
-  const weir_context *context = kernel->object.context;
+  const weir__host *host = weir__host_of(kernel->object.context);
   weir__cuda_kernel *cuda = NULL;
   status = make_launches(kernel, launches, count, &cuda);
   if (status != WEIR_OK) return status;
   uint32_t devices = 0;
-  for (uint32_t i = 0; i < context->device_count && status == WEIR_OK; i++) {
-    if (!weir__is_cuda(context->devices[i])) continue;
+  for (uint32_t i = 0; i < host->device_count && status == WEIR_OK; i++) {
+    if (!weir__is_cuda(host->devices[i])) continue;
     devices++;
-    if (count > 0) status = load(weir__cuda_of(context->devices[i]), kernel, code, launches, cuda);
+    if (count > 0) status = load(weir__cuda_of(host->devices[i]), kernel, code, launches, cuda);
   }
   if (devices == 0)
     status =
@@ -313,7 +313,7 @@ weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *devi
   if (function == NULL || launch == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': the %s is NULL", kernel->name,
                        function == NULL ? "CUDA function" : "launch");
-  if (device == NULL || device->context != kernel->object.context || !weir__is_cuda(device))
+  if (device == NULL || device->host != weir__host_of(kernel->object.context) || !weir__is_cuda(device))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': %s is no CUDA device of the kernel's context",
                        kernel->name, device == NULL ? "NULL" : device->name);
   weir__cuda_kernel *cuda = NULL;

@@ -4,8 +4,8 @@
 #ifndef WEIR_DEVICE_CUDA_KERNEL_H
 #define WEIR_DEVICE_CUDA_KERNEL_H
 
-#include "api/context.h"
 #include "device/cuda/api.h"
+#include "device/host.h"
 
 typedef struct weir__cuda_launch {
   CUfunction functions[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there

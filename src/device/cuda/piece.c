@@ -103,13 +103,13 @@ CUresult weir__cuda_launch_piece(weir__cuda_device *device, weir__cuda_piece *pi
 
 void weir__cuda_doom_piece(weir__cuda_device *device, const weir__cuda_piece *piece, bool poisoned) {
   for (uint32_t i = 0; i < piece->count; i++) {
-    if (!poisoned || piece->tasks[i]->reads_poison) weir__window_doom(&device->base.context->window, piece->tasks[i]);
+    if (!poisoned || piece->tasks[i]->reads_poison) weir__window_doom(&device->base.host->window, piece->tasks[i]);
   }
 }
 
 static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32_t index,
                       weir__completion *completion) {
-  const weir__trace_task *record = weir__trace_find(device->base.context->trace, op->piece->tasks[index]->id);
+  const weir__trace_task *record = weir__trace_find(device->base.host->trace, op->piece->tasks[index]->id);
   uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
   if (op->piece->exec != NULL && !op->piece->useless) {
     weir__cuda_step_times(device, op->piece->exec, index, submit_ns, &completion->start_ns, &completion->end_ns,
@@ -126,21 +126,21 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
 }
 
 void weir__cuda_report_piece(weir__cuda_device *device, weir__cuda_op *op) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__cuda_piece *piece = op->piece;
   for (uint32_t i = 0; i < piece->count; i++) {
     weir__task *task = piece->tasks[i];
     if (i + AHEAD < piece->count) __builtin_prefetch(piece->tasks[i + AHEAD], 1);
     weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
     if (op->status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
-    if (context->trace != NULL) time_task(device, op, i, &completion);
+    if (host->trace != NULL) time_task(device, op, i, &completion);
     device->slot_ops[task->id & device->slot_mask] = NULL;
     if (device->resident != NULL) weir__resident_settled(device, task->id);
-    weir__context_complete(context, task, &completion);
+    weir__host_complete(host, task, &completion);
     if (i % TASKS_AT_ONCE != TASKS_AT_ONCE - 1) continue;
-    weir__context_completed(context); // and let others have the lock
-    weir__context_unlock(context);
-    weir__context_lock(context);
+    weir__host_completed(host); // and let others have the lock
+    weir__host_unlock(host);
+    weir__host_lock(host);
   }
   if (piece->exec != NULL) weir__cuda_cache_give(device->pieces->cache, piece->exec, piece->useless);
   free_piece(device->pieces, piece);

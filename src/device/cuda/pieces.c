@@ -21,23 +21,23 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 }
 
 weir_status weir__cuda_pieces_create(weir__cuda_device *device) {
-  const weir_context *context = device->base.context;
-  bool one_by_one = context->issue == WEIR_ISSUE_QUEUES || context->issue == WEIR_ISSUE_RESIDENT;
-  if (one_by_one || (context->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
+  const weir__host *host = device->base.host;
+  bool one_by_one = host->issue == WEIR_ISSUE_QUEUES || host->issue == WEIR_ISSUE_RESIDENT;
+  if (one_by_one || (host->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
   weir__cuda_pieces *pieces = weir__allocate_zeroed(sizeof *pieces);
   bool collects = false;
   device->pieces = pieces;
   if (pieces != NULL) {
     pieces->device = device;
-    pieces->worth_a_wait = context->seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES; // of any size in tests
-    weir__cuda_past_initialize(&pieces->past, context->seed);
-    pieces->always = context->issue == WEIR_ISSUE_GRAPHS;
+    pieces->worth_a_wait = host->seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES; // of any size in tests
+    weir__cuda_past_initialize(&pieces->past, host->seed);
+    pieces->always = host->issue == WEIR_ISSUE_GRAPHS;
     pieces->cache = weir__cuda_cache_create(device);
-    collects = weir__cuda_collection_initialize(&pieces->collection, context->window.size);
-    weir__cuda_cuts_initialize(&pieces->cuts, context->window.size);
+    collects = weir__cuda_collection_initialize(&pieces->collection, host->window.size);
+    weir__cuda_cuts_initialize(&pieces->cuts, host->window.size);
   }
   // Where launching goes on in other threads there is a core for this, too.
-  bool builds = device->launcher_count > 0 && context->issue == WEIR_ISSUE_AUTO && context->trace == NULL;
+  bool builds = device->launcher_count > 0 && host->issue == WEIR_ISSUE_AUTO && host->trace == NULL;
   if (pieces != NULL && builds) pieces->builder = weir__cuda_builder_create(device);
   if (pieces == NULL || pieces->cache == NULL || !collects || (builds && pieces->builder == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for graphs");
@@ -154,7 +154,7 @@ static bool launch_whole(weir__cuda_pieces *pieces, uint32_t count, uint32_t lau
 
 // A seed, for tests, has tasks of one piece go to different places.
 static bool mixes(weir__cuda_device *device, weir__task *const *task) {
-  return device->resident != NULL && device->base.context->seed >> 8 & 1 && weir__resident_wants(device, task, 1);
+  return device->resident != NULL && device->base.host->seed >> 8 & 1 && weir__resident_wants(device, task, 1);
 }
 
 // Launches the first `count` tasks one by one.
@@ -192,7 +192,7 @@ static void launch_all(weir__cuda_pieces *pieces) {
 
 static bool can_collect(weir__cuda_device *device, const weir__task *task) {
   return task->kernel != NULL && task->run == NULL && task->move == NULL && device->lost == WEIR_OK &&
-         weir__context_skips(device->base.context, task) == WEIR_OK;
+         weir__host_skip_status(device->base.host, task) == WEIR_OK;
 }
 
 // A program whose pieces have been new for long need not have its tasks collected: beyond the first of each sequence, they go straight

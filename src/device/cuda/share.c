@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory and streams that are shared with other CUDA code.
-#include "weir/cuda.h"
+#include "device/cuda/share.h"
 
-#include "api/storage.h"
+#include "base/allocate.h"
 #include "base/error.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/pinned.h"
-#include "device/cuda/resident/automatic.h"
-
-enum { POINTER_ALIGNMENT = 16 };
+#include "weir/cuda.h"
 
 weir_status weir__cuda_check(weir_device *device, const char *what) {
   if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device is NULL", what);
@@ -43,6 +41,7 @@ void weir_cuda_host_free(weir_device *base, void *memory) {
   weir__cuda_leave(device);
 }
 
+// Checks that a range lies in one allocation of the device's. Its context is current.
 static weir_status check_pointer(const weir__cuda_device *device, uint64_t pointer, uint64_t bytes) {
   const weir__cuda_driver *driver = device->driver;
   unsigned int type = 0;
@@ -65,107 +64,41 @@ static weir_status check_pointer(const weir__cuda_device *device, uint64_t point
   return WEIR_OK;
 }
 
-weir_status weir_buffer_wrap_cuda(weir_device *base, uint64_t pointer, uint64_t bytes, weir_buffer **out_buffer) {
-  if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: out_buffer is NULL");
-  *out_buffer = NULL;
-  weir_status status = weir__cuda_check(base, "buffer wrap");
-  if (status != WEIR_OK) return status;
-  const weir__cuda_device *device = weir__cuda_of(base);
-  if (pointer % POINTER_ALIGNMENT != 0)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: 0x%llx is no multiple of %d",
-                       (unsigned long long)pointer, POINTER_ALIGNMENT);
+weir_status weir__cuda_wrap(weir__cuda_device *device, uint64_t pointer, uint64_t bytes) {
   CUresult result = weir__cuda_enter(device);
   if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "buffer wrap");
-  status = check_pointer(device, pointer, bytes);
+  weir_status status = check_pointer(device, pointer, bytes);
   weir__cuda_leave(device);
-  if (status != WEIR_OK) return status;
-  return weir__buffer_make(base->context, "buffer wrap", (void *)(uintptr_t)pointer, base->space, bytes, true,
-                           out_buffer);
-}
-
-// Submits a task that is done when an event of the device's is, and orders all later ones behind it.
-static weir__admit_result enter_fence(weir_device *device, CUevent event, weir_status *out_status) {
-  weir_context *context = device->context;
-  const weir_task named = {.label = "stream"};
-  const weir__submission submission = {.task = &named};
-  weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
-  if (result != WEIR__ADMITTED) return result;
-  weir__task *slot = weir__window_task(&context->window, context->window.next);
-  weir__move *move = (weir__move *)(void *)slot->payload;
-  *move = (weir__move){.fence = event};
-  weir__request request = {.submission = &submission, .device = device, .label = "stream", .move = move};
-  result = weir__admit(context, &request, NULL, out_status);
-  if (result == WEIR__ADMITTED) context->fence = slot->id;
-  return result;
-}
-
-static weir_status order_behind(weir_device *device, CUevent event) {
-  weir_context *context = device->context;
-  weir_status status = WEIR_OK;
-  weir__admit_result result;
-  weir__context_lock(context);
-  do {
-    result = enter_fence(device, event, &status);
-  } while (result == WEIR__RETRY);
-  weir__context_unlock(context);
   return status;
 }
 
-weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
-  weir_status status = weir__cuda_check(base, "wait for a stream");
-  if (status != WEIR_OK) return status;
-  weir__cuda_device *device = weir__cuda_of(base);
-  CUevent event = NULL;
-  weir__resident_refrain(device);
+weir_status weir__cuda_fence_create(weir__cuda_device *device, void *stream, weir__cuda_fence **out_fence) {
+  const weir__cuda_driver *driver = device->driver;
+  weir__cuda_fence *fence = weir__allocate_zeroed(sizeof *fence);
+  *out_fence = fence;
+  if (fence == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "wait for a stream: no memory");
   CUresult result = weir__cuda_enter(device);
-  if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "wait for a stream");
-  result = device->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-  if (result == CUDA_SUCCESS) result = device->driver->cuEventRecord(event, (CUstream)stream);
-  status = weir__cuda_error(device->driver, result, "wait for a stream");
-  if (status == WEIR_OK) status = order_behind(base, event);
-  if (status != WEIR_OK && event != NULL) device->driver->cuEventDestroy(event);
-  weir__cuda_leave(device);
-  return status;
-}
-
-// Whether the device can let a stream wait for the task; nothing of a resident kernel's can be waited for by a stream.
-static bool is_handed_over(weir_device *device, weir__id id) {
-  const weir__task *task = weir__window_task(&device->context->window, id);
-  return task->device == device->index && task->issued && device->context->issue != WEIR_ISSUE_RESIDENT;
-}
-
-// Waits until all tasks from `first` to `last` that are still in flight have been handed to the device.
-static void wait_for_others(weir_context *context, weir_device *device, weir__id first, weir__id last) {
-  for (weir__id id = first; id <= last; id++) {
-    while (weir__live(&context->window.live, id) && !is_handed_over(device, id)) {
-      weir__context_flush(context);
-      weir__context_wait(context, id + 1, WEIR_FOREVER);
-    }
+  if (result == CUDA_SUCCESS) {
+    result = driver->cuEventCreate(&fence->event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(fence->event, (CUstream)stream);
+    weir__cuda_leave(device);
   }
+  if (result == CUDA_SUCCESS) return WEIR_OK;
+  weir__cuda_fence_destroy(device, fence);
+  *out_fence = NULL;
+  return weir__cuda_error(driver, result, "wait for a stream");
 }
 
-// Lets the stream wait for a task, or for all that were handed over.
-static weir_status let_wait(weir__cuda_device *device, void *stream, weir__id task) {
+void weir__cuda_fence_destroy(weir__cuda_device *device, weir__cuda_fence *fence) {
+  if (fence->event != NULL && weir__cuda_enter(device) == CUDA_SUCCESS) {
+    device->driver->cuEventDestroy(fence->event);
+    weir__cuda_leave(device);
+  }
+  weir__free(fence);
+}
+
+weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task) {
   weir__cuda_request request = {.stream = (CUstream)stream, .task = task};
   weir__cuda_ask(device, &request);
   return weir__cuda_error(device->driver, request.result, "stream wait");
-}
-
-weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *event) {
-  weir_status status = weir__cuda_check(base, "stream wait");
-  if (status == WEIR_OK && event != NULL)
-    status = weir__object_check(event, WEIR__KIND_EVENT, base->context, "stream wait");
-  if (status != WEIR_OK) return status;
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: called from a task or callback");
-  weir__cuda_device *device = weir__cuda_of(base);
-  weir_context *context = base->context;
-  weir__resident_refrain(device);
-  weir__context_lock(context);
-  weir__id first = event != NULL ? event->task : context->window.live.oldest;
-  weir__id last = event != NULL ? event->last : context->window.next - 1;
-  wait_for_others(context, base, first, last);
-  weir__context_unlock(context);
-  if (event == NULL) return let_wait(device, stream, 0);
-  for (weir__id id = first; id <= last && status == WEIR_OK; id++) status = let_wait(device, stream, id);
-  return status;
 }

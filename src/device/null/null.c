@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/context.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/host.h"
 
 typedef struct null_device {
   weir_device base;
@@ -19,14 +19,14 @@ static bool probe(char *text, size_t size) {
   return true;
 }
 
-static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   (void)queues;
   if (argument[0] != '\0')
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device null: '%s' means nothing to it", argument);
   null_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device null: no memory");
   extern const weir__device_ops weir__null_ops;
-  device->base = (weir_device){.ops = &weir__null_ops, .context = context, .lanes = 1};
+  device->base = (weir_device){.ops = &weir__null_ops, .host = host, .lanes = 1};
   snprintf(device->base.name, sizeof device->base.name, "null");
   snprintf(device->base.description, sizeof device->base.description, "runs nothing");
   *out_device = &device->base;
@@ -49,20 +49,20 @@ static void issue(weir_device *device, weir__task *task) {
 }
 
 static uint64_t time_now(weir_device *device) {
-  return weir__clock_ns() - device->context->start_ns;
+  return weir__clock_ns() - device->host->start_ns;
 }
 
 // Retires the oldest eighth of the window.
 static bool progress(weir_device *device) {
-  weir_context *context = device->context;
-  weir__window *window = &context->window;
+  weir__host *host = device->host;
+  weir__window *window = &host->window;
   uint32_t most = window->size / 8;
   bool any = false;
   while (most-- > 0 && !weir__window_empty(window)) {
     weir__task *task = weir__window_task(window, window->live.oldest);
     if (task->device != device->index || !task->issued) break;
-    weir__completion completion = {.status = weir__context_skips(context, task)};
-    weir__context_complete(context, task, &completion);
+    weir__completion completion = {.status = weir__host_skip_status(host, task)};
+    weir__host_complete(host, task, &completion);
     any = true;
   }
   return any;

@@ -19,17 +19,17 @@ static uint64_t at_least(uint64_t ns, uint64_t least) {
 }
 
 static void report(weir__opencl_device *device, weir__opencl_op *op) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__task *task = op->task;
   weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
   if (task->run != NULL && op->status != WEIR_OK) weir__graph_run_fail(task->run);
   // It ran, but on what a task that could not be launched should have written.
-  if (task->run == NULL && op->status == WEIR_OK && task->reads_poison && weir__context_skips(context, task) != WEIR_OK)
+  if (task->run == NULL && op->status == WEIR_OK && task->reads_poison && weir__host_skip_status(host, task) != WEIR_OK)
     completion.status = WEIR_ERROR_UPSTREAM_FAILED;
   if (task->run != NULL && op->status == WEIR_OK)
     completion.status = weir__graph_run_status(task->run, &completion.message);
-  if (context->trace != NULL) {
-    const weir__trace_task *record = weir__trace_find(context->trace, task->id);
+  if (host->trace != NULL) {
+    const weir__trace_task *record = weir__trace_find(host->trace, task->id);
     op->start_ns = at_least(op->start_ns, record != NULL ? record->submit_ns : 0);
     op->end_ns = at_least(op->end_ns, op->start_ns);
     if (task->run != NULL && op->status == WEIR_OK) weir__opencl_trace_run(device, op);
@@ -37,9 +37,9 @@ static void report(weir__opencl_device *device, weir__opencl_op *op) {
   completion.start_ns = op->start_ns;
   completion.end_ns = op->end_ns;
   weir__opencl_release_nodes(device, op);
-  device->slot_ops[task->id & context->window.live.mask] = NULL;
-  if (task->move != NULL) weir__free(task->move->fence);
-  weir__context_complete(context, task, &completion);
+  device->slot_ops[task->id & host->window.live.mask] = NULL;
+  weir__free(task->fence);
+  weir__host_complete(host, task, &completion);
   weir__queues_done(device->queues, op->place);
   op->next = device->free_ops;
   device->free_ops = op;
@@ -48,7 +48,7 @@ static void report(weir__opencl_device *device, weir__opencl_op *op) {
 
 // What needs no lock, and takes time.
 static void finish(weir__opencl_device *device, weir__opencl_op *op) {
-  bool traces = device->base.context->trace != NULL;
+  bool traces = device->base.host->trace != NULL;
   if (op->task->run != NULL && op->status == WEIR_OK) weir__opencl_finish_run(device, op);
   if (traces && op->event != NULL) {
     weir__opencl_event_times(device, op->event, &op->start_ns, &op->end_ns);
@@ -69,9 +69,9 @@ static void finish(weir__opencl_device *device, weir__opencl_op *op) {
 }
 
 static void report_up_to(weir__opencl_device *device, weir__opencl_queue *queue, const weir__opencl_op *last) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   for (weir__opencl_op *op = queue->first; op != last->next; op = op->next) finish(device, op);
-  weir__context_lock(context);
+  weir__host_lock(host);
   bool more = true;
   while (more) {
     weir__opencl_op *op = queue->first;
@@ -80,8 +80,8 @@ static void report_up_to(weir__opencl_device *device, weir__opencl_queue *queue,
     if (queue->first == NULL) queue->last = NULL;
     report(device, op);
   }
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
 }
 
 // CL_COMPLETE, a number above it: not yet, or one below: it failed.
@@ -158,9 +158,9 @@ static void lose(weir__opencl_device *device) {
   char text[64];
   weir__opencl_result_text(device->trouble, text, sizeof text);
   device->lost = WEIR_ERROR_DEVICE_LOST;
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   device->base.lost = true;
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u tasks in flight)", text,
            device->ops_in_flight);
 }
@@ -206,6 +206,6 @@ void weir__opencl_drain(weir__opencl_device *device) {
 
 void weir__opencl_fail_now(weir__opencl_device *device, weir__task *task) {
   weir__opencl_drain(device);
-  if (task->move != NULL) weir__free(task->move->fence);
-  weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
+  weir__free(task->fence);
+  weir__host_fail_unissued(device->base.host, task, device->lost, device->lost_text);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
+#include "device/opencl/fence.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/parts.h"
@@ -69,13 +70,13 @@ static void destroy(weir_device *base) {
     weir__free(device->bell);
   weir__free(device->queues_in_flight);
   weir__free(device->places);
-  weir__free_sparse(device->slot_ops, base->context->window.size * sizeof(weir__opencl_op *));
-  weir__free_sparse(device->ring, base->context->window.size * sizeof(weir__task *));
+  weir__free_sparse(device->slot_ops, base->host->window.size * sizeof(weir__opencl_op *));
+  weir__free_sparse(device->ring, base->host->window.size * sizeof(weir__task *));
   weir__free(device);
 }
 
 static bool allocate(weir__opencl_device *device) {
-  uint32_t window = device->base.context->window.size;
+  uint32_t window = device->base.host->window.size;
   device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
   device->slot_ops = weir__allocate_sparse(window * sizeof(weir__opencl_op *));
   device->queues_in_flight = weir__allocate_zeroed(device->queue_count * sizeof *device->queues_in_flight);
@@ -96,7 +97,7 @@ static cl_int open_queue(weir__opencl_device *device, uint32_t index, cl_command
     *out_queue = result == CL_SUCCESS ? registration->queues[index] : NULL;
   } else {
     *out_queue = weir__opencl_queue_create(driver, device->listed, device->context, device->device,
-                                           device->base.context->trace != NULL, &result);
+                                           device->base.host->trace != NULL, &result);
   }
   return *out_queue == NULL && result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result;
 }
@@ -122,7 +123,7 @@ static weir_status open_device(weir__opencl_device *device, const weir__opencl_n
     weir__opencl_error(result, "device %s: part %u of %u", device->base.name, name->part, name->parts);
     return WEIR_ERROR_UNAVAILABLE;
   }
-  if (device->registration != NULL && device->base.context->trace != NULL && !device->registration->keeps_times)
+  if (device->registration != NULL && device->base.host->trace != NULL && !device->registration->keeps_times)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "device %s: a context that traces needs queues that keep times (CL_QUEUE_PROFILING_ENABLE)",
                        device->base.name);
@@ -179,11 +180,11 @@ static weir_status choose(weir__opencl_device *device, const char *argument, uin
   uint32_t given = registration != NULL ? registration->queue_count : 0;
   if (given > 0 && (queues == 0 || queues > given)) queues = given;
   if (queues == 0) queues = default_queues(device->listed, out_name);
-  device->queue_count = device->base.context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
+  device->queue_count = device->base.host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   return WEIR_OK;
 }
 
-static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
   weir__opencl_name name;
   const weir__opencl_driver *driver = weir__opencl_driver_load(reason, sizeof reason);
@@ -194,7 +195,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   weir__opencl_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
   device->driver = driver;
-  device->base.context = context;
+  device->base.host = host;
   weir_status status = choose(device, argument, queues, &name);
   if (status != WEIR_OK) {
     weir__free(device);
@@ -202,10 +203,10 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
   }
   device->base =
       (weir_device){.ops = device->memory_kind == WEIR__OPENCL_HOST ? &weir__opencl_shared_ops : &weir__opencl_ops,
-                    .context = context,
+                    .host = host,
                     .lanes = device->queue_count,
                     .queues = device->queue_count};
-  device->spin_ns = !weir__may_spin() ? 0 : context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
   weir__opencl_memory_initialize(device);
   status =
@@ -225,13 +226,13 @@ static bool has_code(const weir_device *device, const weir_kernel *kernel) {
 }
 
 static uint64_t time_now(weir_device *device) {
-  return weir__clock_ns() - device->context->start_ns;
+  return weir__clock_ns() - device->host->start_ns;
 }
 
 #define OPENCL_OPS                                                                                                     \
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
   .create = create, .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,  \
-  .issue = weir__opencl_push, .time = time_now
+  .issue = weir__opencl_push, .stall = weir__opencl_stall, .time = time_now
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS,
                                            .memory = weir__opencl_memory,

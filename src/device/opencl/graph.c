@@ -69,7 +69,7 @@ static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_op *op, w
     if (op->nodes != NULL) op->nodes[i].queue = op->place->queue;
     if (is_poisoned(run, i))
       weir__graph_run_skip(run, i);
-    else if (run->timed && device->base.context->trace == NULL)
+    else if (run->timed && device->base.host->trace == NULL)
       result = time_node(device, run, i, queue, waits);
     else
       result = launch_node(device, run, node, queue, waits, event);
@@ -170,10 +170,10 @@ static cl_int launch_spread(weir__opencl_device *device, weir__opencl_op *op, we
 
 cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
   weir__graph_run *run = op->task->run;
-  bool traces = device->base.context->trace != NULL;
-  weir__context_lock(device->base.context);
+  bool traces = device->base.host->trace != NULL;
+  weir__host_lock(device->base.host);
   weir__graph_run_start(run);
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   bool spreads = device->queue_count > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
   if (spreads || traces) op->nodes = weir__allocate_zeroed(run->plan->node_count * sizeof *op->nodes);
   return spreads && op->nodes != NULL ? launch_spread(device, op, waits) : launch_in_turn(device, op, waits);
@@ -213,6 +213,6 @@ void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *
       span.end_ns = within(span.end_ns, span.start_ns, op->end_ns);
     }
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[i]));
-    weir__trace_add_span(device->base.context->trace, op->task->id, &span);
+    weir__trace_add_span(device->base.host->trace, op->task->id, &span);
   }
 }

@@ -6,18 +6,18 @@
 
 #include "api/graph.h"
 #include "base/allocate.h"
+#include "device/opencl/fence.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
-#include "device/opencl/share.h"
 
 static uint64_t slot_of(const weir__opencl_device *device, weir__id id) {
-  return id & device->base.context->window.live.mask;
+  return id & device->base.host->window.live.mask;
 }
 
 weir__opencl_op *weir__opencl_find(const weir__opencl_device *device, weir__id id) {
-  const weir_context *context = device->base.context;
+  const weir__host *host = device->base.host;
   weir__opencl_op *op = device->slot_ops[slot_of(device, id)];
-  return op != NULL && weir__window_task(&context->window, id)->id == id ? op : NULL;
+  return op != NULL && weir__window_task(&host->window, id)->id == id ? op : NULL;
 }
 
 bool weir__opencl_reserve_places(weir__opencl_device *device, uint32_t count) {
@@ -138,12 +138,12 @@ static cl_int launch(weir__opencl_device *device, weir__opencl_op *op, weir__ope
   const weir__task *task = op->task;
   cl_command_queue queue = device->queues_in_flight[op->place->queue].queue;
   if (task->run != NULL) return weir__opencl_launch_run(device, op, waits);
-  if (task->move == NULL) return launch_task(device, op, queue, waits);
-  const weir__move *move = task->move;
-  if (move->fence != NULL) {
+  if (task->fence != NULL) {
     weir__opencl_end_fence(op);
     return CL_SUCCESS;
   }
+  if (task->move == NULL) return launch_task(device, op, queue, waits);
+  const weir__move *move = task->move;
   if (move->fill)
     return weir__opencl_enqueue_fill(device, move->destination, move->pattern, move->bytes, queue, waits, &op->event);
   return weir__opencl_enqueue_copy(device, move->destination, move->source, move->bytes, queue, waits, &op->event);
@@ -151,10 +151,10 @@ static cl_int launch(weir__opencl_device *device, weir__opencl_op *op, weir__ope
 
 // A task that will not run: who reads what it should have written must know before they are launched.
 static void doom(weir__opencl_device *device, const weir__opencl_op *op) {
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  weir__window_doom(&context->window, op->task);
-  weir__context_unlock(context);
+  weir__host *host = device->base.host;
+  weir__host_lock(host);
+  weir__window_doom(&host->window, op->task);
+  weir__host_unlock(host);
 }
 
 static void refuse(weir__opencl_device *device, weir__opencl_op *op, cl_int result) {
@@ -228,7 +228,7 @@ static void start(weir__opencl_device *device, weir__opencl_op *op, weir__opencl
 }
 
 void weir__opencl_issue(weir__opencl_device *device, weir__task *task) {
-  if (device->ops_in_flight == 0 && device->base.context->trace != NULL) weir__opencl_set_clock(device);
+  if (device->ops_in_flight == 0 && device->base.host->trace != NULL) weir__opencl_set_clock(device);
   weir__opencl_op *op = new_op(device);
   weir__opencl_waits waits;
   if (op != NULL) op->task = task;
@@ -240,9 +240,9 @@ void weir__opencl_issue(weir__opencl_device *device, weir__task *task) {
     device->free_ops = op;
     return;
   }
-  op->status = device->lost != WEIR_OK ? device->lost : weir__context_skips(device->base.context, task);
+  op->status = device->lost != WEIR_OK ? device->lost : weir__host_skip_status(device->base.host, task);
   if (device->lost != WEIR_OK) memcpy(op->message, device->lost_text, sizeof op->message);
-  bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing
+  bool back = task->move != NULL && task->move->write_back; // one that is skipped has lost nothing
   if (op->status != WEIR_OK && device->lost == WEIR_OK && !back) doom(device, op);
   start(device, op, &waits);
   bool skipped_nodes = task->run != NULL && atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;

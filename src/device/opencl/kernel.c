@@ -162,10 +162,10 @@ weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *
   if (status != WEIR_OK) return status;
   weir__opencl_kernel *opencl = make(launch);
   if (opencl == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel->name);
-  const weir_context *context = kernel->object.context;
-  for (uint32_t i = 0; i < context->device_count && status == WEIR_OK; i++) {
-    if (!weir__is_opencl(context->devices[i])) continue;
-    weir__opencl_device *device = weir__opencl_of(context->devices[i]);
+  const weir__host *host = weir__host_of(kernel->object.context);
+  for (uint32_t i = 0; i < host->device_count && status == WEIR_OK; i++) {
+    if (!weir__is_opencl(host->devices[i])) continue;
+    weir__opencl_device *device = weir__opencl_of(host->devices[i]);
     opencl->driver = device->driver;
     status = load(device, kernel->name, code, launch, opencl);
   }
@@ -176,7 +176,7 @@ weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *
     destroy(&opencl->head);
     return status;
   }
-  return weir__kernel_set_code(kernel, WEIR__CODE_OPENCL, &opencl->head, "OpenCL code", NULL);
+  return weir__host_set_code(kernel, WEIR__CODE_OPENCL, &opencl->head, "OpenCL code", NULL);
 }
 
 // A sub-buffer begins at a multiple of the alignment.
@@ -199,7 +199,7 @@ static weir_status check_buffer(const weir__opencl_device *device, const weir_ta
   const weir_buffer *buffer = task->args[index].buffer;
   if (device->memory_kind == WEIR__OPENCL_HOST && weir__opencl_code_of(task->kernel)->is_image == 0) return WEIR_OK;
   if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
-      buffer->object.context != device->base.context)
+      weir__host_of(buffer->object.context) != device->base.host)
     return WEIR_OK;
   weir_status status = weir__opencl_image_check(device, task, index);
   return status == WEIR_OK ? check_begin(device, task, index) : status;

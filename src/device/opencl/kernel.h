@@ -4,7 +4,7 @@
 #ifndef WEIR_DEVICE_OPENCL_KERNEL_H
 #define WEIR_DEVICE_OPENCL_KERNEL_H
 
-#include "api/context.h"
+#include "device/host.h"
 #include "device/opencl/driver.h"
 #include "weir/opencl.h"
 

@@ -10,11 +10,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "api/context.h"
 #include "device/device.h"
+#include "device/host.h"
 #include "device/opencl/driver.h"
 #include "device/opencl/kernel.h"
 #include "device/opencl/objects.h"
+#include "issue/fences.h"
 #include "issue/queues.h"
 #include "memory/arena.h"
 
@@ -55,7 +56,6 @@ typedef struct weir__opencl_queue {
 typedef struct weir__opencl_program weir__opencl_program;
 typedef struct weir__opencl_chunk weir__opencl_chunk;
 struct weir__opencl_registration;
-struct weir__opencl_fence;
 
 // What a device works in: the host's memory; shared virtual memory, or memory objects, of its own.
 typedef enum weir__opencl_memory_kind {
@@ -76,11 +76,9 @@ typedef struct weir__opencl_device {
   weir__arena memory;         // guarded by the context's lock, as `chunks`
   weir__opencl_chunk *chunks; // of shared virtual memory
   weir__opencl_objects objects;
-  bool has_released; // of the caller's objects some are to be let go; guarded by the context's lock
-  weir__lock fence_lock;
-  struct weir__opencl_fence *fences; // that wait for events of the caller's; guarded by fence_lock
-  _Atomic uint32_t fence_count;
-  uintptr_t listener; // names the device to callbacks of such events; 0: none yet
+  bool has_released;   // of the caller's objects some are to be let go; guarded by the context's lock
+  weir__fences fences; // that wait for events of the caller's
+  uintptr_t listener;  // names the device to callbacks of such events; 0: none yet
   struct weir__opencl_device *next_listener;
   _Atomic uint32_t image_count;
   // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.

@@ -71,32 +71,23 @@ static weir_status check_range(const weir__opencl_device *device, const weir__op
   return WEIR_OK;
 }
 
-weir_status weir_buffer_wrap_opencl(weir_device *base, void *cl_mem_object, uint64_t offset, uint64_t bytes,
-                                    weir_buffer **out_buffer) {
-  if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: out_buffer is NULL");
-  *out_buffer = NULL;
-  weir_status status = weir__opencl_check_device(base, true, "buffer wrap");
-  if (status != WEIR_OK) return status;
-  if (cl_mem_object == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: the cl_mem is NULL");
-  weir__opencl_device *device = weir__opencl_of(base);
+weir_status weir__opencl_wrap(weir__opencl_device *device, cl_mem memory, uint64_t offset, uint64_t bytes,
+                              void **out_memory) {
+  weir__host *host = device->base.host;
   weir__opencl_object like;
-  status = examine(device, cl_mem_object, &like);
+  *out_memory = NULL;
+  weir_status status = examine(device, memory, &like);
   if (status == WEIR_OK) status = check_range(device, &like, offset, bytes);
   if (status != WEIR_OK) return status;
-  weir__context_lock(base->context);
+  weir__host_lock(host);
   weir__opencl_sweep(device);
-  weir__opencl_object *object = weir__opencl_object_of(&device->objects, cl_mem_object);
+  weir__opencl_object *object = weir__opencl_object_of(&device->objects, memory);
   if (object == NULL) object = weir__opencl_object_adopt(&device->objects, &like);
   if (object != NULL) object->wraps++;
-  weir__context_unlock(base->context);
+  weir__host_unlock(host);
   if (object == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "buffer wrap: no memory");
-  void *memory = (void *)(object->address + offset);
-  status = weir__buffer_make(base->context, "buffer wrap", memory, base->space, bytes, true, out_buffer);
-  if (status == WEIR_OK) return WEIR_OK;
-  weir__context_lock(base->context);
-  weir__opencl_wrap_released(base, memory, 0);
-  weir__context_unlock(base->context);
-  return status;
+  *out_memory = (void *)(object->address + offset);
+  return WEIR_OK;
 }
 
 void weir__opencl_wrap_released(weir_device *base, void *memory, weir__id last_use) {
@@ -111,7 +102,7 @@ void weir__opencl_wrap_released(weir_device *base, void *memory, weir__id last_u
 void weir__opencl_sweep(weir__opencl_device *device) {
   if (!device->has_released) return;
   device->has_released = false;
-  weir__id oldest = device->base.context->window.live.oldest;
+  weir__id oldest = device->base.host->window.live.oldest;
   // Only who holds the context's lock changes the list.
   for (uint32_t i = device->objects.count; i-- > 0;) {
     weir__opencl_object *object = device->objects.list[i];

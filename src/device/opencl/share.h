@@ -10,7 +10,6 @@
 #include "window/task.h"
 
 struct weir__opencl_device;
-struct weir__opencl_op;
 
 // A device of the caller's (registration.c), with references to its objects.
 typedef struct weir__opencl_registration {
@@ -31,26 +30,13 @@ void weir__opencl_registration_give(weir__opencl_registration *registration);
 // Refuses what is no OpenCL device, or not a registered one.
 weir_status weir__opencl_check_device(const weir_device *device, bool registered, const char *what);
 
+// Takes a cl_mem of the caller's for a buffer on a part of it. `*out_memory` is where the part is for Weir.
+weir_status weir__opencl_wrap(struct weir__opencl_device *device, cl_mem memory, uint64_t offset, uint64_t bytes,
+                              void **out_memory);
+
 // A buffer on a cl_mem, or an image, was released: of the device's table of functions. It is let go when its last task is done, by the
 // second, which is called with the context's lock held.
 void weir__opencl_wrap_released(weir_device *device, void *memory, weir__id last_use);
 void weir__opencl_sweep(struct weir__opencl_device *device);
-
-// A task that moves no bytes (order.c): weir__move.fence points to one. It is freed when the task is reported.
-typedef struct weir__opencl_fence {
-  struct weir__opencl_fence *next; // among those whose event is not done
-  bool signals;                    // stands for all tasks before it; else it waits for the caller's event
-  cl_event event;                  // a reference is held until it is done
-  cl_int result;                   // below CL_COMPLETE: how it failed
-  weir__task *task;
-} weir__opencl_fence;
-
-// Callbacks of the caller's events that are still to come find the device no more.
-void weir__opencl_stop_listening(struct weir__opencl_device *device);
-
-// Lets tasks go on whose event is done. Returns whether there were any. By the device's thread, as the next.
-bool weir__opencl_serve_fences(struct weir__opencl_device *device);
-// Notes in the task how its event ended.
-void weir__opencl_end_fence(struct weir__opencl_op *op);
 
 #endif // WEIR_DEVICE_OPENCL_SHARE_H

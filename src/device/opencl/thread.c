@@ -5,8 +5,8 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/opencl/fence.h"
 #include "device/opencl/opencl.h"
-#include "device/opencl/share.h"
 
 enum {
   TASKS_AT_ONCE = 16,
@@ -31,7 +31,7 @@ void weir__opencl_wake(weir__opencl_device *device) {
 void weir__opencl_push(weir_device *base, weir__task *task) {
   weir__opencl_device *device = weir__opencl_of(base);
   uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
-  device->ring[at & base->context->window.live.mask] = task;
+  device->ring[at & base->host->window.live.mask] = task;
   atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
   weir__opencl_wake(device);
 }
@@ -41,7 +41,7 @@ static bool take_tasks(weir__opencl_device *device) {
   uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
   if (device->taken == pushed) return false;
   uint64_t end = pushed - device->taken > TASKS_AT_ONCE ? device->taken + TASKS_AT_ONCE : pushed;
-  uint32_t mask = device->base.context->window.live.mask;
+  uint32_t mask = device->base.host->window.live.mask;
   for (; device->taken < end; device->taken++) weir__opencl_issue(device, device->ring[device->taken & mask]);
   return true;
 }
@@ -50,7 +50,7 @@ static bool take_tasks(weir__opencl_device *device) {
 // With one device only the host can wait for a task, by its event, and such tasks are not late.
 static bool may_lag(const weir__opencl_device *device) {
   return (device->listed->type & CL_DEVICE_TYPE_CPU) != 0 && device->ops_in_flight >= DEEP &&
-         device->base.context->device_count == 1;
+         device->base.host->device_count == 1;
 }
 
 // Tells who hands over tasks, and the driver, that the thread is about to sleep; then looks once more for what they did before.
@@ -61,7 +61,7 @@ static bool must_sleep(weir__opencl_device *device, bool lags, uint64_t *out_ns)
   bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken ||
               atomic_load_explicit(&device->stopping, memory_order_seq_cst) || weir__opencl_has_done(device, lags);
   if (work) atomic_store_explicit(&device->bell->sleeping, 0, memory_order_relaxed);
-  bool idle = device->ops_in_flight == 0 && atomic_load_explicit(&device->fence_count, memory_order_seq_cst) == 0;
+  bool idle = device->ops_in_flight == 0 && !weir__fences_any(&device->fences);
   *out_ns = lags ? SHORT_NAP_NS : heavy && idle ? UINT64_MAX : NAP_NS;
   return !work;
 }

@@ -8,7 +8,7 @@
 static const uint64_t CLOCK_VALID_NS = 1000000000; // clocks drift
 
 static uint64_t context_ns(const weir__opencl_device *device) {
-  return weir__clock_ns() - device->base.context->start_ns;
+  return weir__clock_ns() - device->base.host->start_ns;
 }
 
 void weir__opencl_set_clock(weir__opencl_device *device) {

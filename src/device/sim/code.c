@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "api/context.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/host.h"
 
 static const double LONGEST_LAUNCH_US = 1e9;
 
@@ -62,5 +62,5 @@ weir_status weir_kernel_set_sim(weir_kernel *kernel, const weir_sim_launch *laun
   weir__sim_code *code = copy(launches, count);
   if (code == NULL)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its launches", kernel->name);
-  return weir__kernel_set_code(kernel, WEIR__CODE_SIM, &code->head, "simulated launches", NULL);
+  return weir__host_set_code(kernel, WEIR__CODE_SIM, &code->head, "simulated launches", NULL);
 }

@@ -24,7 +24,7 @@ static bool add_node(weir__sim_device *device, weir__sim_task *sim_task, uint32_
   weir__sim_piece *piece = &sim_task->nodes[index];
   *piece = (weir__sim_piece){.owner = sim_task, .kernel = node->kernel, .node = index};
   weir__sim_start start = {.queue = WEIR__SIM_NO_QUEUE, .in_graph = true, .groups = node->groups, .priority = priority};
-  bool in_order = index > 0 && (device->base.context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  bool in_order = index > 0 && (device->base.host->flags & WEIR_CONTEXT_IN_ORDER) != 0;
   uint32_t count = in_order ? 1 : node->predecessor_count;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t predecessor = in_order ? index - 1 : plan->predecessors[node->first_predecessor + i];

@@ -5,7 +5,7 @@
 #include "device/sim/sim.h"
 
 weir__sim_task *weir__sim_find(const weir__sim_device *device, weir__id id) {
-  weir__sim_task *sim_task = device->tasks[id & device->base.context->window.live.mask];
+  weir__sim_task *sim_task = device->tasks[id & device->base.host->window.live.mask];
   return sim_task != NULL && sim_task->task->id == id ? sim_task : NULL;
 }
 
@@ -37,7 +37,7 @@ static weir__sim_task *new_task(weir__sim_device *device, weir__task *task) {
   device->in_flight++;
   device->new_tasks++;
   sim_task->whole = (weir__sim_piece){.owner = sim_task, .kernel = task->kernel};
-  device->tasks[task->id & device->base.context->window.live.mask] = sim_task;
+  device->tasks[task->id & device->base.host->window.live.mask] = sim_task;
   return sim_task;
 }
 

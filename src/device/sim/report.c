@@ -34,7 +34,7 @@ static const char *piece_name(const weir__sim_piece *piece) {
 
 // Notes an op in the timeline: as a span where the task as a whole does not say it all.
 static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_op *op) {
-  weir__trace *trace = device->base.context->trace;
+  weir__trace *trace = device->base.host->trace;
   weir__sim_task *owner = piece->owner;
   if (trace == NULL) return;
   if (piece->ended == 0) piece->lane = choose_lane(device, op);
@@ -54,14 +54,14 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
 static bool unlock_for_code(weir__sim_device *device) {
   bool in_task = weir__in_task; // a task on another device may have submitted just now
   device->leader->busy = true;
-  weir__context_let_go(device->base.context);
+  weir__host_unlock_and_wake(device->base.host);
   weir__in_task = true;
   return in_task;
 }
 
 static void lock_after_code(weir__sim_device *device, bool in_task) {
   weir__in_task = in_task;
-  weir__lock_acquire(&device->base.context->lock);
+  weir__lock_acquire(&device->base.host->lock);
   device->leader->busy = false;
 }
 
@@ -82,7 +82,7 @@ static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const
   sim_task->ready_ps = weir__sim_op_ready_ps(op);
   sim_task->start_ps = weir__sim_op_start_ps(op);
   if (sim_task->nodes == NULL) return;
-  sim_task->status = weir__context_skips(device->base.context, sim_task->task);
+  sim_task->status = weir__host_skip_status(device->base.host, sim_task->task);
   if (sim_task->status == WEIR_OK) weir__graph_run_start(sim_task->task->run);
 }
 
@@ -103,7 +103,7 @@ static void end_node(weir__sim_device *device, const weir__sim_piece *piece, con
 }
 
 static void forget(weir__sim_device *device, weir__sim_task *sim_task) {
-  device->tasks[sim_task->task->id & device->base.context->window.live.mask] = NULL;
+  device->tasks[sim_task->task->id & device->base.host->window.live.mask] = NULL;
   if (sim_task->place != NULL) weir__queues_done(device->queues, sim_task->place);
   device->in_flight--;
   weir__free(sim_task->nodes);
@@ -112,7 +112,7 @@ static void forget(weir__sim_device *device, weir__sim_task *sim_task) {
 }
 
 static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_op *op) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__task *task = sim_task->task;
   weir__failure failure;
   failure.failed = false;
@@ -124,7 +124,7 @@ static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const w
   if (task->run != NULL) {
     if (completion.status == WEIR_OK) completion.status = weir__graph_run_status(task->run, &completion.message);
   } else {
-    completion.status = weir__context_skips(context, task);
+    completion.status = weir__host_skip_status(host, task);
     if (completion.status == WEIR_OK && task->function != NULL) run_task(device, task, &failure);
     if (failure.failed) {
       completion.status = WEIR_ERROR_TASK_FAILED;
@@ -132,7 +132,7 @@ static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const w
     }
   }
   forget(device, sim_task);
-  weir__context_complete(context, task, &completion);
+  weir__host_complete(host, task, &completion);
 }
 
 // True: the op was a task's last one, and the task was reported.
@@ -160,11 +160,11 @@ static void report_refused(weir__sim_device *device) {
   for (uint32_t i = 0; task->run != NULL && i < task->run->plan->node_count; i++)
     atomic_store_explicit(&task->run->states[i], WEIR__NODE_FAILED, memory_order_relaxed);
   uint64_t now_ns = to_ns(weir__sim_engine_device_ps(device->engine));
-  weir__context_complete(device->base.context, task,
-                         &(weir__completion){.status = WEIR_ERROR_OUT_OF_MEMORY,
-                                             .message = "the simulated device had no memory for it",
-                                             .start_ns = now_ns,
-                                             .end_ns = now_ns});
+  weir__host_complete(device->base.host, task,
+                      &(weir__completion){.status = WEIR_ERROR_OUT_OF_MEMORY,
+                                          .message = "the simulated device had no memory for it",
+                                          .start_ns = now_ns,
+                                          .end_ns = now_ns});
 }
 
 // Reports what has ended; `waits`: somebody waits for it. Returns whether a task was reported.
@@ -187,9 +187,9 @@ static bool report_ended(weir__sim_device *device, bool waits) {
 }
 
 // The next simulated device of the context from `index` on, which is moved behind it; NULL: there is none.
-static weir__sim_device *next_device(const weir_context *context, const weir_device *leader, uint32_t *index) {
-  while (*index < context->device_count) {
-    weir_device *device = context->devices[(*index)++];
+static weir__sim_device *next_device(const weir__host *host, const weir_device *leader, uint32_t *index) {
+  while (*index < host->device_count) {
+    weir_device *device = host->devices[(*index)++];
     if (device->ops == leader->ops) return weir__sim_of(device);
   }
   return NULL;
@@ -199,7 +199,7 @@ static weir__sim_device *next_device(const weir_context *context, const weir_dev
 static weir__sim_device *earliest(const weir__sim_device *leader, uint64_t until_ps) {
   weir__sim_device *first = NULL;
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.context, &leader->base, &index)) != NULL;) {
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;) {
     uint64_t ps = weir__sim_engine_next_ps(device->engine);
     if (ps >= until_ps) continue;
     first = device;
@@ -212,7 +212,7 @@ static weir__sim_device *earliest(const weir__sim_device *leader, uint64_t until
 static bool report_devices(const weir__sim_device *leader, bool waits, bool all) {
   bool any = false;
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.context, &leader->base, &index)) != NULL;) {
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;) {
     any |= report_ended(device, waits);
     if (any && !all) return true;
   }
@@ -221,7 +221,7 @@ static bool report_devices(const weir__sim_device *leader, bool waits, bool all)
 
 static void update_tails(const weir__sim_device *leader) {
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.context, &leader->base, &index)) != NULL;)
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;)
     weir__sim_update_tails(device);
 }
 
@@ -239,8 +239,8 @@ static bool step(weir__sim_device *leader) {
 
 bool weir__sim_progress(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
-  const weir_context *context = base->context;
-  if (device->leader != device || device->busy || context->calling || context->called_first != NULL) return false;
+  const weir__host *host = base->host;
+  if (device->leader != device || device->busy || host->notices.calling || host->notices.due) return false;
   return step(device);
 }
 

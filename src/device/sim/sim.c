@@ -32,7 +32,7 @@ static void destroy(weir_device *base) {
     device->free_tasks = task->next_free;
     weir__free(task);
   }
-  weir__free_sparse(device->tasks, device->base.context->window.size * sizeof(weir__sim_task *));
+  weir__free_sparse(device->tasks, device->base.host->window.size * sizeof(weir__sim_task *));
   weir__free(device->waits);
   weir__free(device->places);
   weir__free(device->lane_ends);
@@ -47,31 +47,31 @@ static void describe(weir__sim_device *device, const weir__sim_profile *profile,
            profile->description, (unsigned)profile->sms, in_queues);
 }
 
-static weir__sim_device *leader_of(weir_context *context) {
-  for (uint32_t i = 0; i < context->device_count; i++) {
-    if (context->devices[i]->ops == &weir__sim_ops) return weir__sim_of(context->devices[i]);
+static weir__sim_device *leader_of(weir__host *host) {
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    if (host->devices[i]->ops == &weir__sim_ops) return weir__sim_of(host->devices[i]);
   }
   return NULL;
 }
 
-static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   weir__sim_profile profile;
   weir_status status = weir__sim_profile_load(argument[0] != '\0' ? argument : "ideal", &profile);
   if (status != WEIR_OK) return status;
   if (queues > MAX_QUEUES)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device sim: %u queues; 1 to %d are possible", queues, MAX_QUEUES);
-  if (context->issue == WEIR_ISSUE_RESIDENT && weir__sim_profile_make_resident(&profile)) queues = 0;
+  if (host->issue == WEIR_ISSUE_RESIDENT && weir__sim_profile_make_resident(&profile)) queues = 0;
   if (queues == 0) queues = (uint32_t)profile.queues;
-  if (queues > 0 && (context->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
+  if (queues > 0 && (host->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
   weir__sim_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
   device->base = (weir_device){
-      .ops = &weir__sim_ops, .context = context, .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES, .queues = queues};
+      .ops = &weir__sim_ops, .host = host, .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES, .queues = queues};
   describe(device, &profile, queues);
   device->fluid = profile.sharing == WEIR__SIM_SHARING_FLUID;
-  device->random = context->seed;
+  device->random = host->seed;
   device->engine = weir__sim_engine_create(&profile, queues);
-  device->tasks = weir__allocate_sparse(context->window.size * sizeof(weir__sim_task *));
+  device->tasks = weir__allocate_sparse(host->window.size * sizeof(weir__sim_task *));
   device->lane_ends = weir__allocate_zeroed(device->base.lanes * sizeof *device->lane_ends);
   if (queues > 0) device->queues = weir__queues_create(queues, 0);
   if (device->engine == NULL || device->tasks == NULL || device->lane_ends == NULL ||
@@ -79,7 +79,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
     destroy(&device->base);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
   }
-  device->leader = leader_of(context);
+  device->leader = leader_of(host);
   if (device->leader == NULL)
     device->leader = device;
   else

@@ -6,9 +6,9 @@
 #ifndef WEIR_DEVICE_SIM_SIM_H
 #define WEIR_DEVICE_SIM_SIM_H
 
-#include "api/context.h"
 #include "api/graph.h"
 #include "device/device.h"
+#include "device/host.h"
 #include "device/sim/code.h"
 #include "device/sim/engine.h"
 #include "issue/queues.h"

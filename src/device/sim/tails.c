@@ -9,7 +9,7 @@ enum { NEW_PART = 16 };
 void weir__sim_update_tails(weir__sim_device *device) {
   if (!device->fluid || device->new_tasks == 0 || device->new_tasks < device->in_flight / NEW_PART) return;
   device->new_tasks = 0;
-  const weir__window *window = &device->base.context->window;
+  const weir__window *window = &device->base.host->window;
   // Predecessors have smaller ids, so one pass from the newest task to the oldest is enough.
   for (weir__id id = window->next; id-- > window->live.oldest;) {
     const weir__sim_task *task = weir__sim_find(device, id);

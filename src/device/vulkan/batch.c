@@ -59,7 +59,7 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
   if (device->calls.vkAllocateCommandBuffers(device->device, &allocate, &batch->commands) != VK_SUCCESS) return false;
-  if (device->base.context->trace == NULL || !lane->queue->has_timestamps) return true;
+  if (device->base.host->trace == NULL || !lane->queue->has_timestamps) return true;
   const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                          .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                          .queryCount = WEIR__VULKAN_QUERIES};

@@ -52,9 +52,9 @@ uint32_t weir__vulkan_row(weir__vulkan_device *device, uint32_t lane, uint64_t s
 // Times for the timeline. A start is read when the queue comes to the command, which may be before what a barrier waits for
 // is done: what comes after a barrier does not start before the ends of what came before.
 static void find_times(weir__vulkan_device *device, const weir__vulkan_op *op, weir__completion *completion) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__vulkan_lane *lane = &device->lanes[op->place->queue];
-  const weir__trace_task *record = weir__trace_find(context->trace, op->task->id);
+  const weir__trace_task *record = weir__trace_find(host->trace, op->task->id);
   uint64_t start = 0, end = 0;
   if (op->epoch != lane->reported_epoch) {
     lane->floor_ns = lane->last_end_ns;
@@ -71,17 +71,17 @@ static void find_times(weir__vulkan_device *device, const weir__vulkan_op *op, w
 }
 
 static void report_task(weir__vulkan_device *device, weir__vulkan_op *op) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
   // It ran, but on what a task that could not be recorded should have written.
   if (op->task->run == NULL && op->status == WEIR_OK && op->task->reads_poison &&
-      weir__context_skips(context, op->task) != WEIR_OK)
+      weir__host_skip_status(host, op->task) != WEIR_OK)
     completion.status = WEIR_ERROR_UPSTREAM_FAILED;
-  if (context->trace != NULL) find_times(device, op, &completion);
+  if (host->trace != NULL) find_times(device, op, &completion);
   if (op->task->run != NULL) weir__vulkan_report_run(device, op, &completion);
-  device->slot_ops[op->task->id & context->window.live.mask] = NULL;
-  if (op->task->move != NULL) weir__free(op->task->move->fence);
-  weir__context_complete(context, op->task, &completion);
+  device->slot_ops[op->task->id & host->window.live.mask] = NULL;
+  weir__free(op->task->fence);
+  weir__host_complete(host, op->task, &completion);
 }
 
 static void keep_staging(weir__vulkan_device *device, weir__vulkan_chunk *chunk) {
@@ -110,13 +110,13 @@ static void report_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, w
 
 // Reports the batches of a lane up to the one with this value.
 static void report_up_to(weir__vulkan_device *device, weir__vulkan_lane *lane, uint64_t value) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__vulkan_batch *done = NULL;
   for (const weir__vulkan_batch *batch = lane->first; batch != NULL && batch->value <= value; batch = batch->next) {
     for (const weir__vulkan_op *op = batch->first; op != NULL; op = op->next)
       if (op->task != NULL && op->task->run != NULL && op->status == WEIR_OK) weir__vulkan_finish_run(device, op);
   }
-  weir__context_lock(context);
+  weir__host_lock(host);
   while (lane->first != NULL && lane->first->value <= value) {
     weir__vulkan_batch *batch = lane->first;
     lane->first = batch->next;
@@ -125,8 +125,8 @@ static void report_up_to(weir__vulkan_device *device, weir__vulkan_lane *lane, u
     batch->next = done;
     done = batch;
   }
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
   while (done != NULL) {
     weir__vulkan_batch *batch = done;
     done = batch->next;
@@ -201,10 +201,10 @@ void weir__vulkan_trouble(weir__vulkan_device *device, VkResult result) {
 
 static void lose(weir__vulkan_device *device, VkResult result) {
   device->lost = WEIR_ERROR_DEVICE_LOST;
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   device->base.lost = true;
   device->memory.lost = true;
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u tasks in flight)",
            weir__vulkan_result_name(result), device->ops_in_flight);
 }
@@ -246,6 +246,6 @@ void weir__vulkan_drain(weir__vulkan_device *device) {
 
 void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task) {
   weir__vulkan_drain(device);
-  if (task->move != NULL) weir__free(task->move->fence);
-  weir__context_cannot_take(device->base.context, task, device->lost, device->lost_text);
+  weir__free(task->fence);
+  weir__host_fail_unissued(device->base.host, task, device->lost, device->lost_text);
 }

@@ -73,7 +73,7 @@ static void destroy_lanes(weir__vulkan_device *device) {
 
 static void destroy(weir_device *base) {
   weir__vulkan_device *device = weir__vulkan_of(base);
-  uint32_t window = base->context->window.size;
+  uint32_t window = base->host->window.size;
   weir__vulkan_thread_stop(device);
   weir__vulkan_copier_stop(device);
   if (device->device != VK_NULL_HANDLE) {
@@ -223,7 +223,7 @@ static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_qu
 }
 
 static bool allocate(weir__vulkan_device *device) {
-  uint32_t window = device->base.context->window.size;
+  uint32_t window = device->base.host->window.size;
   device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
   device->slot_ops = weir__allocate_sparse(window * sizeof(weir__vulkan_op *));
   device->held = weir__vulkan_held_create(window);
@@ -264,7 +264,7 @@ static weir_status read_base_time(weir__vulkan_device *device) {
     device->calls.vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, 0);
     result = device->calls.vkEndCommandBuffer(batch->commands);
   }
-  device->base_ns = weir__clock_ns() - device->base.context->start_ns;
+  device->base_ns = weir__clock_ns() - device->base.host->start_ns;
   const VkSubmitInfo info = {
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
   weir__vulkan_queue_acquire(device, lane->queue);
@@ -316,7 +316,7 @@ static weir_status initialize(weir__vulkan_device *device, const char *argument,
   return status;
 }
 
-static weir_status create(weir_context *context, const char *argument, uint32_t queues, weir_device **out_device) {
+static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
   bool registered = weir__registry_may_name(argument);
   const weir__vulkan_driver *driver = registered ? NULL : weir__vulkan_driver_load(reason, sizeof reason);
@@ -326,12 +326,12 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
                        MOST_KERNEL_LANES);
   weir__vulkan_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device vulkan: no memory");
-  device->base = (weir_device){.ops = &weir__vulkan_ops, .context = context};
+  device->base = (weir_device){.ops = &weir__vulkan_ops, .host = host};
   device->driver = driver;
-  device->random = context->seed;
+  device->random = host->seed;
   device->ticks_mask = UINT64_MAX;
-  device->spin_ns = !weir__may_spin() ? 0 : context->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
-  uint32_t lanes = context->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
+  device->spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
+  uint32_t lanes = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   device->spreads = lanes > 1;
   weir_status status = initialize(device, argument, lanes);
   if (status != WEIR_OK) {
@@ -339,7 +339,7 @@ static weir_status create(weir_context *context, const char *argument, uint32_t 
     return status;
   }
   describe(device);
-  if (context->spin_ns < device->spin_ns) context->spin_ns = device->spin_ns;
+  if (host->spin_ns < device->spin_ns) host->spin_ns = device->spin_ns;
   *out_device = &device->base;
   return WEIR_OK;
 }
@@ -349,7 +349,7 @@ static bool has_code(const weir_device *device, const weir_kernel *kernel) {
 }
 
 static uint64_t time_now(weir_device *device) {
-  return weir__clock_ns() - device->context->start_ns;
+  return weir__clock_ns() - device->host->start_ns;
 }
 
 const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
@@ -368,6 +368,7 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .check = weir__vulkan_kernel_check,
                                            .has_code = has_code,
                                            .issue = weir__vulkan_push,
+                                           .stall = weir__vulkan_stall,
                                            .flush = weir__vulkan_flush,
                                            .time = time_now,
                                            .graph_build = weir__vulkan_graph_build,

@@ -75,7 +75,7 @@ weir_status weir__vulkan_graph_build(weir_device *base, weir_graph *graph, uint6
   weir__graph_plan *plan = graph->plan;
   vulkan_plan *made = weir__allocate_zeroed(sizeof *made);
   if (made != NULL) made->addresses = weir__allocate((plan->arg_count + 1) * sizeof *made->addresses);
-  bool in_order = (base->context->flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  bool in_order = (base->host->flags & WEIR_CONTEXT_IN_ORDER) != 0;
   if (made == NULL || made->addresses == NULL || !weir__vulkan_steps_find(plan, in_order, &made->steps)) {
     if (made != NULL) weir__vulkan_graph_forget(base, made);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory for a plan of %u tasks", plan->node_count);
@@ -238,7 +238,7 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
                                const weir__vulkan_queue *queue, bool step_by_step, recording **out_recording) {
   recording *idle = NULL, *alike = NULL;
   uint32_t alike_count = 0;
-  bool timed = queue->has_timestamps && (device->base.context->trace != NULL || run->timed || step_by_step);
+  bool timed = queue->has_timestamps && (device->base.host->trace != NULL || run->timed || step_by_step);
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->addresses[i] =
         run->plan->args[i].mode == WEIR_VALUE && !run->plan->args[i].host ? 0 : (uintptr_t)run->args[i];
@@ -304,15 +304,15 @@ static bool times_steps(const weir__vulkan_device *device, const weir__graph_run
                         const weir__vulkan_lane *lane) {
   return plan->launches + 1 == TIMED_LAUNCH && !plan->steps.fixed && !plan->steps.timed &&
          plan->steps.count <= MOST_TIMED && lane->queue->has_timestamps && !run->timed &&
-         device->base.context->trace == NULL;
+         device->base.host->trace == NULL;
 }
 
 VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane) {
   weir__graph_run *run = op->task->run;
   vulkan_plan *plan = run->plan->device_data;
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   weir__graph_run_start(run);
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   lane->stages |= stages_of(run->plan);
   if (any_poisoned(run)) return record_healthy(device, run, lane);
   if (plan->steps.timed && !plan->steps.fixed) weir__vulkan_steps_balance(&plan->steps);
@@ -405,7 +405,7 @@ void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op 
 }
 
 static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, weir__completion *completion) {
-  weir__trace *trace = device->base.context->trace;
+  weir__trace *trace = device->base.host->trace;
   const weir__graph_run *run = op->task->run;
   const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
   step_times times = {.floor = completion->start_ns, .last_end = completion->start_ns};
@@ -431,6 +431,6 @@ void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, w
   weir__graph_run *run = op->task->run;
   if (op->status != WEIR_OK) weir__graph_run_fail(run);
   if (op->status == WEIR_OK) completion->status = weir__graph_run_status(run, &completion->message);
-  if (device->base.context->trace != NULL && op->status == WEIR_OK) trace_nodes(device, op, completion);
+  if (device->base.host->trace != NULL && op->status == WEIR_OK) trace_nodes(device, op, completion);
   if (op->recording != NULL) op->recording->in_flight = false;
 }

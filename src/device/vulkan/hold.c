@@ -52,7 +52,7 @@ uint32_t weir__vulkan_held_count(const weir__vulkan_device *device) {
 
 void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task) {
   weir__vulkan_held *held = device->held;
-  uint32_t mask = device->base.context->window.live.mask, level = 0;
+  uint32_t mask = device->base.host->window.live.mask, level = 0;
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     weir__id id = task->predecessors[i];
     const held_task *before = &held->slots[id & mask];
@@ -74,18 +74,18 @@ void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task) {
 // Sorts steps by level; within a level the order stays as it is, but copies come last, since they go to other lanes.
 static void sort(weir__vulkan_device *device) {
   weir__vulkan_held *held = device->held;
-  uint32_t mask = device->base.context->window.live.mask;
+  uint32_t mask = device->base.host->window.live.mask;
   for (uint32_t i = 0; i <= 2 * held->levels; i++) held->firsts[i] = 0;
   for (uint32_t i = 0; i < held->count; i++) {
     const held_task *entry = &held->slots[held->tasks[i]->id & mask];
-    uint32_t last = held->tasks[i]->move != NULL;
+    uint32_t last = held->tasks[i]->move != NULL || held->tasks[i]->fence != NULL;
     for (uint32_t step = 0; step < entry->steps; step++) held->firsts[2 * (entry->level + step) + last + 1]++;
   }
   for (uint32_t i = 0; i < 2 * held->levels; i++) held->firsts[i + 1] += held->firsts[i];
   for (uint32_t i = 0; i < held->count; i++) {
     weir__task *task = held->tasks[i];
     const held_task *entry = &held->slots[task->id & mask];
-    uint32_t last = task->move != NULL;
+    uint32_t last = task->move != NULL || task->fence != NULL;
     for (uint32_t step = 0; step < entry->steps; step++)
       held->sorted[held->firsts[2 * (entry->level + step) + last]++] = (held_step){.task = task, .index = step};
   }
@@ -93,7 +93,7 @@ static void sort(weir__vulkan_device *device) {
 
 void weir__vulkan_issue_held(weir__vulkan_device *device) {
   weir__vulkan_held *held = device->held;
-  uint32_t mask = device->base.context->window.live.mask, count = held->step_count;
+  uint32_t mask = device->base.host->window.live.mask, count = held->step_count;
   sort(device);
   held->count = held->step_count = held->levels = 0;
   for (uint32_t i = 0; i < count; i++) {

@@ -22,7 +22,7 @@ static weir__vulkan_batch *pop(weir__vulkan_device *device) {
 }
 
 static void run_copy(weir__vulkan_device *device, weir__vulkan_batch *batch) {
-  uint64_t value = batch->value, context_ns = device->base.context->start_ns;
+  uint64_t value = batch->value, context_ns = device->base.host->start_ns;
   batch->start_ns = weir__clock_ns() - context_ns;
   if (batch->first->status == WEIR_OK) memcpy(batch->to, batch->from, batch->bytes);
   batch->end_ns = weir__clock_ns() - context_ns;

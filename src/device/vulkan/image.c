@@ -126,7 +126,7 @@ void weir__vulkan_sweep_images(weir__vulkan_device *device) {
   weir__vulkan_chunk **link = &device->released_images;
   while (*link != NULL) {
     weir__vulkan_chunk *chunk = *link;
-    if (chunk->image->last_use >= device->base.context->window.live.oldest) {
+    if (chunk->image->last_use >= device->base.host->window.live.oldest) {
       link = &chunk->image->next_released;
       continue;
     }

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/context.h"
 #include "api/image.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/host.h"
 #include "device/vulkan/vulkan.h"
 
 // Formats by type of channel, and by channels: Vulkan's, and SPIR-V's.
@@ -175,9 +175,9 @@ weir_status weir__vulkan_image_make(weir_device *base, const weir_image_info *in
   weir_status status = check_extent(device, info, extent);
   if (status == WEIR_OK) status = check_format(device, info);
   if (status != WEIR_OK) return status;
-  weir__context_lock(base->context);
+  weir__host_lock(base->host);
   weir__vulkan_sweep_images(device);
-  weir__context_unlock(base->context);
+  weir__host_unlock(base->host);
   weir__vulkan_chunk *chunk = NULL;
   status = make_chunk(device, info, extent, &chunk);
   if (status != WEIR_OK) return status;

@@ -46,12 +46,12 @@ void weir__vulkan_free_op(weir__vulkan_device *device, weir__vulkan_op *op) {
 }
 
 static uint64_t slot_of(const weir__vulkan_device *device, weir__id id) {
-  return id & device->base.context->window.live.mask;
+  return id & device->base.host->window.live.mask;
 }
 
 weir__vulkan_op *weir__vulkan_find(const weir__vulkan_device *device, weir__id id) {
   weir__vulkan_op *op = device->slot_ops[slot_of(device, id)];
-  return op != NULL && weir__window_task(&device->base.context->window, id)->id == id ? op : NULL;
+  return op != NULL && weir__window_task(&device->base.host->window, id)->id == id ? op : NULL;
 }
 
 static bool reserve_predecessors(weir__vulkan_device *device, uint32_t count) {
@@ -128,10 +128,10 @@ bool weir__vulkan_place(weir__vulkan_device *device, weir__vulkan_op *op, uint32
 
 // A task that will not run: who reads what it should have written must know before they are recorded.
 static void doom(weir__vulkan_device *device, const weir__task *task) {
-  weir_context *context = device->base.context;
-  weir__context_lock(context);
-  weir__window_doom(&context->window, (weir__task *)(uintptr_t)task);
-  weir__context_unlock(context);
+  weir__host *host = device->base.host;
+  weir__host_lock(host);
+  weir__window_doom(&host->window, (weir__task *)(uintptr_t)task);
+  weir__host_unlock(host);
 }
 
 void weir__vulkan_refuse(weir__vulkan_device *device, weir__vulkan_op *op, const char *what, VkResult result) {
@@ -145,9 +145,9 @@ void weir__vulkan_refuse(weir__vulkan_device *device, weir__vulkan_op *op, const
 }
 
 static bool reads_poison(weir__vulkan_device *device, const weir__task *task) {
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   bool poison = task->reads_poison;
-  weir__context_unlock(device->base.context);
+  weir__host_unlock(device->base.host);
   return poison;
 }
 
@@ -160,8 +160,7 @@ static void look_again(weir__vulkan_device *device, weir__vulkan_op *op) {
     weir__vulkan_refuse(device, op, "submit", lane->refusal);
     return;
   }
-  bool transfer = op->task->move != NULL && op->task->move->transfer;
-  if (transfer || !reads_poison(device, op->task)) return;
+  if (op->task->kind == WEIR__TASK_TRANSFER || !reads_poison(device, op->task)) return;
   op->status = WEIR_ERROR_UPSTREAM_FAILED;
   doom(device, op->task);
 }
@@ -332,10 +331,10 @@ weir__vulkan_op *weir__vulkan_issue(weir__vulkan_device *device, weir__task *tas
   op->task = task;
   op->status = device->lost != WEIR_OK      ? device->lost
                : weir__vulkan_signals(task) ? WEIR_OK
-                                            : weir__context_skips(device->base.context, task);
+                                            : weir__host_skip_status(device->base.host, task);
   if (device->lost != WEIR_OK) memcpy(op->message, device->lost_text, sizeof op->message);
-  bool back = task->move != NULL && task->move->back; // one that is skipped has lost nothing
+  bool back = task->move != NULL && task->move->write_back; // one that is skipped has lost nothing
   if (op->status != WEIR_OK && device->lost == WEIR_OK && !back) doom(device, task);
-  if (task->move != NULL) return issue_move(device, op, count);
+  if (task->move != NULL || task->fence != NULL) return issue_move(device, op, count);
   return task->run != NULL ? issue_run(device, op, count) : issue_kernel(device, op, count);
 }

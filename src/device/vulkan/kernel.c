@@ -110,16 +110,16 @@ weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for Vulkan");
   if (status == WEIR_OK) status = check_code(kernel, code, launches, count);
   if (status != WEIR_OK) return status;
-  const weir_context *context = kernel->object.context;
+  const weir__host *host = weir__host_of(kernel->object.context);
   weir__vulkan_kernel *vulkan = NULL;
   status = make_launches(kernel, launches, count, &vulkan);
   if (status != WEIR_OK) return status;
   uint32_t devices = 0;
-  for (uint32_t i = 0; i < context->device_count && status == WEIR_OK; i++) {
-    if (!weir__is_vulkan(context->devices[i])) continue;
+  for (uint32_t i = 0; i < host->device_count && status == WEIR_OK; i++) {
+    if (!weir__is_vulkan(host->devices[i])) continue;
     devices++;
     for (uint32_t j = 0; j < count && status == WEIR_OK; j++)
-      status = prepare(context->devices[i], kernel, j, code, &launches[j], &vulkan->launches[j]);
+      status = prepare(host->devices[i], kernel, j, code, &launches[j], &vulkan->launches[j]);
   }
   if (devices == 0)
     status = weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': the context has no Vulkan device for this code",
@@ -128,7 +128,7 @@ weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *
     destroy(&vulkan->head);
     return status;
   }
-  return weir__kernel_set_code(kernel, WEIR__CODE_VULKAN, &vulkan->head, "Vulkan code", NULL);
+  return weir__host_set_code(kernel, WEIR__CODE_VULKAN, &vulkan->head, "Vulkan code", NULL);
 }
 
 // What a task's arguments come to.
@@ -182,7 +182,7 @@ static void describe_place(const weir_task *task, uint32_t index, uint32_t bindi
 
 static bool is_buffer(const weir_device *device, const weir_buffer *buffer) {
   return buffer != NULL && buffer->object.kind == WEIR__KIND_BUFFER && !buffer->object.released &&
-         buffer->object.context == device->context;
+         weir__host_of(buffer->object.context) == device->host;
 }
 
 // Whether the range of one buffer can be bound, and the task says what the shader does with it. What is wrong with the argument

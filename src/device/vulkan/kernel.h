@@ -4,7 +4,7 @@
 #ifndef WEIR_DEVICE_VULKAN_KERNEL_H
 #define WEIR_DEVICE_VULKAN_KERNEL_H
 
-#include "api/context.h"
+#include "device/host.h"
 #include "device/vulkan/pipeline.h"
 
 typedef struct weir__vulkan_launch {

@@ -90,17 +90,17 @@ static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
 
 // No bytes, but an order with the caller's work: the lane's batch waits for a semaphore, or signals one.
 static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__vulkan_fence *fence = op->task->move->fence;
+  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)op->task->fence;
   uint32_t lane_index = weir__vulkan_choose_lane(device, count);
   weir__vulkan_lane *lane = &device->lanes[lane_index];
-  if (!fence->signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
+  if (!fence->head.signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
   if (!weir__vulkan_place(device, op, count, lane_index)) return false;
-  if (fence->signals)
+  if (fence->head.signals)
     lane->open->signal = fence;
   else
     lane->open->await = fence;
   weir__vulkan_append(device, op);
-  if (fence->signals) weir__vulkan_submit(device, lane); // and a signal behind all
+  if (fence->head.signals) weir__vulkan_submit(device, lane); // and a signal behind all
   return true;
 }
 
@@ -118,7 +118,7 @@ static bool suits(const weir__move *move, const weir__vulkan_chunk *to, const we
 
 bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   const weir__move *move = op->task->move;
-  if (move->fence != NULL) return put_fence(device, op, count);
+  if (op->task->fence != NULL) return put_fence(device, op, count);
   if (move->fill) return put_fill(device, op, count);
   const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
   const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);

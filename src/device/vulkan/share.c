@@ -2,8 +2,8 @@
 //
 // Memory that is shared with other Vulkan code.
 #include "device/vulkan/share.h"
-#include "api/context.h"
 #include "base/error.h"
+#include "device/host.h"
 #include "device/vulkan/vulkan.h"
 
 weir_status weir__vulkan_check_device(const weir_device *device, const char *what) {
@@ -43,38 +43,34 @@ static weir__vulkan_chunk *adopt(weir__vulkan_device *device, VkBuffer buffer) {
   return weir__vulkan_chunk_adopt(&device->memory, buffer, needs.size);
 }
 
-weir_status weir_buffer_wrap_vulkan(weir_device *base, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
-                                    weir_buffer **out_buffer) {
-  if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: out_buffer is NULL");
-  *out_buffer = NULL;
-  weir_status status = weir__vulkan_check_device(base, "buffer wrap");
-  if (status != WEIR_OK) return status;
-  weir__vulkan_device *device = weir__vulkan_of(base);
+weir_status weir__vulkan_wrap(weir__vulkan_device *device, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
+                              void **out_memory) {
   uint64_t alignment = device->facts.properties.limits.minStorageBufferOffsetAlignment;
+  *out_memory = NULL;
   if (vk_buffer == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: the VkBuffer is VK_NULL_HANDLE");
   if (offset % alignment != 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: byte %llu is no multiple of %llu, as %s wants",
-                       (unsigned long long)offset, (unsigned long long)alignment, base->name);
-  weir__context_lock(base->context);
+                       (unsigned long long)offset, (unsigned long long)alignment, device->base.name);
+  weir__host_lock(device->base.host);
   const weir__vulkan_chunk *chunk = adopt(device, (VkBuffer)vk_buffer);
-  weir__context_unlock(base->context);
+  weir__host_unlock(device->base.host);
   if (chunk == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "buffer wrap: no memory");
   if (offset >= chunk->bytes || bytes > chunk->bytes - offset)
     return weir__error(WEIR_ERROR_OUT_OF_RANGE,
                        "buffer wrap: %llu bytes from byte %llu on leave the VkBuffer, which has %llu",
                        (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)chunk->bytes);
-  return weir__buffer_make(base->context, "buffer wrap", (void *)(chunk->address + offset), base->space, bytes, true,
-                           out_buffer);
+  *out_memory = (void *)(chunk->address + offset);
+  return WEIR_OK;
 }
 
 weir_status weir_vulkan_forget_buffer(weir_device *base, uint64_t vk_buffer) {
   weir_status status = weir__vulkan_check_device(base, "forget buffer");
   if (status != WEIR_OK) return status;
   weir__vulkan_memory *memory = &weir__vulkan_of(base)->memory;
-  weir__context_lock(base->context);
+  weir__host_lock(base->host);
   weir__vulkan_chunk *chunk = vk_buffer == 0 ? NULL : weir__vulkan_chunk_of(memory, (VkBuffer)vk_buffer);
   if (chunk != NULL) weir__vulkan_chunk_destroy(memory, chunk);
-  weir__context_unlock(base->context);
+  weir__host_unlock(base->host);
   if (chunk != NULL) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "forget buffer: VkBuffer 0x%llx was not wrapped",
                      (unsigned long long)vk_buffer);

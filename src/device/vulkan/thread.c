@@ -26,7 +26,7 @@ void weir__vulkan_wake(weir__vulkan_device *device) {
 void weir__vulkan_push(weir_device *base, weir__task *task) {
   weir__vulkan_device *device = weir__vulkan_of(base);
   uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
-  device->ring[at & base->context->window.live.mask] = task;
+  device->ring[at & base->host->window.live.mask] = task;
   atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
   weir__vulkan_wake(device);
 }
@@ -40,7 +40,7 @@ void weir__vulkan_flush(weir_device *base) {
 static bool take_tasks(weir__vulkan_device *device) {
   uint64_t pushed = atomic_load_explicit(&device->pushed, memory_order_acquire);
   if (device->taken == pushed) return false;
-  uint32_t mask = device->base.context->window.live.mask;
+  uint32_t mask = device->base.host->window.live.mask;
   for (; device->taken < pushed && weir__vulkan_held_count(device) < WEIR__VULKAN_HELD_AT_MOST; device->taken++)
     weir__vulkan_hold(device, device->ring[device->taken & mask]);
   return true;
@@ -64,8 +64,7 @@ static bool must_sleep(weir__vulkan_device *device, uint64_t *out_ns) {
   atomic_store_explicit(&device->sleeping, 1, memory_order_seq_cst);
   *out_ns = weir__barrier_heavy() ? UINT64_MAX : NAP_NS;
   bool work = atomic_load_explicit(&device->pushed, memory_order_seq_cst) != device->taken ||
-              atomic_load_explicit(&device->fence_count, memory_order_seq_cst) != 0 ||
-              atomic_load_explicit(&device->stopping, memory_order_seq_cst);
+              weir__fences_any(&device->fences) || atomic_load_explicit(&device->stopping, memory_order_seq_cst);
   if (work) atomic_store_explicit(&device->sleeping, 0, memory_order_relaxed);
   return !work;
 }
@@ -96,7 +95,7 @@ static void *thread_main(void *argument) {
       weir__vulkan_wait_any(device, BLOCKED_NS);
       continue;
     }
-    if (atomic_load_explicit(&device->fence_count, memory_order_relaxed) > 0) {
+    if (weir__fences_any(&device->fences)) {
       weir__vulkan_await_fences(device, BLOCKED_NS);
       continue;
     }

@@ -13,12 +13,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "api/context.h"
+#include "device/host.h"
 #include "device/vulkan/descriptors.h"
 #include "device/vulkan/driver.h"
+#include "device/vulkan/fence.h"
 #include "device/vulkan/kernel.h"
 #include "device/vulkan/memory.h"
 #include "device/vulkan/share.h"
+#include "issue/fences.h"
 #include "issue/queues.h"
 #include "memory/arena.h"
 
@@ -179,10 +181,7 @@ typedef struct weir__vulkan_device {
   _Atomic bool copier_stopping;
   weir__vulkan_chunk *idle_staging;
   weir__vulkan_chunk *released_images; // guarded by the context's lock
-  // Waits for semaphores of the caller's.
-  weir__lock fence_lock;
-  weir__vulkan_fence *fences;   // not reached; guarded by fence_lock
-  _Atomic uint32_t fence_count; // of them
+  weir__fences fences;                 // that wait for semaphores of the caller's
 } weir__vulkan_device;
 
 static inline weir__vulkan_device *weir__vulkan_of(weir_device *device) {

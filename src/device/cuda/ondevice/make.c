@@ -26,21 +26,21 @@ void weir__ondevice_reason(weir__ondevice *launcher, char *out_text, size_t byte
 }
 
 weir_status weir__ondevice_create(weir__cuda_device *device, weir__ondevice **out_launcher) {
-  const weir_context *context = device->base.context;
+  const weir__host *host = device->base.host;
   const char *choice = getenv("WEIR_CARD_LAUNCH");
   *out_launcher = NULL;
-  if (context->trace != NULL || (choice != NULL && strcmp(choice, "never") == 0)) return WEIR_OK;
+  if (host->trace != NULL || (choice != NULL && strcmp(choice, "never") == 0)) return WEIR_OK;
   weir__ondevice *launcher = weir__allocate_zeroed(sizeof *launcher);
-  if (launcher != NULL) launcher->depths = weir__allocate_sparse(context->window.size * sizeof *launcher->depths);
+  if (launcher != NULL) launcher->depths = weir__allocate_sparse(host->window.size * sizeof *launcher->depths);
   if (launcher == NULL || launcher->depths == NULL) {
     weir__free(launcher);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for the launcher on the card");
   }
   launcher->device = device;
-  launcher->always = (choice != NULL && strcmp(choice, "always") == 0) || context->seed % 4 == 1;
-  launcher->most_of_pool = context->seed == 0 ? WEIR__ONDEVICE_MOST_OF_POOL : 1 + (uint32_t)(context->seed / 4 % 16);
+  launcher->always = (choice != NULL && strcmp(choice, "always") == 0) || host->seed % 4 == 1;
+  launcher->most_of_pool = host->seed == 0 ? WEIR__ONDEVICE_MOST_OF_POOL : 1 + (uint32_t)(host->seed / 4 % 16);
   // Numbers wrap soon.
-  if (context->seed % 2 == 1)
+  if (host->seed % 2 == 1)
     launcher->written = launcher->published = launcher->reported = 0u - WEIR__L_SLOTS - WEIR__ONDEVICE_MOST_OF_POOL;
   pthread_mutex_init(&launcher->mutex, NULL);
   pthread_cond_init(&launcher->asked, NULL);
@@ -76,7 +76,7 @@ void weir__ondevice_destroy(weir__ondevice *launcher, bool entered) {
   }
   pthread_mutex_destroy(&launcher->mutex);
   pthread_cond_destroy(&launcher->asked);
-  weir__free_sparse(launcher->depths, launcher->device->base.context->window.size * sizeof *launcher->depths);
+  weir__free_sparse(launcher->depths, launcher->device->base.host->window.size * sizeof *launcher->depths);
   weir__free(launcher);
 }
 
@@ -175,7 +175,7 @@ static void make_launcher(weir__ondevice *launcher) {
   if (result == CUDA_SUCCESS) {
     launcher->host->idle_ns = WEIR__ONDEVICE_IDLE_NS;
     launcher->host->most_ns = WEIR__ONDEVICE_MOST_NS;
-    if (device->base.context->seed % 3 == 1) launcher->host->idle_ns = 0;
+    if (device->base.host->seed % 3 == 1) launcher->host->idle_ns = 0;
     atomic_store_explicit(&launcher->state, WEIR__ONDEVICE_READY, memory_order_seq_cst);
     if (atomic_load_explicit(&launcher->aborted, memory_order_seq_cst)) weir__ondevice_abort(launcher);
     return;

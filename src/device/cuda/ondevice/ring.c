@@ -151,13 +151,13 @@ static bool has_left(const weir__ondevice *launcher) {
 
 // The lock is held. `status`: not WEIR_OK: the task did not run.
 static void report(weir__ondevice *launcher, weir__ondevice_flight *flight, weir_status status, const char *message) {
-  weir_context *context = launcher->device->base.context;
+  weir__host *host = launcher->device->base.host;
   weir__task *task = flight->task;
   weir__completion completion = {.status = status, .message = message, .lane = launcher->device->queue_count};
   if (status == WEIR_OK) {
-    context->statistics.card_launches++;
+    host->statistics.card_launches++;
     // It ran, but on what a task that could not be launched should have written.
-    if (task->reads_poison && weir__context_skips(context, task) != WEIR_OK)
+    if (task->reads_poison && weir__host_skip_status(host, task) != WEIR_OK)
       completion.status = WEIR_ERROR_UPSTREAM_FAILED;
   }
   if (status != WEIR_OK)
@@ -167,19 +167,19 @@ static void report(weir__ondevice *launcher, weir__ondevice_flight *flight, weir
   launcher->in_flight--;
   flight->task = NULL;
   weir__resident_settled(launcher->device, task->id);
-  weir__context_complete(context, task, &completion);
+  weir__host_complete(host, task, &completion);
 }
 
 // All that is in flight fails, oldest first: the device is lost.
 static void fail_all(weir__ondevice *launcher, weir_status status, const char *message) {
-  weir_context *context = launcher->device->base.context;
-  weir__context_lock(context);
+  weir__host *host = launcher->device->base.host;
+  weir__host_lock(host);
   for (uint32_t i = 1; i <= WEIR__L_SLOTS; i++) {
     weir__ondevice_flight *flight = &launcher->flight[(launcher->written + i) % WEIR__L_SLOTS];
     if (flight->task != NULL) report(launcher, flight, status, message);
   }
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
 }
 
 // A task that has not run goes to a queue.
@@ -252,8 +252,8 @@ bool weir__ondevice_poll(weir__ondevice *launcher) {
     watch(launcher);
     return false;
   }
-  weir_context *context = launcher->device->base.context;
-  weir__context_lock(context);
+  weir__host *host = launcher->device->base.host;
+  weir__host_lock(host);
   do {
     launcher->reported++;
     uint32_t error = launcher->host->errors[number % WEIR__L_SLOTS];
@@ -263,8 +263,8 @@ bool weir__ondevice_poll(weir__ondevice *launcher) {
            error == 0 ? NULL : message);
   } while (++count < WEIR__ONDEVICE_REPORTS && launcher->in_flight > 0 &&
            weir__l_is_reported(launcher->host, launcher->reported + 1, &number));
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
   launcher->quiet = 0;
   return true;
 }

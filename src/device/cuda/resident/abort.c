@@ -20,7 +20,7 @@ weir_status weir_cuda_abort(weir_device *base) {
   weir_status status = weir__cuda_check(base, "abort");
   if (status != WEIR_OK) return status;
   weir__cuda_device *device = weir__cuda_of(base);
-  if (base->context->issue != WEIR_ISSUE_RESIDENT)
+  if (base->host->issue != WEIR_ISSUE_RESIDENT)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "abort: %s has no resident kernel (WEIR_ISSUE_RESIDENT)",
                        base->name);
   weir__r_host_store_release(&device->resident->host->abort, 1);

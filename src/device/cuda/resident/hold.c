@@ -92,7 +92,7 @@ static void wake_waiters(weir__cuda_device *device, weir__resident_slot *slot) {
 
 static void leave(weir__cuda_device *device, weir__resident_slot *slot) {
   device->resident->held--;
-  if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.context->start_ns;
+  if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.host->start_ns;
   wake_waiters(device, slot);
 }
 
@@ -150,7 +150,7 @@ static launch_answer give_to_launcher(weir__cuda_device *device, weir__task *tas
     wait_at(device, slot, obstacle);
     return LAUNCH_SETTLED;
   }
-  if (device->lost != WEIR_OK || weir__context_skips(device->base.context, task) != WEIR_OK) return LAUNCH_REFUSED;
+  if (device->lost != WEIR_OK || weir__host_skip_status(device->base.host, task) != WEIR_OK) return LAUNCH_REFUSED;
   if (!find_numbers(device, task, slot, numbers, &count)) return LAUNCH_SETTLED;
   weir__ondevice_answer answer = weir__ondevice_write(device->resident->ondevice, task, numbers, count, &slot->number);
   if (answer != WEIR__ONDEVICE_TAKEN) return answer == WEIR__ONDEVICE_WAIT ? LAUNCH_FULL : LAUNCH_REFUSED;
@@ -182,7 +182,7 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
       return true;
     }
     // All that could still poison it is done. To link its code may take long, and the device may be lost meanwhile.
-    may = weir__context_skips(device->base.context, task) == WEIR_OK && !is_refused(device, task);
+    may = weir__host_skip_status(device->base.host, task) == WEIR_OK && !is_refused(device, task);
     if (!may || device->lost != WEIR_OK || resident->given_up) continue;
     if (!weir__resident_write(device, task)) return false;
     leave(device, slot);

@@ -9,16 +9,16 @@
 #include "device/cuda/resident/resident.h"
 
 // A seed, for tests, has the kernel leave and come back often.
-static void set_stays(weir__resident *resident, const weir_context *context) {
+static void set_stays(weir__resident *resident, const weir__host *host) {
   const char *workers = getenv("WEIR_RESIDENT_WORKERS");
   unsigned long wanted = workers != NULL ? strtoul(workers, NULL, 10) : 0;
   bool fewer = wanted > 0 && wanted < WEIR__RESIDENT_MOST_WORKERS;
   resident->most_workers = fewer ? (uint32_t)wanted : WEIR__RESIDENT_MOST_WORKERS;
   resident->idle_ns = WEIR__RESIDENT_IDLE_NS;
   resident->most_ns = WEIR__RESIDENT_MOST_NS;
-  if (context->seed == 0) return;
-  if (context->seed % 3 == 0) resident->most_ns = WEIR__RESIDENT_IDLE_NS;
-  if (context->seed % 5 == 0 && context->trace == NULL) resident->idle_ns = 0;
+  if (host->seed == 0) return;
+  if (host->seed % 3 == 0) resident->most_ns = WEIR__RESIDENT_IDLE_NS;
+  if (host->seed % 5 == 0 && host->trace == NULL) resident->idle_ns = 0;
 }
 
 weir_status weir__resident_processors(const weir__cuda_device *device, uint32_t *out_count) {
@@ -44,19 +44,19 @@ static void free_resident(weir__resident *resident) {
   weir__free(resident->parts);
   weir__free(resident->states);
   weir__free(resident->functions);
-  weir__free_sparse(resident->slots, device->base.context->window.size * sizeof *resident->slots);
+  weir__free_sparse(resident->slots, device->base.host->window.size * sizeof *resident->slots);
   weir__free(resident);
 }
 
 weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_resident) {
-  const weir_context *context = device->base.context;
+  const weir__host *host = device->base.host;
   weir__resident *resident = weir__allocate_zeroed(sizeof *resident);
   *out_resident = NULL;
   if (resident == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
   resident->device = device;
-  resident->timed = context->trace != NULL;
-  set_stays(resident, context);
-  resident->slots = weir__allocate_sparse(context->window.size * sizeof *resident->slots);
+  resident->timed = host->trace != NULL;
+  set_stays(resident, host);
+  resident->slots = weir__allocate_sparse(host->window.size * sizeof *resident->slots);
   weir_status status = resident->slots != NULL
                            ? weir__resident_processors(device, &resident->processors)
                            : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
@@ -69,7 +69,7 @@ weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_
 }
 
 weir_status weir__resident_create(weir__cuda_device *device) {
-  if (device->base.context->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
+  if (device->base.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
   weir_status status = weir__resident_make(device, &device->resident);
   return status == WEIR_OK ? weir__ondevice_create(device, &device->resident->ondevice) : status;
 }
@@ -80,7 +80,7 @@ void weir__resident_destroy(weir__cuda_device *device) {
 }
 
 static weir__task *task_of(const weir__cuda_device *device, uint32_t slot) {
-  return &device->base.context->window.tasks[slot - 1];
+  return &device->base.host->window.tasks[slot - 1];
 }
 
 void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident) {
@@ -144,27 +144,27 @@ bool weir__resident_is_busy(const weir__cuda_device *device) {
 
 // The lock is held.
 static void report(weir__cuda_device *device, weir__resident_flight *flight, weir__completion *completion) {
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__task *task = flight->task;
   flight->used = false;
   if (flight->first != 0 && device->resident->timed) weir__resident_note_start(device, flight);
   if (task == NULL) return;
   completion->lane = device->queue_count;
   if (completion->status == WEIR_OK) {
-    context->statistics.resident += task->move == NULL;
-    context->statistics.resident_moves += task->move != NULL;
-    if (context->trace != NULL) weir__resident_time(device, flight, completion);
+    host->statistics.resident += task->move == NULL;
+    host->statistics.resident_moves += task->move != NULL;
+    if (host->trace != NULL) weir__resident_time(device, flight, completion);
     // It ran, but on what a task that could not be launched should have written.
-    if (task->reads_poison && weir__context_skips(context, task) != WEIR_OK)
+    if (task->reads_poison && weir__host_skip_status(host, task) != WEIR_OK)
       completion->status = WEIR_ERROR_UPSTREAM_FAILED;
   }
   weir__resident_settled(device, task->id);
-  weir__context_complete(context, task, completion);
+  weir__host_complete(host, task, completion);
 }
 
 bool weir__resident_poll(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   uint32_t numbers[WEIR__RESIDENT_REPORTS];
   bool launched = weir__ondevice_poll(resident->ondevice);
   if (launched) resident->stuck = false;
@@ -175,24 +175,24 @@ bool weir__resident_poll(weir__cuda_device *device) {
   }
   resident->quiet = 0;
   resident->stuck = false;
-  weir__context_lock(context);
+  weir__host_lock(host);
   for (uint32_t i = 0; i < count; i++) {
     weir__completion completion = {.status = WEIR_OK};
     report(device, &resident->flight[numbers[i] % WEIR__R_SLOTS], &completion);
   }
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
   return true;
 }
 
 bool weir__resident_report_lost(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
-  weir_context *context = device->base.context;
+  weir__host *host = device->base.host;
   weir__resident_stop(device);
   resident->stuck = false;
   bool any = weir__ondevice_report_lost(resident->ondevice);
   if (resident->in_flight == 0) return any;
-  weir__context_lock(context);
+  weir__host_lock(host);
   for (uint32_t i = 1; i <= WEIR__R_SLOTS; i++) { // oldest first
     weir__resident_flight *flight = &resident->flight[(resident->written + i) % WEIR__R_SLOTS];
     if (!flight->used) continue;
@@ -200,7 +200,7 @@ bool weir__resident_report_lost(weir__cuda_device *device) {
     report(device, flight, &completion);
   }
   resident->in_flight = 0;
-  weir__context_completed(context);
-  weir__context_unlock(context);
+  weir__host_completed(host);
+  weir__host_unlock(host);
   return true;
 }

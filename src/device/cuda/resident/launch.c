@@ -28,12 +28,12 @@ static void take_back(weir__cuda_device *device, const weir__resident_flight *fl
     return;
   }
   weir__completion completion = {.status = weir__cuda_status(result), .message = resident->refused};
-  weir__context_lock(device->base.context);
+  weir__host_lock(device->base.host);
   completion.start_ns = completion.end_ns = slot->since_ns;
   weir__resident_settled(device, flight->task->id);
-  weir__context_complete(device->base.context, flight->task, &completion);
-  weir__context_completed(device->base.context);
-  weir__context_unlock(device->base.context);
+  weir__host_complete(device->base.host, flight->task, &completion);
+  weir__host_completed(device->base.host);
+  weir__host_unlock(device->base.host);
 }
 
 // The kernel cannot be launched, though the device is well: what was published and has not run goes to queues, and all later tasks.

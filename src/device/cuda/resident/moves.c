@@ -13,9 +13,8 @@ static bool is_reached(const weir__cuda_device *device, const void *memory, uint
 }
 
 bool weir__resident_takes_move(const weir__cuda_device *device, const weir__move *move) {
-  return device->resident != NULL && device->resident->module.module != NULL && move->fence == NULL &&
-         move->bytes > 0 && move->bytes <= MOST_BYTES &&
-         is_reached(device, move->destination, move->destination_space, move->bytes) &&
+  return device->resident != NULL && device->resident->module.module != NULL && move->bytes > 0 &&
+         move->bytes <= MOST_BYTES && is_reached(device, move->destination, move->destination_space, move->bytes) &&
          (move->fill || is_reached(device, move->source, move->source_space, move->bytes));
 }
 

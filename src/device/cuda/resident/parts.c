@@ -139,7 +139,7 @@ bool weir__resident_link_ahead(weir__cuda_device *device) {
   uint64_t added_ns = resident->added_ns;
   weir__lock_release(&resident->lock);
   // With a seed, for tests, nothing is linked before its first task.
-  if (device->automatic != NULL || device->base.context->seed != 0 || count <= resident->linked ||
+  if (device->automatic != NULL || device->base.host->seed != 0 || count <= resident->linked ||
       count <= resident->ahead)
     return false;
   if (weir__clock_ns() - added_ns < WEIR__RESIDENT_QUIET_NS) return true;
@@ -179,17 +179,17 @@ bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *base, char *reason,
   char text[WEIR__MESSAGE_BYTES], launcher[WEIR__MESSAGE_BYTES] = ""; // why the card does not launch it either
   if (weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "resident kernel") != WEIR_OK) {
     why = weir_last_error();
-  } else if (base == NULL || base->context != kernel->object.context || !weir__is_cuda(base) ||
-             base->context->issue != WEIR_ISSUE_RESIDENT) {
+  } else if (base == NULL || base->host != weir__host_of(kernel->object.context) || !weir__is_cuda(base) ||
+             base->host->issue != WEIR_ISSUE_RESIDENT) {
     snprintf(text, sizeof text, "%s is no CUDA device of a context with resident issue", where);
     why = text;
   } else {
     weir__resident *resident = weir__cuda_of(base)->resident;
-    weir__context_lock(base->context);
+    weir__host_lock(base->host);
     weir__lock_acquire(&resident->lock);
     why = find_reason(resident, weir__cuda_code_of(kernel), base->index, text, sizeof text);
     weir__lock_release(&resident->lock);
-    weir__context_unlock(base->context);
+    weir__host_unlock(base->host);
     weir__ondevice_reason(resident->ondevice, launcher, sizeof launcher);
   }
   bool also = why[0] != '\0' && launcher[0] != '\0';

@@ -8,8 +8,8 @@
 #include "device/cuda/resident/resident.h"
 
 // The number of the first task, and so all numbers and positions, may be any: a context's seed, for tests, has them wrap soon.
-static uint32_t first_number(const weir_context *context) {
-  return context->seed == 0 ? 1 : 0 - (uint32_t)(context->seed % (3 * WEIR__R_SLOTS));
+static uint32_t first_number(const weir__host *host) {
+  return host->seed == 0 ? 1 : 0 - (uint32_t)(host->seed % (3 * WEIR__R_SLOTS));
 }
 
 // As if every task before the first number had been published, done and reported.
@@ -42,7 +42,7 @@ static CUresult allocate(weir__resident *resident) {
 
 static CUresult initialize(weir__resident *resident, weir__r_card *card) {
   const weir__cuda_driver *driver = resident->device->driver;
-  uint32_t first = first_number(resident->device->base.context);
+  uint32_t first = first_number(resident->device->base.host);
   memset(resident->host, 0, sizeof *resident->host);
   set_numbers(resident->host, card, first);
   resident->written = resident->published = resident->reported = first - 1;

@@ -8,7 +8,7 @@
 enum { MOST_WAIT_NS = 20000000, ROUNDS_PER_CLOCK = 64 };
 
 static uint64_t now_ns(const weir__cuda_device *device) {
-  return weir__clock_ns() - device->base.context->start_ns;
+  return weir__clock_ns() - device->base.host->start_ns;
 }
 
 void weir__resident_set_clock(weir__cuda_device *device) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory and streams that are shared with other CUDA code.
+#ifndef WEIR_DEVICE_CUDA_SHARE_H
+#define WEIR_DEVICE_CUDA_SHARE_H
+
+#include "device/cuda/api.h"
+#include "device/fence.h"
+#include "device/host.h"
+
+typedef struct weir__cuda_device weir__cuda_device;
+
+// A point in a stream of the caller's: all later tasks wait for it, on the card.
+typedef struct weir__cuda_fence {
+  weir__external_fence head;
+  CUevent event;
+} weir__cuda_fence;
+
+// Records what the stream has now. Sets weir_last_error() on failure.
+weir_status weir__cuda_fence_create(weir__cuda_device *device, void *stream, weir__cuda_fence **out_fence);
+void weir__cuda_fence_destroy(weir__cuda_device *device, weir__cuda_fence *fence);
+
+// Refuses a range that is not in one allocation of the device's.
+weir_status weir__cuda_wrap(weir__cuda_device *device, uint64_t pointer, uint64_t bytes);
+
+// Lets a stream of the caller's wait for a task that was handed over, or with 0 for all that were.
+weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task);
+
+#endif // WEIR_DEVICE_CUDA_SHARE_H

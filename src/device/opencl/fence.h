@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order with other OpenCL code, by events. A wait is a fence that stalls; then it is issued as a marker. What the caller gets
+// is a user event, which is set when a task of Weir's is done.
+#ifndef WEIR_DEVICE_OPENCL_FENCE_H
+#define WEIR_DEVICE_OPENCL_FENCE_H
+
+#include "device/fence.h"
+#include "device/opencl/driver.h"
+
+struct weir__opencl_device;
+struct weir__opencl_op;
+
+typedef struct weir__opencl_fence {
+  weir__external_fence head;
+  cl_event event; // a reference is held until it is done; NULL: the fence signals
+  cl_int result;  // below CL_COMPLETE: how it failed
+  bool released;  // the reference was given back
+} weir__opencl_fence;
+
+// A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure.
+weir_status weir__opencl_fence_create(struct weir__opencl_device *device, cl_event event,
+                                      weir__opencl_fence **out_fence);
+// One whose task was not submitted.
+void weir__opencl_fence_destroy(struct weir__opencl_device *device, weir__opencl_fence *fence);
+
+// weir__device_ops.stall.
+void weir__opencl_stall(weir_device *device, weir__external_fence *fence);
+
+// Callbacks of the caller's events that are still to come find the device no more.
+void weir__opencl_stop_listening(struct weir__opencl_device *device);
+
+// Lets tasks go on whose event is done. Returns whether there were any. By the device's thread, as the next.
+bool weir__opencl_serve_fences(struct weir__opencl_device *device);
+// Notes in the task how its event ended.
+void weir__opencl_end_fence(struct weir__opencl_op *op);
+
+// A user event that is set when a task of Weir's ends.
+typedef struct weir__opencl_told weir__opencl_told;
+
+// `fails`: a failure of the task is one of the event. `*out_event` is the caller's.
+weir_status weir__opencl_told_create(const struct weir__opencl_device *device, bool fails, weir__opencl_told **out_told,
+                                     cl_event *out_event);
+// Gives back what was created, the caller's event as well.
+void weir__opencl_told_destroy(weir__opencl_told *told);
+// A weir_event_function, which frees `told`.
+void weir__opencl_tell(void *told, weir_status status);
+
+#endif // WEIR_DEVICE_OPENCL_FENCE_H

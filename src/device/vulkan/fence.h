@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order with other Vulkan code, by timeline semaphores of the caller's. A wait is a fence that stalls until the semaphore has
+// reached the value; then it is issued, and its batch waits for the value once more, in the queue, so that what was written
+// becomes visible there. The batch of a fence that signals signals the semaphore.
+#ifndef WEIR_DEVICE_VULKAN_FENCE_H
+#define WEIR_DEVICE_VULKAN_FENCE_H
+
+#include "device/fence.h"
+#include "device/vulkan/driver.h"
+
+struct weir__vulkan_device;
+
+typedef struct weir__vulkan_fence {
+  weir__external_fence head;
+  VkSemaphore semaphore;
+  uint64_t value;
+} weir__vulkan_fence;
+
+// NULL: no memory. The task's device frees it with weir__free.
+weir__vulkan_fence *weir__vulkan_fence_create(bool signals, VkSemaphore semaphore, uint64_t value);
+
+// Whether the task signals: it does so even if it was cancelled.
+static inline bool weir__vulkan_signals(const weir__task *task) {
+  return task->fence != NULL && task->fence->signals;
+}
+
+// weir__device_ops.stall.
+void weir__vulkan_stall(weir_device *device, weir__external_fence *fence);
+
+// Lets tasks go on whose semaphore has reached its value. Returns whether there were any. By the device's thread, like the next.
+bool weir__vulkan_serve_fences(struct weir__vulkan_device *device);
+// Waits until one of the semaphores may have reached its value, for `ns` at most.
+void weir__vulkan_await_fences(struct weir__vulkan_device *device, uint64_t ns);
+
+#endif // WEIR_DEVICE_VULKAN_FENCE_H
