@@ -1,52 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers as the caller sees them.
+#include "engine/buffer.h"
+
 #include <string.h>
 
-#include "api/buffer.h"
 #include "base/error.h"
-
-// The buffer that will be taken next was used long ago.
-static inline void fetch_next(const weir__object_pool *buffers) {
-  const char *next = (const char *)buffers->first;
-  if (next == NULL) return;
-  __builtin_prefetch(next, 1);
-  __builtin_prefetch(next + offsetof(weir_buffer, whole), 1);
-  __builtin_prefetch(next + offsetof(weir_buffer, places), 1);
-}
-
-weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
-                              bool wrapped, weir_buffer **out_buffer) {
-  if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
-  *out_buffer = NULL;
-  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the context is NULL", what);
-  if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer needs at least 1 byte", what);
-  if (bytes == WEIR_WHOLE) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: too many bytes", what);
-  if (wrapped && memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
-  weir__context_lock(context);
-  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->buffers, context, UINT64_MAX);
-  if (buffer != NULL) {
-    fetch_next(&context->buffers);
-    buffer->id = ++context->next_buffer;
-    buffer->bytes = bytes;
-    buffer->wrapped = wrapped;
-    buffer->image = buffer->kept = false;
-    buffer->valid = buffer->held = 0;
-    memset(buffer->places, 0, context->space_count * sizeof buffer->places[0]);
-    if (wrapped) {
-      buffer->home = (uint8_t)space;
-      buffer->valid = weir__space_bit(space);
-      buffer->places[space] = (weir__place){.memory = memory, .storage = context->pools[space].next_number++};
-    }
-    if (buffer->label[0] != '\0') buffer->label[0] = '\0';
-    if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
-    if (context->host.trace != NULL) weir__trace_add_buffer(context->host.trace, buffer->id, bytes, "");
-  }
-  weir__context_unlock(context);
-  if (buffer == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
-  *out_buffer = buffer;
-  return WEIR_OK;
-}
 
 weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer) {
   return weir__buffer_make(context, "buffer create", NULL, 0, bytes, false, out_buffer);
@@ -54,16 +13,6 @@ weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffe
 
 weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
   return weir__buffer_make(context, "buffer wrap", memory, WEIR__HOST_SPACE, bytes, true, out_buffer);
-}
-
-weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
-  weir_context *context = weir__context_of(device->host);
-  weir_status status = weir__buffer_make(context, "buffer wrap", memory, device->space, bytes, true, out_buffer);
-  if (status == WEIR_OK || device->ops->wrap_released == NULL) return status;
-  weir__context_lock(context);
-  device->ops->wrap_released(device, memory, 0);
-  weir__context_unlock(context);
-  return status;
 }
 
 weir_status weir_buffer_release(weir_buffer *buffer) {

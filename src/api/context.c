@@ -1,63 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contexts: created with their devices, released with all that is left in them.
-#include "api/context.h"
-
+// Contexts and devices as the caller sees them.
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
-#include "api/rules.h"
-#include "api/storage.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/topology.h"
 #include "chain/chain.h"
-#include "device/cpu/cpu.h"
+#include "device/registry.h"
+#include "engine/create.h"
+#include "graph/graph.h"
 #include "pipeline/pipeline.h"
 #include "trace/lines.h"
 
-enum {
-  DEFAULT_WINDOW = 1024,
-  SMALLEST_WINDOW = 8,
-  LARGEST_WINDOW = 1 << 24,
-  RELEASED_KEPT = 1024, // released buffers and kernels that are recognised as such
-  EVENTS_KEPT = 64,
-  FEW_CORES = 2,
-};
+enum { FEW_CORES = 2 };
 
-// A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
-static void task_ready(void *user, weir__task *task) {
-  weir_context *context = user;
-  weir_device *device = context->host.devices[task->device];
-  if (context->host.trace != NULL) {
-    weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
-    if (record != NULL) record->ready_ns = device->ops->time(device);
-  }
-  if (!device->ops->run_ahead) {
-    device->ops->issue(device, task);
-    return;
-  }
-  task->next = NULL;
-  if (context->issue_last == NULL)
-    context->issue_first = task;
-  else
-    context->issue_last->next = task;
-  context->issue_last = task;
-}
-
-static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
-  weir_context *context = user;
-  const weir__task_rules *rules = context->rules[task->kind];
-  if (rules->upstream_failed == NULL || !weir__live(&context->host.window.live, task->id)) return;
-  rules->upstream_failed(context, task, predecessor);
-}
-
-static uint32_t power_of_two(uint32_t value) {
-  uint32_t power = SMALLEST_WINDOW;
-  while (power < value) power *= 2;
-  return power;
+static weir_status check_options(const weir_context_options *options) {
+  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER;
+  if (options->window != 0 && (options->window < WEIR__SMALLEST_WINDOW || options->window > WEIR__LARGEST_WINDOW))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
+                       options->window, WEIR__SMALLEST_WINDOW, WEIR__LARGEST_WINDOW);
+  if ((int)options->issue < WEIR_ISSUE_AUTO || options->issue > WEIR_ISSUE_RESIDENT)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d is no way to issue tasks", (int)options->issue);
+  if (options->flags & ~known)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: unknown flags 0x%x", options->flags & ~known);
+  if (options->devices != NULL && options->devices[0] == '\0')
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: the list of devices is empty");
+  return WEIR_OK;
 }
 
 static weir_status add_device(weir_context *context, const char *name, uint32_t queues) {
@@ -65,26 +36,7 @@ static weir_status add_device(weir_context *context, const char *name, uint32_t 
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices", WEIR__MAX_DEVICES);
   weir_device *device = NULL;
   weir_status status = weir__device_create(&context->host, name, queues, &device);
-  if (status != WEIR_OK) return status;
-  if (device->ops->memory != NULL && context->space_count == WEIR__MAX_SPACES) {
-    device->ops->destroy(device);
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: more than %d devices with memory of their own",
-                       WEIR__MAX_SPACES - 1);
-  }
-  device->index = context->host.device_count;
-  if (context->host.trace != NULL && !weir__trace_add_device(context->host.trace, device->name, device->lanes)) {
-    device->ops->destroy(device);
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline");
-  }
-  context->host.devices[context->host.device_count++] = device;
-  if (device->ops->memory != NULL) {
-    device->space = context->space_count;
-    context->space_devices[context->space_count++] = device;
-  }
-  if (device->ops->progress != NULL) context->polled = true;
-  if (device->ops->poll != NULL) context->polls = true;
-  if (device->ops->flush != NULL) context->flushes = true;
-  return WEIR_OK;
+  return status == WEIR_OK ? weir__context_add_device(context, device) : status;
 }
 
 static weir_status add_devices(weir_context *context, const char *names, uint32_t queues) {
@@ -105,65 +57,13 @@ static weir_status add_devices(weir_context *context, const char *names, uint32_
   return WEIR_OK;
 }
 
-static weir_status check_options(const weir_context_options *options) {
-  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER;
-  if (options->window != 0 && (options->window < SMALLEST_WINDOW || options->window > LARGEST_WINDOW))
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
-                       options->window, SMALLEST_WINDOW, LARGEST_WINDOW);
-  if ((int)options->issue < WEIR_ISSUE_AUTO || options->issue > WEIR_ISSUE_RESIDENT)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d is no way to issue tasks", (int)options->issue);
-  if (options->flags & ~known)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: unknown flags 0x%x", options->flags & ~known);
-  if (options->devices != NULL && options->devices[0] == '\0')
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: the list of devices is empty");
-  return WEIR_OK;
-}
-
-static void destroy_buffer(weir__object *object) {
-  weir_buffer *buffer = (weir_buffer *)object;
-  if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
-  if (buffer->parts != NULL) weir__validity_give(buffer->parts);
-  weir__segment_deinitialize(&buffer->whole);
-}
-
-static void destroy_devices(weir_context *context, bool with_memory) {
-  for (uint32_t i = context->host.device_count; i-- > 0;) {
-    weir_device *device = context->host.devices[i];
-    if (device == NULL || (device->ops->memory != NULL) != with_memory) continue;
-    context->host.devices[i] = NULL;
-    device->ops->destroy(device);
-  }
-}
-
-static void destroy(weir_context *context) {
-  weir__object_pool_deinitialize(&context->chains, weir__chain_destroy);
-  weir__object_pool_deinitialize(&context->graphs, weir__graph_destroy_last);
-  destroy_devices(context, false);
-  weir__object_pool_deinitialize(&context->buffers, destroy_buffer);
-  weir__object_pool_deinitialize(&context->kernels, weir__kernel_destroy);
-  weir__object_pool_deinitialize(&context->events, NULL);
-  while (context->callback_arrays != NULL) {
-    weir__callback *array = context->callback_arrays;
-    context->callback_arrays = array->next;
-    weir__free(array);
-  }
-  for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->pools[i]);
-  destroy_devices(context, true); // after the pools, whose memory is theirs
-  weir__range_pool_deinitialize(&context->ranges);
-  weir__validity_pool_deinitialize(&context->validities);
-  weir__hits_deinitialize(&context->hits);
-  if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
-  if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
-  weir__predictor_destroy(context->predictor);
-  weir__free(context->fresh);
-  weir__free(context);
-}
-
+// A CPU device whose name does not say how many workers it has leaves cores to the threads of other devices, which a busy
+// worker would keep waiting for milliseconds. Half of the cores are the CPU's in any case.
 static void count_threads(weir_context *context, const char *names) {
-  uint32_t cores = weir__usable_cores();
-  context->host.threads = weir__device_threads(names);
-  uint32_t workers = weir__device_workers(names, weir__usual_workers(&context->host));
-  context->host.crowded = cores <= FEW_CORES || (workers > 0 && workers + context->host.threads + FEW_CORES >= cores);
+  uint32_t cores = weir__usable_cores(), most = cores / 2, threads = weir__device_threads(names);
+  context->host.usual_workers = cores - (threads < most ? threads : most);
+  uint32_t workers = weir__device_workers(names, context->host.usual_workers);
+  context->host.crowded = cores <= FEW_CORES || (workers > 0 && workers + threads + FEW_CORES >= cores);
 }
 
 // The threads that issue the tasks of devices get cores that the CPU's workers leave, as far as there are some.
@@ -191,62 +91,21 @@ static weir_status add_copier(weir_context *context) {
   return status;
 }
 
-// Storage on the host comes from a device that copies from and to it, if there is one.
-static void initialize_pools(weir_context *context, uint64_t limit) {
-  weir__memory_source host = weir__heap, on_device;
-  for (uint32_t space = context->space_count - 1; space > WEIR__HOST_SPACE; space--) {
-    weir_device *device = context->space_devices[space];
-    device->ops->memory(device, &on_device, &host);
-    weir__pool_initialize(&context->pools[space], &on_device, limit, ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
-  }
-  weir__pool_initialize(&context->pools[WEIR__HOST_SPACE], &host, limit, 1);
-}
-
 static weir_status initialize(weir_context *context, const weir_context_options *options) {
-  context->host.start_ns = weir__clock_ns();
-  context->rules[WEIR__TASK_KERNEL] = &weir__kernel_rules;
-  context->rules[WEIR__TASK_HOST] = &weir__host_rules;
-  context->rules[WEIR__TASK_COPY] = &weir__copy_rules;
-  context->rules[WEIR__TASK_TRANSFER] = &weir__transfer_rules;
-  context->rules[WEIR__TASK_FENCE] = &weir__fence_rules;
-  context->rules[WEIR__TASK_LAUNCH] = &weir__launch_rules;
-  context->host.flags = options->flags;
-  context->host.seed = options->seed;
-  context->wake_at = UINT64_MAX;
-  weir__hits_initialize(&context->hits);
-  weir__range_pool_initialize(&context->ranges);
-  context->hits.arrays = &context->ranges.arrays;
-  context->host.issue = options->issue;
-  context->host.memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
-  context->space_count = 1;
-  weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), RELEASED_KEPT);
-  weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), RELEASED_KEPT);
-  weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), EVENTS_KEPT);
-  weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), EVENTS_KEPT);
-  weir__object_pool_initialize(&context->chains, WEIR__KIND_CHAIN, sizeof(weir_chain), EVENTS_KEPT);
-  context->fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
-  bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
-  if (traces) context->host.trace = weir__trace_create();
-  uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
-  context->host.statistics.window = size;
-  bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
-  context->host.window.upstream_failed = upstream_failed;
-  if (context->fresh == NULL || !weir__hits_grow(&context->hits) || !window || (traces && context->host.trace == NULL))
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   const char *names = options->devices == NULL ? "cpu" : options->devices;
+  weir_status status = weir__context_initialize(context, options);
+  context->rules[WEIR__TASK_LAUNCH] = &weir__launch_rules;
+  weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
+                               weir__graph_destroy_last);
+  weir__object_pool_initialize(&context->chains, WEIR__KIND_CHAIN, sizeof(weir_chain), WEIR__FEW_RELEASED_KEPT,
+                               weir__chain_destroy);
+  if (status != WEIR_OK) return status;
   count_threads(context, names);
-  weir_status status = add_devices(context, names, options->queues);
+  status = add_devices(context, names, options->queues);
   if (!weir__may_spin()) context->host.spin_ns = 0;
   if (status == WEIR_OK) pin_threads(context);
   if (status == WEIR_OK) status = add_copier(context);
-  if (status == WEIR_OK && context->space_count > 1) {
-    bool predicts = context->host.issue != WEIR_ISSUE_RESIDENT;
-    if (predicts) context->predictor = weir__predictor_create();
-    weir__object_pool_reserve(&context->buffers, RELEASED_KEPT + RELEASED_KEPT / 4);
-    if (predicts && context->predictor == NULL) status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
-  }
-  if (status == WEIR_OK) initialize_pools(context, context->host.memory_limit);
-  return status;
+  return status == WEIR_OK ? weir__context_open(context) : status;
 }
 
 weir_status weir_context_create(const weir_context_options *options, weir_context **out_context) {
@@ -260,7 +119,7 @@ weir_status weir_context_create(const weir_context_options *options, weir_contex
   if (context == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   status = initialize(context, options);
   if (status != WEIR_OK) {
-    destroy(context);
+    weir__context_destroy(context);
     return status;
   }
   *out_context = context;
@@ -282,7 +141,7 @@ void weir_context_release(weir_context *context) {
     weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   }
   weir__context_unlock(context);
-  destroy(context);
+  weir__context_destroy(context);
 }
 
 void weir_context_cancel(weir_context *context) {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments in short, and copies. A copy is a task like any other: a host task where all is in the host's memory; else a
-// move by the device that has the buffer, through a buffer on the host where the device cannot reach the caller's memory.
-#include <string.h>
-
-#include "api/graph.h"
-#include "api/transfer.h"
+// Arguments in short; copies and fills as the caller submits them.
 #include "base/error.h"
+#include "engine/admit.h"
 #include "pipeline/origin.h"
 
 weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
@@ -37,355 +33,39 @@ weir_arg weir_value(const void *value, uint64_t bytes) {
   return (weir_arg){.mode = WEIR_VALUE, .value = value, .bytes = bytes};
 }
 
-static void run_copy_in(const weir_work *work) {
-  uint64_t bytes;
-  memcpy(&bytes, work->args[1], sizeof bytes);
-  memcpy(work->args[0], work->user, bytes);
-}
-
-static void run_copy_out(const weir_work *work) {
-  uint64_t bytes;
-  memcpy(&bytes, work->args[1], sizeof bytes);
-  memcpy(work->user, work->args[0], bytes);
-}
-
-static void run_copy(const weir_work *work) {
-  uint64_t bytes;
-  memcpy(&bytes, work->args[2], sizeof bytes);
-  memcpy(work->args[0], work->args[1], bytes);
-}
-
-static void run_fill(const weir_work *work) {
-  uint64_t bytes;
-  memcpy(&bytes, work->args[2], sizeof bytes);
-  weir__fill_bytes(work->args[0], bytes, work->args[1]);
-}
-
-// For whom a copy is submitted: for `by`, or if that is NULL for the caller of a public function.
-static weir__submission submission_of(const weir__submission *by, const weir_context *context) {
-  return by != NULL ? *by : (weir__submission){.origin = weir__pipeline_origin(context)};
-}
-
-// Submits a copy as a host task.
-static weir_status submit_copy(const weir__submission *by, weir_buffer *buffer, weir_function run, void *user,
-                               const weir_arg *args, uint32_t arg_count, const char *label, weir_event **out_event) {
-  weir_context *context = buffer->object.context;
-  weir_task task = {
-      .host = run, .user = user, .args = args, .arg_count = arg_count, .label = label, .device = context->copier};
-  weir__submission submission = submission_of(by, context);
-  submission.task = &task;
-  weir__context_lock(context);
-  weir_status status = weir__submit(context, &submission, out_event);
-  weir__context_unlock(context);
-  return status;
-}
-
-// A copy that a device makes: `to` and `from` are buffers with ranges, or NULL for memory of the caller's.
-typedef struct device_copy {
-  const weir__submission *by;
-  const char *label;
-  weir_buffer *to, *from;
-  uint64_t to_offset, from_offset, bytes;
-  void *to_memory;
-  const void *from_memory;
-  uint32_t to_space, from_space;
-  weir_device *device;
-  bool fill;
-  uint32_t pattern;
-} device_copy;
-
-static weir_status check_range(const weir_context *context, const char *label, const weir_buffer *buffer,
-                               uint64_t offset, uint64_t bytes) {
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, context, label);
-  if (status != WEIR_OK) return status;
-  if (bytes == 0)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the range at byte %llu of buffer %llu '%s' is empty", label,
-                       (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label);
-  if (offset >= buffer->bytes || bytes > buffer->bytes - offset)
-    return weir__error(WEIR_ERROR_OUT_OF_RANGE,
-                       "%s: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", label,
-                       (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id,
-                       buffer->label, (unsigned long long)buffer->bytes);
-  if (buffer->image && bytes != buffer->bytes)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                       "%s: %llu bytes of buffer %llu '%s', which is an image of %llu bytes and copied whole", label,
-                       (unsigned long long)bytes, (unsigned long long)buffer->id, buffer->label,
-                       (unsigned long long)buffer->bytes);
-  return WEIR_OK;
-}
-
-static weir_status check_copy(const weir_context *context, const device_copy *copy) {
-  weir_status status = WEIR_OK;
-  if (copy->to != NULL) status = check_range(context, copy->label, copy->to, copy->to_offset, copy->bytes);
-  if (status == WEIR_OK && copy->from != NULL)
-    status = check_range(context, copy->label, copy->from, copy->from_offset, copy->bytes);
-  if (status == WEIR_OK && copy->to == copy->from && copy->to_offset < copy->from_offset + copy->bytes &&
-      copy->from_offset < copy->to_offset + copy->bytes)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: source and destination overlap in buffer %llu '%s'",
-                       copy->label, (unsigned long long)copy->to->id, copy->to->label);
-  return status;
-}
-
-static weir__admit_result enter_copy(weir_context *context, const device_copy *copy, weir_event **out_event,
-                                     weir_status *out_status) {
-  const weir_task named = {.label = copy->label};
-  weir__submission submission = submission_of(copy->by, context);
-  submission.task = &named;
-  weir__access accesses[2];
-  uint32_t count = 0, write_backs;
-  if (copy->to != NULL)
-    accesses[count++] = (weir__access){.buffer = copy->to,
-                                       .lo = copy->to_offset,
-                                       .hi = copy->to_offset + copy->bytes,
-                                       .mode = WEIR_WRITE,
-                                       .space = (uint8_t)copy->to_space};
-  if (copy->from != NULL)
-    accesses[count++] = (weir__access){.buffer = copy->from,
-                                       .lo = copy->from_offset,
-                                       .hi = copy->from_offset + copy->bytes,
-                                       .mode = WEIR_READ,
-                                       .space = (uint8_t)copy->from_space};
-  *out_status = check_copy(context, copy);
-  if (*out_status != WEIR_OK) return WEIR__REFUSED;
-  if (context->polls) weir__context_poll(context);
-  weir__admit_result result = weir__transfer_accesses(context, &submission, accesses, count, &write_backs, out_status);
-  if (result == WEIR__ADMITTED) result = weir__await_room(context, &submission, write_backs + 1, out_status);
-  if (result != WEIR__ADMITTED) return result;
-  if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
-    return weir__no_memory(&submission, "arguments", out_status);
-  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
-  weir__access *kept = (weir__access *)(void *)slot->payload;
-  weir__move *move = (weir__move *)(void *)(kept + 2);
-  memcpy(kept, accesses, sizeof accesses);
-  *move = (weir__move){.destination = copy->to_memory,
-                       .source = copy->from_memory,
-                       .bytes = copy->bytes,
-                       .destination_space = (uint8_t)copy->to_space,
-                       .source_space = (uint8_t)copy->from_space,
-                       .fill = copy->fill,
-                       .pattern = copy->pattern};
-  weir__request request = {.submission = &submission,
-                           .kind = WEIR__TASK_COPY,
-                           .device = copy->device,
-                           .accesses = kept,
-                           .checked.access_count = count,
-                           .fresh = context->fresh,
-                           .checked.repeats = true,
-                           .checked.needs_storage = UINT64_MAX,
-                           .checked.ranged = true,
-                           .label = copy->label,
-                           .move = move};
-  result = weir__admit(context, &request, out_event, out_status);
-  if (result == WEIR__ADMITTED && write_backs > 0)
-    weir__write_back(context, kept, count, write_backs, out_event != NULL ? *out_event : NULL);
-  return result;
-}
-
-static weir_status submit_device_copy(weir_context *context, const device_copy *copy, weir_event **out_event) {
-  weir_status status;
-  weir__admit_result result;
-  weir__context_lock(context);
-  do {
-    result = enter_copy(context, copy, out_event, &status);
-  } while (result == WEIR__RETRY);
-  weir__context_unlock(context);
-  return status;
-}
-
-// The spaces that have these bytes of a buffer. Where none has all of them: none for who reads them, else those that have the
-// first.
-static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, bool reads) {
-  if (buffer->parts == NULL || offset >= buffer->bytes || bytes > buffer->bytes - offset) return buffer->valid;
-  uint64_t end;
-  uint16_t common = weir__buffer_common_spaces(buffer, offset, offset + bytes);
-  return common != 0 || reads ? common : weir__buffer_spaces(buffer, offset, &end);
-}
-
-// The device whose memory these bytes of a buffer are in, or would be put; NULL: they are the host's, or for who only reads
-// them there too, or in several memories. A device that is lost counts only where nothing else has what is read.
-static weir_device *device_of(weir_context *context, const weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                              bool reads) {
-  if (context->space_count == 1 || buffer->object.released) return NULL;
-  weir_device *device = NULL, *lost = NULL;
-  weir__context_lock(context);
-  uint16_t spaces = spaces_of(buffer, offset, bytes, reads);
-  bool on_host = (spaces & weir__space_bit(WEIR__HOST_SPACE)) != 0;
-  for (uint32_t space = 1; space < context->space_count && !(reads && on_host); space++) {
-    weir_device *holder = context->space_devices[space];
-    if (!(spaces & weir__space_bit(space))) continue;
-    if (holder->lost)
-      lost = holder;
-    else
-      device = holder;
-  }
-  if (device == NULL && reads && !on_host) device = lost;
-  if (buffer->valid == 0 && context->host.devices[0]->space != WEIR__HOST_SPACE && !context->host.devices[0]->lost)
-    device = context->host.devices[0];
-  weir__context_unlock(context);
-  return device;
-}
-
-// Whether the device can copy between the buffers, or fill one, as far as they are images, or wrapped memory of a device. What
-// it cannot, the host can.
-static bool can_copy(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
-                     uint64_t from_offset, uint32_t pattern) {
-  if (weir__is_written_back(to, WEIR_WRITE, device->space) &&
-      !weir__is_direct(weir__context_of(device->host), device->space, to->home))
-    return false;
-  bool any = (to->image && to->home == device->space) || (from != NULL && from->image && from->home == device->space);
-  return !any || device->ops->copies_image(device, to, to_offset, from, from_offset, pattern);
-}
-
-static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
-  return bytes == WEIR_WHOLE && offset <= buffer->bytes ? buffer->bytes - offset : bytes;
-}
-
-static weir_status copy_in_on_host(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                   const void *source, weir_event **out_event) {
-  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(by, buffer, run_copy_in, (void *)(uintptr_t)source, args, 2, "copy in", out_event);
-}
-
-static weir_status copy_out_on_host(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                    void *destination, weir_event **out_event) {
-  weir_arg args[] = {weir_reads_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(by, buffer, run_copy_out, destination, args, 2, "copy out", out_event);
-}
-
-weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                          const void *source, weir_event **out_event) {
+// Whose submission a copy from or to the buffer is: the caller's.
+static weir_status find_submitter(const weir_buffer *buffer, const char *what, weir_event **out_event,
+                                  weir__submission *out_by) {
   if (out_event != NULL) *out_event = NULL;
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "copy in");
-  if (status != WEIR_OK) return status;
-  if (source == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy in: the source is NULL");
-  bytes = resolve(buffer, offset, bytes);
-  weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, offset, bytes, false);
-  if (device == NULL) return copy_in_on_host(by, buffer, offset, bytes, source, out_event);
-  device_copy copy = {.by = by,
-                      .label = "copy in",
-                      .to = buffer,
-                      .to_offset = offset,
-                      .bytes = bytes,
-                      .from_memory = source,
-                      .to_space = device->space,
-                      .device = device};
-  if (device->ops->reaches(device, source, bytes, false)) return submit_device_copy(context, &copy, out_event);
-  status = check_range(context, "copy in", buffer, offset, bytes);
-  if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.from);
-  if (status != WEIR_OK) return status;
-  status = copy_in_on_host(by, copy.from, 0, bytes, source, NULL);
-  if (status == WEIR_OK) status = submit_device_copy(context, &copy, out_event);
-  weir_buffer_release(copy.from);
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, what);
+  if (status == WEIR_OK) *out_by = (weir__submission){.origin = weir__pipeline_origin(buffer->object.context)};
   return status;
-}
-
-weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                           void *destination, weir_event **out_event) {
-  if (out_event != NULL) *out_event = NULL;
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "copy out");
-  if (status != WEIR_OK) return status;
-  if (destination == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy out: the destination is NULL");
-  bytes = resolve(buffer, offset, bytes);
-  weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, offset, bytes, true);
-  if (device == NULL) return copy_out_on_host(by, buffer, offset, bytes, destination, out_event);
-  device_copy copy = {.by = by,
-                      .label = "copy out",
-                      .from = buffer,
-                      .from_offset = offset,
-                      .bytes = bytes,
-                      .to_memory = destination,
-                      .from_space = device->space,
-                      .device = device};
-  if (device->ops->reaches(device, destination, bytes, true)) return submit_device_copy(context, &copy, out_event);
-  status = check_range(context, "copy out", buffer, offset, bytes);
-  if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.to);
-  if (status != WEIR_OK) return status;
-  status = submit_device_copy(context, &copy, NULL);
-  if (status == WEIR_OK) status = copy_out_on_host(by, copy.to, 0, bytes, destination, out_event);
-  weir_buffer_release(copy.to);
-  return status;
-}
-
-weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uint64_t destination_offset,
-                       weir_buffer *source, uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
-  if (out_event != NULL) *out_event = NULL;
-  weir_status status = weir__object_check(source, WEIR__KIND_BUFFER, NULL, "copy");
-  if (status != WEIR_OK) return status;
-  weir_context *context = source->object.context;
-  status = weir__object_check(destination, WEIR__KIND_BUFFER, context, "copy");
-  if (status != WEIR_OK) return status;
-  bytes = resolve(source, source_offset, bytes);
-  weir_device *device = device_of(context, source, source_offset, bytes, true);
-  if (device != NULL && can_copy(device, destination, destination_offset, source, source_offset, 0)) {
-    device_copy copy = {.by = by,
-                        .label = "copy",
-                        .to = destination,
-                        .to_offset = destination_offset,
-                        .from = source,
-                        .from_offset = source_offset,
-                        .bytes = bytes,
-                        .to_space = device->space,
-                        .from_space = device->space,
-                        .device = device};
-    return submit_device_copy(context, &copy, out_event);
-  }
-  weir_arg args[] = {weir_writes_range(destination, destination_offset, bytes),
-                     weir_reads_range(source, source_offset, bytes), weir_value(&bytes, sizeof bytes)};
-  return submit_copy(by, destination, run_copy, NULL, args, 3, "copy", out_event);
-}
-
-weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what) {
-  if (offset % sizeof(uint32_t) == 0 && bytes % sizeof(uint32_t) == 0) return WEIR_OK;
-  return weir__error(
-      WEIR_ERROR_INVALID_ARGUMENT, "%s: %llu bytes from byte %llu on of buffer %llu '%s' are no multiples of 4", what,
-      (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label);
-}
-
-weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                       uint32_t pattern, weir_event **out_event) {
-  if (out_event != NULL) *out_event = NULL;
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "fill");
-  if (status != WEIR_OK) return status;
-  bytes = resolve(buffer, offset, bytes);
-  status = weir__check_fill(buffer, offset, bytes, "fill");
-  if (status != WEIR_OK) return status;
-  weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, offset, bytes, false);
-  if (device != NULL && can_copy(device, buffer, offset, NULL, 0, pattern)) {
-    device_copy fill = {.by = by,
-                        .label = "fill",
-                        .to = buffer,
-                        .to_offset = offset,
-                        .bytes = bytes,
-                        .to_space = device->space,
-                        .from_space = device->space,
-                        .device = device,
-                        .fill = true,
-                        .pattern = pattern};
-    return submit_device_copy(context, &fill, out_event);
-  }
-  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&pattern, sizeof pattern),
-                     weir_value(&bytes, sizeof bytes)};
-  return submit_copy(by, buffer, run_fill, NULL, args, 3, "fill", out_event);
 }
 
 weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
                          weir_event **out_event) {
-  return weir__copy_in(NULL, buffer, offset, bytes, source, out_event);
+  weir__submission by;
+  weir_status status = find_submitter(buffer, "copy in", out_event, &by);
+  return status == WEIR_OK ? weir__copy_in(&by, buffer, offset, bytes, source, out_event) : status;
 }
 
 weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
                           weir_event **out_event) {
-  return weir__copy_out(NULL, buffer, offset, bytes, destination, out_event);
+  weir__submission by;
+  weir_status status = find_submitter(buffer, "copy out", out_event, &by);
+  return status == WEIR_OK ? weir__copy_out(&by, buffer, offset, bytes, destination, out_event) : status;
 }
 
 weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
                       uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
-  return weir__copy(NULL, destination, destination_offset, source, source_offset, bytes, out_event);
+  weir__submission by;
+  weir_status status = find_submitter(source, "copy", out_event, &by);
+  if (status != WEIR_OK) return status;
+  return weir__copy(&by, destination, destination_offset, source, source_offset, bytes, out_event);
 }
 
 weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern, weir_event **out_event) {
-  return weir__fill(NULL, buffer, offset, bytes, pattern, out_event);
+  weir__submission by;
+  weir_status status = find_submitter(buffer, "fill", out_event, &by);
+  return status == WEIR_OK ? weir__fill(&by, buffer, offset, bytes, pattern, out_event) : status;
 }

@@ -3,12 +3,12 @@
 // Memory and order that are shared with other CUDA code.
 #include "weir/cuda.h"
 
-#include "api/buffer.h"
-#include "api/fence.h"
 #include "base/error.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/share.h"
+#include "engine/buffer.h"
+#include "engine/fence.h"
 
 enum { POINTER_ALIGNMENT = 16 };
 

@@ -1,146 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events: the state of one task, kept for the caller.
-#include <stdio.h>
-#include <string.h>
-
-#include "api/graph_flight.h"
-#include "base/allocate.h"
+// Events as the caller sees them.
 #include "base/error.h"
-
-enum { CALLBACKS_AT_ONCE = 64 };
-
-weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target) {
-  weir_event *event = (weir_event *)weir__object_take(&context->events, context, UINT64_MAX);
-  if (event == NULL) return NULL;
-  atomic_store_explicit(&event->status, WEIR_PENDING, memory_order_relaxed);
-  atomic_store_explicit(&event->sleepers, 0, memory_order_relaxed);
-  event->references = 2;
-  event->tasks = 1;
-  event->task = event->last = task;
-  event->callbacks = NULL;
-  event->next_called = NULL;
-  event->has_target = target != NULL;
-  event->target = target != NULL ? *target : (weir__completion_target){0};
-  event->start_ns = event->end_ns = event->moved_ns = 0;
-  event->graph = NULL;
-  event->operations = NULL;
-  event->run = NULL;
-  event->decided = false;
-  event->message[0] = '\0';
-  return event;
-}
-
-void weir__event_drop(weir_event *event) {
-  if (--event->references == 0) weir__object_give(&event->object.context->events, &event->object);
-}
-
-void weir__event_queue(weir_event *event) {
-  weir_context *context = event->object.context;
-  event->next_called = NULL;
-  context->host.notices.due = true;
-  if (context->called_last == NULL)
-    context->called_first = event;
-  else
-    context->called_last->next_called = event;
-  context->called_last = event;
-}
-
-static void queue_callbacks(weir_event *event) {
-  if (event->callbacks == NULL && event->target.done == NULL)
-    weir__event_drop(event);
-  else
-    weir__event_queue(event);
-}
-
-static void set_status(weir_event *event, weir_status status) {
-  if (event->graph != NULL) weir__flight_end(event);
-  atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
-  if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
-    weir__host_wake(&event->object.context->host, &event->status);
-  if (!event->target.at_once) return;
-  weir__completion_target target = event->target;
-  event->target = (weir__completion_target){0};
-  target.done(target.user, status);
-}
-
-void weir__event_finish(weir_event *event, weir_status status, const char *message) {
-  event->tasks--;
-  if (event->decided || (status == WEIR_OK && event->tasks > 0)) {
-    weir__event_drop(event);
-    return;
-  }
-  if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
-  event->decided = true;
-  event->outcome = status;
-  if (event->operations != NULL || event->run != NULL) {
-    if (weir__flight_is_next(event)) weir__event_queue(event);
-    return;
-  }
-  set_status(event, status);
-  queue_callbacks(event);
-}
-
-void weir__host_wake(weir__host *host, _Atomic uint32_t *word) {
-  weir__notices *notices = &host->notices;
-  if (notices->wake_count == WEIR__MOST_WAKES)
-    weir__wake(word, INT32_MAX);
-  else
-    notices->wakes[notices->wake_count++] = word;
-}
-
-void weir__host_unlock_and_wake(weir__host *host) {
-  _Atomic uint32_t *wakes[WEIR__MOST_WAKES];
-  uint32_t count = host->notices.wake_count;
-  for (uint32_t i = 0; i < count; i++) wakes[i] = host->notices.wakes[i];
-  host->notices.wake_count = 0;
-  weir__lock_release(&host->lock);
-  for (uint32_t i = 0; i < count; i++) weir__wake(wakes[i], INT32_MAX);
-}
-
-void weir__host_unlock_and_call(weir__host *host) {
-  weir_context *context = weir__context_of(host);
-  weir__notices *notices = &host->notices;
-  // Due ones are called by another thread, or further up this one's stack, if that calls some now.
-  if (!notices->due || notices->calling) {
-    weir__host_unlock_and_wake(host);
-    return;
-  }
-  notices->calling = true;
-  while (context->called_first != NULL) {
-    weir_event *event = context->called_first;
-    if (event->operations != NULL || event->run != NULL) {
-      weir__flight_tell(event);
-      set_status(event, event->outcome);
-      continue;
-    }
-    weir__completion_target due = event->target;
-    event->target.done = NULL;
-    weir__callback *callback = due.done == NULL ? event->callbacks : NULL;
-    if (callback != NULL) {
-      event->callbacks = callback->next;
-      due = (weir__completion_target){.done = callback->function, .user = callback->user};
-      callback->next = context->free_callbacks;
-      context->free_callbacks = callback;
-    }
-    if (due.done == NULL) {
-      context->called_first = event->next_called;
-      if (context->called_first == NULL) context->called_last = NULL;
-      notices->due = context->called_first != NULL;
-      weir__event_drop(event);
-      continue;
-    }
-    weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
-    weir__host_unlock_and_wake(host);
-    bool nested = weir__in_task;
-    weir__in_task = true;
-    due.done(due.user, status);
-    weir__in_task = nested;
-    weir__context_lock(context);
-  }
-  notices->calling = false;
-  weir__host_unlock_and_wake(host);
-}
+#include "engine/context.h"
 
 weir_status weir_event_poll(weir_event *event) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event poll");
@@ -155,21 +17,9 @@ weir_status weir_event_poll(weir_event *event) {
   return (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
 }
 
-static weir__callback *take_callback(weir_context *context) {
-  if (context->free_callbacks == NULL) {
-    // One array per growth; its first element links the arrays for weir_context_release.
-    weir__callback *more = weir__allocate(CALLBACKS_AT_ONCE * sizeof *more);
-    if (more == NULL) return NULL;
-    more[0].next = context->callback_arrays;
-    context->callback_arrays = more;
-    for (int i = 1; i < CALLBACKS_AT_ONCE; i++) {
-      more[i].next = context->free_callbacks;
-      context->free_callbacks = &more[i];
-    }
-  }
-  weir__callback *callback = context->free_callbacks;
-  context->free_callbacks = callback->next;
-  return callback;
+weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
+  weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
+  return status == WEIR_OK ? weir__event_await(event, timeout_ns) : status;
 }
 
 weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user) {
@@ -178,26 +28,9 @@ weir_status weir_event_on_done(weir_event *event, weir_event_function function, 
   if (function == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event on done: the function is NULL");
   weir_context *context = event->object.context;
   weir__context_lock(context);
-  weir__callback *callback = take_callback(context);
-  if (callback == NULL) {
-    weir__context_unlock(context);
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "event on done: no memory");
-  }
-  *callback = (weir__callback){.function = function, .user = user};
-  // While earlier callbacks are still being called, or the task runs, this one queues behind them.
-  bool was_done = atomic_load_explicit(&event->status, memory_order_relaxed) != WEIR_PENDING;
-  bool being_called = false;
-  for (weir_event *called = context->called_first; called != NULL; called = called->next_called)
-    being_called = being_called || called == event;
-  weir__callback **end = &event->callbacks;
-  while (*end != NULL) end = &(*end)->next;
-  *end = callback;
-  if (was_done && !being_called) {
-    event->references++;
-    queue_callbacks(event);
-  }
+  bool added = weir__event_add_callback(event, function, user);
   weir__context_unlock(context);
-  return WEIR_OK;
+  return added ? WEIR_OK : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "event on done: no memory");
 }
 
 const char *weir_event_message(weir_event *event) {

@@ -3,12 +3,12 @@
 // Memory and order that are shared with other OpenCL code.
 #include "weir/opencl.h"
 
-#include "api/buffer.h"
-#include "api/fence.h"
 #include "base/error.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/share.h"
+#include "engine/buffer.h"
+#include "engine/fence.h"
 
 weir_status weir_opencl_wait_event(weir_device *base, void *cl_event_object) {
   weir_status status = weir__opencl_check_device(base, false, "wait for an event");

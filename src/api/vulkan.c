@@ -3,11 +3,11 @@
 // Memory and order that are shared with other Vulkan code.
 #include "weir/vulkan.h"
 
-#include "api/buffer.h"
-#include "api/fence.h"
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/vulkan/vulkan.h"
+#include "engine/buffer.h"
+#include "engine/fence.h"
 
 static weir_status check(const weir_device *device, uint64_t semaphore, const char *what) {
   weir_status status = weir__vulkan_check_device(device, what);

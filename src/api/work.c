@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/work.h"
+#include "device/work.h"
 
 #include <stdio.h>
 

@@ -13,7 +13,7 @@
 #ifndef WEIR_CHAIN_CHAIN_H
 #define WEIR_CHAIN_CHAIN_H
 
-#include "api/context.h"
+#include "engine/context.h"
 #include "weir/chain.h"
 
 typedef struct weir__chain_stage {

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/buffer.h"
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
 #include "chain/chain.h"
+#include "engine/admit.h"
+#include "engine/buffer.h"
 
 enum { DEFAULT_DEPTH = 2, VALUE_ALIGNMENT = 16 };
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
 #include "chain/chain.h"
+#include "engine/admit.h"
 #include "pipeline/origin.h"
 
 enum { FEW_EVENTS = 16 };

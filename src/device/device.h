@@ -25,7 +25,7 @@
 #include "weir/weir.h"
 #include "window/task.h"
 
-struct weir__graph_run;
+struct weir__graph_plan;
 struct weir__host;
 
 typedef struct weir__device_ops {
@@ -99,11 +99,11 @@ typedef struct weir__device_ops {
   // The host's clock for this device, in ns since the context was made.
   uint64_t (*time)(weir_device *device);
 
-  // Optional: graphs (api/graph.h). `graph_forget`: a plan that was prepared is given up (`device_data` of it, not NULL).
+  // Optional: graphs (graph/graph.h). `graph_forget`: a plan that was prepared is given up (`device_data` of it, not NULL).
   // Prepares a recorded graph for launches (virtual or real time spent is returned in
   // `*out_build_ns`). Without it there is nothing to prepare. Either way a launch is one task, whose `run` is set, issued
   // like any other.
-  weir_status (*graph_build)(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+  weir_status (*graph_build)(weir_device *device, struct weir__graph_plan *plan, uint64_t *out_build_ns);
   void (*graph_forget)(weir_device *device, void *device_data);
 } weir__device_ops;
 
@@ -122,17 +122,5 @@ struct weir_device {
   char name[64];           // set by `create`
   char description[160];
 };
-
-// All kinds that this build knows; NULL ends the list.
-extern const weir__device_ops *const weir__device_kinds[];
-
-// How many devices of a list of names have a thread that needs a core.
-uint32_t weir__device_threads(const char *names);
-
-// How many workers the CPU devices of a list have, where one without a number has `usual`.
-uint32_t weir__device_workers(const char *names, uint32_t usual);
-
-// Makes the device that `name` ("cpu:2", "sim:h200") describes. No lock is held.
-weir_status weir__device_create(struct weir__host *host, const char *name, uint32_t queues, weir_device **out_device);
 
 #endif // WEIR_DEVICE_DEVICE_H

@@ -35,11 +35,11 @@ typedef struct weir__host {
   weir_issue issue;
   uint64_t seed;
   uint64_t start_ns;
-  uint64_t memory_limit; // of each memory, in bytes
-  weir__trace *trace;    // NULL: nothing is traced; guarded by the lock
-  bool crowded;          // CPU workers leave few cores to threads of devices, and other threads should not spin
-  uint64_t spin_ns;      // how long who waits spins before it sleeps; a device that is created may ask for more
-  uint32_t threads;      // of devices that the caller asked for, that need a core of their own
+  uint64_t memory_limit;  // of each memory, in bytes
+  weir__trace *trace;     // NULL: nothing is traced; guarded by the lock
+  bool crowded;           // CPU workers leave few cores to threads of devices, and other threads should not spin
+  uint64_t spin_ns;       // how long who waits spins before it sleeps; a device that is created may ask for more
+  uint32_t usual_workers; // of a CPU device whose name does not say how many
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
   weir_statistics statistics;

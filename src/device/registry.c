@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device/registry.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "device/host.h"
 
 extern const weir__device_ops weir__cpu_ops, weir__cuda_ops, weir__null_ops, weir__opencl_ops, weir__sim_ops,
     weir__vulkan_ops;

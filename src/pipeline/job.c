@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/allocate.h"
+#include "engine/admit.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shapes

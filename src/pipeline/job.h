@@ -10,7 +10,7 @@
 #ifndef WEIR_PIPELINE_JOB_H
 #define WEIR_PIPELINE_JOB_H
 
-#include "api/graph_plan.h"
+#include "graph/plan.h"
 #include "pipeline/pipeline.h"
 
 typedef enum weir__line_job_mode {

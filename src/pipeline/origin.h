@@ -4,7 +4,7 @@
 #ifndef WEIR_PIPELINE_ORIGIN_H
 #define WEIR_PIPELINE_ORIGIN_H
 
-#include "api/context.h"
+#include "engine/context.h"
 
 // NULL: this thread is in no call of a stage, or the stage's pipeline is not traced.
 const weir__trace_origin *weir__pipeline_origin_now(void);

@@ -20,9 +20,9 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-#include "api/context.h"
 #include "base/random.h"
 #include "device/cpu/cpu.h"
+#include "engine/context.h"
 #include "trace/lines.h"
 #include "weir/pipeline.h"
 

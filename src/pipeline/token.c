@@ -3,11 +3,11 @@
 // What a stage can do with its token.
 #include <stdio.h>
 
-#include "api/graph_flight.h"
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/admit.h"
+#include "graph/flight.h"
 #include "pipeline/job.h"
 
 enum {

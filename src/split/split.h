@@ -18,9 +18,9 @@
 #ifndef WEIR_SPLIT_SPLIT_H
 #define WEIR_SPLIT_SPLIT_H
 
-#include "api/context.h"
-#include "api/submit.h"
 #include "base/lock.h"
+#include "engine/admit.h"
+#include "engine/context.h"
 #include "split/mapping.h"
 #include "split/table.h"
 #include "weir/split.h"

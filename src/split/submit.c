@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "engine/admit.h"
 #include "pipeline/origin.h"
 #include "split/policy.h"
 #include "split/split.h"

@@ -11,21 +11,22 @@ struct weir__object_slab {
   char padding[56];
 };
 
-void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine) {
-  *pool =
-      (weir__object_pool){.kind = kind, .object_bytes = (object_bytes + 63) & ~(size_t)63, .quarantine = quarantine};
+void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine,
+                                  void (*destroy)(weir__object *object)) {
+  *pool = (weir__object_pool){
+      .kind = kind, .object_bytes = (object_bytes + 63) & ~(size_t)63, .quarantine = quarantine, .destroy = destroy};
 }
 
 static weir__object *object_in(const weir__object_pool *pool, struct weir__object_slab *slab, uint32_t index) {
   return (weir__object *)(void *)((char *)(slab + 1) + index * pool->object_bytes);
 }
 
-void weir__object_pool_deinitialize(weir__object_pool *pool, void (*destroy)(weir__object *object)) {
+void weir__object_pool_deinitialize(weir__object_pool *pool) {
   while (pool->slabs != NULL) {
     struct weir__object_slab *slab = pool->slabs;
     pool->slabs = slab->next;
     uint32_t used = OBJECTS_PER_SLAB - pool->unused_in_slab;
-    for (uint32_t i = 0; destroy != NULL && i < used; i++) destroy(object_in(pool, slab, i));
+    for (uint32_t i = 0; pool->destroy != NULL && i < used; i++) pool->destroy(object_in(pool, slab, i));
     pool->unused_in_slab = 0;
     weir__free(slab);
   }

@@ -39,15 +39,17 @@ typedef struct weir__object_pool {
   weir__object *first, *last; // the released, oldest first
   struct weir__object_slab *slabs, *spare;
   uint32_t unused_in_slab;
+  void (*destroy)(weir__object *object); // frees what an object holds besides its struct; NULL: nothing
 } weir__object_pool;
 
-void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine);
+void weir__object_pool_initialize(weir__object_pool *pool, weir__kind kind, size_t object_bytes, uint32_t quarantine,
+                                  void (*destroy)(weir__object *object));
 
 // Has memory for `count` new objects made now, as far as there is some.
 void weir__object_pool_reserve(weir__object_pool *pool, uint32_t count);
 
-// Frees the memory of all objects, after calling `destroy` (may be NULL) on each that was ever taken.
-void weir__object_pool_deinitialize(weir__object_pool *pool, void (*destroy)(weir__object *object));
+// Frees the memory of all objects, after destroying each that was ever taken.
+void weir__object_pool_deinitialize(weir__object_pool *pool);
 
 // An object: zeroed if it is new, else as it was given back; its header is set. NULL: no memory.
 weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest);

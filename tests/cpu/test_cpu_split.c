@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "api/context.h"
+#include "engine/context.h"
 #include "gate.h"
 #include "meeting.h"
 

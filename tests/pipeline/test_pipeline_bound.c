@@ -4,7 +4,7 @@
 // flight. A buffer that is planted, so that lines share it, is found.
 #include <string.h>
 
-#include "api/context.h"
+#include "engine/context.h"
 #include "rig.h"
 
 enum { TOKENS = 60, LINES = 4, STAGES = 3, CELLS = 16 };

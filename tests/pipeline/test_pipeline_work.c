@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "api/context.h"
+#include "engine/context.h"
 #include "rig.h"
 #include "weir/chain.h"
 #include "weir/split.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/context.h"
-#include "api/work.h"
+#include "engine/context.h"
+#include "device/work.h"
 
 enum { TASK_NS = 1000, GROUP_NS = 1000 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/context.h"
+#include "engine/context.h"
 #include "random.h"
 #include "rig.h"
 

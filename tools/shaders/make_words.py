@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHADERS = [ROOT / "src/api/multiply.comp", ROOT / "src/device/vulkan/delay.comp"]
+SHADERS = [ROOT / "src/graph/multiply.comp", ROOT / "src/device/vulkan/delay.comp"]
 
 
 def compiler_version(compiler):

@@ -11,6 +11,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/topology.h"
 
 extern const weir__device_ops weir__cpu_ops;
 
@@ -70,14 +71,9 @@ static uint32_t count_workers(const weir__host *host) {
   return count;
 }
 
-uint32_t weir__usual_workers(const weir__host *host) {
-  uint32_t cores = weir__usable_cores(), free = cores / 2;
-  return cores - (host->threads < free ? host->threads : free);
-}
-
 static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   (void)queues;
-  unsigned long workers = weir__usual_workers(host);
+  unsigned long workers = host->usual_workers;
   if (argument[0] != '\0') {
     char *end;
     workers = strtoul(argument, &end, 10);

@@ -17,9 +17,10 @@
 
 #include <pthread.h>
 
-#include "api/work.h"
 #include "base/random.h"
+#include "device/graph.h"
 #include "device/host.h"
+#include "device/work.h"
 
 enum {
   WEIR__WORKER_QUEUE = 256, // ready tasks that a worker keeps; a power of two
@@ -156,18 +157,5 @@ bool weir__job_help(weir__worker *worker);
 
 bool weir__jobs_initialize(weir__cpu *cpu);
 void weir__jobs_deinitialize(weir__cpu *cpu);
-
-// Workers of a CPU device whose name does not say how many: one per core, but for the cores that threads of other devices need, since
-// a worker that is busy would keep them waiting for milliseconds. Half of the cores are the CPU's in any case.
-uint32_t weir__usual_workers(const weir__host *host);
-
-// Pins the calling thread to the core that is meant for worker `index`, if hwloc is there and the process may use that
-// many. weir__pinning_text says whether that works on this machine. `cores`: how many the process may use.
-bool weir__pin_worker(uint32_t index);
-bool weir__pin_thread(pthread_t thread, uint32_t index); // the same for another thread
-// Lets the calling thread run on all cores that the process may use: who is made by a pinned thread is pinned to the same core.
-void weir__unpin(void);
-uint32_t weir__usable_cores(void);
-void weir__pinning_text(char *text, size_t size);
 
 #endif // WEIR_DEVICE_CPU_CPU_H

@@ -4,10 +4,10 @@
 // leaves a finished job last reports its task.
 #include <string.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "device/cpu/cpu.h"
+#include "device/graph.h"
 
 enum {
   WORTH_SHARING = 20, // times long_ticks: a shorter launch is run by one worker

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/clock.h"
+#include "base/topology.h"
 #include "device/cpu/ready.h"
 
 enum {
@@ -320,7 +321,7 @@ void *weir__worker_main(void *argument) {
   weir__cpu *cpu = worker->cpu;
   weir__worker_current = worker;
   weir__in_task = true;
-  (void)weir__pin_worker(cpu->first_core + worker->index);
+  (void)weir__pin_thread(pthread_self(), cpu->first_core + worker->index);
   bool any_work = false;
   for (;;) {
     weir__task *task = NULL;

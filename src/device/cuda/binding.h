@@ -4,7 +4,7 @@
 #ifndef WEIR_DEVICE_CUDA_BINDING_H
 #define WEIR_DEVICE_CUDA_BINDING_H
 
-#include "api/graph.h"
+#include "device/graph.h"
 
 typedef struct weir__cuda_binding {
   void **args;           // as the executable graph has them

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/graph.h"
 #include "device/cuda/pieces.h"
 #include "device/cuda/resident/resident.h"
 #include "device/cuda/share.h"
+#include "device/graph.h"
 
 static uint64_t at_least(uint64_t ns, uint64_t least) {
   return ns < least ? least : ns;

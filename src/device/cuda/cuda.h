@@ -12,7 +12,7 @@
 #include "device/cuda/api.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/kernel.h"
-#include "device/device.h"
+#include "device/graph.h"
 #include "device/host.h"
 #include "issue/queues.h"
 #include "memory/arena.h"
@@ -230,7 +230,7 @@ bool weir__cuda_is_well(weir__cuda_device *device);
 bool weir__cuda_report_lost(weir__cuda_device *device);
 
 // weir__device_ops.graph_build and .graph_forget (graph.c).
-weir_status weir__cuda_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+weir_status weir__cuda_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 void weir__cuda_graph_forget(weir_device *device, void *device_data);
 
 #endif // WEIR_DEVICE_CUDA_CUDA_H

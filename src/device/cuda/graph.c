@@ -123,10 +123,9 @@ static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan 
 
 // What is launched: an executable graph, or its nodes one by one. A copy or fill can only be made where it is known which memory
 // it is about: then the first launch makes the graph. The device's context is current.
-static CUresult make_launches(weir__cuda_device *device, const weir_graph *graph, cuda_plan *made) {
-  const weir__graph_plan *plan = graph->plan;
+static CUresult make_launches(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
   bool traces = device->base.host->trace != NULL, with_bytes = has_bytes(plan);
-  made->one_by_one = graph->timed || (traces && with_bytes);
+  made->one_by_one = plan->timed || (traces && with_bytes);
   if (made->one_by_one) return make_marks(device, plan->node_count, made);
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
   return with_bytes ? CUDA_SUCCESS
@@ -134,10 +133,9 @@ static CUresult make_launches(weir__cuda_device *device, const weir_graph *graph
                                              &made->exec);
 }
 
-weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
+weir_status weir__cuda_graph_build(weir_device *base, weir__graph_plan *plan, uint64_t *out_build_ns) {
   weir__cuda_device *device = weir__cuda_of(base);
   uint64_t start = weir__clock_ns();
-  weir__graph_plan *plan = graph->plan;
   cuda_plan *made = weir__allocate_zeroed(sizeof *made);
   if (made == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
   bool in_order = (base->host->flags & WEIR_CONTEXT_IN_ORDER) != 0;
@@ -149,7 +147,7 @@ weir_status weir__cuda_graph_build(weir_device *base, weir_graph *graph, uint64_
   } else {
     CUresult result = weir__cuda_enter(device);
     if (result == CUDA_SUCCESS) {
-      result = make_launches(device, graph, made);
+      result = make_launches(device, plan, made);
       weir__cuda_leave(device);
     }
     status = weir__cuda_error(device->driver, result, "graph: %u tasks on %s", plan->node_count, base->name);
@@ -273,7 +271,7 @@ bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *ta
 void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task) {
   weir__graph_run *run = task->run;
   const cuda_plan *plan = run->plan->device_data;
-  weir__graph_run_stage_out(run);
+  run->stage_out(run);
   for (uint32_t i = 0; run->timed && i < run->plan->node_count; i++) {
     if (atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     run->start_ns[i] = weir__cuda_event_ns(device, plan->marks[2 * i]);

@@ -4,9 +4,9 @@
 #ifndef WEIR_DEVICE_CUDA_GRAPH_H
 #define WEIR_DEVICE_CUDA_GRAPH_H
 
-#include "api/graph.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/exec.h"
+#include "device/graph.h"
 
 // Adds the times of a run's nodes to the timeline. The context's lock is held.
 void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/pieces.h"
 #include "device/cuda/share.h"
+#include "device/graph.h"
 
 enum {
   OPS_AT_ONCE = 128,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/lock.h"

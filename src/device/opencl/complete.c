@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
 #include "base/clock.h"
+#include "device/graph.h"
 #include "device/opencl/opencl.h"
 
 enum { LAG = 48 };                               // tasks of a queue

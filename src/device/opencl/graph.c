@@ -3,7 +3,7 @@
 // Launches of graphs: their nodes in all queues, with events where queues meet; or one after another in one queue, where the
 // caller chose it, or wants to know their times. Nodes that read poison are skipped, and those that read what they should have
 // written.
-#include "api/graph.h"
+#include "device/graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -181,7 +181,7 @@ cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op,
 
 void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_op *op) {
   weir__graph_run *run = op->task->run;
-  weir__graph_run_stage_out(run);
+  run->stage_out(run);
   for (uint32_t i = 0; run->timed && op->nodes != NULL && i < run->plan->node_count; i++) {
     if (op->nodes[i].event != NULL)
       weir__opencl_event_times(device, op->nodes[i].event, &run->start_ns[i], &run->end_ns[i]);

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/image.h"
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/host.h"
+#include "device/image_format.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/share.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
+#include "device/graph.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/host.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/program.h"

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "device/device.h"
+#include "device/graph.h"
 #include "device/host.h"
 #include "device/opencl/driver.h"
 #include "device/opencl/kernel.h"

@@ -76,12 +76,12 @@ bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, con
   return sim_task->whole.last != NULL;
 }
 
-weir_status weir__sim_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
+weir_status weir__sim_graph_build(weir_device *base, weir__graph_plan *plan, uint64_t *out_build_ns) {
   weir__sim_device *device = weir__sim_of(base);
   const weir__sim_profile *profile = weir__sim_engine_profile(device->engine);
   uint64_t ops = 0;
-  for (uint32_t i = 0; i < graph->plan->node_count; i++) {
-    const weir__sim_code *code = weir__sim_code_of(graph->plan->nodes[i].kernel);
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    const weir__sim_code *code = weir__sim_code_of(plan->nodes[i].kernel);
     ops += code != NULL ? code->count : 1;
   }
   uint64_t build_ps = ops * (profile->graph_build_node + profile->graph_instantiate_node);

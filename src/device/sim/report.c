@@ -4,9 +4,9 @@
 // that a task's code runs after that of its predecessors.
 #include <stdio.h>
 
-#include "api/work.h"
 #include "base/allocate.h"
 #include "device/sim/sim.h"
+#include "device/work.h"
 
 // A program that does nothing but poll would never see time pass: after so many polls in vain it is taken to wait.
 enum { PATIENCE = 64 };

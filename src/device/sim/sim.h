@@ -6,8 +6,7 @@
 #ifndef WEIR_DEVICE_SIM_SIM_H
 #define WEIR_DEVICE_SIM_SIM_H
 
-#include "api/graph.h"
-#include "device/device.h"
+#include "device/graph.h"
 #include "device/host.h"
 #include "device/sim/code.h"
 #include "device/sim/engine.h"
@@ -91,7 +90,7 @@ bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const
 bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_start *start);
 
 // weir__device_ops.graph_build.
-weir_status weir__sim_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+weir_status weir__sim_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 
 // Brings the tails of tasks in flight up to date if enough tasks are new. Called before time passes.
 void weir__sim_update_tails(weir__sim_device *device);

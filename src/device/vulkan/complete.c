@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
 #include "base/clock.h"
+#include "device/graph.h"
 #include "device/vulkan/vulkan.h"
 
 enum { LOOK_NS = 1000000 }; // how often who waits for the device looks whether the host has copied

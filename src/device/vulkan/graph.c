@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/graph.h"
 #include "device/vulkan/graph_steps.h"
 #include "device/vulkan/vulkan.h"
 
@@ -70,9 +70,8 @@ void weir__vulkan_graph_forget(weir_device *base, void *device_data) {
   weir__free(plan);
 }
 
-weir_status weir__vulkan_graph_build(weir_device *base, weir_graph *graph, uint64_t *out_build_ns) {
+weir_status weir__vulkan_graph_build(weir_device *base, weir__graph_plan *plan, uint64_t *out_build_ns) {
   uint64_t start = weir__clock_ns();
-  weir__graph_plan *plan = graph->plan;
   vulkan_plan *made = weir__allocate_zeroed(sizeof *made);
   if (made != NULL) made->addresses = weir__allocate((plan->arg_count + 1) * sizeof *made->addresses);
   bool in_order = (base->host->flags & WEIR_CONTEXT_IN_ORDER) != 0;
@@ -399,7 +398,7 @@ static void keep_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
 }
 
 void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  weir__graph_run_stage_out(op->task->run);
+  op->task->run->stage_out(op->task->run);
   if (op->task->run->timed) note_times(device, op);
   if (has_times(op) && op->recording->step_by_step) keep_times(device, op);
 }

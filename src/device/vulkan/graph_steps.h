@@ -7,7 +7,7 @@
 #ifndef WEIR_DEVICE_VULKAN_GRAPH_STEPS_H
 #define WEIR_DEVICE_VULKAN_GRAPH_STEPS_H
 
-#include "api/graph.h"
+#include "device/graph.h"
 #include "plan/graph.h"
 
 typedef struct weir__vulkan_step {

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/image.h"
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/host.h"
+#include "device/image_format.h"
 #include "device/vulkan/vulkan.h"
 
 // Formats by type of channel, and by channels: Vulkan's, and SPIR-V's.

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
 #include "base/allocate.h"
+#include "device/graph.h"
 #include "device/vulkan/vulkan.h"
 
 enum { OPS_AT_ONCE = 128, OPS_PER_BATCH = 512 };

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/host.h"
 #include "device/vulkan/vulkan.h"
 
 static void destroy(weir__code *head) {

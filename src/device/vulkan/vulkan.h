@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "device/graph.h"
 #include "device/host.h"
 #include "device/vulkan/descriptors.h"
 #include "device/vulkan/driver.h"
@@ -278,7 +279,7 @@ void weir__vulkan_record_fill(weir__vulkan_device *device, VkCommandBuffer comma
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device);
 
 // Graphs (graph.c).
-weir_status weir__vulkan_graph_build(weir_device *device, weir_graph *graph, uint64_t *out_build_ns);
+weir_status weir__vulkan_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 void weir__vulkan_graph_forget(weir_device *device, void *device_data);
 // Finds or makes the recording of a run.
 VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane);

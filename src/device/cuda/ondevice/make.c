@@ -7,7 +7,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "device/cpu/cpu.h"
+#include "base/topology.h"
 #include "device/cuda/ondevice/inside.h"
 
 void weir__ondevice_refuse(weir__ondevice *launcher, const char *why) {

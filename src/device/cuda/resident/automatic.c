@@ -6,7 +6,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "device/cpu/cpu.h"
+#include "base/topology.h"
 #include "device/cuda/resident/part.h"
 #include "device/cuda/resident/resident.h"
 

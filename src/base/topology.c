@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which cores there are, from hwloc, which is loaded at run time: without it workers are not pinned.
+#include "base/topology.h"
+
+#include <dlfcn.h>
+#include <hwloc.h>
+#include <sched.h>
+#include <stdio.h>
+
+#define HWLOC_SYMBOLS(X)                                                                                               \
+  X(hwloc_topology_init)                                                                                               \
+  X(hwloc_topology_load)                                                                                               \
+  X(hwloc_topology_destroy)                                                                                            \
+  X(hwloc_get_type_depth)                                                                                              \
+  X(hwloc_get_nbobjs_by_depth)                                                                                         \
+  X(hwloc_get_obj_by_depth)                                                                                            \
+  X(hwloc_bitmap_first)                                                                                                \
+  X(hwloc_bitmap_next)                                                                                                 \
+  X(hwloc_get_api_version)
+
+enum { MAX_CORES = 1024 };
+
+static struct {
+#define MEMBER(name) __typeof__(&name) name;
+  HWLOC_SYMBOLS(MEMBER)
+#undef MEMBER
+  uint32_t cores[MAX_CORES]; // processing units in the order in which workers get them: one per core first
+  uint32_t core_count;       // 0: no hwloc
+  uint32_t usable;           // that the process may run on
+  cpu_set_t allowed;         // these
+  char text[160];
+} topology;
+
+static pthread_once_t topology_once = PTHREAD_ONCE_INIT;
+
+// Returns the first symbol that is missing, or NULL.
+static const char *resolve(void *library) {
+#define RESOLVE(name)                                                                                                  \
+  *(void **)(&topology.name) = dlsym(library, #name);                                                                  \
+  if (topology.name == NULL) return #name;
+  HWLOC_SYMBOLS(RESOLVE)
+#undef RESOLVE
+  return NULL;
+}
+
+// Adds the `rank`-th processing unit of every core that the process may use.
+static void add_units(hwloc_topology_t loaded, const cpu_set_t *allowed, int rank) {
+  int depth = topology.hwloc_get_type_depth(loaded, HWLOC_OBJ_CORE);
+  if (depth < 0) depth = topology.hwloc_get_type_depth(loaded, HWLOC_OBJ_PU);
+  unsigned count = topology.hwloc_get_nbobjs_by_depth(loaded, depth);
+  for (unsigned i = 0; i < count; i++) {
+    hwloc_obj_t core = topology.hwloc_get_obj_by_depth(loaded, depth, i);
+    int unit = topology.hwloc_bitmap_first(core->cpuset);
+    for (int skipped = 0; unit >= 0 && skipped < rank; skipped++) unit = topology.hwloc_bitmap_next(core->cpuset, unit);
+    if (unit < 0 || unit >= CPU_SETSIZE || !CPU_ISSET((size_t)unit, allowed)) continue;
+    if (topology.core_count < MAX_CORES) topology.cores[topology.core_count++] = (uint32_t)unit;
+  }
+}
+
+static void load(void) {
+  CPU_ZERO(&topology.allowed);
+  sched_getaffinity(0, sizeof topology.allowed, &topology.allowed);
+  topology.usable = (uint32_t)CPU_COUNT(&topology.allowed);
+  if (topology.usable == 0) topology.usable = 1;
+  void *library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    snprintf(topology.text, sizeof topology.text, "workers are not pinned: %.110s", dlerror());
+    return;
+  }
+  const char *missing = resolve(library);
+  hwloc_topology_t loaded;
+  if (missing != NULL) {
+    snprintf(topology.text, sizeof topology.text, "workers are not pinned: libhwloc.so.15 has no %s", missing);
+  } else if (topology.hwloc_topology_init(&loaded) != 0 || topology.hwloc_topology_load(loaded) != 0) {
+    snprintf(topology.text, sizeof topology.text, "workers are not pinned: hwloc cannot read the topology");
+  } else {
+    for (int rank = 0; rank < 8; rank++) add_units(loaded, &topology.allowed, rank);
+    unsigned version = topology.hwloc_get_api_version();
+    snprintf(topology.text, sizeof topology.text, "workers are pinned by hwloc %u.%u", version >> 16,
+             version >> 8 & 0xff);
+    topology.hwloc_topology_destroy(loaded);
+  }
+}
+
+bool weir__pin_thread(pthread_t thread, uint32_t index) {
+  pthread_once(&topology_once, load);
+  if (index >= topology.core_count) return false;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(topology.cores[index], &set);
+  return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
+}
+
+void weir__unpin(void) {
+  pthread_once(&topology_once, load);
+  if (CPU_COUNT(&topology.allowed) > 0)
+    pthread_setaffinity_np(pthread_self(), sizeof topology.allowed, &topology.allowed);
+}
+
+uint32_t weir__usable_cores(void) {
+  pthread_once(&topology_once, load);
+  return topology.usable;
+}
+
+void weir__pinning_text(char *text, size_t size) {
+  pthread_once(&topology_once, load);
+  snprintf(text, size, "%s", topology.text);
+}

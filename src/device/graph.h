@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs as devices see them. A plan has the nodes of a graph, with their hazards found, and buffers by number. A launch of
+// the plan is one task of the window, with a run: the pointers, values and counters of that launch.
+#ifndef WEIR_DEVICE_GRAPH_H
+#define WEIR_DEVICE_GRAPH_H
+
+#include "device/host.h"
+
+// What a node does, and what run->args[first_arg + ...] holds for it.
+typedef enum weir__graph_kind {
+  WEIR__GRAPH_CALL, // a kernel or a host task: its arguments
+  WEIR__GRAPH_COPY, // `bytes` bytes: 0 is where to, 1 where from; addresses that the device can use
+  WEIR__GRAPH_FILL, // `bytes` bytes: 0 is where to, 1 points to the 4 bytes of the pattern
+} weir__graph_kind;
+
+#define WEIR__GRAPH_ANY_QUEUE UINT32_MAX
+
+typedef struct weir__graph_arg {
+  weir_mode mode;
+  bool host;       // the caller's memory in a copy, or what stands in for it: an address, though the mode is VALUE
+  uint32_t buffer; // number in the plan; not for values
+  uint64_t offset, bytes; // of the range; of the value in `values`
+} weir__graph_arg;
+
+typedef struct weir__graph_node {
+  weir__graph_kind kind;
+  uint64_t bytes; // of a copy or fill
+  weir_function function;
+  void *user;
+  weir_kernel *kernel; // NULL: a host task, copy or fill
+  uint32_t groups[3];
+  uint32_t first_arg, arg_count;
+  uint64_t first_value, value_bytes; // in the plan's and a run's `values`
+  uint32_t first_successor, successor_count;
+  uint32_t first_predecessor, predecessor_count;
+  uint64_t tag;
+  char label[WEIR__LABEL_BYTES];
+} weir__graph_node;
+
+// Memory of the caller's that a copy reads or writes: argument 1 or 0 of its node.
+typedef struct weir__graph_host {
+  uint32_t node;
+  bool writes;
+  uint64_t bytes;
+  uint64_t offset; // in a run's memory in between
+} weir__graph_host;
+
+// What the graph as a whole does to bytes of a buffer.
+typedef struct weir__graph_external {
+  uint32_t buffer;
+  weir_mode mode;
+  uint64_t lo, hi;
+} weir__graph_external;
+
+// A read of bytes that come from outside the graph.
+typedef struct weir__graph_input {
+  uint32_t node, buffer;
+  uint64_t lo, hi;
+} weir__graph_input;
+
+typedef struct weir__graph_plan {
+  uint32_t references; // the graph's and one per run; guarded by the context's lock
+  uint32_t node_count, arg_count, buffer_count, external_count, input_count, host_count;
+  uint64_t edge_count, value_bytes, host_bytes; // host_bytes: of a run's memory in between, if it needs some
+  weir__graph_node *nodes;
+  weir__graph_arg *args;
+  uint32_t *successors;   // node << 1 | (reads what this node writes)
+  uint32_t *predecessors; // nodes
+  weir__hit *reasons;     // per predecessor: hazard, range, and in `buffer` the buffer's number
+  weir__graph_external *externals;
+  weir__graph_input *inputs;
+  weir__graph_host *hosts;
+  unsigned char *values; // of all nodes, to be copied by each run
+  weir_device *device;
+  bool timed;        // launches note when nodes start and end
+  void *device_data; // what the device made of it; NULL: nothing
+} weir__graph_plan;
+
+typedef enum weir__node_state {
+  WEIR__NODE_OK,
+  WEIR__NODE_FAILED,
+  WEIR__NODE_SKIPPED,
+  WEIR__NODE_CANCELLED
+} weir__node_state;
+
+typedef struct weir__graph_run {
+  struct weir__graph_run *next; // among the graph's idle runs
+  weir_graph *graph;
+  weir_context *context;
+  // The device calls it without the lock when it is done with all nodes and their states are set, before it reports the
+  // launch: bytes for memory of the caller's that the device does not reach are put there.
+  void (*stage_out)(struct weir__graph_run *run);
+  weir__graph_plan *plan;
+  weir__task *task;
+  weir__id task_id;
+  weir__access *accesses; // of the launch as a whole: external_count
+  weir__block **fresh;    // scratch, external_count long
+  weir_buffer **buffers;  // by number, as they were at the launch
+  uint32_t *serials;
+  uint64_t *storages; // numbers, for timelines
+  void **args;        // by number of argument: pointers into storage or `values`
+  unsigned char *values;
+  _Atomic uint32_t *blockers;    // per node
+  _Atomic uint8_t *states;       // per node: weir__node_state
+  _Atomic uint8_t *poisoned;     // per node: reads poison
+  uint32_t *ready;               // scratch for the device, node_count long
+  weir__id *failed_predecessors; // tasks that failed whose data this launch may read
+  weir__hit *data_hits;          // where the launch's data comes from
+  weir__hit *readers;            // tasks submitted since that read what this launch writes, and which bytes
+  uint8_t *external_poison;      // scratch, external_count long
+  uint32_t reader_count, reader_capacity;
+  uint32_t failed_predecessor_count, failed_predecessor_capacity;
+  uint32_t data_hit_count, data_hit_capacity;
+  bool all_poisoned;             // memory was too short to note which inputs are
+  void **hosts;                  // per host of the plan: the caller's memory, as it was at the launch
+  bool *reached;                 // per host: the device copies from or to the caller's memory itself
+  weir__block *staging;          // on the host, where it does not; NULL: none yet
+  bool staged;                   // what is copied in is there
+  bool staged_out;               // what is copied out is in the caller's memory
+  bool kept;                     // its event has it, until it is staged out
+  bool ran;                      // a device started with it
+  uint32_t queue;                // of the device, that the caller chose; WEIR__GRAPH_ANY_QUEUE: the device's choice
+  bool timed;                    // the device notes in these, per node, when it starts and ends, in ns of its time
+  uint64_t *start_ns;            // of nodes that did not run: 0
+  uint64_t *end_ns;              // both exist only if some launch was timed
+  _Atomic uint32_t failed_count; // nodes that did not end well
+  weir__lock message_lock;
+  uint32_t message_node; // the first node, in the order of recording, that did not end well so far
+  char message[WEIR__MESSAGE_BYTES];
+} weir__graph_run;
+
+// What a node is called in messages and timelines.
+const char *weir__graph_node_name(const weir__graph_node *node);
+
+// Finds out which nodes read poison and makes the counters ready. Called by the device before the first node runs.
+void weir__graph_run_start(weir__graph_run *run);
+// Notes that no node ran well: the run failed as a whole.
+void weir__graph_run_fail(weir__graph_run *run);
+
+// Node `index` of a run as a function call; the device calls it when the node's predecessors are done. It runs all
+// work-groups, or skips the node if it reads poison or was cancelled, and sets its state. Thread-safe for different nodes.
+void weir__graph_run_node(weir__graph_run *run, uint32_t index);
+
+// Skips a node that reads poison, and those that read what it should have written.
+void weir__graph_run_skip(weir__graph_run *run, uint32_t index);
+
+// Passes poison on to a successor of a node that did not end well.
+void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);
+
+// Status of the whole launch, once all nodes are done: that of the first node that did not end well.
+weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message);
+
+// A copy or fill as a thread of the host makes it, from what run->args holds. No lock is needed.
+void weir__graph_run_bytes(const weir__graph_node *node, void *const *args);
+void weir__fill_bytes(void *destination, uint64_t bytes, const void *pattern);
+
+#endif // WEIR_DEVICE_GRAPH_H

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/admit.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "engine/rules.h"
+#include "engine/storage.h"
+#include "engine/transfer.h"
+
+// A submitter that found the window full comes back for more than one slot, if more come free soon: taking turns with
+// the workers for each slot would cost both more than the slots are worth.
+enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
+
+// How long a submitter waits for one that has closed the window, before it looks again.
+enum { SHUT_WAIT_NS = 50000 };
+
+weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status) {
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(submission->task, name);
+  *out_status =
+      weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: %s is full, and a task or callback must not wait", name, what);
+  return WEIR__REFUSED;
+}
+
+weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status) {
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(submission->task, name);
+  *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
+  return WEIR__REFUSED;
+}
+
+weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
+                                    weir_status *out_status) {
+  const weir__liveness *live = &context->host.window.live;
+  uint64_t own = submission->reserved;
+  if (live->oldest < context->barrier) {
+    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
+    weir__context_flush(context);
+    weir__context_wait(context, context->barrier, WEIR_FOREVER);
+    return WEIR__RETRY;
+  }
+  if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
+  if (slots > context->host.window.size) {
+    char name[WEIR__WHAT_BYTES];
+    weir__describe_task(submission->task, name);
+    *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                              "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
+                              name, slots - 1, context->host.window.size);
+    return WEIR__REFUSED;
+  }
+  if (weir__in_task) return weir__would_wait(submission, "the window", out_status);
+  context->host.statistics.window_waits++;
+  if (weir__window_shut(&context->host.window, own)) {
+    weir__context_unlock(context);
+    sched_yield();
+    weir__context_lock(context);
+    if (!weir__window_empty(&context->host.window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
+    return WEIR__RETRY;
+  }
+  weir__id oldest = live->oldest;
+  weir__id target =
+      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - context->host.window.size;
+  if (target > context->host.window.next) { // what is reserved is given back
+    weir__context_unlock(context);
+    sched_yield();
+    weir__context_lock(context);
+    target = context->host.window.next;
+  }
+  weir__context_wait(context, target, WEIR_FOREVER);
+  if (!context->polled && context->host.window.size >= ROOM_WAIT_WINDOW)
+    weir__context_wait(context, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
+  return WEIR__RETRY;
+}
+
+static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__hit *hit, uint64_t buffer) {
+  waits[(*count)++] = (weir__trace_wait){
+      .task = hit->task, .hazard = (weir__hazard)hit->hazard, .buffer = buffer, .lo = hit->lo, .hi = hit->hi};
+}
+
+static void trace_task(weir_context *context, const weir__request *request, const weir__task *task,
+                       const weir__hits *hits) {
+  weir__trace_task record = {.id = task->id, .tag = task->tag, .device = task->device, .status = WEIR_PENDING};
+  const char *kernel = request->kernel != NULL ? request->kernel->name : request->run != NULL ? "graph" : "host";
+  snprintf(record.label, sizeof record.label, "%s", request->label != NULL ? request->label : kernel);
+  snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
+  // Callbacks, and transfers that Weir makes by itself, are nobody's.
+  const weir__trace_origin *origin = request->submission->origin;
+  record.has_origin = origin != NULL && !weir__in_task && request->kind != WEIR__TASK_TRANSFER;
+  if (record.has_origin) record.origin = *origin;
+  record.submit_ns = request->device->ops->time(request->device);
+  record.ready_ns = record.submit_ns;
+  record.access_count = request->checked.access_count;
+  record.accesses = weir__allocate((request->checked.access_count + 1) * sizeof *record.accesses);
+  record.waits = weir__allocate((hits->count + 1) * sizeof *record.waits);
+  if (record.accesses == NULL) record.access_count = 0;
+  for (uint32_t i = 0; i < record.access_count; i++) {
+    const weir__access *access = &request->accesses[i];
+    record.accesses[i] = (weir__trace_access){.mode = (weir_mode)access->mode,
+                                              .buffer = access->buffer->id,
+                                              .storage = access->buffer->places[access->space].storage,
+                                              .offset = access->lo,
+                                              .bytes = access->hi - access->lo};
+  }
+  for (size_t i = 0; record.waits != NULL && i < hits->count; i++) {
+    if (hits->list[i].task != 0) add_trace_wait(record.waits, &record.wait_count, &hits->list[i], hits->list[i].buffer);
+  }
+  weir__trace_add_task(context->host.trace, &record);
+  weir__free(record.accesses);
+  weir__free(record.waits);
+}
+
+// Turns hits into edges.
+static inline void connect(weir_context *context, bool run_ahead, weir__task *task, weir__hits *hits) {
+  weir__window *window = &context->host.window;
+  bool no_memory = false;
+  for (size_t i = 0; i < hits->count && !run_ahead; i++) {
+    const weir__hit *hit = &hits->list[i];
+    if (hit->task != 0) weir__window_connect(window, hit->task, task, hit->data, true, &no_memory);
+  }
+  for (size_t i = 0; i < hits->count && run_ahead; i++) {
+    const weir__hit *hit = &hits->list[i];
+    if (hit->task == 0) continue;
+    bool same_device = weir__window_task(window, hit->task)->device == task->device;
+    bool blocks = !same_device || !weir__window_task(window, hit->task)->issued;
+    bool first = weir__window_connect(window, hit->task, task, hit->data, blocks, &no_memory);
+    if (hit->data && weir__window_task(window, hit->task)->doomed)
+      weir__window_upstream_failed(window, task, hit->task);
+    if (first && same_device && !weir__window_add_predecessor(task, hit->task)) no_memory = true;
+  }
+  if (no_memory) hits->incomplete = true;
+}
+
+// Tells launches of graphs in flight which of their outputs this task reads.
+static void note_readers(weir_context *context, const weir__task *task, const weir__hits *hits) {
+  for (size_t i = 0; i < hits->count; i++) {
+    const weir__hit *hit = &hits->list[i];
+    if (!hit->data || hit->task == 0) continue;
+    const weir__task *before = weir__window_task(&context->host.window, hit->task);
+    const weir__task_rules *rules = context->rules[before->kind];
+    if (rules->note_reader != NULL) rules->note_reader(before, hit, task->id);
+  }
+}
+
+// Records the accesses, and collects all predecessors.
+static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
+  const weir__liveness *live = &context->host.window.live;
+  weir__hits *hits = &context->hits;
+  bool several_spaces = context->space_count > 1;
+  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
+  uint64_t needs_storage = request->checked.needs_storage, bit = 1; // the last bit stands for all further ones
+  for (uint32_t i = 0; i < request->checked.access_count; i++) {
+    weir__access *access = &request->accesses[i];
+    weir_buffer *buffer = access->buffer;
+    if (needs_storage & bit) weir__storage_settle(context, request, i);
+    if (i < 63) bit <<= 1;
+    size_t before = hits->count;
+    if (several_spaces && access->mode != WEIR_WRITE)
+      weir__hit_arrivals(context, buffer, access->space, access->lo, access->hi);
+    weir__buffer_access(buffer, &context->ranges, live, id, (weir_mode)access->mode, access->lo, access->hi, hits);
+    access->serial = buffer->serial;
+    if (notes_buffers) {
+      for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
+    }
+  }
+  for (uint32_t i = 0; i < request->after_count; i++) {
+    for (weir__id after = request->after[i]->task; after <= request->after[i]->last; after++)
+      weir__hit_task(context, hits, after, WEIR__HAZARD_AFTER);
+  }
+}
+
+// Fills in the pointers and values, once the storage of all buffers is known.
+static inline void fill_args(const weir__request *request, weir__task *task) {
+  void **pointer = request->pointers;
+  unsigned char *value = (unsigned char *)(pointer + request->arg_count);
+  const weir__access *access = request->accesses;
+  task->args = pointer;
+  for (uint32_t i = 0; i < request->arg_count; i++) {
+    const weir_arg *arg = &request->args[i];
+    if (arg->mode == WEIR_VALUE) {
+      value = (unsigned char *)(((uintptr_t)value + 8 + 15) & ~(uintptr_t)15);
+      memcpy(value - 8, &arg->bytes, 8); // see weir__task_value_bytes
+      memcpy(value, arg->value, arg->bytes);
+      *pointer++ = value;
+      value += arg->bytes;
+    } else {
+      *pointer++ = (char *)access->buffer->places[access->space].memory + access->lo;
+      access++;
+    }
+  }
+}
+
+// Where the bytes of a copy are, as far as they are in buffers.
+static void fill_move(const weir__request *request) {
+  for (uint32_t i = 0; i < request->checked.access_count; i++) {
+    const weir__access *access = &request->accesses[i];
+    char *first = (char *)access->buffer->places[access->space].memory + access->lo;
+    if (access->mode == WEIR_READ)
+      request->move->source = first;
+    else
+      request->move->destination = first;
+  }
+}
+
+static inline void fill_task(const weir__request *request, weir__task *task) {
+  task->function = request->function;
+  task->user = request->user;
+  task->kernel = request->kernel;
+  for (int i = 0; i < 3; i++) task->groups[i] = request->groups[i] == 0 ? 1 : request->groups[i];
+  task->arg_count = request->arg_count;
+  task->accesses = request->accesses;
+  task->access_count = request->checked.access_count;
+  task->priority = request->priority;
+  task->device = (uint8_t)request->device->index;
+  task->tag = request->tag;
+  task->kind = (uint8_t)request->kind;
+  task->run = request->run;
+  task->move = request->move;
+  task->fence = request->fence;
+  task->guest = request->submission->guest;
+  if (request->kernel != NULL) {
+    task->code = weir__kernel_code(request->kernel, request->device);
+    request->kernel->object.last_use = task->id;
+  }
+}
+
+// Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
+// earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
+static void hold(weir_context *context, weir__task *task, const weir__hits *hits) {
+  context->barrier = task->id + 1;
+  if (!hits->incomplete || context->host.window.live.oldest == task->id) return;
+  task->blockers++;
+  context->held = task;
+  context->held_listed = !hits->unlisted_data;
+  context->failed_before_held = context->host.statistics.failed;
+}
+
+// A task that waits for nothing goes to its run-ahead device at once; nobody waits for its issue yet.
+static inline void commit_run_ahead(weir_context *context, weir_device *device, weir__task *task) {
+  if (task->blockers > 1 || context->host.trace != NULL || context->issue_first != NULL) {
+    weir__window_commit(&context->host.window, task);
+    weir__context_issue_ready(context);
+    return;
+  }
+  context->host.window.next++;
+  task->blockers = 0;
+  task->issued = true; // first, for the device's thread may read the task from then on
+  device->ops->issue(device, task);
+  weir__window_fetch_ahead(&context->host.window);
+}
+
+// The last part: see weir__admit_found.
+static inline __attribute__((always_inline)) void enter_found(weir_context *context, const weir__request *request,
+                                                              weir__task *task) {
+  weir__hits *hits = &context->hits;
+  if (context->host.flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
+  if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
+  if (hits->poisoned) task->reads_poison = true;
+  bool run_ahead = request->device->ops->run_ahead;
+  connect(context, run_ahead, task, hits);
+  if (context->graphs_in_flight > 0) note_readers(context, task, hits);
+  if (request->kind == WEIR__TASK_KERNEL || request->kind == WEIR__TASK_HOST)
+    fill_args(request, task);
+  else if (context->rules[request->kind]->bind != NULL)
+    context->rules[request->kind]->bind(context, task, hits);
+  if (context->host.trace != NULL) trace_task(context, request, task, hits);
+  if (hits->incomplete || hits->unrecorded) hold(context, task, hits);
+  if (run_ahead)
+    commit_run_ahead(context, request->device, task);
+  else
+    weir__window_commit(&context->host.window, task);
+  task->guest = NULL;
+}
+
+void weir__admit_found(weir_context *context, const weir__request *request, weir__task *task) {
+  fill_task(request, task);
+  enter_found(context, request, task);
+}
+
+// Inline, so that an ordinary task's request lives in registers.
+static inline __attribute__((always_inline)) weir__admit_result
+enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
+  weir__window *window = &context->host.window;
+  if (request->checked.ranged && !weir__range_pool_reserve(&context->ranges, request->checked.access_count))
+    return weir__no_memory(request->submission, "arguments", out_status);
+  if (request->checked.needs_storage != 0) {
+    weir__admit_result result = weir__storage_find(context, request, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
+  weir_event *event = NULL;
+  if (out_event != NULL) {
+    event = weir__event_take(context, window->next, request->submission->target);
+    if (event == NULL) {
+      if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
+      return weir__no_memory(request->submission, "event", out_status);
+    }
+    *out_event = event;
+  }
+  weir__task *task = weir__window_begin(window);
+  fill_task(request, task);
+  task->event = event;
+  weir__hits_clear(&context->hits);
+  find_hazards(context, request, task->id);
+  if (request->move != NULL) fill_move(request);
+  context->host.statistics.tasks++;
+  enter_found(context, request, task);
+  return WEIR__ADMITTED;
+}
+
+weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
+                               weir_status *out_status) {
+  return enter(context, request, out_event, out_status);
+}
+
+static int8_t clamp_priority(int32_t priority) {
+  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
+  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
+}
+
+static inline __attribute__((always_inline)) weir__admit_result
+submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
+  const weir_task *task = submission->task;
+  if (context->polls) weir__context_poll(context);
+  weir__request request;
+  *out_status = weir__check_task(context, submission, &request.device);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (weir__window_full(&context->host.window, submission->reserved) ||
+      context->host.window.live.oldest < context->barrier) {
+    weir__admit_result result = weir__await_room(context, submission, 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
+  // The arguments go straight to where they stay: the slot of the next task is free.
+  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
+  request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
+  if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
+  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  // Behind the accesses, which are no more than the arguments: pointers, and values.
+  uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
+                   request.checked.value_bytes;
+  if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
+    bool is_inline = (void *)request.accesses == (void *)slot->payload;
+    request.accesses = weir__window_large_payload(slot, bytes); // what was there already stays
+    if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
+    if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
+  }
+  request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
+  if (request.checked.lacks_contents) {
+    weir__admit_result result =
+        weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
+    return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
+  }
+  if (weir__window_room(&context->host.window, submission->reserved) <= request.checked.write_backs) {
+    weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
+  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
+  request.submission = submission;
+  request.function = task->kernel != NULL ? task->kernel->function : task->host;
+  request.user = task->user;
+  request.kernel = task->kernel;
+  memcpy(request.groups, task->groups, sizeof request.groups);
+  request.priority = clamp_priority(task->priority);
+  request.tag = task->tag;
+  request.label = task->label;
+  request.fresh = context->fresh;
+  request.args = task->args;
+  request.arg_count = task->arg_count;
+  request.after = task->after;
+  request.after_count = task->after_count;
+  request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
+  request.run = NULL;
+  request.move = NULL;
+  request.fence = NULL;
+  if (request.checked.write_backs == 0) return enter(context, &request, out_event, out_status);
+  // Memory for what the copies back need is set aside first, so that they cannot fail.
+  if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))
+    return weir__no_memory(submission, "arguments", out_status);
+  weir__admit_result result = enter(context, &request, out_event, out_status);
+  if (result == WEIR__ADMITTED)
+    weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
+                     out_event != NULL ? *out_event : NULL);
+  return result;
+}
+
+weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
+  weir_status status;
+  while (submit(context, submission, out_event, &status) == WEIR__RETRY) continue;
+  return status;
+}

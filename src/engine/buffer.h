@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers as they are made.
+#ifndef WEIR_ENGINE_BUFFER_H
+#define WEIR_ENGINE_BUFFER_H
+
+#include "engine/context.h"
+
+// Makes a buffer: of wrapped memory in `space`, or of its own. `what` names the call in messages.
+weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
+                              bool wrapped, weir_buffer **out_buffer);
+
+// Makes a buffer of memory of the device's that the device has taken over from the caller, or lets go of it.
+weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer);
+
+#endif // WEIR_ENGINE_BUFFER_H

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of what a caller submits.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/admit.h"
+#include "engine/transfer.h"
+
+enum { FEW_ACCESSES = 24 };
+
+static const char *mode_name(weir_mode mode) {
+  switch (mode) {
+  case WEIR_VALUE:
+    return "value";
+  case WEIR_READ:
+    return "read";
+  case WEIR_WRITE:
+    return "write";
+  case WEIR_READ_WRITE:
+    return "read-write";
+  }
+  return "unknown";
+}
+
+// Two accesses of one task to a buffer disagree when they overlap, one writes, and they differ in range or mode.
+static bool disagree(const weir__access *a, const weir__access *b) {
+  if (a->buffer != b->buffer || a->lo >= b->hi || b->lo >= a->hi) return false;
+  if (a->mode == WEIR_READ && b->mode == WEIR_READ) return false;
+  return a->mode != b->mode || a->lo != b->lo || a->hi != b->hi;
+}
+
+static weir_status report_disagreement(const weir_task *task, const weir__access *a, const weir__access *b) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(
+      WEIR_ERROR_INVALID_ARGUMENT,
+      "%s: two arguments overlap and disagree on buffer %llu '%s': %s of bytes [%llu, %llu) and %s of bytes "
+      "[%llu, %llu)",
+      what, (unsigned long long)a->buffer->id, a->buffer->label, mode_name((weir_mode)a->mode),
+      (unsigned long long)a->lo, (unsigned long long)a->hi, mode_name((weir_mode)b->mode), (unsigned long long)b->lo,
+      (unsigned long long)b->hi);
+}
+
+static int by_place(const void *left, const void *right) {
+  const weir__access *a = *(const weir__access *const *)left, *b = *(const weir__access *const *)right;
+  if (a->buffer->id != b->buffer->id) return a->buffer->id < b->buffer->id ? -1 : 1;
+  if (a->lo != b->lo) return a->lo < b->lo ? -1 : 1;
+  return a->hi < b->hi ? -1 : a->hi > b->hi;
+}
+
+// The same for many accesses: in order of place, each is compared with the one that reaches furthest of all before it
+// and with the furthest-reaching one that writes.
+static weir_status check_many(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  const weir__access *sorted[WEIR_MAX_ARGS];
+  for (uint32_t i = 0; i < count; i++) sorted[i] = &accesses[i];
+  qsort(sorted, count, sizeof sorted[0], by_place);
+  const weir__access *furthest = NULL, *furthest_write = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__access *access = sorted[i];
+    if (furthest != NULL && disagree(furthest, access)) return report_disagreement(task, furthest, access);
+    if (furthest_write != NULL && disagree(furthest_write, access))
+      return report_disagreement(task, furthest_write, access);
+    if (furthest == NULL || furthest->buffer != access->buffer || access->hi > furthest->hi) furthest = access;
+    if (access->mode != WEIR_READ &&
+        (furthest_write == NULL || furthest_write->buffer != access->buffer || access->hi > furthest_write->hi))
+      furthest_write = access;
+  }
+  return WEIR_OK;
+}
+
+static weir_status check_agreement(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  if (count > FEW_ACCESSES) return check_many(task, accesses, count);
+  for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t j = 0; j < i; j++) {
+      if (disagree(&accesses[j], &accesses[i])) return report_disagreement(task, &accesses[j], &accesses[i]);
+    }
+  }
+  return WEIR_OK;
+}
+
+static weir_status bad_value(const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s, argument %u: a value has 1 to %d bytes and an address; this has %llu%s", what, index,
+                     WEIR__MAX_VALUE_BYTES, (unsigned long long)arg->bytes, arg->value == NULL ? " and NULL" : "");
+}
+
+static weir_status bad_buffer(const weir_context *context, const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES], place[128];
+  weir__describe_task(task, what);
+  snprintf(place, sizeof place, "%s, argument %u", what, index);
+  return weir__object_check(arg->buffer, WEIR__KIND_BUFFER, context, place);
+}
+
+static weir_status bad_range(const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  const weir_buffer *buffer = arg->buffer;
+  if (arg->bytes == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "%s, argument %u: the range at byte %llu of buffer %llu '%s' is empty", what, index,
+                       (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label);
+  return weir__error(WEIR_ERROR_OUT_OF_RANGE,
+                     "%s, argument %u: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", what,
+                     index, (unsigned long long)(arg->bytes == WEIR_WHOLE ? 0 : arg->bytes),
+                     (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label,
+                     (unsigned long long)buffer->bytes);
+}
+
+// An image is all there is to access.
+static weir_status check_images(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const weir_buffer *buffer = accesses[i].buffer;
+    if (!buffer->image || accesses[i].hi - accesses[i].lo == buffer->bytes) continue;
+    char what[WEIR__WHAT_BYTES];
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "%s: bytes [%llu, %llu) of buffer %llu '%s', which is an image of %llu bytes and used whole",
+                       what, (unsigned long long)accesses[i].lo, (unsigned long long)accesses[i].hi,
+                       (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
+  }
+  return WEIR_OK;
+}
+
+static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_arg *arg) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: %d is no mode", what, index, (int)arg->mode);
+}
+
+// Which contents are elsewhere, and what must be brought back there.
+static weir_status check_spaces(const weir_context *context, const weir_task *task, const weir__access *accesses,
+                                weir__checked *checked) {
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < checked->access_count; i++) {
+    const weir__access *access = &accesses[i];
+    weir_mode mode = (weir_mode)access->mode;
+    if (weir__lacks_contents(context, access, checked->access_count)) checked->lacks_contents = true;
+    if (!weir__is_written_back(access->buffer, mode, access->space)) continue;
+    checked->write_backs++;
+    if (status != WEIR_OK || weir__is_direct(context, access->space, access->buffer->home)) continue;
+    char what[WEIR__WHAT_BYTES];
+    weir__describe_task(task, what);
+    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                         "%s: %s cannot write buffer %llu '%s', which is in memory of %s that it does not reach", what,
+                         context->space_devices[access->space]->name, (unsigned long long)access->buffer->id,
+                         access->buffer->label, context->space_devices[access->buffer->home]->name);
+  }
+  return status;
+}
+
+weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
+                             weir__checked *out_checked) {
+  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
+  uint32_t found = 0, value_bytes = 0;
+  uint16_t here_only = weir__space_bit(space);
+  uint64_t needs_storage = 0, check = ++context->checks;
+  weir__access *access = accesses;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) {
+      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(task, i, arg);
+      value_bytes += (uint32_t)arg->bytes + 8 + 15;
+      continue;
+    }
+    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode(task, i, arg);
+    weir_buffer *buffer = arg->buffer;
+    if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
+        buffer->object.context != context)
+      return bad_buffer(context, task, i, arg);
+    uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
+    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range(task, i, arg);
+    access->buffer = buffer;
+    access->mode = (uint8_t)arg->mode;
+    access->space = (uint8_t)space;
+    access->lo = arg->offset;
+    access->hi = arg->offset + bytes;
+    if ((arg->mode == WEIR_WRITE) | (buffer->valid != here_only)) {
+      if (arg->mode != WEIR_READ || buffer->places[space].memory == NULL)
+        needs_storage |= weir__storage_bit((uint32_t)(access - accesses));
+      bool here = buffer->valid & here_only;
+      if ((buffer->valid & ~here_only) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
+        found |= ELSEWHERE;
+    }
+    if (buffer->ranged | (bytes != whole)) found |= RANGED;
+    if (buffer->named == check) found |= REPEATS;
+    buffer->named = check;
+    access++;
+  }
+  *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
+                                 .ranged = found & RANGED,
+                                 .repeats = found & REPEATS,
+                                 .value_bytes = value_bytes,
+                                 .needs_storage = needs_storage};
+  weir_status status = found & ELSEWHERE ? check_spaces(context, task, accesses, out_checked) : WEIR_OK;
+  if (status == WEIR_OK && (found & RANGED)) status = check_images(task, accesses, out_checked->access_count);
+  if (status != WEIR_OK) return status;
+  return found & REPEATS ? check_agreement(task, accesses, out_checked->access_count) : WEIR_OK;
+}
+
+static weir_status check_kernel(weir_context *context, const weir_task *task, const char *what,
+                                weir_device **out_device) {
+  weir_kernel *kernel = task->kernel;
+  if (task->device == NULL) {
+    if (!kernel->has_device)
+      return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for any device of the context", what,
+                         kernel->name);
+    *out_device = context->host.devices[kernel->device];
+    return WEIR_OK;
+  }
+  if (!task->device->ops->has_code(task->device, kernel))
+    return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, kernel->name,
+                       task->device->name);
+  *out_device = task->device;
+  return WEIR_OK;
+}
+
+static weir_status check_launch(const weir_device *device, const weir_task *task) {
+  return device->ops->check == NULL ? WEIR_OK : device->ops->check(device, task);
+}
+
+// Work-groups of a launch, or UINT64_MAX if they are too many.
+static uint64_t count_groups(const weir_task *task) {
+  if ((task->groups[0] | task->groups[1] | task->groups[2]) <= 1) return 1;
+  uint64_t groups = 1;
+  for (int i = 0; i < 3; i++) {
+    uint64_t count = task->groups[i] == 0 ? 1 : task->groups[i];
+    if (groups > ((uint64_t)1 << 62) / count) return UINT64_MAX;
+    groups *= count;
+  }
+  return groups;
+}
+
+// The device of a kernel's task, or NULL: it has no code for that, or the device is another context's.
+static weir_device *device_of(const weir_context *context, const weir_task *task) {
+  const weir_kernel *kernel = task->kernel;
+  weir_device *device = task->device;
+  if (device == NULL) return kernel->has_device ? context->host.devices[kernel->device] : NULL;
+  return device->host == &context->host && device->ops->has_code(device, kernel) ? device : NULL;
+}
+
+// Most tasks: a kernel on a device, nothing special.
+static bool is_plain(const weir_context *context, const weir_task *task) {
+  const weir_kernel *kernel = task->kernel;
+  return kernel != NULL && task->host == NULL && task->arg_count <= WEIR_MAX_ARGS &&
+         (task->args != NULL || task->arg_count == 0) && task->after_count == 0 &&
+         kernel->object.kind == WEIR__KIND_KERNEL && !kernel->object.released && kernel->object.context == context;
+}
+
+weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device) {
+  const weir_task *task = submission->task;
+  *out_device = NULL;
+  uint64_t groups = count_groups(task);
+  weir_device *plain = groups != UINT64_MAX && is_plain(context, task) ? device_of(context, task) : NULL;
+  if (plain != NULL) {
+    *out_device = plain;
+    return check_launch(plain, task);
+  }
+  if ((task->kernel == NULL) == (task->host == NULL))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "task (tag %llu): a task needs a kernel or a host function, and not both",
+                       (unsigned long long)task->tag);
+  if (task->kernel != NULL && !submission->kernel_checked) {
+    char what[WEIR__WHAT_BYTES];
+    snprintf(what, sizeof what, "task '%.47s' (tag %llu)", task->label == NULL ? "" : task->label,
+             (unsigned long long)task->tag);
+    weir_status status = weir__object_check(task->kernel, WEIR__KIND_KERNEL, context, what);
+    if (status != WEIR_OK) return status;
+  }
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  if (groups == UINT64_MAX)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u x %u x %u work-groups are too many", what, task->groups[0],
+                       task->groups[1], task->groups[2]);
+  if (task->arg_count > WEIR_MAX_ARGS)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; at most %d are possible", what, task->arg_count,
+                       WEIR_MAX_ARGS);
+  if ((task->args == NULL && task->arg_count > 0) || (task->after == NULL && task->after_count > 0))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", what,
+                       task->args == NULL && task->arg_count > 0 ? "args" : "after");
+  for (uint32_t i = 0; i < task->after_count; i++) {
+    char place[128];
+    snprintf(place, sizeof place, "%s, after[%u]", what, i);
+    weir_status status = weir__object_check(task->after[i], WEIR__KIND_EVENT, context, place);
+    if (status != WEIR_OK) return status;
+  }
+  if (task->device != NULL && task->device->host != &context->host)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
+  if (submission->device != NULL) {
+    *out_device = submission->device;
+    return WEIR_OK;
+  }
+  if (task->kernel != NULL) {
+    weir_status status = check_kernel(context, task, what, out_device);
+    return status == WEIR_OK ? check_launch(*out_device, task) : status;
+  }
+  weir_device *device = task->device != NULL ? task->device : context->cpu;
+  if (device == NULL || !device->ops->has_code(device, NULL))
+    return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);
+  *out_device = device;
+  return WEIR_OK;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows when a task is done.
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/context.h"
+#include "engine/rules.h"
+#include "graph/graph.h"
+
+const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
+                       weir__copy_rules = {.name = "copy"}, weir__fence_rules = {.name = "fence"};
+
+weir_status weir__host_skip_status(weir__host *host, const weir__task *task) {
+  const weir__task_rules *rules = weir__context_of(host)->rules[task->kind];
+  if (rules->skip_status != NULL) return rules->skip_status(host, task);
+  if (task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed)) return WEIR_ERROR_CANCELLED;
+  return task->reads_poison ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
+}
+
+uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]) {
+  const char *name = task->kernel != NULL ? task->kernel->name : context->rules[task->kind]->name;
+  int length = snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s", (unsigned long long)task->id,
+                        name, (unsigned long long)task->tag, context->host.devices[task->device]->name);
+  return length < WEIR__MESSAGE_BYTES ? (uint32_t)length : WEIR__MESSAGE_BYTES - 1;
+}
+
+static void describe_failure(const weir_context *context, const weir__task *task, const weir__completion *completion,
+                             char text[WEIR__MESSAGE_BYTES]) {
+  const char *why = completion->message != NULL && completion->message[0] != '\0'
+                        ? completion->message
+                        : weir_status_text(completion->status);
+  uint32_t length = weir__context_describe(context, task, text);
+  snprintf(text + length, WEIR__MESSAGE_BYTES - length, ": %s", why);
+}
+
+void weir__poison_outputs(weir__task *task) {
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    const weir__access *access = &task->accesses[i];
+    if (access->mode != WEIR_READ && access->buffer->serial == access->serial)
+      weir__buffer_poison(access->buffer, task->id, access->lo, access->hi);
+  }
+}
+
+static void fail(weir_context *context, const weir__task_rules *rules, weir__task *task,
+                 const weir__completion *completion, char text[WEIR__MESSAGE_BYTES]) {
+  describe_failure(context, task, completion, text);
+  context->host.statistics.failed++;
+  bool reported = task->event == NULL || !task->event->has_target || task->event->target.reported;
+  // What was skipped may be reported before what it was skipped for.
+  bool is_first = context->first_failure == WEIR_OK || (context->first_failure == WEIR_ERROR_UPSTREAM_FAILED &&
+                                                        completion->status != WEIR_ERROR_UPSTREAM_FAILED);
+  if (reported && is_first) {
+    context->first_failure = completion->status;
+    memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
+  }
+  if (rules->failed != NULL)
+    rules->failed(context, task, completion);
+  else
+    weir__poison_outputs(task);
+}
+
+// A task failed that has perhaps no edge to the one that is held.
+static void poison_held(weir_context *context, weir__id failed) {
+  for (size_t i = 0; i < context->hits.count; i++) {
+    const weir__hit *hit = &context->hits.list[i];
+    if (hit->task == failed && hit->data) weir__window_upstream_failed(&context->host.window, context->held, failed);
+  }
+}
+
+static void trace_completion(weir_context *context, const weir__task *task, const weir__completion *completion) {
+  weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
+  if (record == NULL) return;
+  record->lane = completion->lane;
+  record->status = completion->status;
+  record->done = true;
+  if (completion->ready_ns != 0) record->ready_ns = completion->ready_ns;
+  record->start_ns = completion->start_ns;
+  record->end_ns = completion->end_ns;
+  const weir__task_rules *rules = context->rules[task->kind];
+  if (rules->trace != NULL) rules->trace(task);
+}
+
+static void note_times(weir_context *context, const weir__task *task, const weir__completion *completion) {
+  weir_device *device = context->host.devices[task->device];
+  uint64_t start_ns = completion->start_ns;
+  if (!task->event->has_target && (task->move == NULL || start_ns == 0)) return;
+  uint64_t end_ns = completion->end_ns != 0 ? completion->end_ns : device->ops->time(device);
+  if (task->move != NULL) {
+    if (start_ns != 0 && end_ns > start_ns) task->event->moved_ns += end_ns - start_ns;
+    return;
+  }
+  task->event->start_ns = start_ns;
+  task->event->end_ns = end_ns;
+}
+
+void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
+  weir_context *context = weir__context_of(host);
+  const weir__task_rules *rules = context->rules[task->kind];
+  weir_status status = completion->status;
+  bool failed = status != WEIR_OK && !(rules->pardons != NULL && rules->pardons(task, status));
+  weir_event *event = task->event;
+  bool asks = failed && task->move == NULL && event != NULL && event->target.again != NULL;
+  if (asks && event->target.again(event->target.user, task, completion)) return;
+  char text[WEIR__MESSAGE_BYTES];
+  text[0] = '\0';
+  if (failed) fail(context, rules, task, completion, text);
+  if (host->trace != NULL) trace_completion(context, task, completion);
+  if (task->event != NULL) {
+    note_times(context, task, completion);
+    weir__event_finish(task->event, status, text);
+    task->event = NULL;
+  }
+  bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
+  if (rules->done != NULL) rules->done(context, task);
+  if (failed && all_readers && context->held != NULL && context->held_listed) poison_held(context, task->id);
+  host->statistics.done += task->kind != WEIR__TASK_TRANSFER;
+  weir__window_complete(&host->window, task, failed && all_readers);
+}
+
+void weir__host_completed(weir__host *host) {
+  weir_context *context = weir__context_of(host);
+  weir__id oldest = context->host.window.live.oldest;
+  if (context->held != NULL && oldest >= context->held->id) {
+    weir__task *held = context->held;
+    context->held = NULL;
+    // If it was not noted which predecessors bring data, a failure of any may be one of theirs.
+    if (!context->held_listed && context->host.statistics.failed != context->failed_before_held) {
+      held->reads_poison = true;
+      if (held->run != NULL) held->run->all_poisoned = true;
+    }
+    weir__window_release(&context->host.window, held);
+  }
+  if (context->issue_first != NULL) weir__context_issue_ready(context);
+  if (oldest < context->wake_at) return;
+  weir__id next = UINT64_MAX;
+  for (weir__waiter **link = &context->waiters; *link != NULL;) {
+    weir__waiter *waiter = *link;
+    if (waiter->target > oldest) {
+      if (waiter->target < next) next = waiter->target;
+      link = &waiter->next;
+      continue;
+    }
+    *link = waiter->next;
+    if (atomic_exchange_explicit(&waiter->word, 1, memory_order_release) == 2) weir__host_wake(host, &waiter->word);
+  }
+  context->wake_at = next;
+}
+
+void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lost, const char *lost_text) {
+  if (task->run != NULL) weir__graph_run_fail(task->run);
+  weir__host_lock(host);
+  weir_device *device = host->devices[task->device];
+  uint64_t now = device->ops->time(device);
+  bool no_memory = lost == WEIR_OK;
+  weir__host_complete(
+      host, task,
+      &(weir__completion){.status = no_memory ? WEIR_ERROR_OUT_OF_MEMORY : lost,
+                          .message = no_memory ? "no memory to keep track of it on the device" : lost_text,
+                          .start_ns = now,
+                          .end_ns = now});
+  weir__host_completed(host);
+  weir__host_unlock(host);
+}
+
+void weir__host_release(weir__host *host, weir__task *task) {
+  weir__window_release(&host->window, task);
+  weir__context_issue_ready(weir__context_of(host));
+}
+
+void weir__context_issue_ready(weir_context *context) {
+  while (context->issue_first != NULL) {
+    weir__task *task = context->issue_first;
+    context->issue_first = task->next;
+    if (context->issue_first == NULL) context->issue_last = NULL;
+    weir_device *device = context->host.devices[task->device];
+    task->issued = true;
+    device->ops->issue(device, task);
+    weir__window_issued(&context->host.window, task);
+  }
+}
+
+void weir__context_poll(weir_context *context) {
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    if (context->host.devices[i]->ops->poll != NULL) context->host.devices[i]->ops->poll(context->host.devices[i]);
+  }
+  weir__host_completed(&context->host);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts: created with their devices, released with all that is left in them.
+#include "engine/create.h"
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/rules.h"
+#include "engine/storage.h"
+
+enum { DEFAULT_WINDOW = 1024 };
+
+// A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
+static void task_ready(void *user, weir__task *task) {
+  weir_context *context = user;
+  weir_device *device = context->host.devices[task->device];
+  if (context->host.trace != NULL) {
+    weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
+    if (record != NULL) record->ready_ns = device->ops->time(device);
+  }
+  if (!device->ops->run_ahead) {
+    device->ops->issue(device, task);
+    return;
+  }
+  task->next = NULL;
+  if (context->issue_last == NULL)
+    context->issue_first = task;
+  else
+    context->issue_last->next = task;
+  context->issue_last = task;
+}
+
+static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
+  weir_context *context = user;
+  const weir__task_rules *rules = context->rules[task->kind];
+  if (rules->upstream_failed == NULL || !weir__live(&context->host.window.live, task->id)) return;
+  rules->upstream_failed(context, task, predecessor);
+}
+
+static uint32_t power_of_two(uint32_t value) {
+  uint32_t power = WEIR__SMALLEST_WINDOW;
+  while (power < value) power *= 2;
+  return power;
+}
+
+static weir_status refuse(weir_device *device, weir_status status) {
+  device->ops->destroy(device);
+  return status;
+}
+
+weir_status weir__context_add_device(weir_context *context, weir_device *device) {
+  weir__host *host = &context->host;
+  if (device->ops->memory != NULL && context->space_count == WEIR__MAX_SPACES)
+    return refuse(device, weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                                      "context: more than %d devices with memory of their own", WEIR__MAX_SPACES - 1));
+  device->index = host->device_count;
+  if (host->trace != NULL && !weir__trace_add_device(host->trace, device->name, device->lanes))
+    return refuse(device, weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline"));
+  host->devices[host->device_count++] = device;
+  if (device->ops->memory != NULL) {
+    device->space = context->space_count;
+    context->space_devices[context->space_count++] = device;
+  }
+  if (device->ops->progress != NULL) context->polled = true;
+  if (device->ops->poll != NULL) context->polls = true;
+  if (device->ops->flush != NULL) context->flushes = true;
+  return WEIR_OK;
+}
+
+static void destroy_buffer(weir__object *object) {
+  weir_buffer *buffer = (weir_buffer *)object;
+  if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
+  if (buffer->parts != NULL) weir__validity_give(buffer->parts);
+  weir__segment_deinitialize(&buffer->whole);
+}
+
+static void destroy_devices(weir_context *context, bool with_memory) {
+  for (uint32_t i = context->host.device_count; i-- > 0;) {
+    weir_device *device = context->host.devices[i];
+    if (device == NULL || (device->ops->memory != NULL) != with_memory) continue;
+    context->host.devices[i] = NULL;
+    device->ops->destroy(device);
+  }
+}
+
+void weir__context_destroy(weir_context *context) {
+  weir__object_pool_deinitialize(&context->chains);
+  weir__object_pool_deinitialize(&context->graphs);
+  destroy_devices(context, false);
+  weir__object_pool_deinitialize(&context->buffers);
+  weir__object_pool_deinitialize(&context->kernels);
+  weir__object_pool_deinitialize(&context->events);
+  while (context->callback_arrays != NULL) {
+    weir__callback *array = context->callback_arrays;
+    context->callback_arrays = array->next;
+    weir__free(array);
+  }
+  for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->pools[i]);
+  destroy_devices(context, true); // after the pools, whose memory is theirs
+  weir__range_pool_deinitialize(&context->ranges);
+  weir__validity_pool_deinitialize(&context->validities);
+  weir__hits_deinitialize(&context->hits);
+  if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
+  if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
+  weir__predictor_destroy(context->predictor);
+  weir__free(context->fresh);
+  weir__free(context);
+}
+
+// Storage on the host comes from a device that copies from and to it, if there is one.
+static void initialize_pools(weir_context *context, uint64_t limit) {
+  weir__memory_source host = weir__heap, on_device;
+  for (uint32_t space = context->space_count - 1; space > WEIR__HOST_SPACE; space--) {
+    weir_device *device = context->space_devices[space];
+    device->ops->memory(device, &on_device, &host);
+    weir__pool_initialize(&context->pools[space], &on_device, limit, ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
+  }
+  weir__pool_initialize(&context->pools[WEIR__HOST_SPACE], &host, limit, 1);
+}
+
+weir_status weir__context_initialize(weir_context *context, const weir_context_options *options) {
+  context->host.start_ns = weir__clock_ns();
+  context->rules[WEIR__TASK_KERNEL] = &weir__kernel_rules;
+  context->rules[WEIR__TASK_HOST] = &weir__host_rules;
+  context->rules[WEIR__TASK_COPY] = &weir__copy_rules;
+  context->rules[WEIR__TASK_TRANSFER] = &weir__transfer_rules;
+  context->rules[WEIR__TASK_FENCE] = &weir__fence_rules;
+  context->host.flags = options->flags;
+  context->host.seed = options->seed;
+  context->host.issue = options->issue;
+  context->host.memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
+  context->wake_at = UINT64_MAX;
+  context->space_count = 1;
+  weir__hits_initialize(&context->hits);
+  weir__range_pool_initialize(&context->ranges);
+  context->hits.arrays = &context->ranges.arrays;
+  weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), WEIR__RELEASED_KEPT,
+                               destroy_buffer);
+  weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), WEIR__RELEASED_KEPT,
+                               weir__kernel_destroy);
+  weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), WEIR__FEW_RELEASED_KEPT, NULL);
+  context->fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
+  bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
+  if (traces) context->host.trace = weir__trace_create();
+  uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
+  context->host.statistics.window = size;
+  bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
+  context->host.window.upstream_failed = upstream_failed;
+  if (context->fresh == NULL || !weir__hits_grow(&context->hits) || !window || (traces && context->host.trace == NULL))
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+  return WEIR_OK;
+}
+
+weir_status weir__context_open(weir_context *context) {
+  if (context->space_count > 1 && context->host.issue != WEIR_ISSUE_RESIDENT) {
+    context->predictor = weir__predictor_create();
+    if (context->predictor == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+  }
+  if (context->space_count > 1)
+    weir__object_pool_reserve(&context->buffers, WEIR__RELEASED_KEPT + WEIR__RELEASED_KEPT / 4);
+  initialize_pools(context, context->host.memory_limit);
+  return WEIR_OK;
+}

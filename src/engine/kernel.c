@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What code a kernel has, and which device it is for.
+#include "base/error.h"
+#include "engine/context.h"
+
+void weir__kernel_choose_device(weir_kernel *kernel) {
+  weir_context *context = kernel->object.context;
+  kernel->code_change = ++context->code_changes;
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    if (context->host.devices[i]->ops->has_code(context->host.devices[i], kernel)) {
+      kernel->device = i;
+      kernel->has_device = true;
+      return;
+    }
+  }
+}
+
+weir_status weir__host_set_code(weir_kernel *kernel, weir__code_kind kind, weir__code *code, const char *what,
+                                void (*merge)(weir__code *to, const weir__code *from)) {
+  weir_context *context = kernel->object.context;
+  weir__context_lock(context);
+  bool in_use = kernel->object.last_use >= context->host.window.live.oldest;
+  weir__code *old = in_use ? code : kernel->code[kind];
+  if (!in_use) {
+    if (merge != NULL && old != NULL) merge(code, old);
+    kernel->code[kind] = code;
+    weir__kernel_choose_device(kernel);
+  }
+  weir__context_unlock(context);
+  if (old != NULL) old->destroy(old);
+  if (!in_use) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its %s", kernel->name, what);
+}
+
+void weir__kernel_destroy(weir__object *object) {
+  weir_kernel *kernel = (weir_kernel *)object;
+  for (uint32_t i = 0; i < WEIR__CODE_KINDS; i++) {
+    if (kernel->code[i] != NULL) kernel->code[i]->destroy(kernel->code[i]);
+    kernel->code[i] = NULL;
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/storage.h"
+
+#include "base/allocate.h"
+#include "base/error.h"
+
+enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
+
+typedef struct prediction {
+  weir__block *block; // NULL: none
+  uint64_t number;
+  // What was taken next, the last time, with its block: both are fetched early.
+  struct prediction *next;
+  const weir__block *next_block;
+} prediction;
+
+struct weir__predictor {
+  uint64_t history; // of the last 64 / HISTORY_SHIFT tasks
+  prediction *last; // that was taken; NULL: none
+  prediction entries[PREDICTOR_SETS][PREDICTOR_WAYS];
+};
+
+weir__predictor *weir__predictor_create(void) {
+  return weir__allocate_zeroed(sizeof(weir__predictor));
+}
+
+void weir__predictor_destroy(weir__predictor *predictor) {
+  weir__free(predictor);
+}
+
+void weir__predictor_note(weir__predictor *predictor, const weir_task *task) {
+  uint64_t kind = (uintptr_t)task->kernel + 0x9e3779b97f4a7c15u * task->groups[0] + task->arg_count;
+  kind *= 0xff51afd7ed558ccdu;
+  predictor->history = predictor->history << HISTORY_SHIFT ^ (kind >> 32);
+}
+
+static void note_taken(weir__predictor *predictor, prediction *taken) {
+  if (predictor->last != NULL) {
+    predictor->last->next = taken;
+    predictor->last->next_block = taken->block;
+  }
+  predictor->last = taken;
+  __builtin_prefetch(taken->next);
+  if (taken->next_block == NULL) return;
+  __builtin_prefetch(taken->next_block, 1);
+  __builtin_prefetch(&taken->next_block->user_count, 1);
+}
+
+// Takes a block for the access: one that it had before, if it can be had.
+static weir__pool_result take_predicted(weir_context *context, const weir_buffer *buffer, uint32_t space,
+                                        uint32_t access, weir__block **out_block) {
+  weir__pool *pool = &context->pools[space];
+  weir__predictor *predictor = context->predictor;
+  if (predictor == NULL || space == WEIR__HOST_SPACE)
+    return weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
+  prediction *set = predictor->entries[(predictor->history + access) * 0x9e3779b97f4a7c15u >> 52];
+  uint32_t used = 0;
+  for (; used < PREDICTOR_WAYS && set[used].block != NULL; used++) {
+    weir__block *block = set[used].block;
+    if (set[used].number >> WEIR__NUMBER_SPACE_SHIFT != space ||
+        !weir__pool_take_block(pool, block, set[used].number, buffer->bytes, &context->host.window.live))
+      continue;
+    *out_block = block;
+    note_taken(predictor, &set[used]);
+    return WEIR__POOL_OK;
+  }
+  weir__pool_result result = weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
+  if (result != WEIR__POOL_OK) return result;
+  if (used == PREDICTOR_WAYS) used = (uint32_t)((*out_block)->number % PREDICTOR_WAYS);
+  set[used].block = *out_block;
+  set[used].number = (*out_block)->number;
+  note_taken(predictor, &set[used]);
+  return WEIR__POOL_OK;
+}
+
+void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    weir__block *block = request->checked.needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
+    if (block == NULL) continue;
+    weir__pool *pool = &context->pools[request->accesses[i].space];
+    if (block->user_count > 0)
+      weir__pool_give_waiting(pool, block);
+    else
+      weir__pool_give(pool, block);
+  }
+}
+
+static bool named_before(const weir__request *request, uint32_t index) {
+  for (uint32_t i = 0; i < index && request->checked.repeats; i++) {
+    if (request->accesses[i].buffer == request->accesses[index].buffer) return true;
+  }
+  return false;
+}
+
+static bool is_whole(const weir__access *access) {
+  return access->lo == 0 && access->hi == access->buffer->bytes;
+}
+
+static bool covers_all(const weir__access *access) {
+  return access->mode == WEIR_WRITE && is_whole(access);
+}
+
+static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
+  return !buffer->wrapped && !buffer->kept && !(context->host.flags & WEIR_CONTEXT_NO_RENAME);
+}
+
+// Whether the access should get fresh storage though its buffer has some: it overwrites everything, and tasks in flight
+// still use the old contents.
+static bool wants_rename(weir_context *context, const weir__request *request, uint32_t index) {
+  const weir__access *access = &request->accesses[index];
+  weir_buffer *buffer = access->buffer;
+  return covers_all(access) && buffer->places[access->space].block != NULL && may_rename(context, buffer) &&
+         !weir__buffer_idle(buffer, &context->host.window.live) && !named_before(request, index);
+}
+
+static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
+                                     const weir_buffer *buffer, uint32_t space, weir__pool_result result,
+                                     weir_status *out_status) {
+  if (!weir__window_empty(&context->host.window)) {
+    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
+    context->host.statistics.memory_waits++;
+    weir__context_flush(context);
+    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
+    return WEIR__RETRY;
+  }
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(submission->task, name);
+  const char *where = space == WEIR__HOST_SPACE ? "the host" : context->space_devices[space]->name;
+  *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY,
+                            "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held on %s and %s",
+                            name, (unsigned long long)buffer->bytes, (unsigned long long)buffer->id, buffer->label,
+                            (unsigned long long)context->pools[space].bytes, where,
+                            result == WEIR__POOL_LIMIT  ? "the context's memory limit allows no more"
+                            : space == WEIR__HOST_SPACE ? "the system has no more"
+                                                        : "the device has no more");
+  return WEIR__REFUSED;
+}
+
+weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,
+                                      const weir_buffer *buffer, uint32_t space, uint32_t access, bool whole,
+                                      weir__block **out_block, weir_status *out_status) {
+  const weir__liveness *live = &context->host.window.live;
+  weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
+  if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
+  if (whole) *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
+  if (*out_block != NULL) return WEIR__ADMITTED;
+  return no_storage(context, submission, buffer, space, result, out_status);
+}
+
+// Which spaces have what the access writes: its own, and the caller's memory, which is brought up to date behind the task.
+static inline uint16_t spaces_behind(const weir__access *access) {
+  const weir_buffer *buffer = access->buffer;
+  uint16_t spaces = weir__space_bit(access->space);
+  return buffer->wrapped ? (uint16_t)(spaces | weir__space_bit(buffer->home)) : spaces;
+}
+
+// Whether the rest of the buffer stays with other spaces than what the access writes.
+static inline bool divides(const weir__access *access) {
+  const weir_buffer *buffer = access->buffer;
+  return !is_whole(access) && buffer->valid != 0 && buffer->valid != spaces_behind(access);
+}
+
+// Sets memory aside for the parts of buffers that have none yet.
+static bool reserve_parts(weir_context *context, const weir__request *request) {
+  const weir_buffer *last = NULL;
+  size_t count = 0;
+  uint64_t needs = request->checked.needs_storage;
+  for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
+       i = weir__storage_next(needs, i + 1)) {
+    const weir__access *access = &request->accesses[i];
+    if (access->mode == WEIR_READ || access->buffer == last || access->buffer->parts != NULL || !divides(access))
+      continue;
+    last = access->buffer;
+    count++;
+  }
+  return weir__validity_reserve(&context->validities, count);
+}
+
+weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
+  uint64_t needs = request->checked.needs_storage;
+  if (context->space_count > 1 && !reserve_parts(context, request))
+    return weir__no_memory(request->submission, "arguments", out_status);
+  for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
+       i = weir__storage_next(needs, i + 1)) {
+    const weir__access *access = &request->accesses[i];
+    weir_buffer *buffer = access->buffer;
+    request->fresh[i] = NULL;
+    bool first = buffer->places[access->space].memory == NULL && !named_before(request, i);
+    if (first) {
+      weir__admit_result result = weir__storage_take(context, request->submission, buffer, access->space, i,
+                                                     is_whole(access), &request->fresh[i], out_status);
+      if (result == WEIR__ADMITTED) continue;
+      weir__storage_give_back(context, request, i);
+      return result;
+    }
+    if (!wants_rename(context, request, i)) continue;
+    if (take_predicted(context, buffer, access->space, i, &request->fresh[i]) != WEIR__POOL_OK)
+      context->host.statistics.rename_denied++;
+  }
+  return WEIR__ADMITTED;
+}
+
+// Of what the access writes only the task's own copy stays valid, and the caller's memory. Other places that have nothing
+// else give their blocks back.
+static void keep_only(weir_context *context, const weir__access *access) {
+  weir_buffer *buffer = access->buffer;
+  uint16_t spaces = spaces_behind(access);
+  if (buffer->parts == NULL && !divides(access))
+    buffer->valid = spaces;
+  else if (!weir__buffer_change_valid(buffer, &context->validities, access->lo, access->hi, 0, spaces))
+    // There are too many parts; then the task has made sure that its space has all of the buffer.
+    weir__buffer_change_valid(buffer, &context->validities, 0, buffer->bytes, 0, spaces);
+  uint16_t others = buffer->kept ? 0 : buffer->held & (uint16_t)~buffer->valid;
+  bool idle = others != 0 && weir__buffer_idle(buffer, &context->host.window.live);
+  while (others != 0) {
+    uint32_t other = (uint32_t)__builtin_ctz(others);
+    others &= (uint16_t)(others - 1);
+    weir__buffer_drop_place(buffer, other, &context->pools[other], idle);
+  }
+}
+
+void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index) {
+  const weir__access *access = &request->accesses[index];
+  weir_buffer *buffer = access->buffer;
+  weir__block *fresh = request->fresh[index];
+  if (fresh != NULL) {
+    if (buffer->places[access->space].memory != NULL) context->host.statistics.renamed++;
+    bool new_contents = covers_all(access) && may_rename(context, buffer);
+    if (new_contents && (buffer->held | buffer->valid) != 0) weir__buffer_drop_storage(buffer, context->pools, false);
+    weir__buffer_set_storage(buffer, access->space, fresh);
+    for (uint8_t user = 0; user < fresh->user_count; user++)
+      weir__hit_task(context, &context->hits, fresh->users[user], WEIR__HAZARD_STORAGE);
+  }
+  if (access->mode == WEIR_READ) return;
+  if (context->space_count == 1)
+    buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
+  else
+    keep_only(context, access);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage for what a task accesses: found before the task is taken in, put behind its buffers when it is.
+#ifndef WEIR_ENGINE_STORAGE_H
+#define WEIR_ENGINE_STORAGE_H
+
+#include "engine/admit.h"
+
+// Finds storage for every access that needs some: request->fresh. RETRY: the lock was released, to wait for memory.
+weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
+
+// Takes a block for `buffer` in `space`: an idle one, or, if its first user is there for the `whole` of it, so that later users
+// come after that one, also a waiting one whose users are known (then it has users). RETRY: the lock was released, to wait for
+// memory. `access` tells accesses of a task apart.
+weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,
+                                      const weir_buffer *buffer, uint32_t space, uint32_t access, bool whole,
+                                      weir__block **out_block, weir_status *out_status);
+
+// Undoes weir__storage_find for the first `count` accesses.
+void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count);
+
+// Puts what was found behind access `index`'s buffer, before the access itself is recorded, and settles which of the
+// buffer's copies stay valid. Users of the storage that the task must wait for are added to the hits.
+void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index);
+
+// Where devices have memory of their own: which block each access took when it came up before, by the kernels that were
+// submitted last. A task that comes again then finds its buffers where they were, and a graph with it needs no new
+// parameters. (As a processor predicts branches by their history.)
+typedef struct weir__predictor weir__predictor;
+
+weir__predictor *weir__predictor_create(void); // NULL: no memory
+void weir__predictor_destroy(weir__predictor *predictor);
+
+// The next task to be submitted is of this kind.
+void weir__predictor_note(weir__predictor *predictor, const weir_task *task);
+
+// Adds a predecessor, if it is in flight.
+static inline void weir__hit_task(weir_context *context, weir__hits *hits, weir__id id, weir__hazard hazard) {
+  if (weir__live(&context->host.window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
+}
+
+#endif // WEIR_ENGINE_STORAGE_H

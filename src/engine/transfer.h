@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contents that move between memories. A task finds what it reads in its device's memory: of each range that is not there, a
+// transfer is submitted in front of the task, which reads the newest copy and fills storage in the other space. For other
+// tasks it is a reader of that range, so that hazards with writers need nothing special. Tasks that use the new copy come
+// after it, too: they find it among the readers since the last write.
+#ifndef WEIR_ENGINE_TRANSFER_H
+#define WEIR_ENGINE_TRANSFER_H
+
+#include "engine/admit.h"
+
+// Whether contents can go from one space to the other without the host in between.
+static inline bool weir__is_direct(const weir_context *context, uint32_t from, uint32_t to) {
+  if (from == to || from == WEIR__HOST_SPACE || to == WEIR__HOST_SPACE) return true;
+  const weir__device_ops *ops = context->space_devices[from]->ops;
+  return ops->peers && ops == context->space_devices[to]->ops;
+}
+
+// Whether an access in `space` writes to memory that the caller wrapped elsewhere.
+static inline bool weir__is_written_back(const weir_buffer *buffer, weir_mode mode, uint32_t space) {
+  return buffer->wrapped && mode != WEIR_READ && buffer->home != space;
+}
+
+// The bytes of its buffer that an access of a task with `access_count` accesses needs to have in its space. False: none.
+// A write leaves the rest of the buffer where it is, unless there would be too many parts, or what is written back could be
+// merged with what is between.
+static inline bool weir__needed_contents(const weir_context *context, const weir__access *access, uint32_t access_count,
+                                         uint64_t *out_lo, uint64_t *out_hi) {
+  const weir_buffer *buffer = access->buffer;
+  bool whole = access->lo == 0 && access->hi == buffer->bytes;
+  if (buffer->valid == 0 || (access->mode == WEIR_WRITE && whole)) return false;
+  uint64_t parts = buffer->parts == NULL ? 1 : buffer->parts->count;
+  bool merges = access_count >= context->host.window.size &&
+                weir__is_written_back(buffer, (weir_mode)access->mode, access->space);
+  if (access->mode != WEIR_READ && (merges || parts + 2 * (uint64_t)access_count > WEIR__MAX_PARTS)) {
+    *out_lo = 0;
+    *out_hi = buffer->bytes;
+    return true;
+  }
+  *out_lo = access->lo;
+  *out_hi = access->hi;
+  return access->mode != WEIR_WRITE;
+}
+
+// Whether an access needs contents that are not in its space.
+static inline bool weir__lacks_contents(const weir_context *context, const weir__access *access,
+                                        uint32_t access_count) {
+  uint64_t lo, hi;
+  return weir__needed_contents(context, access, access_count, &lo, &hi) &&
+         !(weir__buffer_common_spaces(access->buffer, lo, hi) & weir__space_bit(access->space));
+}
+
+// Adds to the hits what brings bytes of [lo, hi) to the buffer's place in `space` and is not done. Before the access to these
+// bytes is recorded.
+void weir__hit_arrivals_in_flight(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi);
+
+static inline void weir__hit_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
+                                      uint64_t hi) {
+  if (buffer->places[space].arrival >= context->host.window.live.oldest)
+    weir__hit_arrivals_in_flight(context, buffer, space, lo, hi);
+}
+
+// Submits transfers of what the arguments of a task, which were checked, need in `space`. RETRY: the lock was released
+// meanwhile.
+weir__admit_result weir__transfer_args(weir_context *context, const weir__submission *submission, uint32_t space,
+                                       uint32_t access_count, weir_status *out_status);
+
+// The same for accesses. `*out_write_backs`: how many of them write to memory that the caller wrapped elsewhere.
+weir__admit_result weir__transfer_accesses(weir_context *context, const weir__submission *submission,
+                                           const weir__access *accesses, uint32_t count, uint32_t *out_write_backs,
+                                           weir_status *out_status);
+
+// Submits, behind a task with these accesses, copies of what it wrote to wrapped memory in another space, where the caller
+// looks for it. The window has room: for weir__write_back_slots tasks. Where the whole window has not enough for a copy per
+// access, there is one per buffer. `event` (may be NULL) is done only when the copies are.
+void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
+                      weir_event *event);
+uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
+                                uint32_t write_backs);
+
+#endif // WEIR_ENGINE_TRANSFER_H

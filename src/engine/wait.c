@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waiting for tasks.
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/context.h"
+
+// A context with devices that have no threads looks after them this often while it waits for other devices.
+enum { SPINS_BEFORE_SLEEP = 200, POLL_NS = 100000 };
+
+static void add_waiter(weir_context *context, weir__waiter *waiter) {
+  waiter->next = context->waiters;
+  context->waiters = waiter;
+  if (waiter->target < context->wake_at) context->wake_at = waiter->target;
+}
+
+static void remove_waiter(weir_context *context, weir__waiter *waiter) {
+  for (weir__waiter **link = &context->waiters; *link != NULL; link = &(*link)->next) {
+    if (*link == waiter) {
+      *link = waiter->next;
+      return;
+    }
+  }
+}
+
+// Makes progress on devices without threads. False: none could make any.
+static bool progress(weir_context *context) {
+  bool any = false;
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    weir_device *device = context->host.devices[i];
+    if (device->ops->progress != NULL && device->ops->progress(device)) any = true;
+  }
+  if (any) weir__host_completed(&context->host);
+  return any;
+}
+
+// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
+static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
+  uint64_t spin_end = 0;
+  while (weir__may_spin()) {
+    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+      if (atomic_load_explicit(&waiter->word, memory_order_acquire) == 1) return;
+      weir__pause();
+    }
+    if (spin_ns == 0) break;
+    uint64_t now = weir__clock_ns();
+    if (spin_end == 0) spin_end = now + spin_ns;
+    if (now >= spin_end || (deadline_ns != 0 && now >= deadline_ns)) break;
+  }
+  uint32_t spinning = 0;
+  if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
+    return;
+  while (atomic_load_explicit(&waiter->word, memory_order_acquire) != 1) {
+    uint64_t left = UINT64_MAX;
+    if (deadline_ns != 0) {
+      uint64_t now = weir__clock_ns();
+      if (now >= deadline_ns) return;
+      left = deadline_ns - now;
+    }
+    weir__sleep_on(&waiter->word, 2, left);
+  }
+}
+
+static uint64_t deadline_after(uint64_t timeout_ns) {
+  if (timeout_ns == WEIR_FOREVER) return 0;
+  uint64_t now = weir__clock_ns();
+  return timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
+}
+
+void weir__context_flush(weir_context *context) {
+  for (uint32_t i = 0; i < context->host.device_count; i++) {
+    if (context->host.devices[i]->ops->flush != NULL) context->host.devices[i]->ops->flush(context->host.devices[i]);
+  }
+}
+
+// Who makes progress calls the callbacks at once: what they submit comes before what happens later.
+static void call_what_is_due(weir_context *context) {
+  if (context->called_first == NULL || context->host.notices.calling) return;
+  weir__context_unlock(context);
+  weir__context_lock(context);
+}
+
+bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
+  if (context->host.window.live.oldest >= target) return true;
+  uint64_t deadline = deadline_after(timeout_ns);
+  bool in_time = true;
+  while (context->host.window.live.oldest < target) {
+    if (context->polled && progress(context)) {
+      call_what_is_due(context);
+      continue;
+    }
+    in_time = deadline == 0 || weir__clock_ns() < deadline;
+    if (!in_time) break;
+    weir__waiter waiter = {.target = target};
+    add_waiter(context, &waiter);
+    bool polled = context->polled;
+    weir__context_unlock(context);
+    sleep_until(&waiter, context->host.spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
+    weir__context_lock(context);
+    remove_waiter(context, &waiter);
+  }
+  return in_time;
+}
+
+static weir_status report_failure(weir_context *context) {
+  weir_status status = context->first_failure;
+  if (status == WEIR_OK) return WEIR_OK;
+  context->first_failure = WEIR_OK;
+  return weir__error(status, "%s", context->first_failure_text);
+}
+
+// The oldest task that is not done waits for no other.
+static weir_status time_is_over(const weir_context *context) {
+  char oldest[WEIR__MESSAGE_BYTES];
+  weir__context_describe(context, weir__window_task(&context->host.window, context->host.window.live.oldest), oldest);
+  return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s", oldest);
+}
+
+// A launch of a graph that was submitted before task `target`, and whose tasks are done, but not its event: bytes are on
+// their way to the caller's memory, or operations are told. NULL: there is none.
+static weir_event *late_launch(const weir_context *context, weir__id target) {
+  weir_event *event = context->called_first;
+  while (event != NULL && (event->task >= target ||
+                           atomic_load_explicit(&event->status, memory_order_relaxed) != (uint32_t)WEIR_PENDING))
+    event = event->next_called;
+  return event;
+}
+
+weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
+  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
+  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
+  uint64_t deadline = deadline_after(timeout_ns);
+  weir__context_lock(context);
+  weir__context_flush(context);
+  weir__id target = context->host.window.next;
+  bool done = weir__context_wait(context, target, timeout_ns);
+  weir_status status = done ? WEIR_OK : time_is_over(context);
+  weir_event *late;
+  while (status == WEIR_OK && (late = late_launch(context, target)) != NULL) {
+    late->references++;
+    weir__context_unlock(context);
+    uint64_t now = weir__clock_ns(), left = deadline > now ? deadline - now : 0;
+    if (weir__event_await(late, deadline == 0 ? WEIR_FOREVER : left) == WEIR_TIMEOUT)
+      status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph");
+    weir__context_lock(context);
+    weir__event_drop(late);
+  }
+  if (status == WEIR_OK) status = report_failure(context);
+  weir__context_unlock(context);
+  return status;
+}
+
+weir_status weir_finish(weir_context *context) {
+  return weir_finish_for(context, WEIR_FOREVER);
+}
+
+// True: the event may be done now.
+static bool poll_devices(weir_event *event) {
+  weir_context *context = event->object.context;
+  weir__context_lock(context);
+  bool any = atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING || progress(context);
+  weir__context_unlock(context);
+  return any;
+}
+
+// The first part of a wait, where waking up takes long compared with what is waited for.
+static void spin_on_event(const weir_event *event, uint64_t deadline_ns) {
+  uint64_t now = weir__clock_ns(), end = now + event->object.context->host.spin_ns;
+  if (deadline_ns != 0 && deadline_ns < end) end = deadline_ns;
+  while (now < end) {
+    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+      if (atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING) return;
+      weir__pause();
+    }
+    now = weir__clock_ns();
+  }
+}
+
+weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
+  weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  if (status != WEIR_PENDING) return status;
+  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+  uint64_t deadline = deadline_after(timeout_ns);
+  weir_context *context = event->object.context;
+  if (context->flushes) {
+    weir__context_lock(context);
+    weir__context_flush(context);
+    weir__context_unlock(context);
+    spin_on_event(event, deadline);
+  }
+  atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
+  while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
+    if (context->polled && poll_devices(event)) continue;
+    uint64_t left = context->polled ? POLL_NS : UINT64_MAX;
+    if (deadline != 0) {
+      uint64_t now = weir__clock_ns();
+      if (now >= deadline) break;
+      if (deadline - now < left) left = deadline - now;
+    }
+    weir__sleep_on(&event->status, WEIR_PENDING, left);
+  }
+  atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_relaxed);
+  return status == WEIR_PENDING ? WEIR_TIMEOUT : status;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs as the caller sees them: made, recorded, cleared, released.
+#include "graph/graph.h"
+
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/admit.h"
+#include "graph/flight.h"
+#include "graph/plan.h"
+
+static weir_graph *take(weir_context *context) {
+  weir_graph *graph = (weir_graph *)weir__object_take(&context->graphs, context, context->host.window.live.oldest);
+  if (graph == NULL) return NULL;
+  weir__graph_destroy(&graph->object);
+  weir__object kept = graph->object;
+  *graph = (weir_graph){.object = kept, .queue = WEIR__GRAPH_ANY_QUEUE};
+  return graph;
+}
+
+weir_status weir_graph_create(weir_context *context, weir_graph **out_graph) {
+  if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: out_graph is NULL");
+  *out_graph = NULL;
+  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the context is NULL");
+  weir__context_lock(context);
+  weir_graph *graph = take(context);
+  weir__context_unlock(context);
+  if (graph == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory");
+  *out_graph = graph;
+  return WEIR_OK;
+}
+
+weir_status weir_context_sequence(weir_context *context, weir_graph **out_graph) {
+  if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context sequence: out_graph is NULL");
+  *out_graph = NULL;
+  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context sequence: the context is NULL");
+  weir__context_lock(context);
+  if (context->sequence == NULL) context->sequence = take(context);
+  if (context->sequence != NULL) context->sequence->own = true;
+  *out_graph = context->sequence;
+  weir__context_unlock(context);
+  return *out_graph != NULL ? WEIR_OK : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context sequence: no memory");
+}
+
+void weir__graph_empty(weir_graph *graph) {
+  weir__graph_forget_plan(graph);
+  for (uint32_t i = 0; i < graph->recorded_count; i++) weir__recorded_clear(&graph->recorded[i]);
+  graph->recorded_count = 0;
+  graph->buffer_count = 0;
+  if (!graph->device_given) graph->device = NULL;
+}
+
+void weir__graph_destroy_last(weir__object *object) {
+  weir_graph *graph = (weir_graph *)object;
+  weir__context_lock(object->context);
+  weir__operations_drop(object->context, graph->operations);
+  weir__host_unlock_and_wake(&object->context->host);
+  graph->operations = NULL;
+  weir__graph_destroy(object);
+}
+
+void weir__graph_destroy(weir__object *object) {
+  weir_graph *graph = (weir_graph *)object;
+  weir__graph_empty(graph);
+  weir__free(graph->recorded);
+  weir__free(graph->buffers);
+  weir__free(graph->times);
+  graph->recorded = NULL;
+  graph->buffers = NULL;
+  graph->times = NULL;
+  graph->recorded_capacity = graph->buffer_capacity = 0;
+}
+
+// The device that the graph runs on when this task is in it too.
+static weir_status choose_device(const weir_graph *graph, const weir_task *task, weir_device *device,
+                                 weir_device **out_device) {
+  *out_device = graph->device == NULL ? device : graph->device;
+  if (device == *out_device) return WEIR_OK;
+  if (task->device == NULL && task->kernel != NULL && graph->device->ops->has_code(graph->device, task->kernel)) {
+    const weir__device_ops *ops = graph->device->ops;
+    return ops->check == NULL ? WEIR_OK : ops->check(graph->device, task);
+  }
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_NO_CODE, "%s: all tasks of a graph run on one device, this one's is %s", what,
+                     graph->device->name);
+}
+
+weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
+                            uint32_t *out_node) {
+  weir_context *context = graph->object.context;
+  if (task->after_count > 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: a recorded task cannot name events in `after`");
+  weir_device *device = graph->device;
+  if (like->kind == WEIR__GRAPH_CALL) {
+    weir_status status = weir__check_task(context, &(weir__submission){.task = task}, &device);
+    if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
+    if (status != WEIR_OK) return status;
+  }
+  weir__checked checked;
+  weir__access accesses[WEIR_MAX_ARGS];
+  uint32_t space = device == NULL ? WEIR__HOST_SPACE : device->space;
+  weir_status status = weir__check_args(context, task, space, accesses, &checked);
+  if (status == WEIR_OK && like->kind != WEIR__GRAPH_CALL) status = weir__graph_check_images(graph, task, like->kind);
+  if (status != WEIR_OK) return status;
+  if (!weir__graph_record(graph, task, like)) {
+    char what[WEIR__WHAT_BYTES];
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory to record it", what);
+  }
+  graph->device = device;
+  if (out_node != NULL) *out_node = graph->recorded_count - 1;
+  weir__graph_forget_plan(graph);
+  return WEIR_OK;
+}
+
+weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node) {
+  if (out_node != NULL) *out_node = 0;
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph add");
+  if (status != WEIR_OK) return status;
+  if (task == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: the task is NULL");
+  weir_context *context = graph->object.context;
+  const struct weir__recorded call = {.kind = WEIR__GRAPH_CALL};
+  weir__context_lock(context);
+  status = weir__graph_add(graph, task, &call, out_node);
+  weir__context_unlock(context);
+  return status;
+}
+
+// Kernels may have other code than when their tasks were recorded, or when the plan was made.
+static weir_status check_code(weir_graph *graph) {
+  weir_context *context = graph->object.context;
+  if (graph->code_changes == context->code_changes) return WEIR_OK;
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    const weir_task *task = &graph->recorded[i].task;
+    const weir_kernel *kernel = task->kernel;
+    if (kernel == NULL || kernel->object.released || kernel->code_change <= graph->code_changes) continue;
+    weir__graph_forget_plan(graph);
+    weir_device *device = NULL;
+    weir_status status = weir__check_task(context, &(weir__submission){.task = task}, &device);
+    if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
+    if (status != WEIR_OK) return status;
+  }
+  graph->code_changes = context->code_changes;
+  return WEIR_OK;
+}
+
+weir_status weir__graph_prepare(weir_graph *graph) {
+  weir_status status = check_code(graph);
+  if (status != WEIR_OK || graph->plan != NULL) return status;
+  uint64_t start = weir__clock_ns();
+  status = weir__graph_make_plan(graph);
+  if (status != WEIR_OK) return status;
+  uint64_t build_ns = weir__clock_ns() - start;
+  weir_device *device = graph->plan->device;
+  if (device->ops->graph_build != NULL) {
+    status = device->ops->graph_build(device, graph->plan, &build_ns);
+    if (status != WEIR_OK) {
+      weir__graph_forget_plan(graph);
+      return status;
+    }
+  }
+  graph->build_ns = build_ns;
+  return WEIR_OK;
+}
+
+uint32_t weir_graph_node_count(const weir_graph *graph) {
+  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph") != WEIR_OK) return 0;
+  weir__context_lock(graph->object.context);
+  uint32_t count = graph->recorded_count;
+  weir__context_unlock(graph->object.context);
+  return count;
+}
+
+uint64_t weir_graph_edge_count(const weir_graph *graph) {
+  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph") != WEIR_OK) return 0;
+  weir_context *context = graph->object.context;
+  weir__context_lock(context);
+  // What the caller sees does not depend on whether the plan exists yet.
+  weir_graph *mutable_graph = (weir_graph *)(uintptr_t)graph;
+  uint64_t count = 0;
+  if (graph->recorded_count > 0 && weir__graph_prepare(mutable_graph) == WEIR_OK) count = graph->plan->edge_count;
+  weir__context_unlock(context);
+  return count;
+}
+
+uint64_t weir_graph_build_time(const weir_graph *graph) {
+  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph") != WEIR_OK) return 0;
+  weir__context_lock(graph->object.context);
+  uint64_t build_ns = graph->build_ns;
+  weir__context_unlock(graph->object.context);
+  return build_ns;
+}
+
+// Empties the graph. The lock is held, and released for a while if operations are destroyed.
+static weir_status clear(weir_graph *graph, const char *what) {
+  if (graph->recording) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: an operation is recording in it", what);
+  weir__graph_empty(graph);
+  weir__operations *operations = graph->operations;
+  graph->operations = NULL;
+  weir__operations_drop(graph->object.context, operations);
+  return WEIR_OK;
+}
+
+weir_status weir_graph_clear(weir_graph *graph) {
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph clear");
+  if (status != WEIR_OK) return status;
+  weir_context *context = graph->object.context;
+  weir__context_lock(context);
+  status = clear(graph, "graph clear");
+  weir__context_unlock(context);
+  return status;
+}
+
+weir_status weir_graph_release(weir_graph *graph) {
+  if (graph == NULL) return WEIR_OK;
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph release");
+  if (status != WEIR_OK) return status;
+  weir_context *context = graph->object.context;
+  weir__context_lock(context);
+  if (graph->object.released)
+    status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
+  else if (graph->own)
+    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph release: this is the context's own graph");
+  else if (graph->recording)
+    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph release: an operation is recording in it");
+  if (status == WEIR_OK) {
+    graph->object.released = true;
+    graph->running++; // the graph stays while its operations are destroyed
+    status = clear(graph, "graph release");
+    graph->to_be_freed = --graph->running > 0;
+    if (!graph->to_be_freed) weir__object_give(&context->graphs, &graph->object);
+  }
+  weir__context_unlock(context);
+  return status;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs from inside. What the caller recorded becomes a plan, and a launch of it a run (device/graph.h).
+#ifndef WEIR_GRAPH_GRAPH_H
+#define WEIR_GRAPH_GRAPH_H
+
+#include "device/graph.h"
+#include "engine/context.h"
+
+struct weir_graph {
+  weir__object object;
+  struct weir__recorded *recorded;
+  uint32_t recorded_count, recorded_capacity;
+  weir_buffer **buffers; // by number
+  uint32_t buffer_count, buffer_capacity;
+  weir_device *device;    // of all its tasks; NULL: open yet
+  weir__graph_plan *plan; // NULL: not built, or out of date
+  weir__graph_run *idle_runs;
+  uint64_t build_ns;
+  uint64_t code_changes; // of the context's kernels, when all tasks were found to suit their kernels' code
+  bool device_given;     // by weir_graph_set_device
+  bool timed;
+  bool own;       // the context's
+  bool recording; // an operation is
+  uint32_t recording_operation;
+  bool to_be_freed; // released, but launches are in flight
+  uint32_t queue;
+  struct weir__operations *operations;    // NULL: none
+  weir_event *first_launch, *last_launch; // in flight, oldest first
+  uint64_t launch_count;
+  uint32_t running;       // launches in flight
+  weir_status failure;    // of a launch, not reported yet
+  uint64_t failed_launch; // number of the last launch that was noted as failed
+  char failure_text[WEIR__MESSAGE_BYTES];
+  uint32_t time_count; // of the last launch with times that is done
+  uint64_t *times;     // its starts, then its ends
+};
+
+// The device that the graph runs on.
+static inline weir_device *weir__graph_device(const weir_graph *graph) {
+  return graph->device != NULL ? graph->device : graph->object.context->host.devices[0];
+}
+
+// The caller's memory, where the device does not reach it. Both are called without the lock. stage_in: before the launch is
+// submitted. stage_out: weir__graph_run.stage_out; it leaves what an older launch must put there first, and that is done
+// before the launch's event is.
+void weir__graph_run_stage_in(weir__graph_run *run);
+void weir__graph_run_stage_out(weir__graph_run *run);
+// Whether there is something to stage out; whether the device copies out by itself; the copying that is left.
+bool weir__graph_run_stages_out(const weir__graph_run *run);
+bool weir__graph_run_writes_host(const weir__graph_run *run);
+void weir__graph_run_copy_out(weir__graph_run *run);
+
+// A run of the graph's plan, for a launch; NULL: no memory. The lock is held, as for all that follow.
+weir__graph_run *weir__graph_run_take(weir_graph *graph);
+// Notes which of the caller's memory the device reaches; true: all. Called without the lock.
+bool weir__graph_run_reach(weir__graph_run *run);
+// Whether the device is known to reach all of it, which is noted then. With the lock.
+bool weir__graph_run_knows(weir__graph_run *run);
+// Where the caller's memory is, or what stands in for it, becomes the arguments of its copies.
+void weir__graph_run_bind_hosts(weir__graph_run *run);
+// The places in a run's memory in between.
+void weir__graph_lay_out_hosts(weir__graph_plan *plan);
+
+// Refuses a queue that the device does not have; `what` is for the message.
+weir_status weir__graph_check_queue(const weir_device *device, uint32_t queue, const char *what);
+
+// Names what the graph's buffers are now.
+void weir__graph_run_aim(weir__graph_run *run);
+void weir__graph_run_give(weir__graph_run *run);
+void weir__graph_run_free(weir__graph_run *run);
+
+// Takes over where buffers lie and which predecessors bring data. Called at submission, with the lock held.
+void weir__graph_run_bind(weir__task *task, const weir__hits *hits);
+
+// A task that this launch may read data of has failed. The lock is held.
+void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor);
+
+// A task that is being submitted reads bytes that this launch writes. The lock is held.
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader);
+
+// Poisons the outputs of nodes that did not end well, and only those, and marks the tasks in flight that read them. The
+// lock is held.
+void weir__graph_run_poison(weir__task *task);
+
+// Adds the nodes to the timeline, with the times of the launch's spans. The lock is held.
+void weir__graph_run_trace(const weir__task *task);
+
+// The launch is done: the run can serve another one. The lock is held.
+void weir__graph_run_done(weir__task *task);
+
+#endif // WEIR_GRAPH_GRAPH_H

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches: from a graph to a task of the window.
+#include "base/error.h"
+#include "engine/admit.h"
+#include "engine/transfer.h"
+#include "graph/flight.h"
+#include "graph/plan.h"
+#include "pipeline/origin.h"
+
+// Checks that everything the graph names is still there.
+static weir_status check_names(weir_graph *graph) {
+  weir_context *context = graph->object.context;
+  for (uint32_t i = 0; i < graph->buffer_count; i++) {
+    weir_status status = weir__object_check(graph->buffers[i], WEIR__KIND_BUFFER, context, "graph launch");
+    if (status != WEIR_OK) return status;
+  }
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    weir_kernel *kernel = graph->recorded[i].task.kernel;
+    if (kernel == NULL || !kernel->object.released) continue;
+    return weir__error(WEIR_ERROR_RELEASED, "graph launch: the kernel of node %u was released before", i);
+  }
+  return WEIR_OK;
+}
+
+// Brings the contents that a launch needs to its device, and waits for room in the window.
+static weir__admit_result make_room(weir_context *context, const weir__submission *by, weir__graph_run *run,
+                                    uint32_t *out_write_backs, weir_status *out_status) {
+  uint32_t count = run->plan->external_count, slots = 0;
+  *out_write_backs = 0;
+  if (context->space_count > 1) {
+    weir__admit_result result = weir__transfer_accesses(context, by, run->accesses, count, out_write_backs, out_status);
+    if (result != WEIR__ADMITTED) return result;
+    slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
+    if (!weir__range_pool_reserve(&context->ranges, count + *out_write_backs))
+      return weir__no_memory(by, "arguments", out_status);
+  }
+  return weir__await_room(context, by, slots + 1, out_status);
+}
+
+// A launch on its way. What it holds is given back if it is refused.
+typedef struct launch {
+  weir_graph *graph;
+  weir__graph_run *run;         // NULL: none yet
+  weir__operations *operations; // NULL: none
+  uint32_t operation_count, asked_count;
+  bool evaluates; // the caller waits, and learns how it ends
+  const weir__submission *by;
+} launch;
+
+static weir_status check_launch(weir_graph *graph) {
+  if (graph->recorded_count == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: the graph has no tasks");
+  if (graph->recording)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: an operation is recording in the graph");
+  weir_status status = weir__graph_prepare(graph);
+  if (status == WEIR_OK) status = check_names(graph);
+  return status == WEIR_OK ? weir__graph_check_queue(graph->plan->device, graph->queue, "graph launch") : status;
+}
+
+// The caller's memory that the device does not reach is copied to where it does. AGAIN: the lock was released meanwhile.
+static weir__admit_result stage(weir__graph_run *run, const weir__submission *by, weir_status *out_status) {
+  weir_context *context = run->graph->object.context;
+  weir__context_unlock(context);
+  bool all_reached = weir__graph_run_reach(run);
+  weir__context_lock(context);
+  if (all_reached) return WEIR__RETRY;
+  weir__admit_result result = weir__graph_run_take_staging(run, by, out_status);
+  if (result != WEIR__ADMITTED) return result;
+  weir__context_unlock(context);
+  weir__graph_run_stage_in(run);
+  weir__context_lock(context);
+  return WEIR__RETRY;
+}
+
+static weir__admit_result get_run(launch *launched, weir_status *out_status) {
+  weir_graph *graph = launched->graph;
+  if (launched->run != NULL && launched->run->plan != graph->plan) {
+    weir__graph_run_give(launched->run);
+    launched->run = NULL;
+  }
+  if (launched->run != NULL) return WEIR__ADMITTED;
+  launched->run = weir__graph_run_take(graph);
+  if (launched->run == NULL) {
+    *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no memory for %u tasks", graph->recorded_count);
+    return WEIR__REFUSED;
+  }
+  if (graph->plan->host_count == 0 || graph->plan->device->space == WEIR__HOST_SPACE ||
+      weir__graph_run_knows(launched->run))
+    return WEIR__ADMITTED;
+  weir__admit_result result = stage(launched->run, launched->by, out_status);
+  if (result == WEIR__RETRY && !launched->run->staged) {
+    // Memory was waited for: what is to be copied in may have changed by now.
+    weir__graph_run_give(launched->run);
+    launched->run = NULL;
+  }
+  return result;
+}
+
+static void submitted(launch *launched, weir_event *event, bool wanted) {
+  weir_graph *graph = launched->graph;
+  weir__flight_begin(launched->run, event, launched->operations, launched->operation_count);
+  launched->operations = NULL;
+  event->reported = launched->evaluates;
+  graph->object.last_use = launched->run->task_id;
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    if (graph->recorded[i].task.kernel != NULL)
+      graph->recorded[i].task.kernel->object.last_use = launched->run->task_id;
+  }
+  launched->run = NULL;
+  if (wanted) return;
+  event->object.released = true;
+  weir__event_drop(event);
+}
+
+// The last launch in flight in which the device writes to the caller's memory by itself, if this one does it too: nothing
+// else keeps their order. NULL: none.
+static weir_event *writer_before(const weir__graph_run *run) {
+  if (!weir__graph_run_writes_host(run)) return NULL;
+  weir_event *event = run->graph->last_launch;
+  while (event != NULL && !event->writes_host) event = event->previous_launch;
+  return event;
+}
+
+static weir__admit_result enter(weir_context *context, launch *launched, weir_event **out_event,
+                                weir_status *out_status) {
+  weir_graph *graph = launched->graph;
+  *out_status = check_launch(graph);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  weir__admit_result result = get_run(launched, out_status);
+  if (result != WEIR__ADMITTED) return result;
+  weir__graph_run *run = launched->run;
+  weir__graph_run_aim(run);
+  uint32_t write_backs;
+  result = make_room(context, launched->by, run, &write_backs, out_status);
+  if (result != WEIR__ADMITTED) return result;
+  weir_event *before = writer_before(run);
+  weir__request request = {.submission = launched->by,
+                           .kind = WEIR__TASK_LAUNCH,
+                           .device = run->plan->device,
+                           .accesses = run->accesses,
+                           .checked.access_count = run->plan->external_count,
+                           .fresh = run->fresh,
+                           .checked.repeats = true,
+                           .checked.needs_storage = UINT64_MAX,
+                           .checked.ranged = true,
+                           .after = &before,
+                           .after_count = before != NULL,
+                           .run = run};
+  weir_event *event = NULL;
+  result = weir__admit(context, &request, &event, out_status);
+  if (result != WEIR__ADMITTED) return result;
+  if (write_backs > 0) weir__write_back(context, run->accesses, run->plan->external_count, write_backs, event);
+  if (out_event != NULL) *out_event = event;
+  submitted(launched, event, out_event != NULL);
+  return WEIR__ADMITTED;
+}
+
+// Asks the operations. The lock is held before and after, not meanwhile.
+static weir_status ask_operations(launch *launched) {
+  weir_graph *graph = launched->graph;
+  weir_context *context = graph->object.context;
+  if (graph->operations == NULL) return WEIR_OK;
+  launched->operations = graph->operations;
+  launched->operations->references++;
+  launched->operation_count = launched->operations->count;
+  for (; launched->asked_count < launched->operation_count; launched->asked_count++) {
+    weir_operation calls = launched->operations->list[launched->asked_count].calls;
+    if (calls.before == NULL) continue;
+    weir__context_unlock(context);
+    weir_status status = calls.before(graph, calls.user);
+    weir__context_lock(context);
+    if (status != WEIR_OK)
+      return weir__error(status, "graph launch: operation %u refuses it with %s", launched->asked_count,
+                         weir_status_name(status));
+  }
+  return WEIR_OK;
+}
+
+weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
+  return weir__graph_launch(graph, false, out_event);
+}
+
+weir_status weir__graph_launch_held(weir_graph *graph, const weir__submission *by, bool evaluates,
+                                    weir_event **out_event) {
+  weir_context *context = graph->object.context;
+  launch launched = {.graph = graph, .evaluates = evaluates, .by = by};
+  weir_status status = ask_operations(&launched);
+  weir__admit_result result = status == WEIR_OK ? WEIR__RETRY : WEIR__REFUSED;
+  while (result == WEIR__RETRY) result = enter(context, &launched, out_event, &status);
+  if (launched.run != NULL) weir__graph_run_give(launched.run);
+  if (launched.operations != NULL) {
+    weir__operations_after(graph, launched.operations, launched.asked_count, status);
+    weir__operations_drop(context, launched.operations);
+  }
+  return status;
+}
+
+weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
+  if (status != WEIR_OK) return status;
+  weir_context *context = graph->object.context;
+  weir__context_lock(context);
+  const weir__submission by = {.origin = weir__pipeline_origin(context)};
+  status = weir__graph_launch_held(graph, &by, evaluates, out_event);
+  weir__context_unlock(context);
+  return status;
+}

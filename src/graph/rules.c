@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches of graphs as tasks: what their ends mean goes by nodes.
+#include "engine/rules.h"
+#include "graph/graph.h"
+
+// Which nodes are skipped is found out node by node.
+static weir_status skip_status(weir__host *host, const weir__task *task) {
+  return task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed) ? WEIR_ERROR_CANCELLED : WEIR_OK;
+}
+
+static void bind(weir_context *context, weir__task *task, const weir__hits *hits) {
+  weir__graph_run_bind(task, hits);
+  context->graphs_in_flight++;
+}
+
+static void note_reader(const weir__task *task, const weir__hit *hit, weir__id reader) {
+  weir__graph_run_note_reader(task->run, hit, reader);
+}
+
+// One that is done already, in another queue than its predecessor, has no run any more.
+static void upstream_failed(weir_context *context, weir__task *task, weir__id predecessor) {
+  (void)context;
+  if (task->run != NULL) weir__graph_run_upstream_failed(task, predecessor);
+}
+
+static void failed(weir_context *context, weir__task *task, const weir__completion *completion) {
+  (void)context;
+  if (completion->status == WEIR_ERROR_CANCELLED)
+    weir__poison_outputs(task);
+  else
+    weir__graph_run_poison(task);
+}
+
+// A launch marks its readers node by node, unless it did not run at all.
+static bool marks_readers(const weir_context *context, const weir__completion *completion) {
+  return completion->status != WEIR_ERROR_CANCELLED && !context->forgot_readers;
+}
+
+static void done(weir_context *context, weir__task *task) {
+  weir__graph_run_done(task);
+  context->graphs_in_flight--;
+}
+
+const weir__task_rules weir__launch_rules = {.name = "graph",
+                                             .skip_status = skip_status,
+                                             .bind = bind,
+                                             .note_reader = note_reader,
+                                             .upstream_failed = upstream_failed,
+                                             .failed = failed,
+                                             .marks_readers = marks_readers,
+                                             .trace = weir__graph_run_trace,
+                                             .done = done};

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One launch of a graph: where its data lies, which nodes may run, what failed.
+#include <string.h>
+
+#include "base/allocate.h"
+#include "graph/plan.h"
+
+enum { NOTES = 64 };
+
+void weir__graph_run_free(weir__graph_run *run) {
+  if (run->staging != NULL) weir__pool_give(&run->context->pools[WEIR__HOST_SPACE], run->staging);
+  weir__graph_plan_drop(run->plan);
+  weir__free(run->hosts);
+  weir__free(run->reached);
+  weir__free(run->start_ns);
+  weir__free(run->accesses);
+  weir__free(run->fresh);
+  weir__free(run->buffers);
+  weir__free(run->serials);
+  weir__free(run->storages);
+  weir__free(run->args);
+  weir__free(run->values);
+  weir__free(run->blockers);
+  weir__free(run->states);
+  weir__free(run->poisoned);
+  weir__free(run->ready);
+  weir__free(run->failed_predecessors);
+  weir__free(run->data_hits);
+  weir__free(run->readers);
+  weir__free(run->external_poison);
+  weir__free(run);
+}
+
+static weir__graph_run *create(weir_graph *graph) {
+  weir__graph_plan *plan = graph->plan;
+  weir__graph_run *run = weir__allocate_zeroed(sizeof *run);
+  if (run == NULL) return NULL;
+  run->graph = graph;
+  run->context = graph->object.context;
+  run->plan = plan;
+  run->stage_out = weir__graph_run_stage_out;
+  plan->references++;
+  run->accesses = weir__allocate(plan->external_count * sizeof *run->accesses);
+  run->fresh = weir__allocate(plan->external_count * sizeof(weir__block *));
+  run->buffers = weir__allocate(plan->buffer_count * sizeof(weir_buffer *));
+  run->serials = weir__allocate(plan->buffer_count * sizeof *run->serials);
+  run->storages = weir__allocate(plan->buffer_count * sizeof *run->storages);
+  run->args = weir__allocate(plan->arg_count * sizeof(void *));
+  run->values = weir__allocate(plan->value_bytes);
+  run->blockers = weir__allocate(plan->node_count * sizeof *run->blockers);
+  run->states = weir__allocate(plan->node_count * sizeof *run->states);
+  run->poisoned = weir__allocate(plan->node_count * sizeof *run->poisoned);
+  run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
+  run->external_poison = weir__allocate(plan->external_count);
+  run->hosts = weir__allocate(plan->host_count * sizeof(void *));
+  run->reached = weir__allocate(plan->host_count * sizeof *run->reached);
+  // Room for notes, so that only launches with very many predecessors or readers need more in the middle.
+  run->data_hit_capacity = run->reader_capacity = run->failed_predecessor_capacity = NOTES + 2 * plan->external_count;
+  run->data_hits = weir__allocate(run->data_hit_capacity * sizeof *run->data_hits);
+  run->readers = weir__allocate(run->reader_capacity * sizeof *run->readers);
+  run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
+  if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
+      run->storages != NULL && run->args != NULL && run->values != NULL && run->blockers != NULL &&
+      run->states != NULL && run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL &&
+      run->hosts != NULL && run->reached != NULL && run->data_hits != NULL && run->readers != NULL &&
+      run->failed_predecessors != NULL)
+    return run;
+  weir__graph_run_free(run);
+  return NULL;
+}
+
+// Arrays for the times of a launch, which keeps them; the graph gets them when it is done.
+static bool prepare_times(weir__graph_run *run) {
+  run->timed = run->graph->timed;
+  uint64_t count = run->plan->node_count;
+  if (run->timed && run->start_ns == NULL) run->start_ns = weir__allocate(2 * count * sizeof *run->start_ns);
+  if (run->timed && run->start_ns == NULL) return false;
+  if (run->timed) memset(run->start_ns, 0, 2 * count * sizeof *run->start_ns);
+  run->end_ns = run->start_ns == NULL ? NULL : run->start_ns + count;
+  return true;
+}
+
+weir__graph_run *weir__graph_run_take(weir_graph *graph) {
+  weir__graph_run *run = graph->idle_runs;
+  if (run != NULL)
+    graph->idle_runs = run->next;
+  else
+    run = create(graph);
+  if (run == NULL) return NULL;
+  if (!prepare_times(run)) {
+    weir__graph_run_give(run);
+    return NULL;
+  }
+  const weir__graph_plan *plan = run->plan;
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    run->hosts[i] = graph->recorded[plan->hosts[i].node].host;
+    run->reached[i] = true;
+  }
+  run->staged = run->staged_out = run->kept = run->ran = false;
+  run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
+  run->all_poisoned = false;
+  run->message_node = UINT32_MAX;
+  atomic_store_explicit(&run->failed_count, 0, memory_order_relaxed);
+  return run;
+}
+
+void weir__graph_run_aim(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  run->queue = run->graph->queue;
+  for (uint32_t i = 0; i < plan->external_count; i++) {
+    const weir__graph_external *external = &plan->externals[i];
+    run->accesses[i] = (weir__access){.buffer = run->graph->buffers[external->buffer],
+                                      .mode = (uint8_t)external->mode,
+                                      .space = (uint8_t)plan->device->space,
+                                      .lo = external->lo,
+                                      .hi = external->hi};
+  }
+}
+
+void weir__graph_run_give(weir__graph_run *run) {
+  weir_graph *graph = run->graph;
+  if (graph->plan != run->plan) {
+    weir__graph_run_free(run);
+    return;
+  }
+  run->next = graph->idle_runs;
+  graph->idle_runs = run;
+}
+
+void weir__graph_run_done(weir__task *task) {
+  weir__graph_run *run = task->run;
+  if (run->timed && run->ran) {
+    weir__free(run->graph->times);
+    run->graph->times = run->start_ns;
+    run->graph->time_count = run->plan->node_count;
+    run->start_ns = NULL;
+  }
+  if (!run->kept) weir__graph_run_give(run);
+}
+
+// Appends a hit to a list. False: no memory.
+static bool append_hit(weir__hit **list, uint32_t *count, uint32_t *capacity, const weir__hit *hit) {
+  if (*count == *capacity) {
+    uint32_t larger_capacity = *capacity * 2;
+    weir__hit *larger = weir__allocate(larger_capacity * sizeof *larger);
+    if (larger == NULL) return false;
+    if (*count > 0) memcpy(larger, *list, *count * sizeof *larger);
+    weir__free(*list);
+    *list = larger;
+    *capacity = larger_capacity;
+  }
+  (*list)[(*count)++] = *hit;
+  return true;
+}
+
+static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
+  // Without memory more nodes than must be are skipped, if something fails at all.
+  if (!append_hit(&run->data_hits, &run->data_hit_count, &run->data_hit_capacity, hit)) run->all_poisoned = true;
+}
+
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader) {
+  weir__hit note = *hit;
+  note.task = reader;
+  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note)) run->context->forgot_readers = true;
+}
+
+void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
+  weir__graph_run *run = task->run;
+  const weir__graph_plan *plan = run->plan;
+  uint32_t space = plan->device->space;
+  run->task = task;
+  run->task_id = task->id;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    run->buffers[i] = run->graph->buffers[i];
+    run->serials[i] = run->buffers[i]->serial;
+    run->storages[i] = run->buffers[i]->places[space].storage;
+  }
+  memcpy(run->values, plan->values, plan->value_bytes);
+  for (uint32_t i = 0; i < plan->arg_count; i++) {
+    const weir__graph_arg *arg = &plan->args[i];
+    run->args[i] = arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset
+                                           : (char *)run->buffers[arg->buffer]->places[space].memory + arg->offset;
+  }
+  weir__graph_run_bind_hosts(run);
+  for (size_t i = 0; i < hits->count; i++) {
+    if (hits->list[i].data) keep_data_hit(run, &hits->list[i]);
+  }
+}
+
+void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor) {
+  weir__graph_run *run = task->run;
+  if (run->failed_predecessor_count == run->failed_predecessor_capacity) {
+    uint32_t capacity = run->failed_predecessor_capacity * 2;
+    weir__id *larger = weir__allocate(capacity * sizeof *larger);
+    if (larger == NULL) {
+      run->all_poisoned = true;
+      return;
+    }
+    if (run->failed_predecessor_count > 0)
+      memcpy(larger, run->failed_predecessors, run->failed_predecessor_count * sizeof *larger);
+    weir__free(run->failed_predecessors);
+    run->failed_predecessors = larger;
+    run->failed_predecessor_capacity = capacity;
+  }
+  run->failed_predecessors[run->failed_predecessor_count++] = predecessor;
+}
+
+// Works out which of the launch's outputs are poisoned: by the last node that wrote them.
+static void find_poisoned_outputs(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  memset(run->external_poison, 0, plan->external_count);
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    const weir__graph_node *node = &plan->nodes[i];
+    bool poisoned = atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK;
+    for (uint32_t j = 0; j < node->arg_count; j++) {
+      const weir__graph_arg *arg = &plan->args[node->first_arg + j];
+      if (arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE) continue;
+      for (uint32_t k = 0; k < plan->external_count; k++) {
+        const weir__graph_external *external = &plan->externals[k];
+        if (external->buffer == arg->buffer && external->lo < arg->offset + arg->bytes && arg->offset < external->hi)
+          run->external_poison[k] = poisoned;
+      }
+    }
+  }
+}
+
+// Marks a task in flight that reads an output which is poisoned.
+static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
+  const weir__window *window = &run->context->host.window;
+  for (uint32_t i = 0; i < run->plan->external_count; i++) {
+    const weir__graph_external *external = &run->plan->externals[i];
+    if (!run->external_poison[i] || run->buffers[external->buffer]->id != reader->buffer ||
+        external->lo >= reader->hi || reader->lo >= external->hi)
+      continue;
+    weir__task *task = weir__window_task(window, reader->task);
+    task->reads_poison = true;
+    if (task->run == NULL || !weir__live(&window->live, task->id)) return;
+    weir__hit poisoned = *reader;
+    poisoned.task = 0;
+    if (external->lo > poisoned.lo) poisoned.lo = external->lo;
+    if (external->hi < poisoned.hi) poisoned.hi = external->hi;
+    keep_data_hit(task->run, &poisoned);
+  }
+}
+
+void weir__graph_run_poison(weir__task *task) {
+  weir__graph_run *run = task->run;
+  find_poisoned_outputs(run);
+  for (uint32_t i = 0; i < run->plan->external_count; i++) {
+    const weir__graph_external *external = &run->plan->externals[i];
+    weir_buffer *buffer = run->buffers[external->buffer];
+    if (run->external_poison[i] && buffer->serial == run->serials[external->buffer])
+      weir__buffer_poison(buffer, task->id, external->lo, external->hi);
+  }
+  for (uint32_t i = 0; i < run->reader_count; i++) poison_reader(run, &run->readers[i]);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The caller's memory in graphs: reached by the device itself, or through memory of the launch's in between.
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/admit.h"
+#include "graph/graph.h"
+
+enum { STAGING_ALIGNMENT = 256 };
+
+void weir__graph_lay_out_hosts(weir__graph_plan *plan) {
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    plan->hosts[i].offset = plan->host_bytes;
+    plan->host_bytes += (plan->hosts[i].bytes + STAGING_ALIGNMENT - 1) & ~(uint64_t)(STAGING_ALIGNMENT - 1);
+  }
+}
+
+// Where the device does not say more, it is asked as for writing: what it reads while the caller goes on must be reached just
+// as well.
+static bool reaches(weir_device *device, const void *memory, uint64_t bytes) {
+  const weir__device_ops *ops = device->ops;
+  if (ops->graph_reaches != NULL) return ops->graph_reaches(device, memory, bytes);
+  return ops->reaches != NULL && ops->reaches(device, memory, bytes, true);
+}
+
+bool weir__graph_run_reach(weir__graph_run *run) {
+  weir_device *device = run->plan->device;
+  bool all = true;
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    run->reached[i] = reaches(device, run->hosts[i], host->bytes);
+    all = all && run->reached[i];
+  }
+  run->staged = all;
+  return all;
+}
+
+bool weir__graph_run_knows(weir__graph_run *run) {
+  const weir_device *device = run->plan->device;
+  if (device->ops->graph_knows == NULL) return false;
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    if (!device->ops->graph_knows(device, run->hosts[i], run->plan->hosts[i].bytes)) return false;
+  }
+  run->staged = true; // all are noted as reached from the start
+  return true;
+}
+
+weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir__submission *submission,
+                                                weir_status *out_status) {
+  weir_context *context = run->context;
+  if (run->staging != NULL) return WEIR__ADMITTED;
+  weir__pool_result result = weir__pool_take(&context->pools[WEIR__HOST_SPACE], run->plan->host_bytes,
+                                             &context->host.window.live, &run->staging);
+  if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
+  run->staging = NULL;
+  if (!weir__window_empty(&context->host.window)) {
+    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
+    context->host.statistics.memory_waits++;
+    weir__context_flush(context);
+    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
+    return WEIR__RETRY;
+  }
+  *out_status =
+      weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no storage on the host for %llu bytes of its copies: %s",
+                  (unsigned long long)run->plan->host_bytes,
+                  result == WEIR__POOL_LIMIT ? "the context's memory limit allows no more" : "the system has no more");
+  return WEIR__REFUSED;
+}
+
+static void *staged_at(const weir__graph_run *run, const weir__graph_host *host) {
+  return (char *)run->staging->memory + host->offset;
+}
+
+void weir__graph_run_stage_in(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    if (!run->reached[i] && !host->writes) memcpy(staged_at(run, host), run->hosts[i], host->bytes);
+  }
+  run->staged = true;
+}
+
+// Whether something is copied out in this way.
+static bool copies_out(const weir__graph_run *run, bool reached) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    if (run->plan->hosts[i].writes && run->reached[i] == reached) return true;
+  }
+  return false;
+}
+
+bool weir__graph_run_stages_out(const weir__graph_run *run) {
+  return copies_out(run, false);
+}
+
+bool weir__graph_run_writes_host(const weir__graph_run *run) {
+  return copies_out(run, true);
+}
+
+void weir__graph_run_copy_out(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    bool written = atomic_load_explicit(&run->states[host->node], memory_order_relaxed) == WEIR__NODE_OK;
+    if (!run->reached[i] && host->writes && written) memcpy(run->hosts[i], staged_at(run, host), host->bytes);
+  }
+}
+
+void weir__graph_run_bind_hosts(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->host_count; i++) {
+    const weir__graph_host *host = &run->plan->hosts[i];
+    uint32_t arg = run->plan->nodes[host->node].first_arg + (host->writes ? 0 : 1);
+    run->args[arg] = run->reached[i] ? run->hosts[i] : staged_at(run, host);
+  }
+}
