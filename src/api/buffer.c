@@ -18,25 +18,7 @@ weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes
 weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer == NULL) return WEIR_OK;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer release");
-  if (status != WEIR_OK) return status;
-  weir_context *context = buffer->object.context;
-  weir__context_lock(context);
-  if (buffer->object.released) {
-    status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
-  } else {
-    weir__id last_use = buffer->last_use;
-    weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->host.window.live));
-    weir_device *device = buffer->wrapped ? context->space_devices[buffer->home] : NULL; // NULL: the host's
-    void *memory = device != NULL ? buffer->places[buffer->home].memory : NULL;
-    if (buffer->image)
-      device->ops->image_released(device, memory, last_use);
-    else if (device != NULL && device->ops->wrap_released != NULL)
-      device->ops->wrap_released(device, memory, last_use);
-    weir__segment_empty(&buffer->whole, &context->ranges.arrays);
-    weir__object_give(&context->buffers, &buffer->object);
-  }
-  weir__context_unlock(context);
-  return status;
+  return status == WEIR_OK ? weir__buffer_release(buffer) : status;
 }
 
 weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {

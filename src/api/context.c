@@ -8,11 +8,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/topology.h"
-#include "chain/chain.h"
 #include "device/registry.h"
 #include "engine/create.h"
 #include "graph/graph.h"
-#include "pipeline/pipeline.h"
 #include "trace/lines.h"
 
 enum { FEW_CORES = 2 };
@@ -97,8 +95,6 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->rules[WEIR__TASK_LAUNCH] = &weir__launch_rules;
   weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
                                weir__graph_destroy_last);
-  weir__object_pool_initialize(&context->chains, WEIR__KIND_CHAIN, sizeof(weir_chain), WEIR__FEW_RELEASED_KEPT,
-                               weir__chain_destroy);
   if (status != WEIR_OK) return status;
   count_threads(context, names);
   status = add_devices(context, names, options->queues);
@@ -126,9 +122,20 @@ weir_status weir_context_create(const weir_context_options *options, weir_contex
   return WEIR_OK;
 }
 
+static void close_all(weir_context *context) {
+  for (;;) {
+    weir__context_lock(context);
+    weir__closer *closer = context->closers;
+    if (closer != NULL) context->closers = closer->next;
+    weir__context_unlock(context);
+    if (closer == NULL) return;
+    closer->close(closer);
+  }
+}
+
 void weir_context_release(weir_context *context) {
   if (context == NULL) return;
-  weir__pipeline_release_all(context);
+  close_all(context);
   weir__context_lock(context);
   weir__context_flush(context);
   weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
@@ -206,7 +213,8 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the %s is NULL", context == NULL ? "context" : "path");
   if (context->host.trace == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the context was made without WEIR_CONTEXT_TRACE");
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: called from a task or callback");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: called from a task or callback");
   char message[WEIR__MESSAGE_BYTES] = "";
   weir__context_lock(context);
   weir__context_flush(context);

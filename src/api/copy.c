@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arguments in short; copies and fills as the caller submits them.
+#include "engine/copy.h"
 #include "base/error.h"
-#include "engine/admit.h"
-#include "pipeline/origin.h"
 
 weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   return (weir_arg){.mode = WEIR_READ, .buffer = buffer, .offset = offset, .bytes = bytes};
@@ -38,7 +37,7 @@ static weir_status find_submitter(const weir_buffer *buffer, const char *what, w
                                   weir__submission *out_by) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, what);
-  if (status == WEIR_OK) *out_by = (weir__submission){.origin = weir__pipeline_origin(buffer->object.context)};
+  if (status == WEIR_OK) *out_by = (weir__submission){.origin = weir__origin_of(buffer->object.context)};
   return status;
 }
 

@@ -58,7 +58,8 @@ weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *e
   if (status == WEIR_OK && event != NULL)
     status = weir__object_check(event, WEIR__KIND_EVENT, weir__context_of(base->host), "stream wait");
   if (status != WEIR_OK) return status;
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: called from a task or callback");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: called from a task or callback");
   weir__cuda_device *device = weir__cuda_of(base);
   weir_context *context = weir__context_of(base->host);
   weir__resident_refrain(device);

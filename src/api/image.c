@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "engine/admit.h"
 #include "engine/buffer.h"
+#include "engine/room.h"
 #include "engine/storage.h"
-#include "pipeline/origin.h"
 
 static weir_status invalid(const char *what) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %s", what);
@@ -34,7 +34,7 @@ static weir_status check_info(const weir_image_info *info) {
 static weir__admit_result enter_clear(weir_context *context, weir_device *device, weir_buffer *buffer,
                                       weir_status *out_status) {
   const weir_task named = {.label = "image"};
-  const weir__submission submission = {.task = &named, .origin = weir__pipeline_origin(context)};
+  const weir__submission submission = {.task = &named, .origin = weir__origin_of(context)};
   weir__admit_result result = weir__await_room(context, &submission, 1, out_status);
   if (result != WEIR__ADMITTED) return result;
   weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);

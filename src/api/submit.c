@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/submit.h"
 #include "base/error.h"
-#include "engine/admit.h"
-#include "pipeline/origin.h"
 
 weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   if (context == NULL || task == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
   weir__context_lock(context);
-  const weir__submission submission = {.task = task, .origin = weir__pipeline_origin(context)};
+  const weir__submission submission = {.task = task, .origin = weir__origin_of(context)};
   weir_status status = weir__submit(context, &submission, out_event);
   weir__context_unlock(context);
   return status;

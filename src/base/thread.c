@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread.h"
 
-_Thread_local bool weir__in_task;
+_Thread_local weir__thread weir__this_thread;

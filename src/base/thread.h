@@ -6,7 +6,13 @@
 
 #include <stdbool.h>
 
-// True in a thread that runs a task or a callback for Weir: it must not wait for tasks.
-extern _Thread_local bool weir__in_task;
+struct weir__trace_origin;
+
+typedef struct weir__thread {
+  bool in_task;                            // it runs a task or a callback for Weir, and must not wait for tasks
+  const struct weir__trace_origin *origin; // the call of a pipeline's stage that it is in; NULL: none, or not traced
+} weir__thread;
+
+extern _Thread_local weir__thread weir__this_thread;
 
 #endif // WEIR_BASE_THREAD_H

@@ -1,80 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/admit.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/allocate.h"
-#include "base/error.h"
+#include "engine/arrivals.h"
+#include "engine/check.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
-#include "engine/transfer.h"
-
-// A submitter that found the window full comes back for more than one slot, if more come free soon: taking turns with
-// the workers for each slot would cost both more than the slots are worth.
-enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
-
-// How long a submitter waits for one that has closed the window, before it looks again.
-enum { SHUT_WAIT_NS = 50000 };
-
-weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status) {
-  char name[WEIR__WHAT_BYTES];
-  weir__describe_task(submission->task, name);
-  *out_status =
-      weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: %s is full, and a task or callback must not wait", name, what);
-  return WEIR__REFUSED;
-}
-
-weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status) {
-  char name[WEIR__WHAT_BYTES];
-  weir__describe_task(submission->task, name);
-  *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
-  return WEIR__REFUSED;
-}
-
-weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
-                                    weir_status *out_status) {
-  const weir__liveness *live = &context->host.window.live;
-  uint64_t own = submission->reserved;
-  if (live->oldest < context->barrier) {
-    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
-    weir__context_flush(context);
-    weir__context_wait(context, context->barrier, WEIR_FOREVER);
-    return WEIR__RETRY;
-  }
-  if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
-  if (slots > context->host.window.size) {
-    char name[WEIR__WHAT_BYTES];
-    weir__describe_task(submission->task, name);
-    *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                              "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
-                              name, slots - 1, context->host.window.size);
-    return WEIR__REFUSED;
-  }
-  if (weir__in_task) return weir__would_wait(submission, "the window", out_status);
-  context->host.statistics.window_waits++;
-  if (weir__window_shut(&context->host.window, own)) {
-    weir__context_unlock(context);
-    sched_yield();
-    weir__context_lock(context);
-    if (!weir__window_empty(&context->host.window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
-    return WEIR__RETRY;
-  }
-  weir__id oldest = live->oldest;
-  weir__id target =
-      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - context->host.window.size;
-  if (target > context->host.window.next) { // what is reserved is given back
-    weir__context_unlock(context);
-    sched_yield();
-    weir__context_lock(context);
-    target = context->host.window.next;
-  }
-  weir__context_wait(context, target, WEIR_FOREVER);
-  if (!context->polled && context->host.window.size >= ROOM_WAIT_WINDOW)
-    weir__context_wait(context, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
-  return WEIR__RETRY;
-}
 
 static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__hit *hit, uint64_t buffer) {
   waits[(*count)++] = (weir__trace_wait){
@@ -89,7 +23,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
   // Callbacks, and transfers that Weir makes by itself, are nobody's.
   const weir__trace_origin *origin = request->submission->origin;
-  record.has_origin = origin != NULL && !weir__in_task && request->kind != WEIR__TASK_TRANSFER;
+  record.has_origin = origin != NULL && !weir__this_thread.in_task && request->kind != WEIR__TASK_TRANSFER;
   if (record.has_origin) record.origin = *origin;
   record.submit_ns = request->device->ops->time(request->device);
   record.ready_ns = record.submit_ns;
@@ -252,9 +186,9 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
   weir__window_fetch_ahead(&context->host.window);
 }
 
-// The last part: see weir__admit_found.
-static inline __attribute__((always_inline)) void enter_found(weir_context *context, const weir__request *request,
-                                                              weir__task *task) {
+// The last part: edges, arguments, timeline, and off it goes.
+static inline __attribute__((always_inline)) void commit(weir_context *context, const weir__request *request,
+                                                         weir__task *task) {
   weir__hits *hits = &context->hits;
   if (context->host.flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
   if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
@@ -275,14 +209,13 @@ static inline __attribute__((always_inline)) void enter_found(weir_context *cont
   task->guest = NULL;
 }
 
-void weir__admit_found(weir_context *context, const weir__request *request, weir__task *task) {
+void weir__commit(weir_context *context, const weir__request *request, weir__task *task) {
   fill_task(request, task);
-  enter_found(context, request, task);
+  commit(context, request, task);
 }
 
-// Inline, so that an ordinary task's request lives in registers.
-static inline __attribute__((always_inline)) weir__admit_result
-enter(weir_context *context, const weir__request *request, weir_event **out_event, weir_status *out_status) {
+weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
+                               weir_status *out_status) {
   weir__window *window = &context->host.window;
   if (request->checked.ranged && !weir__range_pool_reserve(&context->ranges, request->checked.access_count))
     return weir__no_memory(request->submission, "arguments", out_status);
@@ -306,88 +239,6 @@ enter(weir_context *context, const weir__request *request, weir_event **out_even
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);
   context->host.statistics.tasks++;
-  enter_found(context, request, task);
+  commit(context, request, task);
   return WEIR__ADMITTED;
-}
-
-weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
-                               weir_status *out_status) {
-  return enter(context, request, out_event, out_status);
-}
-
-static int8_t clamp_priority(int32_t priority) {
-  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
-  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
-}
-
-static inline __attribute__((always_inline)) weir__admit_result
-submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
-  const weir_task *task = submission->task;
-  if (context->polls) weir__context_poll(context);
-  weir__request request;
-  *out_status = weir__check_task(context, submission, &request.device);
-  if (*out_status != WEIR_OK) return WEIR__REFUSED;
-  if (weir__window_full(&context->host.window, submission->reserved) ||
-      context->host.window.live.oldest < context->barrier) {
-    weir__admit_result result = weir__await_room(context, submission, 1, out_status);
-    if (result != WEIR__ADMITTED) return result;
-  }
-  // The arguments go straight to where they stay: the slot of the next task is free.
-  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
-  request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
-  if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
-  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
-  if (*out_status != WEIR_OK) return WEIR__REFUSED;
-  // Behind the accesses, which are no more than the arguments: pointers, and values.
-  uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
-                   request.checked.value_bytes;
-  if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
-    bool is_inline = (void *)request.accesses == (void *)slot->payload;
-    request.accesses = weir__window_large_payload(slot, bytes); // what was there already stays
-    if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
-    if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
-  }
-  request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
-  if (request.checked.lacks_contents) {
-    weir__admit_result result =
-        weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
-    return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
-  }
-  if (weir__window_room(&context->host.window, submission->reserved) <= request.checked.write_backs) {
-    weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
-    if (result != WEIR__ADMITTED) return result;
-  }
-  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
-  request.submission = submission;
-  request.function = task->kernel != NULL ? task->kernel->function : task->host;
-  request.user = task->user;
-  request.kernel = task->kernel;
-  memcpy(request.groups, task->groups, sizeof request.groups);
-  request.priority = clamp_priority(task->priority);
-  request.tag = task->tag;
-  request.label = task->label;
-  request.fresh = context->fresh;
-  request.args = task->args;
-  request.arg_count = task->arg_count;
-  request.after = task->after;
-  request.after_count = task->after_count;
-  request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
-  request.run = NULL;
-  request.move = NULL;
-  request.fence = NULL;
-  if (request.checked.write_backs == 0) return enter(context, &request, out_event, out_status);
-  // Memory for what the copies back need is set aside first, so that they cannot fail.
-  if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))
-    return weir__no_memory(submission, "arguments", out_status);
-  weir__admit_result result = enter(context, &request, out_event, out_status);
-  if (result == WEIR__ADMITTED)
-    weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
-                     out_event != NULL ? *out_event : NULL);
-  return result;
-}
-
-weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
-  weir_status status;
-  while (submit(context, submission, out_event, &status) == WEIR__RETRY) continue;
-  return status;
 }

@@ -56,3 +56,25 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
   weir__context_unlock(context);
   return status;
 }
+
+weir_status weir__buffer_release(weir_buffer *buffer) {
+  weir_status status = WEIR_OK;
+  weir_context *context = buffer->object.context;
+  weir__context_lock(context);
+  if (buffer->object.released) {
+    status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
+  } else {
+    weir__id last_use = buffer->last_use;
+    weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->host.window.live));
+    weir_device *device = buffer->wrapped ? context->space_devices[buffer->home] : NULL; // NULL: the host's
+    void *memory = device != NULL ? buffer->places[buffer->home].memory : NULL;
+    if (buffer->image)
+      device->ops->image_released(device, memory, last_use);
+    else if (device != NULL && device->ops->wrap_released != NULL)
+      device->ops->wrap_released(device, memory, last_use);
+    weir__segment_empty(&buffer->whole, &context->ranges.arrays);
+    weir__object_give(&context->buffers, &buffer->object);
+  }
+  weir__context_unlock(context);
+  return status;
+}

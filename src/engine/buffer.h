@@ -13,4 +13,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
 // Makes a buffer of memory of the device's that the device has taken over from the caller, or lets go of it.
 weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer);
 
+// Releases a buffer: its storage returns after its last use. Takes the lock.
+weir_status weir__buffer_release(weir_buffer *buffer);
+
 #endif // WEIR_ENGINE_BUFFER_H

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/admit.h"
+#include "engine/check.h"
 #include "engine/transfer.h"
 
 enum { FEW_ACCESSES = 24 };
@@ -302,4 +302,19 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);
   *out_device = device;
   return WEIR_OK;
+}
+
+weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status) {
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(submission->task, name);
+  *out_status =
+      weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: %s is full, and a task or callback must not wait", name, what);
+  return WEIR__REFUSED;
+}
+
+weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status) {
+  char name[WEIR__WHAT_BYTES];
+  weir__describe_task(submission->task, name);
+  *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
+  return WEIR__REFUSED;
 }

@@ -67,6 +67,12 @@ typedef struct weir__waiter {
   _Atomic uint32_t word; // 0 spins, 1 reached, 2 sleeps
 } weir__waiter;
 
+// Of an object of a layer above that must come to its end before the context does, since it submits by itself.
+typedef struct weir__closer {
+  struct weir__closer *next;
+  void (*close)(struct weir__closer *closer); // called without the lock, once it is out of the list
+} weir__closer;
+
 struct weir_context {
   weir__host host; // what devices see; the first member
   const struct weir__task_rules *rules[WEIR__TASK_KINDS];
@@ -85,12 +91,12 @@ struct weir_context {
   bool held_listed;                  // who may bring it data is all in `hits`, which stays as it is until then
   uint64_t failed_before_held;       // statistics.failed when it was held
   uint32_t graphs_in_flight;
-  bool forgot_readers;      // memory was too short to note who reads which output of a graph
-  uint32_t listed_count;    // of the host's devices: those that the caller asked for
-  weir_device *cpu;         // NULL: none
-  weir_pipeline *pipelines; // those that were not released; guarded by the lock
-  weir_graph *sequence;     // the context's own graph; NULL: not asked for yet
-  weir_kernel *multiply;    // for weir_graph_multiply; NULL: not made yet; guarded by
+  bool forgot_readers;   // memory was too short to note who reads which output of a graph
+  uint32_t listed_count; // of the host's devices: those that the caller asked for
+  weir_device *cpu;      // NULL: none
+  weir__closer *closers; // guarded by the lock
+  weir_graph *sequence;  // the context's own graph; NULL: not asked for yet
+  weir_kernel *multiply; // for weir_graph_multiply; NULL: not made yet; guarded by
   weir__lock multiply_lock;
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
   bool polled;                          // some device has no threads of its own

@@ -5,8 +5,22 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/graph.h"
+#include "engine/admit.h"
+#include "engine/buffer.h"
+#include "engine/check.h"
+#include "engine/copy.h"
+#include "engine/room.h"
+#include "engine/submit.h"
 #include "engine/transfer.h"
-#include "graph/graph.h"
+
+static weir_arg range(weir_mode mode, weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
+  return (weir_arg){.mode = mode, .buffer = buffer, .offset = offset, .bytes = bytes};
+}
+
+static weir_arg value(const void *address, uint64_t bytes) {
+  return (weir_arg){.mode = WEIR_VALUE, .value = address, .bytes = bytes};
+}
 
 static void run_copy_in(const weir_work *work) {
   uint64_t bytes;
@@ -208,13 +222,13 @@ static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t byt
 
 static weir_status copy_in_on_host(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                    const void *source, weir_event **out_event) {
-  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
+  weir_arg args[] = {range(WEIR_WRITE, buffer, offset, bytes), value(&bytes, sizeof bytes)};
   return submit_copy(by, buffer, run_copy_in, (void *)(uintptr_t)source, args, 2, "copy in", out_event);
 }
 
 static weir_status copy_out_on_host(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                     void *destination, weir_event **out_event) {
-  weir_arg args[] = {weir_reads_range(buffer, offset, bytes), weir_value(&bytes, sizeof bytes)};
+  weir_arg args[] = {range(WEIR_READ, buffer, offset, bytes), value(&bytes, sizeof bytes)};
   return submit_copy(by, buffer, run_copy_out, destination, args, 2, "copy out", out_event);
 }
 
@@ -238,11 +252,12 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
                       .device = device};
   if (device->ops->reaches(device, source, bytes, false)) return submit_device_copy(context, &copy, out_event);
   status = check_range(context, "copy in", buffer, offset, bytes);
-  if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.from);
+  if (status == WEIR_OK)
+    status = weir__buffer_make(context, "copy in", NULL, WEIR__HOST_SPACE, bytes, false, &copy.from);
   if (status != WEIR_OK) return status;
   status = copy_in_on_host(by, copy.from, 0, bytes, source, NULL);
   if (status == WEIR_OK) status = submit_device_copy(context, &copy, out_event);
-  weir_buffer_release(copy.from);
+  weir__buffer_release(copy.from);
   return status;
 }
 
@@ -266,11 +281,12 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
                       .device = device};
   if (device->ops->reaches(device, destination, bytes, true)) return submit_device_copy(context, &copy, out_event);
   status = check_range(context, "copy out", buffer, offset, bytes);
-  if (status == WEIR_OK) status = weir_buffer_create(context, bytes, &copy.to);
+  if (status == WEIR_OK)
+    status = weir__buffer_make(context, "copy out", NULL, WEIR__HOST_SPACE, bytes, false, &copy.to);
   if (status != WEIR_OK) return status;
   status = submit_device_copy(context, &copy, NULL);
   if (status == WEIR_OK) status = copy_out_on_host(by, copy.to, 0, bytes, destination, out_event);
-  weir_buffer_release(copy.to);
+  weir__buffer_release(copy.to);
   return status;
 }
 
@@ -297,8 +313,8 @@ weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uin
                         .device = device};
     return submit_device_copy(context, &copy, out_event);
   }
-  weir_arg args[] = {weir_writes_range(destination, destination_offset, bytes),
-                     weir_reads_range(source, source_offset, bytes), weir_value(&bytes, sizeof bytes)};
+  weir_arg args[] = {range(WEIR_WRITE, destination, destination_offset, bytes),
+                     range(WEIR_READ, source, source_offset, bytes), value(&bytes, sizeof bytes)};
   return submit_copy(by, destination, run_copy, NULL, args, 3, "copy", out_event);
 }
 
@@ -332,7 +348,7 @@ weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t
                         .pattern = pattern};
     return submit_device_copy(context, &fill, out_event);
   }
-  weir_arg args[] = {weir_writes_range(buffer, offset, bytes), weir_value(&pattern, sizeof pattern),
-                     weir_value(&bytes, sizeof bytes)};
+  weir_arg args[] = {range(WEIR_WRITE, buffer, offset, bytes), value(&pattern, sizeof pattern),
+                     value(&bytes, sizeof bytes)};
   return submit_copy(by, buffer, run_fill, NULL, args, 3, "fill", out_event);
 }

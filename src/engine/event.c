@@ -132,10 +132,10 @@ void weir__host_unlock_and_call(weir__host *host) {
     }
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
     weir__host_unlock_and_wake(host);
-    bool nested = weir__in_task;
-    weir__in_task = true;
+    bool nested = weir__this_thread.in_task;
+    weir__this_thread.in_task = true;
     due.done(due.user, status);
-    weir__in_task = nested;
+    weir__this_thread.in_task = nested;
     weir__context_lock(context);
   }
   notices->calling = false;

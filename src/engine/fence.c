@@ -2,6 +2,8 @@
 #include "engine/fence.h"
 
 #include "engine/admit.h"
+#include "engine/check.h"
+#include "engine/room.h"
 #include "engine/storage.h"
 
 typedef struct fence_submission {
@@ -41,7 +43,7 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
   weir__id id = task->id;
   if (fence->stalled) task->blockers++;
   context->host.statistics.tasks++;
-  weir__admit_found(context, &request, task);
+  weir__commit(context, &request, task);
   if (!fence->signals) context->fence = id;
   if (fence->stalled) self->device->ops->stall(self->device, fence);
   return WEIR__ADMITTED;

@@ -3,6 +3,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "engine/check.h"
 
 enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
 
@@ -117,7 +118,7 @@ static weir__admit_result no_storage(weir_context *context, const weir__submissi
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {
   if (!weir__window_empty(&context->host.window)) {
-    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
+    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);
     weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);

@@ -4,7 +4,7 @@
 #ifndef WEIR_ENGINE_STORAGE_H
 #define WEIR_ENGINE_STORAGE_H
 
-#include "engine/admit.h"
+#include "engine/submission.h"
 
 // Finds storage for every access that needs some: request->fresh. RETRY: the lock was released, to wait for memory.
 weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);

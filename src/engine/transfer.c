@@ -1,64 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/transfer.h"
 
+#include "engine/admit.h"
+#include "engine/arrivals.h"
+#include "engine/check.h"
+#include "engine/room.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
-
-typedef struct arrivals {
-  weir_context *context;
-  uint32_t space;
-  weir__id newest;
-  bool hits; // they are added to the context's
-  bool found;
-} arrivals;
-
-static void arrives(arrivals *self, weir__id transfer, uint64_t lo, uint64_t hi) {
-  if (!weir__live(&self->context->host.window.live, transfer)) return;
-  self->found = true;
-  if (self->hits) weir__hits_add(&self->context->hits, transfer, WEIR__HAZARD_RAW, true, lo, hi);
-}
-
-// How many of the ids, which grow, are at most `newest`.
-static uint32_t count_up_to(const weir__id *ids, uint32_t count, weir__id newest) {
-  uint32_t low = 0, high = count;
-  while (low < high) {
-    uint32_t middle = (low + high) / 2;
-    if (ids[middle] <= newest)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
-  arrivals *self = user;
-  const weir__id *readers = weir__segment_readers(segment);
-  uint32_t count = count_up_to(readers, segment->reader_count, self->newest);
-  if (count > 0 && readers[count - 1] == self->newest) {
-    arrives(self, self->newest, lo, hi); // and nothing else brings this: a transfer brings what was not there
-    return;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    if (!weir__live(&self->context->host.window.live, readers[i])) continue;
-    const weir__task *reader = weir__window_task(&self->context->host.window, readers[i]);
-    if (reader->kind == WEIR__TASK_TRANSFER && reader->move->destination_space == self->space)
-      arrives(self, readers[i], lo, hi);
-  }
-}
-
-// Whether bytes of [lo, hi) are still on their way to the buffer's place in `space`. `hits`: adds what brings them.
-static bool find_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
-                          bool hits) {
-  arrivals self = {.context = context, .space = space, .newest = buffer->places[space].arrival, .hits = hits};
-  if (self.newest >= context->host.window.live.oldest) weir__buffer_visit(buffer, lo, hi, visit_arrivals, &self);
-  return self.found;
-}
-
-void weir__hit_arrivals_in_flight(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
-                                  uint64_t hi) {
-  find_arrivals(context, buffer, space, lo, hi, true);
-}
 
 static bool is_lost(const weir_context *context, uint32_t space) {
   return space != WEIR__HOST_SPACE && context->space_devices[space]->lost;
@@ -74,7 +22,7 @@ static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16
     if (!(spaces & weir__space_bit(space))) continue;
     uint32_t rank = space != WEIR__HOST_SPACE ? DEVICE : 0;
     if (!is_lost(context, space)) rank |= NOT_LOST;
-    if (!find_arrivals(context, buffer, space, lo, hi, false)) rank |= ARRIVED;
+    if (!weir__arrives(context, buffer, space, lo, hi)) rank |= ARRIVED;
     if (weir__is_direct(context, space, destination)) rank |= DIRECT;
     if (rank >= best) source = space;
     if (rank >= best) best = rank;
@@ -158,7 +106,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   if (event != NULL) event->last = task->id;
   context->host.statistics.transfers++;
   context->host.statistics.transfer_bytes += hi - lo;
-  weir__admit_found(context, &request, task);
+  weir__commit(context, &request, task);
 }
 
 // Submits transfers of what `space` lacks of [lo, hi). RETRY: the lock was released meanwhile.

@@ -7,7 +7,7 @@
 #ifndef WEIR_ENGINE_TRANSFER_H
 #define WEIR_ENGINE_TRANSFER_H
 
-#include "engine/admit.h"
+#include "engine/submission.h"
 
 // Whether contents can go from one space to the other without the host in between.
 static inline bool weir__is_direct(const weir_context *context, uint32_t from, uint32_t to) {
@@ -48,16 +48,6 @@ static inline bool weir__lacks_contents(const weir_context *context, const weir_
   uint64_t lo, hi;
   return weir__needed_contents(context, access, access_count, &lo, &hi) &&
          !(weir__buffer_common_spaces(access->buffer, lo, hi) & weir__space_bit(access->space));
-}
-
-// Adds to the hits what brings bytes of [lo, hi) to the buffer's place in `space` and is not done. Before the access to these
-// bytes is recorded.
-void weir__hit_arrivals_in_flight(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi);
-
-static inline void weir__hit_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
-                                      uint64_t hi) {
-  if (buffer->places[space].arrival >= context->host.window.live.oldest)
-    weir__hit_arrivals_in_flight(context, buffer, space, lo, hi);
 }
 
 // Submits transfers of what the arguments of a task, which were checked, need in `space`. RETRY: the lock was released

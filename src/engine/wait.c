@@ -128,7 +128,8 @@ static weir_event *late_launch(const weir_context *context, weir__id target) {
 
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
   uint64_t deadline = deadline_after(timeout_ns);
   weir__context_lock(context);
   weir__context_flush(context);
@@ -179,7 +180,8 @@ static void spin_on_event(const weir_event *event, uint64_t deadline_ns) {
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
   if (status != WEIR_PENDING) return status;
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
   uint64_t deadline = deadline_after(timeout_ns);
   weir_context *context = event->object.context;
   if (context->flushes) {

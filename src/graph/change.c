@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/admit.h"
+#include "engine/check.h"
 #include "graph/plan.h"
 
 static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg) {

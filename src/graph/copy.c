@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/admit.h"
+#include "engine/check.h"
 #include "graph/multiply.h"
 #include "graph/plan.h"
 

@@ -12,13 +12,13 @@
 void weir__operations_drop(weir_context *context, weir__operations *operations) {
   if (operations == NULL || --operations->references > 0) return;
   weir__host_unlock_and_wake(&context->host);
-  bool nested = weir__in_task;
-  weir__in_task = true;
+  bool nested = weir__this_thread.in_task;
+  weir__this_thread.in_task = true;
   for (uint32_t i = 0; i < operations->count; i++) {
     const weir_operation *calls = &operations->list[i].calls;
     if (calls->destroy != NULL) calls->destroy(calls->user);
   }
-  weir__in_task = nested;
+  weir__this_thread.in_task = nested;
   weir__free(operations->list);
   weir__free(operations);
   weir__context_lock(context);
@@ -30,10 +30,10 @@ void weir__operations_after(weir_graph *graph, const weir__operations *operation
     weir_operation calls = operations->list[i].calls;
     if (calls.after == NULL) continue;
     weir__host_unlock_and_wake(&context->host);
-    bool nested = weir__in_task;
-    weir__in_task = true;
+    bool nested = weir__this_thread.in_task;
+    weir__this_thread.in_task = true;
     calls.after(graph, calls.user, status);
-    weir__in_task = nested;
+    weir__this_thread.in_task = nested;
     weir__context_lock(context);
   }
 }
@@ -138,7 +138,8 @@ static void leave(weir_graph *graph, weir_event *event) {
 }
 
 weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns) {
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph evaluate: called from a task or callback");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph evaluate: called from a task or callback");
   uint64_t start = weir__clock_ns();
   weir_event *event;
   weir_status status = weir__graph_launch(graph, true, &event);
@@ -176,7 +177,8 @@ static bool await_oldest(weir_graph *graph, uint64_t newest, uint64_t deadline_n
 weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph wait");
   if (status != WEIR_OK) return status;
-  if (weir__in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph wait: called from a task or callback");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph wait: called from a task or callback");
   uint64_t now = weir__clock_ns(), deadline = timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
   weir_context *context = graph->object.context;
   weir__context_lock(context);

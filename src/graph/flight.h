@@ -5,7 +5,7 @@
 #ifndef WEIR_GRAPH_FLIGHT_H
 #define WEIR_GRAPH_FLIGHT_H
 
-#include "engine/admit.h"
+#include "engine/submission.h"
 #include "graph/graph.h"
 
 typedef struct weir__operation {

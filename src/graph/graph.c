@@ -8,7 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/admit.h"
+#include "engine/check.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
 

@@ -5,7 +5,7 @@
 #define WEIR_GRAPH_GRAPH_H
 
 #include "device/graph.h"
-#include "engine/context.h"
+#include "engine/submission.h"
 
 struct weir_graph {
   weir__object object;
@@ -46,6 +46,10 @@ static inline weir_device *weir__graph_device(const weir_graph *graph) {
 // before the launch's event is.
 void weir__graph_run_stage_in(weir__graph_run *run);
 void weir__graph_run_stage_out(weir__graph_run *run);
+// Takes memory for a run's copies with the caller's memory. RETRY: the lock was released meanwhile, to wait for some.
+weir__admit_result weir__graph_run_take_staging(struct weir__graph_run *run, const weir__submission *submission,
+                                                weir_status *out_status);
+
 // Whether there is something to stage out; whether the device copies out by itself; the copying that is left.
 bool weir__graph_run_stages_out(const weir__graph_run *run);
 bool weir__graph_run_writes_host(const weir__graph_run *run);

@@ -3,10 +3,11 @@
 // Launches: from a graph to a task of the window.
 #include "base/error.h"
 #include "engine/admit.h"
+#include "engine/check.h"
+#include "engine/room.h"
 #include "engine/transfer.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
-#include "pipeline/origin.h"
 
 // Checks that everything the graph names is still there.
 static weir_status check_names(weir_graph *graph) {
@@ -202,7 +203,7 @@ weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **o
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  const weir__submission by = {.origin = weir__pipeline_origin(context)};
+  const weir__submission by = {.origin = weir__origin_of(context)};
   status = weir__graph_launch_held(graph, &by, evaluates, out_event);
   weir__context_unlock(context);
   return status;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/admit.h"
+#include "engine/check.h"
 #include "graph/graph.h"
 
 enum { STAGING_ALIGNMENT = 256 };
@@ -55,7 +55,7 @@ weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   run->staging = NULL;
   if (!weir__window_empty(&context->host.window)) {
-    if (weir__in_task) return weir__would_wait(submission, "the memory", out_status);
+    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);
     weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);

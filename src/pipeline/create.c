@@ -185,6 +185,17 @@ static void destroy(weir_pipeline *pipeline) {
 // ---------------------------------------------------------------------------------------------------------------
 // The API
 
+static void stop_and_destroy(weir_pipeline *pipeline) {
+  weir_pipeline_cancel(pipeline);
+  while (atomic_load_explicit(&pipeline->running, memory_order_acquire) != 0)
+    weir__sleep_on(&pipeline->running, 1, UINT64_MAX);
+  destroy(pipeline);
+}
+
+static void close_with_context(weir__closer *closer) {
+  stop_and_destroy((weir_pipeline *)(void *)((char *)closer - offsetof(weir_pipeline, closer)));
+}
+
 weir_status weir_pipeline_create(weir_context *context, const weir_pipeline_options *options,
                                  weir_pipeline **out_pipeline) {
   if (out_pipeline == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "pipeline create: out_pipeline is NULL");
@@ -203,18 +214,11 @@ weir_status weir_pipeline_create(weir_context *context, const weir_pipeline_opti
     return status;
   }
   weir__context_lock(context);
-  pipeline->next = context->pipelines;
-  context->pipelines = pipeline;
+  pipeline->closer = (weir__closer){.next = context->closers, .close = close_with_context};
+  context->closers = &pipeline->closer;
   weir__context_unlock(context);
   *out_pipeline = pipeline;
   return WEIR_OK;
-}
-
-static void stop_and_destroy(weir_pipeline *pipeline) {
-  weir_pipeline_cancel(pipeline);
-  while (atomic_load_explicit(&pipeline->running, memory_order_acquire) != 0)
-    weir__sleep_on(&pipeline->running, 1, UINT64_MAX);
-  destroy(pipeline);
 }
 
 weir_status weir_pipeline_release(weir_pipeline *pipeline) {
@@ -223,23 +227,12 @@ weir_status weir_pipeline_release(weir_pipeline *pipeline) {
   if (status != WEIR_OK) return status;
   weir_context *context = pipeline->context;
   weir__context_lock(context);
-  for (weir_pipeline **link = &context->pipelines; *link != NULL; link = &(*link)->next) {
-    if (*link != pipeline) continue;
-    *link = pipeline->next;
+  for (weir__closer **link = &context->closers; *link != NULL; link = &(*link)->next) {
+    if (*link != &pipeline->closer) continue;
+    *link = pipeline->closer.next;
     break;
   }
   weir__context_unlock(context);
   stop_and_destroy(pipeline);
   return WEIR_OK;
-}
-
-void weir__pipeline_release_all(weir_context *context) {
-  for (;;) {
-    weir__context_lock(context);
-    weir_pipeline *pipeline = context->pipelines;
-    if (pipeline != NULL) context->pipelines = pipeline->next;
-    weir__context_unlock(context);
-    if (pipeline == NULL) return;
-    stop_and_destroy(pipeline);
-  }
 }

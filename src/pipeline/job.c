@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
-#include "engine/admit.h"
+#include "engine/copy.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shapes

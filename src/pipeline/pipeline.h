@@ -122,7 +122,7 @@ typedef struct weir__pipeline_thread {
 
 struct weir_pipeline {
   weir_context *context;
-  weir_pipeline *next; // among those of the context, under its lock
+  weir__closer closer; // among those of the context, under its lock
   uint32_t flags, stage_count, line_count, thread_count;
   uint32_t last;      // index of the last stage, delivery if there is any
   uint32_t join_mask; // joins of a stage, less 1
@@ -211,8 +211,5 @@ void weir__line_trace_return(weir__pipeline_line *line);
 
 // Whether this thread must not wait for the pipeline. Then the error is set.
 weir_status weir__pipeline_check_waiter(const weir_pipeline *pipeline, const char *what);
-
-// The context is released: so are its pipelines.
-void weir__pipeline_release_all(weir_context *context);
 
 #endif // WEIR_PIPELINE_PIPELINE_H

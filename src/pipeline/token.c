@@ -6,7 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/admit.h"
+#include "engine/submit.h"
 #include "graph/flight.h"
 #include "pipeline/job.h"
 

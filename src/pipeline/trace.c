@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "pipeline/origin.h"
 #include "pipeline/pipeline.h"
 
 static uint64_t since_start(const weir_pipeline *pipeline, uint64_t clock_ns) {
@@ -60,13 +59,10 @@ void weir__line_trace(weir__pipeline_line *line, weir__line_state state, uint64_
 void weir__line_trace_call(weir__pipeline_line *line) {
   line->origin.stage = line->stage;
   line->origin.token = line->token.number;
+  weir__this_thread.origin = &line->origin;
 }
 
 void weir__line_trace_return(weir__pipeline_line *line) {
+  weir__this_thread.origin = NULL;
   weir__trace_line_end(line->trace, since_start(line->pipeline, weir__clock_ns()), !line->ended);
-}
-
-const weir__trace_origin *weir__pipeline_origin_now(void) {
-  const weir__pipeline_line *line = weir__pipeline_line_now();
-  return line == NULL || line->trace == NULL ? NULL : &line->origin;
 }

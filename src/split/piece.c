@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/submit.h"
 #include "split/split.h"
 
 static const uint64_t COST_SMOOTHING = 8;

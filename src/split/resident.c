@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "pipeline/origin.h"
+#include "engine/admit.h"
+#include "engine/check.h"
+#include "engine/room.h"
+#include "engine/submit.h"
 #include "split/split.h"
 
 typedef unsigned long long ull;
@@ -161,7 +164,7 @@ static weir_status enter_on_device(weir__split_run *run, const weir_split_launch
   piece->submit_ns = device->ops->time(device);
   const weir__completion_target target = {.user = piece, .again = weir__split_again, .moves = piece->moves};
   const weir__submission submission = {
-      .task = &task, .target = &target, .origin = weir__pipeline_origin(context), .reserved = run->own};
+      .task = &task, .target = &target, .origin = weir__origin_of(context), .reserved = run->own};
   weir_status status = weir__submit(context, &submission, &piece->event);
   use_slots(run, context->host.window.next - before);
   if (far) weir__event_finish(piece->moves, WEIR_OK, "");
@@ -235,7 +238,7 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
   task->event = event;
   if (event != NULL) event->task = event->last = task->id;
   context->host.statistics.tasks++;
-  weir__admit_found(context, &request, task);
+  weir__commit(context, &request, task);
 }
 
 // Waits for a part that is held for lack of memory, so that the launch's own task is not held as well.
@@ -244,7 +247,7 @@ static void await_held(weir__split_run *run, const weir__submission *whole) {
   weir__submission submission = *whole;
   submission.reserved = run->own;
   weir_status status;
-  while (!weir__in_task && context->host.window.live.oldest < context->barrier &&
+  while (!weir__this_thread.in_task && context->host.window.live.oldest < context->barrier &&
          weir__await_room(context, &submission, 1, &status) == WEIR__RETRY) {
   }
 }
@@ -291,7 +294,7 @@ weir_status weir__split_submit_resident(weir__split_run *run, const weir_split_l
   weir_task whole = weir__split_task(launch, args, device, run);
   weir_event *event = NULL;
   weir__context_lock(context);
-  const weir__submission submission = {.task = &whole, .origin = weir__pipeline_origin(context), .device = device};
+  const weir__submission submission = {.task = &whole, .origin = weir__origin_of(context), .device = device};
   status = enter(run, launch, &submission, out_event != NULL, &event);
   if (out_event != NULL) *out_event = event;
   weir__context_unlock(context); // from here on the run may be gone

@@ -19,8 +19,8 @@
 #define WEIR_SPLIT_SPLIT_H
 
 #include "base/lock.h"
-#include "engine/admit.h"
 #include "engine/context.h"
+#include "engine/submission.h"
 #include "split/mapping.h"
 #include "split/table.h"
 #include "weir/split.h"

@@ -6,8 +6,8 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "engine/admit.h"
-#include "pipeline/origin.h"
+#include "engine/room.h"
+#include "engine/submit.h"
 #include "split/policy.h"
 #include "split/split.h"
 
@@ -287,7 +287,7 @@ static weir_status submit(weir_split *split, const weir_split_launch *launch, we
   if (split->resident) return weir__split_submit_resident(run, launch, device, args, out_event);
   weir_task task = weir__split_task(launch, args, device, run);
   weir_context *context = split->context;
-  const weir__submission submission = {.task = &task, .origin = weir__pipeline_origin(context), .device = device};
+  const weir__submission submission = {.task = &task, .origin = weir__origin_of(context), .device = device};
   status = begin(split, run, &submission);
   if (status != WEIR_OK) return status;
   weir__split_count_launch(run);

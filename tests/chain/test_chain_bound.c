@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chain/chain.h"
+#include "pipeline/chain.h"
 #include "check/timeline.h"
 #include "random.h"
 #include "rig.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/admit.h"
+#include "engine/submit.h"
 #include "rig.h"
 
 enum { THREADS = 4, LAUNCHES = 25, SAVES = 300, ROWS = 40, WIDTH = 3, CELLS = ROWS * WIDTH };

@@ -302,11 +302,11 @@ weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed) {
 
 void weir__cpu_run_guest(weir__worker *guest, weir__task *task) {
   weir__cpu *cpu = guest->cpu;
-  bool nested = weir__in_task;
-  weir__in_task = true;
+  bool nested = weir__this_thread.in_task;
+  weir__this_thread.in_task = true;
   guest->now = 0;
   run(guest, task);
-  weir__in_task = nested;
+  weir__this_thread.in_task = nested;
   weir__host_lock(cpu->base.host);
   report(guest);
   cpu->guests--;
@@ -320,7 +320,7 @@ void *weir__worker_main(void *argument) {
   weir__worker *worker = argument;
   weir__cpu *cpu = worker->cpu;
   weir__worker_current = worker;
-  weir__in_task = true;
+  weir__this_thread.in_task = true;
   (void)weir__pin_thread(pthread_self(), cpu->first_core + worker->index);
   bool any_work = false;
   for (;;) {

@@ -56,7 +56,7 @@ static bool must_sleep(weir__cuda_launcher *launcher, uint64_t taken) {
 static void *launcher_main(void *argument) {
   weir__cuda_launcher *launcher = argument;
   weir__cuda_device *device = launcher->device;
-  weir__in_task = true;
+  weir__this_thread.in_task = true;
   if (!weir__cuda_begin_thread(device, &launcher->state)) return NULL;
   uint64_t taken = 0, idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {

@@ -162,7 +162,7 @@ static bool holds_work(const weir__cuda_device *device) {
 
 static void *thread_main(void *argument) {
   weir__cuda_device *device = argument;
-  weir__in_task = true; // callbacks are called here, and must not wait
+  weir__this_thread.in_task = true; // callbacks are called here, and must not wait
   if (!weir__cuda_begin_thread(device, &device->thread_state)) return NULL;
   uint64_t idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {

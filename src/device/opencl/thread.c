@@ -77,7 +77,7 @@ static bool nap(weir__opencl_device *device, bool lags) {
 
 static void *thread_main(void *argument) {
   weir__opencl_device *device = argument;
-  weir__in_task = true; // callbacks are called here, and must not wait
+  weir__this_thread.in_task = true; // callbacks are called here, and must not wait
   uint64_t idle_since = 0, reported = 0;
   bool rested = false;
   for (uint32_t rounds = 0;; rounds++) {

@@ -52,15 +52,15 @@ static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const wei
 
 // Returns what lock_after_code needs.
 static bool unlock_for_code(weir__sim_device *device) {
-  bool in_task = weir__in_task; // a task on another device may have submitted just now
+  bool in_task = weir__this_thread.in_task; // a task on another device may have submitted just now
   device->leader->busy = true;
   weir__host_unlock_and_wake(device->base.host);
-  weir__in_task = true;
+  weir__this_thread.in_task = true;
   return in_task;
 }
 
 static void lock_after_code(weir__sim_device *device, bool in_task) {
-  weir__in_task = in_task;
+  weir__this_thread.in_task = in_task;
   weir__lock_acquire(&device->base.host->lock);
   device->leader->busy = false;
 }

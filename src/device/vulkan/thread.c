@@ -71,7 +71,7 @@ static bool must_sleep(weir__vulkan_device *device, uint64_t *out_ns) {
 
 static void *thread_main(void *argument) {
   weir__vulkan_device *device = argument;
-  weir__in_task = true; // callbacks are called here, and must not wait
+  weir__this_thread.in_task = true; // callbacks are called here, and must not wait
   uint64_t idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);

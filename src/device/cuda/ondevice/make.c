@@ -261,7 +261,7 @@ static bool make_wanted(weir__ondevice *launcher) {
 
 static void *maker_main(void *argument) {
   weir__ondevice *launcher = argument;
-  weir__in_task = true;
+  weir__this_thread.in_task = true;
   weir__unpin(); // the device's thread, which has begun this one, has a core to itself, and goes on meanwhile
   if (!weir__cuda_begin_thread(launcher->device, &launcher->thread_state)) {
     weir__ondevice_refuse(launcher, "the launcher on the card: its thread cannot use the device's context");

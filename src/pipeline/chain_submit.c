@@ -6,9 +6,9 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "chain/chain.h"
-#include "engine/admit.h"
-#include "pipeline/origin.h"
+#include "engine/check.h"
+#include "engine/submit.h"
+#include "pipeline/chain.h"
 
 enum { FEW_EVENTS = 16 };
 
@@ -112,14 +112,14 @@ static weir_status take_turn(weir_chain *chain) {
   weir_context *context = chain->object.context;
   if (context->polls) weir__context_poll(context);
   while (chain->submitting || chain->statistics.in_flight >= chain->most_in_flight) {
-    if (weir__in_task)
+    if (weir__this_thread.in_task)
       return would_wait(chain->submitting ? "another thread is in the middle of an item" : "the chain is full");
     if (chain->submitting)
       await_turn(chain);
     else
       await_oldest(chain);
   }
-  if (weir__in_task && weir__window_room(&context->host.window, 0) < slots_of_item(chain))
+  if (weir__this_thread.in_task && weir__window_room(&context->host.window, 0) < slots_of_item(chain))
     return would_wait("the window has no room for an item");
   chain->submitting = true;
   return WEIR_OK;
@@ -181,7 +181,7 @@ static weir_status submit_stage(weir_chain *chain, const weir_chain_item *given,
   const weir__completion_target target = {
       .done = weir__chain_part_done, .user = part, .at_once = true, .reported = true};
   const weir__submission submission = {
-      .task = &task, .target = &target, .origin = weir__pipeline_origin(chain->object.context), .kernel_checked = true};
+      .task = &task, .target = &target, .origin = weir__origin_of(chain->object.context), .kernel_checked = true};
   weir_status status = weir__submit(chain->object.context, &submission, &part->event);
   if (status != WEIR_OK) return refuse(chain, index, status);
   weir_event **newest = &chain->stages[index].events[slot]; // the chain keeps the reference

@@ -6,11 +6,11 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "chain/chain.h"
-#include "engine/admit.h"
 #include "engine/buffer.h"
+#include "engine/check.h"
+#include "pipeline/chain.h"
 
-enum { DEFAULT_DEPTH = 2, VALUE_ALIGNMENT = 16 };
+enum { DEFAULT_DEPTH = 2, VALUE_ALIGNMENT = 16, CHAINS_KEPT = 64 };
 
 static weir_status no_memory(void) {
   return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "chain create: no memory");
@@ -265,6 +265,21 @@ static void release_buffers(weir_chain *chain) {
   }
 }
 
+static void destroy_object(weir__object *object) {
+  weir_chain *chain = (weir_chain *)object;
+  while (chain->free_items != NULL) {
+    weir__chain_item *item = chain->free_items;
+    chain->free_items = item->next;
+    weir__free(item);
+  }
+  void *const memory[] = {chain->stages, chain->links, chain->args,      chain->values,  chain->buffers,
+                          chain->events, chain->ends,  chain->task_args, chain->accesses};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) weir__free(memory[i]);
+  weir__object header = chain->object;
+  memset(chain, 0, sizeof *chain);
+  chain->object = header;
+}
+
 weir_status weir_chain_create(weir_context *context, const weir_chain_options *options, weir_chain **out_chain) {
   if (out_chain == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: out_chain is NULL");
   *out_chain = NULL;
@@ -273,8 +288,11 @@ weir_status weir_chain_create(weir_context *context, const weir_chain_options *o
                        context == NULL ? "context is" : "options are");
   weir_status status = check_numbers(options);
   if (status != WEIR_OK) return status;
+  weir_chain *chain;
   weir__context_lock(context);
-  weir_chain *chain = (weir_chain *)weir__object_take(&context->chains, context, UINT64_MAX);
+  if (context->chains.object_bytes == 0)
+    weir__object_pool_initialize(&context->chains, WEIR__KIND_CHAIN, sizeof *chain, CHAINS_KEPT, destroy_object);
+  chain = (weir_chain *)weir__object_take(&context->chains, context, UINT64_MAX);
   if (chain != NULL) {
     weir__object header = chain->object;
     memset(chain, 0, sizeof *chain);
@@ -295,21 +313,6 @@ weir_status weir_chain_create(weir_context *context, const weir_chain_options *o
   return WEIR_OK;
 }
 
-void weir__chain_destroy(weir__object *object) {
-  weir_chain *chain = (weir_chain *)object;
-  while (chain->free_items != NULL) {
-    weir__chain_item *item = chain->free_items;
-    chain->free_items = item->next;
-    weir__free(item);
-  }
-  void *const memory[] = {chain->stages, chain->links, chain->args,      chain->values,  chain->buffers,
-                          chain->events, chain->ends,  chain->task_args, chain->accesses};
-  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) weir__free(memory[i]);
-  weir__object header = chain->object;
-  memset(chain, 0, sizeof *chain);
-  chain->object = header;
-}
-
 void weir__chain_close(weir_chain *chain) {
   uint32_t slots = chain->events == NULL ? 0 : chain->stage_count * chain->depth;
   for (uint32_t i = 0; i < slots; i++) {
@@ -317,7 +320,7 @@ void weir__chain_close(weir_chain *chain) {
     chain->events[i]->object.released = true;
     weir__event_drop(chain->events[i]);
   }
-  weir__chain_destroy(&chain->object);
+  destroy_object(&chain->object);
   weir__object_give(&chain->object.context->chains, &chain->object);
 }
 

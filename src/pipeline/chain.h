@@ -10,8 +10,8 @@
 // are not renamed, which would make the pool as large as the number of items in flight.
 //
 // All of it is guarded by the context's lock, also what follows when a stage is done (done.c).
-#ifndef WEIR_CHAIN_CHAIN_H
-#define WEIR_CHAIN_CHAIN_H
+#ifndef WEIR_PIPELINE_CHAIN_H
+#define WEIR_PIPELINE_CHAIN_H
 
 #include "engine/context.h"
 #include "weir/chain.h"
@@ -76,9 +76,6 @@ struct weir_chain {
   weir_chain_statistics statistics; // but for the stages'
 };
 
-// Frees what a chain has besides its struct and its buffers.
-void weir__chain_destroy(weir__object *object);
-
 // Frees a chain that was released and has no items any more. The lock is held.
 void weir__chain_close(weir_chain *chain);
 
@@ -88,4 +85,4 @@ void weir__chain_part_done(void *part, weir_status status);
 // Counts `parts` parts of an item as done; ends it with the last. The lock is held.
 void weir__chain_item_progress(weir__chain_item *item, uint32_t parts);
 
-#endif // WEIR_CHAIN_CHAIN_H
+#endif // WEIR_PIPELINE_CHAIN_H

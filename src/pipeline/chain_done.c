@@ -3,7 +3,7 @@
 // What follows when a stage of an item is done: times, failures, the end of the item.
 #include <stdio.h>
 
-#include "chain/chain.h"
+#include "pipeline/chain.h"
 
 static uint64_t later(uint64_t a, uint64_t b) {
   return a > b ? a : b;

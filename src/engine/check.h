@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of what is submitted, and the texts of refusals.
+#ifndef WEIR_ENGINE_CHECK_H
+#define WEIR_ENGINE_CHECK_H
+
+#include "engine/submission.h"
+
+enum { WEIR__MAX_VALUE_BYTES = 4096 };
+
+// Checks the rest of a task and chooses its device.
+weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device);
+
+// Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
+// arguments) in `space`. The lock is held.
+weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
+                             weir__checked *out_checked);
+
+// Checks that offset and length suit a pattern of 4 bytes.
+weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what);
+
+// Report why a task is refused: it would have to wait for `what` in a task or callback; there is no memory for `what`.
+weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status);
+weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status);
+
+#endif // WEIR_ENGINE_CHECK_H

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and fills. A copy is a task like any other.
+#ifndef WEIR_ENGINE_COPY_H
+#define WEIR_ENGINE_COPY_H
+
+#include "engine/submission.h"
+
+// Copies and fills as weir_copy_in and the like submit them. `by` says for whom; its task is not looked at.
+weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                          const void *source, weir_event **out_event);
+weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                           void *destination, weir_event **out_event);
+weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uint64_t destination_offset,
+                       weir_buffer *source, uint64_t source_offset, uint64_t bytes, weir_event **out_event);
+weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                       uint32_t pattern, weir_event **out_event);
+
+#endif // WEIR_ENGINE_COPY_H

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/room.h"
+
+#include <sched.h>
+
+#include "base/error.h"
+#include "engine/check.h"
+
+// A submitter that found the window full comes back for more than one slot, if more come free soon: taking turns with
+// the workers for each slot would cost both more than the slots are worth.
+enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
+
+// How long a submitter waits for one that has closed the window, before it looks again.
+enum { SHUT_WAIT_NS = 50000 };
+
+weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
+                                    weir_status *out_status) {
+  const weir__liveness *live = &context->host.window.live;
+  uint64_t own = submission->reserved;
+  if (live->oldest < context->barrier) {
+    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
+    weir__context_flush(context);
+    weir__context_wait(context, context->barrier, WEIR_FOREVER);
+    return WEIR__RETRY;
+  }
+  if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
+  if (slots > context->host.window.size) {
+    char name[WEIR__WHAT_BYTES];
+    weir__describe_task(submission->task, name);
+    *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                              "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
+                              name, slots - 1, context->host.window.size);
+    return WEIR__REFUSED;
+  }
+  if (weir__this_thread.in_task) return weir__would_wait(submission, "the window", out_status);
+  context->host.statistics.window_waits++;
+  if (weir__window_shut(&context->host.window, own)) {
+    weir__context_unlock(context);
+    sched_yield();
+    weir__context_lock(context);
+    if (!weir__window_empty(&context->host.window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
+    return WEIR__RETRY;
+  }
+  weir__id oldest = live->oldest;
+  weir__id target =
+      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - context->host.window.size;
+  if (target > context->host.window.next) { // what is reserved is given back
+    weir__context_unlock(context);
+    sched_yield();
+    weir__context_lock(context);
+    target = context->host.window.next;
+  }
+  weir__context_wait(context, target, WEIR_FOREVER);
+  if (!context->polled && context->host.window.size >= ROOM_WAIT_WINDOW)
+    weir__context_wait(context, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
+  return WEIR__RETRY;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/submit.h"
+
+#include <string.h>
+
+#include "engine/admit.h"
+#include "engine/check.h"
+#include "engine/room.h"
+#include "engine/storage.h"
+#include "engine/transfer.h"
+
+static int8_t clamp_priority(int32_t priority) {
+  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
+  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
+}
+
+static inline __attribute__((always_inline)) weir__admit_result
+submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
+  const weir_task *task = submission->task;
+  if (context->polls) weir__context_poll(context);
+  weir__request request;
+  *out_status = weir__check_task(context, submission, &request.device);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (weir__window_full(&context->host.window, submission->reserved) ||
+      context->host.window.live.oldest < context->barrier) {
+    weir__admit_result result = weir__await_room(context, submission, 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
+  // The arguments go straight to where they stay: the slot of the next task is free.
+  weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
+  request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
+  if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
+  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  // Behind the accesses, which are no more than the arguments: pointers, and values.
+  uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
+                   request.checked.value_bytes;
+  if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
+    bool is_inline = (void *)request.accesses == (void *)slot->payload;
+    request.accesses = weir__window_large_payload(slot, bytes); // what was there already stays
+    if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
+    if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
+  }
+  request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
+  if (request.checked.lacks_contents) {
+    weir__admit_result result =
+        weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
+    return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
+  }
+  if (weir__window_room(&context->host.window, submission->reserved) <= request.checked.write_backs) {
+    weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
+  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
+  request.submission = submission;
+  request.function = task->kernel != NULL ? task->kernel->function : task->host;
+  request.user = task->user;
+  request.kernel = task->kernel;
+  memcpy(request.groups, task->groups, sizeof request.groups);
+  request.priority = clamp_priority(task->priority);
+  request.tag = task->tag;
+  request.label = task->label;
+  request.fresh = context->fresh;
+  request.args = task->args;
+  request.arg_count = task->arg_count;
+  request.after = task->after;
+  request.after_count = task->after_count;
+  request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
+  request.run = NULL;
+  request.move = NULL;
+  request.fence = NULL;
+  if (request.checked.write_backs == 0) return weir__admit(context, &request, out_event, out_status);
+  // Memory for what the copies back need is set aside first, so that they cannot fail.
+  if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))
+    return weir__no_memory(submission, "arguments", out_status);
+  weir__admit_result result = weir__admit(context, &request, out_event, out_status);
+  if (result == WEIR__ADMITTED)
+    weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
+                     out_event != NULL ? *out_event : NULL);
+  return result;
+}
+
+weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
+  weir_status status;
+  while (submit(context, submission, out_event, &status) == WEIR__RETRY) continue;
+  return status;
+}

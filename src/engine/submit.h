@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a caller's task into the window, once through: checked, given a place (room, contents, storage), its dependences
+// found, committed. Only finding it a place may release the lock, and then the task is checked anew.
+#ifndef WEIR_ENGINE_SUBMIT_H
+#define WEIR_ENGINE_SUBMIT_H
+
+#include "engine/submission.h"
+
+// Submits a task. The lock is held before and after; it is released meanwhile if there is something to wait for.
+weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event);
+
+#endif // WEIR_ENGINE_SUBMIT_H
