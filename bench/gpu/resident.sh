@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs what a CUDA card shows of resident issue, in under nine minutes: new layered graphs by every way of issuing them, the
-# recorded streams, hazards found by the card, what a wait takes, the examples, kernels with known results, random programs,
-# devices that are given up. Writes into FOLDER: resident.md, the tables; resident.json, results by step; resident.log, what the
-# programs said besides.
+# recorded streams, what a wait takes, the examples, kernels with known results, random programs, devices that are given up.
+# Writes into FOLDER: resident.md, the tables; resident.json, results by step; resident.log, what the programs said besides.
 #
 # Usage: bench/gpu/resident.sh --output FOLDER [--binaries DIR] [--commit ID] [--device NAME] [--quick] [STREAM...]
 #   --output FOLDER  made if it is not there
@@ -69,10 +68,6 @@ layers hops 60 --widths 1 --times 1
 # Fewer workers than fit.
 WEIR_RESIDENT_WORKERS=4 layers layers-4-workers 40 --modes resident --widths "$widths" --times 5
 WEIR_RESIDENT_WORKERS=2 layers layers-2-workers 40 --modes resident --widths "$widths" --times 5
-# Hazards found by the host, and by the card.
-window=()
-[ -z "$quick" ] || window=(--quick)
-step window 45 weir-bench-window --device "$device" --rounds "$rounds" --json "$scratch/window.json" "${window[@]}" "${streams[@]}"
 # From the last write of a task until the host sees it.
 step wait 20 weir-bench-wait --device "$device" --json "$scratch/wait.json" ${quick:+--quick}
 # Eight workers on each multiprocessor, as recorded kernels are made for.

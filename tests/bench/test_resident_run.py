@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-STEPS = ["layers", "layers-card", "hops", "layers-4-workers", "layers-2-workers", "window", "wait", "streams-resident", "streams-serial", "streams-queues", "streams-auto",
+STEPS = ["layers", "layers-card", "hops", "layers-4-workers", "layers-2-workers", "wait", "streams-resident", "streams-serial", "streams-queues", "streams-auto",
          "streams-graph", "bodies", "dynroute-auto", "dynroute-queues", "dynroute-resident", "write-once", "random", "abort"]
 
 
@@ -31,7 +31,7 @@ def main():
     for step in found["steps"]:
         assert step["status"] in ("ok", "missing"), step
         assert f"## {step['name']}\n" in text, step
-    assert {"layers", "hops", "window", "wait"} <= set(found["results"]), found["results"].keys()
+    assert {"layers", "hops", "wait"} <= set(found["results"]), found["results"].keys()
     assert "Commit x1" in text and "squeezenet" in text and "the same bits" in text, text
 
 
