@@ -41,6 +41,7 @@ void gpu_open(gpu_card *out_card) {
   GPU_CHECK(gpu.device_name(out_card->name, (int)sizeof out_card->name, device));
   GPU_CHECK(gpu.device_attribute(&out_card->sms, 16, device)); // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
   GPU_CHECK(gpu.version(&out_card->version));
-  GPU_CHECK(gpu.primary_retain(&out_card->context, device));
-  GPU_CHECK(gpu.set_current(out_card->context));
+  void *context = NULL;
+  GPU_CHECK(gpu.primary_retain(&context, device));
+  GPU_CHECK(gpu.set_current(context));
 }

@@ -15,11 +15,6 @@ typedef struct gpu_kernel_node {
   void *kernel, *context;
 } gpu_kernel_node; // CUDA_KERNEL_NODE_PARAMS_v2
 
-typedef struct gpu_update_result {
-  int result;
-  void *from, *to;
-} gpu_update_result; // CUgraphExecUpdateResultInfo
-
 // name of the symbol, name here, parameters
 #define GPU_SYMBOLS(X)                                                                                                 \
   X(cuInit, init, (unsigned))                                                                                          \
@@ -36,27 +31,16 @@ typedef struct gpu_update_result {
   X(cuMemHostAlloc, host_alloc, (void **, size_t, unsigned))                                                           \
   X(cuMemHostGetDevicePointer_v2, host_pointer, (uint64_t *, void *, unsigned))                                        \
   X(cuStreamCreate, stream_create, (void **, unsigned))                                                                \
-  X(cuStreamSynchronize, stream_synchronize, (void *))                                                                 \
   X(cuStreamWaitEvent, stream_wait_event, (void *, void *, unsigned))                                                  \
-  X(cuStreamWriteValue64_v2, stream_write_value, (void *, uint64_t, uint64_t, unsigned))                               \
   X(cuEventCreate, event_create, (void **, unsigned))                                                                  \
   X(cuEventRecord, event_record, (void *, void *))                                                                     \
-  X(cuEventQuery, event_query, (void *))                                                                               \
   X(cuLaunchKernel, launch_kernel,                                                                                     \
     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))          \
   X(cuGraphCreate, graph_create, (void **, unsigned))                                                                  \
   X(cuGraphDestroy, graph_destroy, (void *))                                                                           \
   X(cuGraphAddKernelNode_v2, graph_add_kernel, (void **, void *, void *const *, size_t, const gpu_kernel_node *))      \
-  X(cuGraphAddEmptyNode, graph_add_empty, (void **, void *, void *const *, size_t))                                    \
-  X(cuGraphAddEventRecordNode, graph_add_record, (void **, void *, void *const *, size_t, void *))                     \
-  X(cuGraphAddEventWaitNode, graph_add_wait, (void **, void *, void *const *, size_t, void *))                         \
-  X(cuGraphKernelNodeSetParams_v2, graph_node_set, (void *, const gpu_kernel_node *))                                  \
   X(cuGraphInstantiateWithFlags, graph_instantiate, (void **, void *, unsigned long long))                             \
   X(cuGraphExecDestroy, exec_destroy, (void *))                                                                        \
-  X(cuGraphExecKernelNodeSetParams_v2, exec_node_set, (void *, void *, const gpu_kernel_node *))                       \
-  X(cuGraphExecUpdate_v2, exec_update, (void *, void *, gpu_update_result *))                                          \
-  X(cuGraphNodeSetEnabled, exec_node_enable, (void *, void *, unsigned))                                               \
-  X(cuGraphUpload, graph_upload, (void *, void *))                                                                     \
   X(cuGraphLaunch, graph_launch, (void *, void *))                                                                     \
   X(cuGetErrorName, error_name, (int, const char **))
 
@@ -71,7 +55,6 @@ extern gpu_driver gpu;
 typedef struct gpu_card {
   char name[128];
   int version, sms;
-  void *context;
 } gpu_card;
 
 #define GPU_EXIT_NO_CARD 3

@@ -5,39 +5,36 @@
 
 #include "launches.h"
 
-void gpu_graph_build(const gpu_program *program, const weir__plan_graph *order, uint32_t begin, uint32_t end,
-                     gpu_graph *out_graph) {
-  gpu_graph built = {.nodes = gpu_memory(end - begin, sizeof(void *)), .count = end - begin};
-  void **before = gpu_memory(end - begin, sizeof *before);
-  GPU_CHECK(gpu.graph_create(&built.graph, 0));
-  for (uint32_t i = begin; i < end; i++) {
+typedef struct built_graph {
+  void *graph, *exec;
+} built_graph;
+
+static void build(const gpu_program *program, const weir__plan_graph *order, built_graph *out_graph) {
+  void **nodes = gpu_memory(program->count, sizeof *nodes), **before = gpu_memory(program->count, sizeof *before);
+  *out_graph = (built_graph){0};
+  GPU_CHECK(gpu.graph_create(&out_graph->graph, 0));
+  for (uint32_t i = 0; i < program->count; i++) {
     size_t count = 0;
-    if (!order && i > begin) before[count++] = built.nodes[i - 1 - begin];
-    for (uint64_t e = order ? order->first[i] : 1; order && e < order->first[i + 1]; e++) {
-      if (order->predecessors[e] >= begin) before[count++] = built.nodes[order->predecessors[e] - begin];
-    }
+    if (!order && i > 0) before[count++] = nodes[i - 1];
+    for (uint64_t e = order ? order->first[i] : 1; order && e < order->first[i + 1]; e++)
+      before[count++] = nodes[order->predecessors[e]];
     void *parameters[3];
     gpu_kernel_node node;
-    gpu_spin_node(&program->launches[i], spin.function, parameters, &node);
-    GPU_CHECK(gpu.graph_add_kernel(&built.nodes[i - begin], built.graph, before, count, &node));
+    gpu_spin_node(&program->launches[i], parameters, &node);
+    GPU_CHECK(gpu.graph_add_kernel(&nodes[i], out_graph->graph, before, count, &node));
   }
   free(before);
-  *out_graph = built;
+  free(nodes);
+  GPU_CHECK(gpu.graph_instantiate(&out_graph->exec, out_graph->graph, 0));
 }
 
-void gpu_graph_instantiate(gpu_graph *graph) {
-  GPU_CHECK(gpu.graph_instantiate(&graph->exec, graph->graph, 0));
-}
-
-void gpu_graph_destroy(gpu_graph *graph) {
-  if (graph->exec) GPU_CHECK(gpu.exec_destroy(graph->exec));
+static void destroy(built_graph *graph) {
+  GPU_CHECK(gpu.exec_destroy(graph->exec));
   GPU_CHECK(gpu.graph_destroy(graph->graph));
-  free(graph->nodes);
-  *graph = (gpu_graph){0};
 }
 
 static void launch(void *argument) {
-  gpu_graph *graph = argument;
+  built_graph *graph = argument;
   GPU_CHECK(gpu.graph_launch(graph->exec, NULL));
 }
 
@@ -45,16 +42,15 @@ gpu_stat gpu_graph_column(const gpu_program *program, const weir__plan_graph *or
                           gpu_stat *out_build) {
   enum { BUILDS = 5 };
   double builds[BUILDS];
-  gpu_graph graph = {0};
+  built_graph graph;
   for (int i = 0; i < BUILDS; i++) {
-    if (graph.graph) gpu_graph_destroy(&graph);
+    if (i > 0) destroy(&graph);
     double start = gpu_now_us();
-    gpu_graph_build(program, order, 0, program->count, &graph);
-    gpu_graph_instantiate(&graph);
+    build(program, order, &graph);
     builds[i] = gpu_now_us() - start;
   }
   *out_build = gpu_statistics(builds, BUILDS);
   gpu_stat stat = gpu_time(runs, launch, &graph);
-  gpu_graph_destroy(&graph);
+  destroy(&graph);
   return stat;
 }

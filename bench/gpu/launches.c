@@ -5,6 +5,8 @@
 
 #define EMPTY_KERNEL_US 1.3 // what an empty kernel records
 
+enum { MOST_STREAMS = 16 };
+
 gpu_stat gpu_time(uint32_t runs, void (*pass)(void *argument), void *argument) {
   double *samples = gpu_memory(runs, sizeof *samples);
   for (uint32_t run = 0; run < runs + 3; run++) {
@@ -46,14 +48,14 @@ void gpu_program_shape(gpu_program *program, uint32_t sms) {
         program->kernels[i] ? replayed(program->kernels[i], sms) : (gpu_spin_launch){.blocks = 1, .threads = 32};
 }
 
-void **gpu_streams(void) {
-  static void *streams[GPU_MAX_STREAMS];
-  for (uint32_t s = 0; s < GPU_MAX_STREAMS && !streams[s]; s++)
+static void **streams_of_card(void) {
+  static void *streams[MOST_STREAMS];
+  for (uint32_t s = 0; s < MOST_STREAMS && !streams[s]; s++)
     GPU_CHECK(gpu.stream_create(&streams[s], 1)); // CU_STREAM_NON_BLOCKING
   return streams;
 }
 
-void **gpu_events(uint32_t count) {
+static void **events_of_card(uint32_t count) {
   static void **events;
   static uint32_t made;
   if (count <= made) return events;
@@ -64,9 +66,10 @@ void **gpu_events(uint32_t count) {
   return events = more;
 }
 
-void gpu_assign(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
-                uint32_t *out_streams) {
-  uint32_t last[GPU_MAX_STREAMS], robin = 0;
+// Which stream each launch goes to: that of its first predecessor that is still last there, else round robin.
+static void assign(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
+                   uint32_t *out_streams) {
+  uint32_t last[MOST_STREAMS], robin = 0;
   for (uint32_t s = 0; s < stream_count; s++) last[s] = UINT32_MAX;
   for (uint32_t i = 0; i < program->count; i++) {
     uint32_t stream = UINT32_MAX;
@@ -82,7 +85,7 @@ void gpu_assign(const gpu_program *program, const weir__plan_graph *order, uint3
 
 static void put_in_one(void *argument) {
   const gpu_program *program = argument;
-  void *stream = gpu_streams()[0];
+  void *stream = streams_of_card()[0];
   for (uint32_t i = 0; i < program->count; i++) gpu_spin_put(stream, &program->launches[i]);
 }
 
@@ -114,8 +117,8 @@ static void put_in_many(void *argument) {
 gpu_stat gpu_streams_column(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
                             uint32_t runs) {
   uint32_t *assigned = gpu_memory(program->count, sizeof *assigned);
-  gpu_assign(program, order, stream_count, assigned);
-  spread all = {program, order, assigned, gpu_streams(), gpu_events(program->count)};
+  assign(program, order, stream_count, assigned);
+  spread all = {program, order, assigned, streams_of_card(), events_of_card(program->count)};
   gpu_stat stat = gpu_time(runs, put_in_many, &all);
   free(assigned);
   return stat;

@@ -7,23 +7,12 @@
 #include "spin.h"
 #include "streams.h"
 
-#define GPU_MAX_STREAMS 64u
-
 // Fills in the launches of a program that was read, for a card of `sms` multiprocessors. Needs gpu_spin_open().
 void gpu_program_shape(gpu_program *program, uint32_t sms);
 
 // Times `runs` calls of `pass(argument)`, each from an idle card until the card is idle again, after three that do not
 // count. Microseconds.
 gpu_stat gpu_time(uint32_t runs, void (*pass)(void *argument), void *argument);
-
-// Streams, and an event per launch, shared by all programs. Needs gpu_open().
-void **gpu_streams(void);
-void **gpu_events(uint32_t count);
-
-// Which stream each launch goes to: that of its first predecessor that is still last there, else round robin.
-// `out_streams` has room for all launches.
-void gpu_assign(const gpu_program *program, const weir__plan_graph *order, uint32_t stream_count,
-                uint32_t *out_streams);
 
 // Columns of the table: one stream, and several of them with an event after every task.
 gpu_stat gpu_one_stream_column(const gpu_program *program, uint32_t runs);

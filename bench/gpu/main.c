@@ -8,13 +8,10 @@
 
 #include "graphs.h"
 #include "launches.h"
-#include "ways.h"
 
-static const char usage[] =
-    "usage: weir-gpu-peers STREAM... [--runs N] [--json] [--ways[=LETTERS]]\n"
-    "  --runs N  passes of each column (default 21)\n"
-    "  --json    JSON in place of a table\n"
-    "  --ways    what the driver's calls cost, and ways to run a graph never seen before; of a to j; no JSON\n";
+static const char usage[] = "usage: weir-gpu-peers STREAM... [--runs N] [--json]\n"
+                            "  --runs N  passes of each column (default 21)\n"
+                            "  --json    JSON in place of a table\n";
 
 enum { COLUMNS = 8 };
 static const char *const column_names[COLUMNS] = {"one_stream",          "serial_graph",      "streams16_address",
@@ -26,7 +23,6 @@ static const char *const column_titles[COLUMNS] = {"one stream", "serial graph",
 typedef struct settings {
   uint32_t runs, count;
   bool json;
-  const char *ways; // letters; NULL: none
   const char **paths;
 } settings;
 
@@ -35,10 +31,6 @@ static bool parse(int argc, char **argv, settings *out_options) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--json") == 0) {
       out_options->json = true;
-    } else if (strcmp(argv[i], "--ways") == 0) {
-      out_options->ways = "abcdefghij";
-    } else if (strncmp(argv[i], "--ways=", 7) == 0) {
-      out_options->ways = argv[i] + 7;
     } else if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {
       char *end = NULL;
       unsigned long runs = strtoul(argv[++i], &end, 10);
@@ -50,7 +42,7 @@ static bool parse(int argc, char **argv, settings *out_options) {
       out_options->paths[out_options->count++] = argv[i];
     }
   }
-  return out_options->count > 0 && !(out_options->json && out_options->ways);
+  return out_options->count > 0;
 }
 
 static void measure(const gpu_program *program, uint32_t runs, gpu_stat columns[COLUMNS]) {
@@ -100,19 +92,6 @@ static void print_table(const gpu_card *card, const gpu_program *programs, const
   if (options->json) printf("\n]}\n");
 }
 
-static void print_ways(const gpu_program *programs, uint32_t count, uint32_t runs, const char *ways) {
-  if (strchr(ways, 'c') || strchr(ways, 'g')) gpu_ways_costs(runs);
-  if (strchr(ways, 'a')) gpu_ways_graphs(runs);
-  if (strchr(ways, 'c')) gpu_ways_instantiate(&programs[count - 1]);
-  if (strchr(ways, 'b')) gpu_ways_pieces(programs, count, runs);
-  if (strchr(ways, 'j')) gpu_ways_cold(programs, count, runs);
-  if (strchr(ways, 'h')) gpu_ways_refill(programs, count, runs);
-  if (strchr(ways, 'i')) gpu_ways_passes(programs, count, runs);
-  if (strchr(ways, 'e')) gpu_ways_threads(programs, count, runs);
-  if (strchr(ways, 'd')) gpu_ways_templates(programs, count, runs);
-  if (strchr(ways, 'f')) gpu_ways_build_beside(programs, count, runs);
-}
-
 int main(int argc, char **argv) {
   settings options;
   if (!parse(argc, argv, &options)) {
@@ -132,10 +111,6 @@ int main(int argc, char **argv) {
     gpu_program_shape(&programs[p], (uint32_t)card.sms);
   }
   print_table(&card, programs, &options);
-  if (options.ways) {
-    gpu_ways_open(card.context);
-    print_ways(programs, options.count, options.runs, options.ways);
-  }
   for (uint32_t p = 0; p < options.count; p++) gpu_program_free(&programs[p]);
   free(programs);
   free(options.paths);

@@ -79,9 +79,6 @@ replay streams-graph --issue graph --storage kept
 step bodies 90 weir-bodies --device "$device" --worlds "$worlds" --steps "$steps" --threads 4 --check --compare
 for issue in auto queues resident; do step "dynroute-$issue" 30 dynroute --device "$device" --issue "$issue" --check "${network[@]}"; done
 step write-once 60 test_write_once_run "$device" resident
-case $device in
-cuda:*) step device-launch 60 weir-bench-device-launch --device "${device#cuda:}" ${quick:+--quick} --json "$scratch/device-launch.json" ;;
-esac
 step random 200 test_random --device "$device" --resident --programs "$programs"
 # Last, since it makes kernels fault.
 step abort 90 test_cuda_resident_abort_card "$device"

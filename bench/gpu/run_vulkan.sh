@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs everything that a card can show on Vulkan, in under six minutes: what Vulkan's building blocks cost; the recorded
-# streams on raw Vulkan, on Weir, and, where the card has CUDA, as one CUDA stream and as CUDA graphs, all in one run; and the
-# checks that need a card. Prints a table, and writes it to OUTPUT.md, all numbers to OUTPUT.json, and what the programs said to
-# OUTPUT.log.
+# Runs everything that a card can show on Vulkan, in under six minutes: the recorded streams on raw Vulkan, on Weir, and, where
+# the card has CUDA, as one CUDA stream and as CUDA graphs, all in one run; and the checks that need a card. Prints a table, and
+# writes it to OUTPUT.md, all numbers to OUTPUT.json, and what the programs said to OUTPUT.log.
 #
 # Usage: bench/gpu/run_vulkan.sh [--binaries DIR] [--output OUTPUT] [--commit ID] [--device N] [--quick] [STREAM...]
 #   --binaries DIR   programs that are built already: a build folder, or one folder with all of them and lib/ for the
@@ -40,7 +39,6 @@ replay() { # NAME LIMIT OPTION...
 }
 
 raw_vulkan() {
-  step ways 60 weir-gpu-vulkan --json --runs "$raw_runs" ${quick:+--quick} --ways
   step raw 60 weir-gpu-vulkan --json --runs "$raw_runs" ${quick:+--quick} "${streams[@]}"
 }
 
@@ -118,7 +116,7 @@ weir=$(program weir) raw=$(program weir-gpu-vulkan)
 [ -n "$weir" ] || { echo "run_vulkan.sh: there is no program weir in $binaries" >&2; exit 2; }
 [ -n "$raw" ] || { echo "run_vulkan.sh: there is no program weir-gpu-vulkan in $binaries" >&2; exit 2; }
 "$weir" info --json >"$scratch/info.out" || exit 1
-lacking=$("$raw" --ways=i --quick --json 2>&1 >/dev/null)
+lacking=$("$raw" --quick --json "${streams[0]}" 2>&1 >/dev/null)
 status=$?
 if [ $status -eq 3 ]; then
   echo "run_vulkan.sh: no device to measure: ${lacking:-no reason was given}" >&2

@@ -27,9 +27,9 @@ gpu_spin spin;
   "  mov.u64 %d8, %globaltimer;\n  st.volatile.global.u64 [%d4], %d8;\n"                                               \
   "DONE:\n  ret;\n}\n"
 
-static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n" SPIN_FUNCTION("spin_timer", "%globaltimer")
-    SPIN_FUNCTION("spin_timer_2", "%globaltimer") SPIN_FUNCTION("spin_clock", "%clock64") SPIN_FUNCTION(
-        "spin_clock_2",
+static const char ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n" SPIN_FUNCTION("spin_timer", "%globaltimer") SPIN_FUNCTION(
+        "spin_clock",
         "%clock64") ".visible .entry step(.param .u64 p_out)\n{\n"
                     "  .reg .pred %p<3>;\n  .reg .b32 %r<3>;\n  .reg .b64 %d<8>;\n"
                     "  ld.param.u64 %d1, [p_out];\n  mov.u32 %r1, 0;\n  mov.u64 %d2, %globaltimer;\n  mov.u64 %d5, "
@@ -66,13 +66,11 @@ void gpu_spin_open(void) {
   if (spin.globaltimer_step <= 64) {
     spin.clock = "globaltimer";
     spin.function = find(module, "spin_timer");
-    spin.other = find(module, "spin_timer_2");
     spin.ticks_per_us = 1000;
     return;
   }
   spin.clock = "clock64";
   spin.function = find(module, "spin_clock");
-  spin.other = find(module, "spin_clock_2");
   // The first launches let the card reach its clock.
   gpu_spin_launch launch = {1, 32, 0, 100000000, address, address + 8};
   for (int i = 0; i < 5; i++) gpu_spin_put(NULL, &launch);
@@ -87,11 +85,12 @@ void gpu_spin_put(void *stream, const gpu_spin_launch *launch) {
                               parameters, NULL));
 }
 
-void gpu_spin_node(const gpu_spin_launch *launch, void *function, void *parameters[3], gpu_kernel_node *out_node) {
+void gpu_spin_node(const gpu_spin_launch *launch, void *parameters[3], gpu_kernel_node *out_node) {
   // The driver takes pointers to what it only reads.
   parameters[0] = (void *)(uintptr_t)&launch->ticks;
   parameters[1] = (void *)(uintptr_t)&launch->start;
   parameters[2] = (void *)(uintptr_t)&launch->end;
   *out_node = (gpu_kernel_node){
-      function, {launch->blocks, 1, 1}, {launch->threads, 1, 1}, launch->shared_bytes, parameters, NULL, NULL, NULL};
+      spin.function, {launch->blocks, 1, 1}, {launch->threads, 1, 1}, launch->shared_bytes, parameters, NULL, NULL,
+      NULL};
 }

@@ -7,7 +7,7 @@
 #include "driver.h"
 
 typedef struct gpu_spin {
-  void *function, *other;  // two functions that do the same
+  void *function;
   double ticks_per_us;     // of the clock that the function reads
   double globaltimer_step; // nanoseconds
   const char *clock;
@@ -31,7 +31,7 @@ static inline uint64_t gpu_spin_ticks(double us) {
 void gpu_spin_put(void *stream, const gpu_spin_launch *launch);
 
 // Fills in `node` to launch; `parameters` must live as long as it is used.
-void gpu_spin_node(const gpu_spin_launch *launch, void *function, void *parameters[3], gpu_kernel_node *out_node);
+void gpu_spin_node(const gpu_spin_launch *launch, void *parameters[3], gpu_kernel_node *out_node);
 
 // Memory that host and device see, zeroed, and its address on the device.
 uint64_t *gpu_shared_words(size_t count, uint64_t *out_address);

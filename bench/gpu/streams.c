@@ -65,7 +65,6 @@ static void fill(const weir__stream *stream, uint32_t sms, gpu_program *program)
   uint32_t next = 0;
   for (uint32_t t = 0; t < stream->task_count; t++) {
     const weir__stream_task *task = &stream->tasks[t];
-    uint32_t begin = next;
     for (uint32_t k = 0; k < task->kernel_count; k++) {
       weir__stream_cost cost;
       weir__stream_kernel_cost(&task->kernels[k], sms, &cost);
@@ -76,7 +75,6 @@ static void fill(const weir__stream *stream, uint32_t sms, gpu_program *program)
     if (task->kernel_count == 0) next++;
     program->last[next - 1] = true;
     ends[t] = next;
-    for (uint32_t i = begin; i < next; i++) program->chains[i] = begin;
   }
   weir__plan_graph tasks;
   gpu_task_graph(stream, WEIR__PLAN_ADDRESS, &tasks);
@@ -108,7 +106,6 @@ void gpu_program_read(const char *path, uint32_t sms, gpu_program *out_program) 
   strcpy(program.name, stream->name);
   program.kernels = gpu_memory(program.count, sizeof *program.kernels);
   program.last = gpu_memory(program.count, sizeof *program.last);
-  program.chains = gpu_memory(program.count, sizeof *program.chains);
   fill(stream, sms, &program);
   *out_program = program;
 }
@@ -121,6 +118,5 @@ void gpu_program_free(gpu_program *program) {
   free(program->kernels);
   free(program->launches);
   free(program->last);
-  free(program->chains);
   *program = (gpu_program){0};
 }

@@ -22,7 +22,6 @@ typedef struct gpu_program {
   const weir__stream_kernel **kernels; // of each launch; NULL: it does nothing
   struct gpu_spin_launch *launches;    // on a CUDA card, see gpu_program_shape(); else NULL
   bool *last;                          // whether a launch is the last one of its task
-  uint32_t *chains;                    // the first launch of its task
   weir__plan_graph address;            // launches, hazards between addresses; without edges that others imply
   weir__plan_graph buffer;             // the same between logical buffers
   double kernel_us;                    // recorded

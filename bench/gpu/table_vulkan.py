@@ -92,19 +92,6 @@ def raw_table(rows, columns, prefix="raw_", digits=0):
     return stream_table(rows, fields, [field for _, field, _ in fields] if prefix == "raw_" else [])
 
 
-def ways_lines(ways):
-    lines = []
-    for row in ways:
-        if "text" in row:
-            cells = [row["text"], "", ""]
-        elif "missing" in row:
-            cells = ["-", "", row["missing"]]
-        else:
-            cells = [number(row["median"], 2), f"{row['p10']:.2f} to {row['p90']:.2f}", row["unit"]]
-        lines.append([row["section"], row["name"].strip(), *cells])
-    return lines
-
-
 def report(record):
     rows = record["streams"]
     lines = [f"# Vulkan on a card: {record['card']}, {record['date']}", "",
@@ -136,8 +123,6 @@ def report(record):
     lines += table(["case", "what", "median", "least", "most", "unit"],
                    [[row["case"], row["runtime"], number(row["median"], 1), number(row["min"], 1), number(row["max"], 1), row["unit"]]
                     for row in record["sequences"]], 2)
-    lines += ["", "## What the building blocks cost", ""]
-    lines += table(["", "what", "median", "10 % to 90 %", "unit"], ways_lines(record["ways"]), 2)
     lines += ["", "## Steps", ""]
     lines += table(["step", "status", "why", "s"], [[row["step"], row["status"], row["text"], str(row["seconds"])]
                                                     for row in record["steps"]], 3)
@@ -145,16 +130,16 @@ def report(record):
 
 
 def make_record(steps, commit, paths):
-    ways, raw = steps.output("ways") or {}, steps.output("raw") or {}
+    raw = steps.output("raw") or {}
     with open(os.path.join(steps.folder, "card"), encoding="utf-8") as file:
         smi = [word.strip() for word in file.readline().split(",")]
     rows = measure(steps, paths)
     return {
-        "card": raw.get("device") or ways.get("device") or smi[0] or "unknown card",
-        "driver": raw.get("driver") or ways.get("driver") or "unknown",
+        "card": raw.get("device") or smi[0] or "unknown card",
+        "driver": raw.get("driver") or "unknown",
         "families": raw.get("families"), "cpu": cpu_name(), "cpus": os.cpu_count(), "commit": commit,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "command": "bench/gpu/run_vulkan.sh",
-        "streams": rows, "ways": ways.get("rows", []), "targets": [target.cells() for target in targets(rows, rerecorded(steps))],
+        "streams": rows, "targets": [target.cells() for target in targets(rows, rerecorded(steps))],
         "sequences": steps.output("sequences") or [],
         "steps": steps.rows,
     }

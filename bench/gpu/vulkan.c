@@ -25,12 +25,10 @@ void vulkan_check(VkResult result, const char *what) {
 }
 
 static void load(void) {
-  double start = gpu_now_us();
   void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) none(dlerror());
   *(void **)&vk.GetInstanceProcAddr = dlsym(library, "vkGetInstanceProcAddr");
   if (!vk.GetInstanceProcAddr) none("libvulkan.so.1 has no vkGetInstanceProcAddr");
-  card.load_us = gpu_now_us() - start;
 }
 
 static void resolve_failed(const char *name) {
@@ -40,7 +38,6 @@ static void resolve_failed(const char *name) {
 }
 
 static void create_instance(void) {
-  double start = gpu_now_us();
   PFN_vkCreateInstance create = (PFN_vkCreateInstance)vk.GetInstanceProcAddr(NULL, "vkCreateInstance");
   if (!create) none("there is no vkCreateInstance");
   VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -53,7 +50,6 @@ static void create_instance(void) {
   if (!vk.name) resolve_failed(#name);
   VULKAN_INSTANCE_CALLS(VULKAN_RESOLVE)
 #undef VULKAN_RESOLVE
-  card.instance_us = gpu_now_us() - start;
 }
 
 static void choose_physical(int number) {
@@ -90,7 +86,7 @@ static void find_families(void) {
     bool computes = all[i].queueFlags & VK_QUEUE_COMPUTE_BIT;
     if (!computes && (all[i].queueFlags & ~known || !(all[i].queueFlags & VK_QUEUE_TRANSFER_BIT))) continue;
     vulkan_family *family = &card.families[card.family_count++];
-    *family = (vulkan_family){.index = i, .flags = all[i].queueFlags, .timestamps = all[i].timestampValidBits > 0};
+    *family = (vulkan_family){.index = i, .flags = all[i].queueFlags};
     family->queue_count = all[i].queueCount < VULKAN_MOST_QUEUES ? all[i].queueCount : VULKAN_MOST_QUEUES;
     const char *kind = all[i].queueFlags & VK_QUEUE_GRAPHICS_BIT ? "graphics" : computes ? "compute" : "transfer";
     snprintf(family->name, sizeof family->name, "%s (%u)", kind, i);
@@ -102,31 +98,19 @@ static void find_families(void) {
 }
 
 static void create_device(void) {
-  double start = gpu_now_us();
   VkExtensionProperties extensions[512];
   uint32_t count = 512;
   vulkan_check(vk.EnumerateDeviceExtensionProperties(card.physical, NULL, &count, extensions), "extensions");
-  VkPhysicalDeviceSynchronization2FeaturesKHR sync2 = {
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES_KHR};
   VkPhysicalDeviceShaderClockFeaturesKHR clock = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR};
   VkPhysicalDeviceVulkan12Features features12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                                  .pNext = &clock};
   VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &features12};
-  const char *names[4] = {VK_KHR_SHADER_CLOCK_EXTENSION_NAME};
-  uint32_t name_count = 1;
+  const char *names[] = {VK_KHR_SHADER_CLOCK_EXTENSION_NAME};
   if (!has_extension(extensions, count, VK_KHR_SHADER_CLOCK_EXTENSION_NAME)) none("it lacks VK_KHR_shader_clock");
-  card.sync2 = has_extension(extensions, count, VK_KHR_SYNCHRONIZATION_2_EXTENSION_NAME);
-  if (card.sync2) {
-    clock.pNext = &sync2;
-    names[name_count++] = VK_KHR_SYNCHRONIZATION_2_EXTENSION_NAME;
-  }
-  card.push_descriptors = has_extension(extensions, count, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
-  if (card.push_descriptors) names[name_count++] = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME;
   vk.GetPhysicalDeviceFeatures2(card.physical, &features);
   if (!features12.timelineSemaphore) none("it lacks timeline semaphores");
   if (!features12.bufferDeviceAddress) none("it lacks buffer device addresses");
   if (!clock.shaderDeviceClock || !clock.shaderSubgroupClock) none("its shaders cannot read both clocks");
-  if (card.sync2) card.sync2 = sync2.synchronization2;
   VkPhysicalDeviceVulkan12Features wanted = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                              .pNext = &clock,
                                              .timelineSemaphore = true,
@@ -143,7 +127,7 @@ static void create_device(void) {
                              .pNext = &wanted,
                              .queueCreateInfoCount = card.family_count,
                              .pQueueCreateInfos = queues,
-                             .enabledExtensionCount = name_count,
+                             .enabledExtensionCount = 1,
                              .ppEnabledExtensionNames = names};
   vulkan_check(vk.CreateDevice(card.physical, &info, NULL, &card.device), "vkCreateDevice");
 #define VULKAN_RESOLVE(name)                                                                                           \
@@ -151,14 +135,10 @@ static void create_device(void) {
   if (!vk.name) resolve_failed(#name);
   VULKAN_DEVICE_CALLS(VULKAN_RESOLVE)
 #undef VULKAN_RESOLVE
-#define VULKAN_RESOLVE(name) vk.name = (PFN_vk##name)vk.GetDeviceProcAddr(card.device, "vk" #name);
-  VULKAN_OPTIONAL_CALLS(VULKAN_RESOLVE)
-#undef VULKAN_RESOLVE
   for (uint32_t f = 0; f < card.family_count; f++) {
     for (uint32_t q = 0; q < card.families[f].queue_count; q++)
       vk.GetDeviceQueue(card.device, card.families[f].index, q, &card.families[f].queues[q]);
   }
-  card.device_us = gpu_now_us() - start;
 }
 
 static void find_properties(void) {

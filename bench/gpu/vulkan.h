@@ -15,12 +15,11 @@
 #include "timing.h"
 #include "vulkan_calls.h"
 
-enum { VULKAN_MOST_FAMILIES = 8, VULKAN_MOST_QUEUES = 16, VULKAN_MOST_BUFFERS = 4, VULKAN_PUSH_BYTES = 128 };
+enum { VULKAN_MOST_FAMILIES = 8, VULKAN_MOST_QUEUES = 16, VULKAN_PUSH_BYTES = 128 };
 
 typedef struct vulkan_family {
   uint32_t index, queue_count;
   VkQueueFlags flags;
-  bool timestamps;
   char name[32]; // "graphics (0)", "compute (2)", "transfer (1)"
   VkQueue queues[VULKAN_MOST_QUEUES];
 } vulkan_family;
@@ -36,8 +35,6 @@ typedef struct vulkan_card {
   uint32_t family_count;
   vulkan_family *compute; // computes without graphics, else the first that computes
   uint32_t sms;           // multiprocessors; 0: the device does not say
-  bool sync2, push_descriptors;
-  double load_us, instance_us, device_us; // what it took to load the loader, and to make these
 } vulkan_card;
 
 extern vulkan_card card;
@@ -94,25 +91,21 @@ typedef struct vulkan_buffer {
   void *mapped; // NULL: the host does not see it
 } vulkan_buffer;
 
-// Memory of the first type that has all flags `wanted` and none of `unwanted`. False: there is no such type, or no memory.
-bool vulkan_buffer_create(VkDeviceSize bytes, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags unwanted,
-                          vulkan_buffer *out_buffer);
+// Memory of the first type that has all flags `wanted`. False: there is no such type, or no memory.
+bool vulkan_buffer_create(VkDeviceSize bytes, VkMemoryPropertyFlags wanted, vulkan_buffer *out_buffer);
 void vulkan_buffer_destroy(vulkan_buffer *buffer);
 
-// For `buffers` (0, 1, 2, 4) storage buffers in set 0, and 128 bytes of push constants. Pushed: by vkCmdPushDescriptorSet.
+// For 128 bytes of push constants and, with `buffer`, a storage buffer in set 0.
 typedef struct vulkan_layout {
   VkDescriptorSetLayout set;
   VkPipelineLayout pipeline;
 } vulkan_layout;
 
-const vulkan_layout *vulkan_layout_of(uint32_t buffers, bool pushed);
+const vulkan_layout *vulkan_layout_of(bool buffer);
 
 // A compute pipeline; destroyed by vulkan_close(). Specialization constants 0 and 1: threads, words of shared memory.
 VkPipeline vulkan_pipeline(const uint32_t *code, size_t bytes, const vulkan_layout *layout, uint32_t threads,
                            uint32_t shared_words);
-
-// touch.comp, whose dispatches do nothing.
-VkPipeline vulkan_touch_pipeline(uint32_t buffers, bool pushed, uint32_t threads);
 
 // A global memory barrier between dispatches: what the earlier ones wrote, the later ones may read and write.
 void vulkan_barrier(VkCommandBuffer commands);

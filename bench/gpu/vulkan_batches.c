@@ -204,7 +204,7 @@ static void put_dispatch(vulkan_batches *batches, const weir__barrier_step *step
   if (queue->bound != dispatch->pipeline)
     vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
   queue->bound = dispatch->pipeline;
-  vulkan_spin_put_grid(commands, vulkan_spin.clock, dispatch->groups, dispatch->us);
+  vulkan_spin_put(commands, vulkan_spin.clock, dispatch->groups, dispatch->us);
   one->dispatches++;
 }
 

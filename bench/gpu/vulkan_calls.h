@@ -19,7 +19,6 @@
   X(GetDeviceQueue)                                                                                                    \
   X(DeviceWaitIdle)                                                                                                    \
   X(QueueSubmit)                                                                                                       \
-  X(QueueWaitIdle)                                                                                                     \
   X(CreateCommandPool)                                                                                                 \
   X(DestroyCommandPool)                                                                                                \
   X(ResetCommandPool)                                                                                                  \
@@ -31,27 +30,9 @@
   X(CmdPushConstants)                                                                                                  \
   X(CmdDispatch)                                                                                                       \
   X(CmdPipelineBarrier)                                                                                                \
-  X(CmdSetEvent)                                                                                                       \
-  X(CmdWaitEvents)                                                                                                     \
-  X(CmdCopyBuffer)                                                                                                     \
-  X(CmdResetQueryPool)                                                                                                 \
-  X(CmdWriteTimestamp)                                                                                                 \
-  X(CreateQueryPool)                                                                                                   \
-  X(DestroyQueryPool)                                                                                                  \
-  X(GetQueryPoolResults)                                                                                               \
-  X(CreateEvent)                                                                                                       \
-  X(DestroyEvent)                                                                                                      \
-  X(ResetEvent)                                                                                                        \
-  X(CreateFence)                                                                                                       \
-  X(DestroyFence)                                                                                                      \
-  X(ResetFences)                                                                                                       \
-  X(GetFenceStatus)                                                                                                    \
-  X(WaitForFences)                                                                                                     \
   X(CreateSemaphore)                                                                                                   \
   X(DestroySemaphore)                                                                                                  \
   X(GetSemaphoreCounterValue)                                                                                          \
-  X(WaitSemaphores)                                                                                                    \
-  X(SignalSemaphore)                                                                                                   \
   X(CreateBuffer)                                                                                                      \
   X(DestroyBuffer)                                                                                                     \
   X(GetBufferMemoryRequirements)                                                                                       \
@@ -72,20 +53,11 @@
   X(CreateComputePipelines)                                                                                            \
   X(DestroyPipeline)
 
-// NULL where the device does not have them.
-#define VULKAN_OPTIONAL_CALLS(X)                                                                                       \
-  X(CmdPushDescriptorSetKHR)                                                                                           \
-  X(CmdPipelineBarrier2KHR)                                                                                            \
-  X(CmdSetEvent2KHR)                                                                                                   \
-  X(CmdWaitEvents2KHR)                                                                                                 \
-  X(QueueSubmit2KHR)
-
 typedef struct vulkan_calls {
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
 #define VULKAN_MEMBER(name) PFN_vk##name name;
   VULKAN_INSTANCE_CALLS(VULKAN_MEMBER)
   VULKAN_DEVICE_CALLS(VULKAN_MEMBER)
-  VULKAN_OPTIONAL_CALLS(VULKAN_MEMBER)
 #undef VULKAN_MEMBER
 } vulkan_calls;
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "vulkan_batches.h"
-#include "vulkan_rows.h"
-#include "vulkan_ways.h"
 
 enum { CHUNK = 32 }; // dispatches in a submission of a first pass
+
+vulkan_options options;
 
 typedef struct column {
   const char *name, *title;
@@ -85,8 +85,17 @@ typedef struct result {
 
 typedef struct pass_state {
   vulkan_batches *batches;
+  uint32_t dispatches;
   vulkan_pass pass;
 } pass_state;
+
+// Takes `options.runs` samples after one that does not count.
+static gpu_stat sample(double (*once)(void *argument), void *argument) {
+  double samples[VULKAN_MOST_RUNS];
+  once(argument);
+  for (uint32_t run = 0; run < options.runs; run++) samples[run] = once(argument);
+  return gpu_statistics(samples, options.runs);
+}
 
 static double pass_once(void *argument) {
   const pass_state *state = argument;
@@ -97,7 +106,7 @@ static double record_once(void *argument) {
   const pass_state *state = argument;
   double start = gpu_now_us();
   vulkan_batches_record(state->batches);
-  return gpu_now_us() - start;
+  return (gpu_now_us() - start) / state->dispatches;
 }
 
 static result measure(const vulkan_program *program, const column *what) {
@@ -106,13 +115,15 @@ static result measure(const vulkan_program *program, const column *what) {
   weir__barrier_plan plan;
   vulkan_plan(program, what->by_buffer ? &program->recorded.buffer : &program->recorded.address, what->order,
               out.queues, what->chains, &plan);
-  pass_state state = {vulkan_batches_create(program, &plan, card.compute, what->chunk), what->pass};
+  pass_state state = {.batches = vulkan_batches_create(program, &plan, card.compute, what->chunk),
+                      .dispatches = program->recorded.count,
+                      .pass = what->pass};
   out.measured = true;
   out.barriers = plan.barriers;
   out.semaphores = plan.waits;
   out.submissions = vulkan_batches_count(state.batches);
-  out.pass = vulkan_sample(pass_once, &state);
-  out.record = vulkan_scaled(vulkan_sample(record_once, &state), 0, 1.0 / program->recorded.count);
+  out.pass = sample(pass_once, &state);
+  out.record = sample(record_once, &state);
   vulkan_batches_destroy(state.batches);
   weir__barrier_plan_free(&plan);
   return out;

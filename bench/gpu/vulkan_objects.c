@@ -6,14 +6,9 @@
 
 #include "vulkan.h"
 
-#include "shaders/touch_0.h"
-#include "shaders/touch_1.h"
-#include "shaders/touch_2.h"
-#include "shaders/touch_4.h"
-
 #define MOST_WAIT_US 20e6 // until a device counts as hung
 
-static vulkan_layout layouts[VULKAN_MOST_BUFFERS + 1][2];
+static vulkan_layout layouts[2]; // without and with a buffer
 static VkPipeline *pipelines;
 static uint32_t pipeline_count, pipeline_capacity;
 static vulkan_timeline runs;
@@ -26,11 +21,9 @@ void vulkan_objects_close(void) {
   vulkan_timeline_destroy(&runs);
   for (uint32_t i = 0; i < pipeline_count; i++) vk.DestroyPipeline(card.device, pipelines[i], NULL);
   free(pipelines);
-  for (uint32_t i = 0; i <= VULKAN_MOST_BUFFERS; i++) {
-    for (int pushed = 0; pushed < 2; pushed++) {
-      vk.DestroyPipelineLayout(card.device, layouts[i][pushed].pipeline, NULL);
-      vk.DestroyDescriptorSetLayout(card.device, layouts[i][pushed].set, NULL);
-    }
+  for (int i = 0; i < 2; i++) {
+    vk.DestroyPipelineLayout(card.device, layouts[i].pipeline, NULL);
+    vk.DestroyDescriptorSetLayout(card.device, layouts[i].set, NULL);
   }
 }
 
@@ -112,8 +105,7 @@ double vulkan_run(VkQueue queue, VkCommandBuffer commands) {
 // ---------------------------------------------------------------------------------------------------------------
 // Buffers
 
-bool vulkan_buffer_create(VkDeviceSize bytes, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags unwanted,
-                          vulkan_buffer *out_buffer) {
+bool vulkan_buffer_create(VkDeviceSize bytes, VkMemoryPropertyFlags wanted, vulkan_buffer *out_buffer) {
   *out_buffer = (vulkan_buffer){0};
   VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                              .size = bytes,
@@ -124,7 +116,7 @@ bool vulkan_buffer_create(VkDeviceSize bytes, VkMemoryPropertyFlags wanted, VkMe
   vk.GetBufferMemoryRequirements(card.device, out_buffer->buffer, &needs);
   for (uint32_t type = 0; type < card.memory.memoryTypeCount; type++) {
     VkMemoryPropertyFlags flags = card.memory.memoryTypes[type].propertyFlags;
-    if (!(needs.memoryTypeBits >> type & 1) || (flags & wanted) != wanted || flags & unwanted) continue;
+    if (!(needs.memoryTypeBits >> type & 1) || (flags & wanted) != wanted) continue;
     VkMemoryAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs.size, .memoryTypeIndex = type};
     if (vk.AllocateMemory(card.device, &allocate, NULL, &out_buffer->memory) != VK_SUCCESS) break;
@@ -146,19 +138,14 @@ void vulkan_buffer_destroy(vulkan_buffer *buffer) {
 // ---------------------------------------------------------------------------------------------------------------
 // Pipelines
 
-const vulkan_layout *vulkan_layout_of(uint32_t buffers, bool pushed) {
-  vulkan_layout *layout = &layouts[buffers][pushed];
+const vulkan_layout *vulkan_layout_of(bool buffer) {
+  vulkan_layout *layout = &layouts[buffer];
   if (layout->pipeline) return layout;
-  VkDescriptorSetLayoutBinding bindings[VULKAN_MOST_BUFFERS];
-  for (uint32_t b = 0; b < buffers; b++)
-    bindings[b] = (VkDescriptorSetLayoutBinding){.binding = b,
-                                                 .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                                 .descriptorCount = 1,
-                                                 .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-  VkDescriptorSetLayoutCreateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                         .flags = pushed ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR : 0,
-                                         .bindingCount = buffers,
-                                         .pBindings = bindings};
+  VkDescriptorSetLayoutBinding binding = {.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                          .descriptorCount = 1,
+                                          .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+  VkDescriptorSetLayoutCreateInfo set = {
+      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = buffer, .pBindings = &binding};
   VULKAN(CreateDescriptorSetLayout(card.device, &set, NULL, &layout->set));
   VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = VULKAN_PUSH_BYTES};
   VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
@@ -203,20 +190,6 @@ VkPipeline vulkan_pipeline(const uint32_t *code, size_t bytes, const vulkan_layo
   vk.DestroyShaderModule(card.device, module, NULL);
   keep_pipeline(pipeline);
   return pipeline;
-}
-
-VkPipeline vulkan_touch_pipeline(uint32_t buffers, bool pushed, uint32_t threads) {
-  const vulkan_layout *layout = vulkan_layout_of(buffers, pushed);
-  switch (buffers) {
-  case 0:
-    return vulkan_pipeline(shader_touch_0, sizeof shader_touch_0, layout, threads, 1);
-  case 1:
-    return vulkan_pipeline(shader_touch_1, sizeof shader_touch_1, layout, threads, 1);
-  case 2:
-    return vulkan_pipeline(shader_touch_2, sizeof shader_touch_2, layout, threads, 1);
-  default:
-    return vulkan_pipeline(shader_touch_4, sizeof shader_touch_4, layout, threads, 1);
-  }
 }
 
 void vulkan_barrier(VkCommandBuffer commands) {

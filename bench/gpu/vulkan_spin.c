@@ -36,10 +36,10 @@ typedef struct clock_reader {
 } clock_reader;
 
 static void reader_create(clock_reader *out_reader) {
-  const vulkan_layout *layout = vulkan_layout_of(1, false);
+  const vulkan_layout *layout = vulkan_layout_of(true);
   *out_reader = (clock_reader){.pipeline = vulkan_pipeline(shader_measure, sizeof shader_measure, layout, 1, 1)};
   VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  if (!vulkan_buffer_create(sizeof(readings), wanted, 0, &out_reader->buffer))
+  if (!vulkan_buffer_create(sizeof(readings), wanted, &out_reader->buffer))
     vulkan_check(VK_ERROR_OUT_OF_DEVICE_MEMORY, "memory that the host sees");
   VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};
   VkDescriptorPoolCreateInfo pool = {
@@ -68,7 +68,7 @@ static void reader_destroy(clock_reader *reader) {
 
 static readings read_clocks(clock_reader *reader, uint32_t steps, uint32_t ticks) {
   uint32_t constants[2] = {steps, ticks};
-  const vulkan_layout *layout = vulkan_layout_of(1, false);
+  const vulkan_layout *layout = vulkan_layout_of(true);
   VkCommandBuffer commands = reader->commands.buffer;
   vulkan_begin(&reader->commands);
   vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, reader->pipeline);
@@ -139,18 +139,14 @@ VkPipeline vulkan_spin_pipeline(vulkan_clock clock, uint32_t threads, uint32_t s
   const uint32_t *code = clock == VULKAN_REALTIME ? shader_spin_realtime : shader_spin_subgroup;
   size_t bytes = clock == VULKAN_REALTIME ? sizeof shader_spin_realtime : sizeof shader_spin_subgroup;
   uint32_t words = shared_bytes >= 4 ? shared_bytes / 4 : 1;
-  VkPipeline pipeline = vulkan_pipeline(code, bytes, vulkan_layout_of(0, false), threads, words);
+  VkPipeline pipeline = vulkan_pipeline(code, bytes, vulkan_layout_of(false), threads, words);
   shapes[shape_count++] = (shape){clock, threads, shared_bytes, pipeline};
   return pipeline;
 }
 
-void vulkan_spin_put_grid(VkCommandBuffer commands, vulkan_clock clock, const uint32_t groups[3], double us) {
+void vulkan_spin_put(VkCommandBuffer commands, vulkan_clock clock, const uint32_t groups[3], double us) {
   uint32_t constants[4] = {us > 0 ? (uint32_t)(us * vulkan_spin.ticks_per_us[clock]) : 0}; // keeps nothing
-  vk.CmdPushConstants(commands, vulkan_layout_of(0, false)->pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof constants,
+  vk.CmdPushConstants(commands, vulkan_layout_of(false)->pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof constants,
                       constants);
   vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
-}
-
-void vulkan_spin_put(VkCommandBuffer commands, vulkan_clock clock, uint32_t groups, double us) {
-  vulkan_spin_put_grid(commands, clock, (const uint32_t[3]){groups, 1, 1}, us);
 }

@@ -23,8 +23,7 @@ void vulkan_spin_open(void);
 // they live until vulkan_close().
 VkPipeline vulkan_spin_pipeline(vulkan_clock clock, uint32_t threads, uint32_t shared_bytes);
 
-// Records `groups` groups that spin for `us` on the pipeline that is bound; or a grid of them.
-void vulkan_spin_put(VkCommandBuffer commands, vulkan_clock clock, uint32_t groups, double us);
-void vulkan_spin_put_grid(VkCommandBuffer commands, vulkan_clock clock, const uint32_t groups[3], double us);
+// Records a grid of groups that spin for `us` on the pipeline that is bound.
+void vulkan_spin_put(VkCommandBuffer commands, vulkan_clock clock, const uint32_t groups[3], double us);
 
 #endif // WEIR_BENCH_GPU_VULKAN_SPIN_H
