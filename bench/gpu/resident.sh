@@ -61,8 +61,6 @@ WEIR_CACHE=$scratch/cache
 export WEIR_CACHE
 
 layers layers 150 --widths "$widths"
-# Whatever is wide or not goes to the launcher on the card.
-WEIR_CARD_LAUNCH=always layers layers-card 40 --modes card --widths "$widths" --times 5
 # What a dependence costs.
 layers hops 60 --widths 1 --times 1
 # Fewer workers than fit.

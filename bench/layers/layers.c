@@ -43,21 +43,11 @@ void layer_graph_free(layer_graph *graph) {
   graph->inputs = NULL;
 }
 
-// The kernel as any other CUDA C++.
-static weir_status set_apart(layer_tasks *tasks) {
-  if (strcmp(weir_device_kind(weir_context_device(tasks->context, 0)), "cuda") != 0) return WEIR_OK;
-  const weir_cuda_code code = {.source = layer_task.source, .options = "-fmad=false"};
-  weir_cuda_launch launch = {.function = layer_task.name};
-  memcpy(launch.block, layer_task.block, sizeof launch.block);
-  return weir_kernel_set_cuda(tasks->kernel, &code, &launch, 1);
-}
-
-weir_status layer_tasks_open(layer_tasks *tasks, const char *devices, weir_issue issue, uint32_t flags, bool apart) {
+weir_status layer_tasks_open(layer_tasks *tasks, const char *devices, weir_issue issue, uint32_t flags) {
   memset(tasks, 0, sizeof *tasks);
   const weir_context_options options = {.devices = devices, .issue = issue, .flags = flags, .window = 4096};
   weir_status status = weir_context_create(&options, &tasks->context);
   if (status == WEIR_OK) status = weir_kernel_create_from(tasks->context, &layer_task, &tasks->kernel);
-  if (status == WEIR_OK && apart) status = set_apart(tasks);
   for (uint32_t i = 0; i < 2 * LAYER_MOST_WIDTH && status == WEIR_OK; i++)
     status = weir_buffer_create(tasks->context, LAYER_WORDS * sizeof(uint32_t), &tasks->cells[i % 2][i / 2]);
   return status;

@@ -30,9 +30,8 @@ typedef struct layer_tasks {
   weir_buffer *cells[2][LAYER_MOST_WIDTH];
 } layer_tasks;
 
-// `apart`: on CUDA devices the kernel is not one that a resident kernel can be linked with.
 // Owned by the caller until layer_tasks_close, also after an error. Errors are those of the library.
-weir_status layer_tasks_open(layer_tasks *tasks, const char *devices, weir_issue issue, uint32_t flags, bool apart);
+weir_status layer_tasks_open(layer_tasks *tasks, const char *devices, weir_issue issue, uint32_t flags);
 void layer_tasks_close(layer_tasks *tasks);
 
 // Clears the cells; then all is done.

@@ -35,7 +35,7 @@ static bool open_all(bench *b) {
   for (int i = 0; i < LAYER_MODES; i++) {
     const layer_mode *mode = &layer_modes[i];
     if (!b->options.modes[i]) continue;
-    weir_status status = layer_tasks_open(&b->tasks[i], b->options.device, mode->issue, mode->flags, mode->apart);
+    weir_status status = layer_tasks_open(&b->tasks[i], b->options.device, mode->issue, mode->flags);
     if (status == WEIR_OK) continue;
     b->options.exit_code = status == WEIR_ERROR_UNAVAILABLE ? LAYER_UNAVAILABLE : LAYER_FAILED;
     return say(mode->name, weir_last_error());

@@ -4,14 +4,11 @@
 #include "clock.h"
 
 const layer_mode layer_modes[LAYER_MODES] = {
-    {"serial", "one task after another, in one queue", WEIR_ISSUE_QUEUES, WEIR_CONTEXT_IN_ORDER, false, false},
-    {"queues", "queues and events", WEIR_ISSUE_QUEUES, 0, false, false},
-    {"auto", "queues and graphs, as the library chooses", WEIR_ISSUE_AUTO, 0, false, false},
-    {"graph", "one graph of all tasks, made beforehand; only its second launch counts", WEIR_ISSUE_QUEUES, 0, true,
-     false},
-    {"resident", "a kernel that stays on the card and is fed task by task", WEIR_ISSUE_RESIDENT, 0, false, false},
-    {"card", "resident, but the kernel cannot be linked with it: the card launches it", WEIR_ISSUE_RESIDENT, 0, false,
-     true},
+    {"serial", "one task after another, in one queue", WEIR_ISSUE_QUEUES, WEIR_CONTEXT_IN_ORDER, false},
+    {"queues", "queues and events", WEIR_ISSUE_QUEUES, 0, false},
+    {"auto", "queues and graphs, as the library chooses", WEIR_ISSUE_AUTO, 0, false},
+    {"graph", "one graph of all tasks, made beforehand; only its second launch counts", WEIR_ISSUE_QUEUES, 0, true},
+    {"resident", "a kernel that stays on the card and is fed task by task", WEIR_ISSUE_RESIDENT, 0, false},
 };
 
 static weir_status launch(layer_tasks *tasks, weir_graph *recorded, const layer_graph *graph, layer_times *out_times) {

@@ -6,14 +6,13 @@
 
 #include "layers.h"
 
-enum { LAYER_MODES = 6 };
+enum { LAYER_MODES = 5 };
 
 typedef struct layer_mode {
   const char *name, *about;
   weir_issue issue;
   uint32_t flags;
   bool recorded; // as a weir_graph, which is made beforehand
-  bool apart;    // the kernel is one that cannot be linked with a resident one
 } layer_mode;
 
 extern const layer_mode layer_modes[LAYER_MODES];

@@ -154,7 +154,6 @@ typedef struct weir_statistics {
   uint32_t window;         // slots of the window
   uint64_t resident;       // tasks of kernels that resident kernels ran (WEIR_ISSUE_RESIDENT, and some with AUTO)
   uint64_t resident_moves; // copies, fills and transfers that they made (WEIR_ISSUE_RESIDENT)
-  uint64_t card_launches;  // tasks whose kernels a CUDA card launched itself (WEIR_ISSUE_RESIDENT)
 } weir_statistics;
 
 WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);

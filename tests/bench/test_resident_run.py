@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-STEPS = ["layers", "layers-card", "hops", "layers-4-workers", "layers-2-workers", "wait", "streams-resident", "streams-serial", "streams-queues", "streams-auto",
+STEPS = ["layers", "hops", "layers-4-workers", "layers-2-workers", "wait", "streams-resident", "streams-serial", "streams-queues", "streams-auto",
          "streams-graph", "bodies", "dynroute-auto", "dynroute-queues", "dynroute-resident", "write-once", "random", "abort"]
 
 

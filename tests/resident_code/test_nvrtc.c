@@ -14,7 +14,6 @@
 
 #include "base/allocate.h"
 #include "device/cuda/nvrtc.h"
-#include "device/cuda/ondevice/inside.h"
 #include "device/cuda/resident/cubin.h"
 #include "device/cuda/resident/part.h"
 #include "fake.h"
@@ -154,19 +153,6 @@ static void test_resident_kernel(void **state) {
   }
 }
 
-// The launcher on the card needs three functions of the device runtime, and nothing else.
-static void test_launcher(void **state) {
-  (void)state;
-  static const char *const calls[] = {"cudaGraphLaunch", "cudaGraphKernelNodeSetParam",
-                                      "cudaGraphKernelNodeSetGridDim"};
-  for (int i = 0; i < 2; i++) {
-    char *ptx = compile_to_ptx("launcher", weir__ondevice_source, capabilities[i], "");
-    assert_non_null(strstr(ptx, ".entry weir__l_schedule("));
-    assert_non_null(strstr(ptx, ".entry weir__l_done("));
-    for (size_t j = 0; j < sizeof calls / sizeof calls[0]; j++) assert_non_null(strstr(ptx, calls[j]));
-    weir__free(ptx);
-  }
-}
 #endif // WEIR_SMALL_TESTS
 
 static weir__resident_part *compile_part(const char *source, const char *kernel, uint32_t threads) {
@@ -290,7 +276,6 @@ int main(void) {
 #ifndef WEIR_SMALL_TESTS
       cmocka_unit_test(test_ptx),          cmocka_unit_test(test_launched_ptx),
       cmocka_unit_test(test_barriers),     cmocka_unit_test(test_resident_kernel),
-      cmocka_unit_test(test_launcher),
 #endif
       cmocka_unit_test(test_loads),        cmocka_unit_test(test_parts),
       cmocka_unit_test(test_one_by_one),   cmocka_unit_test(test_too_much_local_memory),

@@ -20,7 +20,6 @@ typedef enum CUmemorytype { WEIR__CUDA_MEMORY_TYPES(WEIR__CUDA_NUMBER) } CUmemor
 typedef enum CUjit_option { WEIR__CUDA_JIT_OPTIONS(WEIR__CUDA_NUMBER) } CUjit_option;
 typedef enum CUjitInputType { WEIR__CUDA_JIT_INPUTS(WEIR__CUDA_NUMBER) } CUjitInputType;
 typedef enum CUgraphExecUpdateResult { WEIR__CUDA_UPDATE_RESULTS(WEIR__CUDA_NUMBER) } CUgraphExecUpdateResult;
-typedef enum CUlaunchAttributeID { WEIR__CUDA_LAUNCH_ATTRIBUTES(WEIR__CUDA_NUMBER) } CUlaunchAttributeID;
 enum { WEIR__CUDA_FLAGS(WEIR__CUDA_NUMBER) };
 typedef enum nvrtcResult { WEIR__NVRTC_RESULTS(WEIR__CUDA_NUMBER) } nvrtcResult;
 #undef WEIR__CUDA_NUMBER
@@ -77,16 +76,6 @@ typedef struct CUDA_MEMSET_NODE_PARAMS {
   size_t width; // elements
   size_t height;
 } CUDA_MEMSET_NODE_PARAMS;
-
-typedef struct CUgraphDeviceUpdatableNode_st *CUgraphDeviceNode;
-
-typedef union CUlaunchAttributeValue {
-  char pad[64];
-  struct {
-    int deviceUpdatable;
-    CUgraphDeviceNode devNode;
-  } deviceUpdatableKernelNode;
-} CUlaunchAttributeValue;
 
 typedef struct CUgraphExecUpdateResultInfo {
   CUgraphExecUpdateResult result;

@@ -153,9 +153,7 @@ static void lose(weir__cuda_device *device, CUresult result) {
   weir__host_lock(device->base.host);
   device->base.lost = true;
   weir__host_unlock(device->base.host);
-  uint32_t in_flight = device->ops_in_flight;
-  if (device->resident != NULL)
-    in_flight += device->resident->in_flight + weir__ondevice_in_flight(device->resident->ondevice);
+  uint32_t in_flight = device->ops_in_flight + (device->resident != NULL ? device->resident->in_flight : 0);
   snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u launches in flight)", text,
            in_flight);
 }

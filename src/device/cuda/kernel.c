@@ -185,7 +185,6 @@ static void find_parameters(const cuda_function *target, weir__cuda_launch *laun
     if (result == CUDA_ERROR_INVALID_VALUE) launch->parameter_count = i;
     if (result != CUDA_SUCCESS) return;
     if (i < KNOWN_PARAMETERS) launch->parameter_bytes[i] = (uint32_t)bytes;
-    if (i < KNOWN_PARAMETERS) launch->parameter_offsets[i] = (uint32_t)offset;
   }
 }
 
@@ -244,7 +243,6 @@ static weir_status load(weir__cuda_device *device, const weir_kernel *kernel, co
     cuda_function target = {.device = device, .kernel = kernel->name, .name = launches[i].function};
     status = weir__cuda_module_function(device, kernel->name, module, target.name, &target.function);
     if (status == WEIR_OK) status = prepare(&target, launches[i].value_bytes, &cuda->launches[i]);
-    cuda->launches[i].own = true;
   }
   if (status == WEIR_OK) status = add_to_resident(device, kernel, code, launches, cuda);
   weir__cuda_leave(device);

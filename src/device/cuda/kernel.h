@@ -17,8 +17,6 @@ typedef struct weir__cuda_launch {
   uint32_t resident[WEIR__MAX_DEVICES]; // number + 1 of its part of a device's resident kernel; 0: none
   uint32_t parameter_count;             // of the function; UINT32_MAX: the driver cannot tell
   uint32_t parameter_bytes[16];         // of the first parameters
-  uint32_t parameter_offsets[16];       // in the memory that the function finds them in
-  bool own; // its functions are Weir's, loaded until the device is destroyed; else the caller's
 } weir__cuda_launch;
 
 typedef struct weir__cuda_kernel {

@@ -118,10 +118,7 @@
 
 #define WEIR__CUDA_JIT_INPUTS(X)                                                                                       \
   X(CU_JIT_INPUT_CUBIN, 0)                                                                                             \
-  X(CU_JIT_INPUT_PTX, 1)                                                                                               \
-  X(CU_JIT_INPUT_LIBRARY, 4)
-
-#define WEIR__CUDA_LAUNCH_ATTRIBUTES(X) X(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, 13)
+  X(CU_JIT_INPUT_PTX, 1)
 
 #define WEIR__CUDA_UPDATE_RESULTS(X)                                                                                   \
   X(CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)                                                                                   \
@@ -148,7 +145,6 @@
   X(CU_MEMHOSTREGISTER_DEVICEMAP, 2)                                                                                   \
   X(CU_MEMHOSTREGISTER_READ_ONLY, 8)                                                                                   \
   X(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD, 2)                                                                             \
-  X(CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, 4)                                                                      \
   X(CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY, 8)
 
 #define WEIR__NVRTC_RESULTS(X)                                                                                         \

@@ -95,10 +95,6 @@
   X(cuGraphAddKernelNode, cuGraphAddKernelNode_v2, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
      const CUDA_KERNEL_NODE_PARAMS *parameters)) \
-  X(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute, OPTIONAL, \
-    (CUgraphNode node, CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value)) \
-  X(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute, OPTIONAL, \
-    (CUgraphNode node, CUlaunchAttributeID attribute, CUlaunchAttributeValue *value)) \
   X(cuGraphAddEmptyNode, cuGraphAddEmptyNode, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count)) \
   X(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode, REQUIRED, \

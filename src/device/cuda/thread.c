@@ -186,7 +186,6 @@ static void *thread_main(void *argument) {
     if (weir__core_count() <= FEW_CORES) sched_yield(); // to who is waited for
     if (holds_work(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
     if (atomic_load_explicit(&device->stopping, memory_order_acquire)) {
-      if (device->resident != NULL) weir__ondevice_stop(device->resident->ondevice);
       if (device->resident != NULL) weir__resident_stop(device);
       return NULL;
     }

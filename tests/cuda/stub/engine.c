@@ -237,13 +237,6 @@ static void wait_for_progress(void) {
   waiting--;
 }
 
-void stub_await(const stub_ticket *ticket, CUcontext context) {
-  while (!ticket->done) {
-    if (context->fault != CUDA_SUCCESS) stub_drop(context);
-    if (!ticket->done) wait_for_progress();
-  }
-}
-
 bool stub_begin_alone(CUstream stream, stub_operation *operation, const stub_ticket *ticket) {
   while (!ticket->done && (stream->head != operation || !waits_for_nothing(operation))) wait_for_progress();
   if (ticket->done) return false;

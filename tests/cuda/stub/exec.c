@@ -29,28 +29,11 @@ static stub_topology *topology_create(const struct CUgraph_st *graph) {
   return topology;
 }
 
-// Graphs for the card have kernels only; a graph with nodes that the card may change is instantiated once.
-static bool check_nodes(const struct CUgraph_st *graph, bool for_card) {
-  for (uint32_t i = 0; i < graph->count; i++) {
-    const struct CUgraphNode_st *node = graph->nodes[i];
-    if ((!for_card || node->work->kind == STUB_KERNEL) && node->exec == NULL && (for_card || !node->updatable))
-      continue;
-    stub_violation("cuGraphInstantiate: a node that such a graph cannot have, or may have once only");
-    return false;
-  }
-  return true;
-}
-
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
   STUB_ENTER(cuGraphInstantiateWithFlags, STUB_CONTEXT);
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphInstantiate")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   if (exec == NULL || (flags & ~15ull) != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  bool for_card = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
-  if (!check_nodes(graph, for_card)) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   CUgraphExec made = stub_object_create(STUB_EXEC, sizeof *made);
-  made->for_card = for_card;
-  for (uint32_t i = 0; i < graph->count; i++)
-    if (graph->nodes[i]->updatable) graph->nodes[i]->exec = made;
   made->graph_serial = graph->serial;
   made->topology = topology_create(graph);
   made->works = stub_allocate(graph->count * sizeof(stub_work *));
@@ -65,12 +48,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
   if (!stub_object_check(exec, STUB_EXEC, "cuGraphExecDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   for (uint32_t i = 0; i < exec->topology->count; i++) stub_work_release(exec->works[i]);
   stub_topology_release(exec->topology);
-  if (exec->for_card && exec->last != NULL && !exec->last->done)
-    stub_violation("cuGraphExecDestroy: a graph that the card launches is not done");
   stub_ticket_release(exec->last);
-  for (uint32_t i = 0; i < exec->child_count; i++) stub_ticket_release(exec->children[i]);
-  free(exec->children);
-  free(exec->own);
   free(exec->works);
   free(exec->disabled);
   stub_object_destroy(exec);
@@ -236,7 +214,6 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream handle) {
   CUstream stream;
   CUresult result = check_launch(exec, handle, "cuGraphUpload", &stream);
   if (result == CUDA_SUCCESS) enqueue_after_last(exec, stream, stub_operation_create(NULL));
-  if (result == CUDA_SUCCESS) exec->uploaded = true;
   return stub_leave(result);
 }
 
@@ -245,12 +222,6 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
   CUstream stream;
   CUresult result = check_launch(exec, handle, "cuGraphLaunch", &stream);
   if (result != CUDA_SUCCESS) return stub_leave(result);
-  if (exec->topology->count == 1 && exec->works[0]->kind == STUB_KERNEL && exec->works[0]->function->resident) {
-    stub_operation *scheduler = stub_operation_create(stub_work_retain(exec->works[0]));
-    enqueue_after_last(exec, stream, scheduler);
-    stub_launcher_start(stream, scheduler, exec);
-    return stub_leave(CUDA_SUCCESS);
-  }
   stub_operation *operation = stub_operation_create(NULL);
   operation->run = stub_run_create(exec->topology, exec->works, exec->disabled);
   for (uint32_t i = 0; i < exec->topology->count; i++)

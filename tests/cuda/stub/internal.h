@@ -267,13 +267,6 @@ void stub_count_execution(void);
 // resident.c: starts a launch of the resident kernel, which was put in the stream.
 void stub_resident_start(CUstream stream, stub_operation *operation);
 
-// ondevice.c: starts a launch of the graph of the launcher's scheduler, which was put in the stream.
-void stub_launcher_start(CUstream stream, stub_operation *operation, CUgraphExec exec);
-void stub_run_launched(const stub_launch *launch);
-
-// Waits until it is done, or dropped. For threads that run by themselves.
-void stub_await(const stub_ticket *ticket, CUcontext context);
-
 // The context is lost: what is queued in it never runs.
 void stub_drop(CUcontext context);
 
@@ -302,8 +295,7 @@ void stub_run_record_events(stub_run *run);
 
 // Takes a node that may run now, in random order; false: none now.
 bool stub_run_has_ready(const stub_run *run);
-bool stub_run_is_idle(const stub_run *run);  // no node runs now
-uint32_t stub_run_left(const stub_run *run); // nodes that are not done
+bool stub_run_is_idle(const stub_run *run); // no node runs now
 uint32_t stub_run_take(stub_run *run, stub_work **out_work);
 
 // The node is done. True: it was the last.
@@ -341,7 +333,7 @@ struct CUfunc_st {
   uint32_t shared_limit;
   stub_function body;
   stub_group_function groups; // for workers of the resident kernel; NULL: none
-  bool resident;              // it is that kernel, or the scheduler of the launcher on the card
+  bool resident;              // it is that kernel
   stub_allocation *variable;  // that holds what workers know it by; NULL: nobody asked
   uint32_t queued;            // launches not done
 };
@@ -369,8 +361,6 @@ struct CUgraphNode_st {
   stub_work *work;
   uint32_t *predecessors; // by index
   uint32_t predecessor_count;
-  bool updatable;   // by the card
-  CUgraphExec exec; // made of its graph, if it is updatable
 };
 
 struct CUgraphExec_st {
@@ -379,13 +369,7 @@ struct CUgraphExec_st {
   stub_topology *topology;
   stub_work **works;
   bool *disabled;
-  stub_ticket *last;      // of the last launch
-  bool for_card;          // made to be launched by the card, and
-  bool uploaded;          // whoever waited for that knows
-  CUstream own;           // that the card launches it in; NULL: it did not
-  stub_run *run;          // of that, as long as it is not done
-  stub_ticket **children; // what the card launched in its last execution
-  uint32_t child_count;
+  stub_ticket *last; // of the last launch
 };
 
 // A copy in one dimension. NULL and a violation if the parameters say something else.

@@ -13,14 +13,11 @@
 enum { HASH_DIGITS = 32 };
 
 static const char entry[] = "weir__resident 1024 8 8 4 8 8\n";
-static const char launcher_entries[] = "weir__l_schedule 1024 8 8\nweir__l_done 1024 8 8 4\n";
-static const char library[] = "!<arch>\n";
 static const char pointer_prefix[] = "weir__resident_pointer_";
 
 struct CUlinkState_st {
   stub_object object;
   char *text;
-  bool needs_runtime, has_runtime; // the device runtime, libcudadevrt.a
 };
 
 static void append(CUlinkState state, const char *text, size_t bytes) {
@@ -45,22 +42,13 @@ CUresult cuLinkCreate_v2(unsigned int option_count, CUjit_option *options, void 
 CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t bytes, const char *name,
                           unsigned int option_count, CUjit_option *options, void **values) {
   STUB_ENTER(cuLinkAddData_v2, STUB_CONTEXT);
-  (void)name, (void)option_count, (void)options, (void)values;
+  (void)type, (void)name, (void)option_count, (void)options, (void)values;
   if (!stub_object_check(state, STUB_LINK, "cuLinkAddData")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   const char *text = data;
   size_t length = text == NULL ? 0 : strnlen(text, bytes);
   if (length == 0) return stub_leave(CUDA_ERROR_INVALID_IMAGE);
-  if (type == CU_JIT_INPUT_LIBRARY) {
-    if (length < strlen(library) || memcmp(text, library, strlen(library)) != 0)
-      return stub_leave(CUDA_ERROR_INVALID_IMAGE);
-    state->has_runtime = true;
-    return stub_leave(CUDA_SUCCESS);
-  }
   if (strstr(text, "\nunlinkable ") != NULL) return stub_leave(CUDA_ERROR_INVALID_IMAGE);
-  if (strstr(text, "weir__l_schedule(") != NULL) {
-    state->needs_runtime = true;
-    append(state, launcher_entries, strlen(launcher_entries));
-  } else if (strncmp(text, "STUB\n", 5) == 0)
+  if (strncmp(text, "STUB\n", 5) == 0)
     append(state, text + 5, length - 5);
   else if (strstr(text, "weir__resident") != NULL)
     append(state, entry, strlen(entry));
@@ -72,7 +60,6 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes) {
   STUB_ENTER(cuLinkComplete, STUB_CONTEXT);
   if (!stub_object_check(state, STUB_LINK, "cuLinkComplete")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
-  if (state->needs_runtime && !state->has_runtime) return stub_leave(CUDA_ERROR_INVALID_IMAGE);
   *image = state->text;
   *bytes = strlen(state->text) + 1;
   return stub_leave(CUDA_SUCCESS);

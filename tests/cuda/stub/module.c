@@ -66,8 +66,7 @@ static bool parse_function(CUmodule module, char *line) {
   module->functions = function;
   function->block_limit = (uint32_t)strtoul(limit, NULL, 10);
   function->shared_limit = STUB_SHARED_BYTES;
-  function->resident = strcmp(name, "weir__resident") == 0 || strcmp(name, "weir__l_schedule") == 0;
-  if (strcmp(name, "weir__l_done") == 0) make_registration(name)->function = stub_run_launched;
+  function->resident = strcmp(name, "weir__resident") == 0;
   const registration *known = registration_of(name);
   if (known != NULL) function->groups = known->groups;
   for (char *text = strtok_r(NULL, " \t", &rest); text != NULL; text = strtok_r(NULL, " \t", &rest)) {

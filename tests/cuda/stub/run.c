@@ -90,10 +90,6 @@ uint32_t stub_run_take(stub_run *run, stub_work **out_work) {
   return node;
 }
 
-uint32_t stub_run_left(const stub_run *run) {
-  return run->left;
-}
-
 bool stub_run_done(stub_run *run, uint32_t node) {
   const stub_topology *topology = run->topology;
   ticket_done(run->tickets[node]);

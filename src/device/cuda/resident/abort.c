@@ -24,7 +24,6 @@ weir_status weir_cuda_abort(weir_device *base) {
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "abort: %s has no resident kernel (WEIR_ISSUE_RESIDENT)",
                        base->name);
   weir__r_host_store_release(&device->resident->host->abort, 1);
-  weir__ondevice_abort(device->resident->ondevice);
   weir__cuda_trouble(device, CUDA_ERROR_LAUNCH_FAILED);
   weir__cuda_rouse(base);
   return WEIR_OK;

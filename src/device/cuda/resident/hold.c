@@ -2,7 +2,6 @@
 //
 // What may go and where: order among tasks of the resident kernel and of queues.
 #include "base/clock.h"
-#include "device/cuda/ondevice/protocol.h"
 #include "device/cuda/resident/resident.h"
 
 void weir__resident_append(weir__cuda_device *device, weir__resident_list *list, uint32_t slot) {
@@ -64,8 +63,7 @@ static bool is_near_ring(weir__cuda_device *device, const weir__task *task) {
 }
 
 // A predecessor that the task must wait for here; NULL: none. Of two in the same place the card, or the queues, keep the order.
-static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir__task *task, uint8_t place) {
-  bool resident = place != WEIR__RESIDENT_QUEUED;
+static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir__task *task, bool resident) {
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     weir__resident_slot *before = weir__resident_slot_of(device, task->predecessors[i]);
     if (before->id != task->predecessors[i]) {
@@ -74,7 +72,7 @@ static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir_
       continue;
     }
     if (before->state == WEIR__RESIDENT_NONE) continue;
-    if (before->state != place) return before;
+    if (before->state != (resident ? WEIR__RESIDENT_PUBLISHED : WEIR__RESIDENT_QUEUED)) return before;
   }
   return NULL;
 }
@@ -116,65 +114,18 @@ static bool is_refused(weir__cuda_device *device, const weir__task *task) {
   return false;
 }
 
-static void wait_at(weir__cuda_device *device, weir__resident_slot *slot, weir__resident_slot *obstacle) {
-  slot->next = obstacle->waiters;
-  obstacle->waiters = (uint32_t)(slot - device->resident->slots) + 1;
-}
-
-// What a task for the launcher comes after there, as numbers. More than fit: the task waits at the first, and false.
-static bool find_numbers(weir__cuda_device *device, const weir__task *task, weir__resident_slot *slot,
-                         uint32_t numbers[WEIR__L_EDGES], uint32_t *out_count) {
-  weir__resident_slot *first = NULL;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < task->predecessor_count; i++) {
-    weir__resident_slot *before = weir__resident_slot_of(device, task->predecessors[i]);
-    if (before->id != task->predecessors[i] || before->state != WEIR__RESIDENT_LAUNCHED) continue;
-    if (first == NULL) first = before;
-    if (count == WEIR__L_EDGES) {
-      wait_at(device, slot, first);
-      return false;
-    }
-    numbers[count++] = before->number;
-  }
-  *out_count = count;
-  return true;
-}
-
-typedef enum launch_answer { LAUNCH_SETTLED, LAUNCH_FULL, LAUNCH_REFUSED } launch_answer;
-
-// A task that should go to the launcher: settled where it has gone there or waits at a predecessor; refused: it is to go to a queue.
-static launch_answer give_to_launcher(weir__cuda_device *device, weir__task *task, weir__resident_slot *slot) {
-  weir__resident_slot *obstacle = find_obstacle(device, task, WEIR__RESIDENT_LAUNCHED);
-  uint32_t numbers[WEIR__L_EDGES], count = 0;
-  if (obstacle != NULL) {
-    wait_at(device, slot, obstacle);
-    return LAUNCH_SETTLED;
-  }
-  if (device->lost != WEIR_OK || weir__host_skip_status(device->base.host, task) != WEIR_OK) return LAUNCH_REFUSED;
-  if (!find_numbers(device, task, slot, numbers, &count)) return LAUNCH_SETTLED;
-  weir__ondevice_answer answer = weir__ondevice_write(device->resident->ondevice, task, numbers, count, &slot->number);
-  if (answer != WEIR__ONDEVICE_TAKEN) return answer == WEIR__ONDEVICE_WAIT ? LAUNCH_FULL : LAUNCH_REFUSED;
-  slot->state = WEIR__RESIDENT_LAUNCHED;
-  leave(device, slot);
-  return LAUNCH_SETTLED;
-}
-
 bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
-  if (slot->card_launch) {
-    launch_answer answer = give_to_launcher(device, task, slot);
-    if (answer != LAUNCH_REFUSED) return answer == LAUNCH_SETTLED;
-    slot->card_launch = false;
-  }
   uint64_t groups = 0;
   bool may = !slot->queue_only && weir__resident_fits(device, task, &groups) &&
              (task->move == NULL || is_near_ring(device, task));
   for (;;) {
     may = may && device->lost == WEIR_OK && !resident->given_up;
-    weir__resident_slot *obstacle = find_obstacle(device, task, may ? WEIR__RESIDENT_PUBLISHED : WEIR__RESIDENT_QUEUED);
+    weir__resident_slot *obstacle = find_obstacle(device, task, may);
     if (obstacle != NULL) {
-      wait_at(device, slot, obstacle);
+      slot->next = obstacle->waiters;
+      obstacle->waiters = (uint32_t)(slot - resident->slots) + 1;
       return true;
     }
     if (!may) {
@@ -193,13 +144,13 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
 bool weir__resident_has_any(const weir__cuda_device *device, const weir__id *tasks, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const weir__resident_slot *slot = weir__resident_slot_of(device, tasks[i]);
-    if (slot->id == tasks[i] && slot->state != WEIR__RESIDENT_NONE && slot->state != WEIR__RESIDENT_QUEUED) return true;
+    if (slot->id == tasks[i] && (slot->state == WEIR__RESIDENT_HELD || slot->state == WEIR__RESIDENT_PUBLISHED))
+      return true;
   }
   return false;
 }
 
 void weir__resident_settled(weir__cuda_device *device, weir__id id) {
-  weir__ondevice_settled(device->resident->ondevice, id);
   weir__resident_slot *slot = weir__resident_slot_of(device, id);
   if (slot->id != id || slot->state == WEIR__RESIDENT_NONE) return;
   slot->state = WEIR__RESIDENT_NONE;

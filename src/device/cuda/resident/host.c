@@ -35,10 +35,7 @@ static void free_resident(weir__resident *resident) {
   if (weir__cuda_enter(device) == CUDA_SUCCESS) {
     weir__resident_unlink(device, &resident->module);
     weir__resident_ring_destroy(resident);
-    weir__ondevice_destroy(resident->ondevice, true);
     weir__cuda_leave(device);
-  } else {
-    weir__ondevice_destroy(resident->ondevice, false);
   }
   for (uint32_t i = 0; i < resident->part_count; i++) weir__resident_part_release(resident->parts[i]);
   weir__free(resident->parts);
@@ -70,8 +67,7 @@ weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_
 
 weir_status weir__resident_create(weir__cuda_device *device) {
   if (device->base.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
-  weir_status status = weir__resident_make(device, &device->resident);
-  return status == WEIR_OK ? weir__ondevice_create(device, &device->resident->ondevice) : status;
+  return weir__resident_make(device, &device->resident);
 }
 
 void weir__resident_destroy(weir__cuda_device *device) {
@@ -87,7 +83,6 @@ void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_b
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
   *slot = (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD, .queue_only = !may_be_resident};
-  slot->card_launch = may_be_resident && weir__ondevice_wants(resident->ondevice, task);
   resident->held++;
   // Behind those for which there was no room before.
   if (resident->full.first != 0 || !weir__resident_examine(device, task))
@@ -125,7 +120,6 @@ bool weir__resident_go_on(weir__cuda_device *device) {
   while (look_again(device)) any = true;
   weir__resident_ensure_running(device);
   weir__resident_publish(resident);
-  weir__ondevice_tell(resident->ondevice);
   return any;
 }
 
@@ -138,8 +132,7 @@ void weir__resident_drain(weir__cuda_device *device) {
 }
 
 bool weir__resident_is_busy(const weir__cuda_device *device) {
-  return device->resident->in_flight > 0 || device->resident->held > 0 ||
-         weir__ondevice_in_flight(device->resident->ondevice) > 0;
+  return device->resident->in_flight > 0 || device->resident->held > 0;
 }
 
 // The lock is held.
@@ -166,12 +159,10 @@ bool weir__resident_poll(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
   weir__host *host = device->base.host;
   uint32_t numbers[WEIR__RESIDENT_REPORTS];
-  bool launched = weir__ondevice_poll(resident->ondevice);
-  if (launched) resident->stuck = false;
   uint32_t count = weir__resident_fetch(resident, numbers);
   if (count == 0) {
     weir__resident_watch(device);
-    return launched;
+    return false;
   }
   resident->quiet = 0;
   resident->stuck = false;
@@ -190,8 +181,7 @@ bool weir__resident_report_lost(weir__cuda_device *device) {
   weir__host *host = device->base.host;
   weir__resident_stop(device);
   resident->stuck = false;
-  bool any = weir__ondevice_report_lost(resident->ondevice);
-  if (resident->in_flight == 0) return any;
+  if (resident->in_flight == 0) return false;
   weir__host_lock(host);
   for (uint32_t i = 1; i <= WEIR__R_SLOTS; i++) { // oldest first
     weir__resident_flight *flight = &resident->flight[(resident->written + i) % WEIR__R_SLOTS];

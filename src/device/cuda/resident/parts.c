@@ -176,7 +176,7 @@ static const char *find_reason(const weir__resident *resident, const weir__cuda_
 
 bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *base, char *reason, uint64_t reason_bytes) {
   const char *why = "", *where = base != NULL ? base->name : "NULL";
-  char text[WEIR__MESSAGE_BYTES], launcher[WEIR__MESSAGE_BYTES] = ""; // why the card does not launch it either
+  char text[WEIR__MESSAGE_BYTES];
   if (weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "resident kernel") != WEIR_OK) {
     why = weir_last_error();
   } else if (base == NULL || base->host != weir__host_of(kernel->object.context) || !weir__is_cuda(base) ||
@@ -190,10 +190,7 @@ bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *base, char *reason,
     why = find_reason(resident, weir__cuda_code_of(kernel), base->index, text, sizeof text);
     weir__lock_release(&resident->lock);
     weir__host_unlock(base->host);
-    weir__ondevice_reason(resident->ondevice, launcher, sizeof launcher);
   }
-  bool also = why[0] != '\0' && launcher[0] != '\0';
-  if (reason != NULL && reason_bytes > 0)
-    snprintf(reason, reason_bytes, "%s%s%s", why, also ? "; " : "", also ? launcher : "");
+  if (reason != NULL && reason_bytes > 0) snprintf(reason, reason_bytes, "%s", why);
   return why[0] == '\0';
 }

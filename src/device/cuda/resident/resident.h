@@ -8,7 +8,6 @@
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H
 #define WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H
 
-#include "device/cuda/ondevice/ondevice.h"
 #include "device/cuda/resident/link.h"
 #include "device/cuda/resident/protocol.h"
 
@@ -22,13 +21,7 @@ enum {
   WEIR__RESIDENT_QUIET_NS = 200000,      // after a kernel another one may come, to be linked together
 };
 
-enum {
-  WEIR__RESIDENT_NONE = 0,
-  WEIR__RESIDENT_HELD,
-  WEIR__RESIDENT_PUBLISHED,
-  WEIR__RESIDENT_QUEUED,
-  WEIR__RESIDENT_LAUNCHED, // with the launcher on the card (ondevice)
-};
+enum { WEIR__RESIDENT_NONE = 0, WEIR__RESIDENT_HELD, WEIR__RESIDENT_PUBLISHED, WEIR__RESIDENT_QUEUED };
 
 // Per slot of the window: the task there, from when it is handed over until it is reported. Lists are of slots + 1; 0 ends.
 typedef struct weir__resident_slot {
@@ -40,7 +33,6 @@ typedef struct weir__resident_slot {
   uint32_t next;     // in the list that it is in
   uint8_t state;     // WEIR__RESIDENT_*
   bool queue_only;   // it is to go to a queue, though it may fit
-  bool card_launch;  // it is to go to the launcher on the card, if that takes it
 } weir__resident_slot;
 
 typedef struct weir__resident_list {
@@ -74,8 +66,7 @@ struct weir__resident {
   uint32_t ahead;      // so many were to be linked ahead of need
   weir__resident_slot *slots;
   weir__resident_list again; // held tasks to be looked at again
-  weir__resident_list full;  // held tasks for which the ring, or the launcher, has no room, oldest first
-  weir__ondevice *ondevice;  // the launcher on the card; NULL: none
+  weir__resident_list full;  // held tasks for which the ring has no room, oldest first
   bool stuck;                // there was none when it was last looked for
   uint32_t held, in_flight;
   bool given_up; // the kernel cannot be launched: all go to queues; written under the lock
