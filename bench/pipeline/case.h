@@ -7,7 +7,7 @@
 #include "data.h"
 #include "settings.h"
 
-enum { BENCH_MOST_WAYS = 32 };
+enum { BENCH_MOST_WAYS = 8 };
 
 typedef struct bench_entry {
   const job_way *way;

@@ -9,9 +9,9 @@ const job_way *bench_way(uint32_t index) {
     const job_way *ways;
     uint32_t count;
   } tables[] = {
-      {job_ways_weir, job_ways_weir_count},     {job_ways_cpu, job_ways_cpu_count},
-      {job_ways_tbb, job_ways_tbb_count},       {job_ways_taskflow, job_ways_taskflow_count},
-      {job_ways_opencl, job_ways_opencl_count}, {job_ways_cuda, job_ways_cuda_count},
+      {job_ways_weir, job_ways_weir_count},
+      {job_ways_tbb, job_ways_tbb_count},
+      {job_ways_cuda, job_ways_cuda_count},
   };
   for (uint32_t i = 0; i < sizeof tables / sizeof *tables; i++) {
     if (index < tables[i].count) return &tables[i].ways[index];

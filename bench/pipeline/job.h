@@ -54,11 +54,8 @@ typedef struct job_workload {
   bool (*shape)(const char *kind, uint64_t kernels_ns, job_shape *out_shape);
   // Writes inputs of variant 0 to JOB_VARIANTS - 1 into host memory; not that of results.
   void (*input)(const job_shape *shape, uint32_t variant, void *const *hosts);
-  // Computes on the host, by another way than the kernels where there is one, what copies out must bring.
+  // Computes on the host, by another way than the kernels where there is one, what copies out must bring: 32-bit integers.
   void (*reference)(const job_shape *shape, uint32_t variant, void *const *hosts);
-  // Largest difference allowed between numbers of the results: 0, equal bits.
-  double tolerance;
-  bool floats; // results are floats, else 32-bit integers
 } job_workload;
 
 enum { JOB_VARIANTS = 8 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs everything that a machine shows of pipelines, in under ten minutes: what they cost per token and stage, streams of jobs and
-# their latency on a CUDA card, on an OpenCL device and on the CPU, each beside the baselines. Writes into FOLDER: pipeline.md, the
-# tables; pipeline.json, all results by step; pipeline.log, what the programs said besides.
+# their latency on a CUDA card and on the CPU, each beside the baselines. Writes into FOLDER: pipeline.md, the tables;
+# pipeline.json, all results by step; pipeline.log, what the programs said besides.
 #
 # Usage: bench/pipeline/run.sh --output FOLDER [--binaries DIR] [--commit ID] [--quick] [DEVICE...]
 #   --output FOLDER  made if it is not there
@@ -10,7 +10,7 @@
 #                    libraries that they need; default: a Release build in a folder of its own
 #   --commit ID      of the programs; default: that of the working tree
 #   --quick          small numbers, to see that all works
-#   DEVICE...        default: cuda:0 opencl:0, and cpu:N with all cores, up to 16
+#   DEVICE...        default: cuda:0, and cpu:N with all cores, up to 16
 # A device that is not there is named in pipeline.md as missing.
 # Exit codes: 0 all steps went well or were missing, 1 one failed (the others ran, and pipeline.md names it), 2 bad usage.
 set -u
@@ -25,7 +25,7 @@ mkdir -p "$output" && output=$(cd "$output" && pwd) || exit 2
 
 cores=$(nproc)
 [ "$cores" -le 16 ] || cores=16
-[ ${#devices[@]} -gt 0 ] || devices=(cuda:0 opencl:0 "cpu:$cores")
+[ ${#devices[@]} -gt 0 ] || devices=(cuda:0 "cpu:$cores")
 
 MOST_SECONDS=540 # of all steps together
 scratch=$(mktemp -d)

@@ -19,7 +19,7 @@ static const char help[] =
     "\n"
     "Measures pipelines. Three parts:\n"
     "  stages   what a pipeline costs per token and stage on the CPU, beside oneTBB's\n"
-    "  jobs     streams of equal jobs on a device: six workloads, three sizes, Weir's ways and baselines\n"
+    "  jobs     streams of equal jobs on a device: three workloads, three sizes, Weir's ways and baselines\n"
     "  latency  the same jobs at a fixed rate of arrivals: time from a job's arrival to its result\n"
     "Every way's results are compared with the reference before it is timed. Rounds of all ways alternate; medians are "
     "given, with\n"
@@ -94,14 +94,6 @@ static const char *way_name(uint32_t index) {
   return way ? way->name : NULL;
 }
 
-// Ways of different devices may have the same name.
-static bool listed_before(const char *(*known)(uint32_t index), uint32_t index) {
-  for (uint32_t i = 0; i < index; i++) {
-    if (strcmp(known(i), known(index)) == 0) return true;
-  }
-  return false;
-}
-
 static bool read_name(bench_settings *settings, const char *option, const char *value,
                       const char *(*known)(uint32_t index), bench_names *names) {
   char what[1024] = "one of";
@@ -110,7 +102,6 @@ static bool read_name(bench_settings *settings, const char *option, const char *
       names->names[names->count++] = value;
       return true;
     }
-    if (i > 0 && listed_before(known, i)) continue;
     size_t length = strlen(what);
     snprintf(what + length, sizeof what - length, "%s '%s'", i ? "," : "", known(i));
   }

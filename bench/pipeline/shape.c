@@ -4,18 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static job_arg value_of(const void *value, uint32_t bytes) {
-  job_arg arg = {.is_value = true, .bytes = bytes};
-  memcpy(arg.value, value, bytes);
-  return arg;
-}
-
 job_arg job_int(int32_t value) {
-  return value_of(&value, sizeof value);
-}
-
-job_arg job_float(float value) {
-  return value_of(&value, sizeof value);
+  job_arg arg = {.is_value = true, .bytes = sizeof value};
+  memcpy(arg.value, &value, sizeof value);
+  return arg;
 }
 
 static job_step *add_step(job_builder *builder, job_step_kind kind) {

@@ -23,7 +23,6 @@ static inline job_arg job_updates(uint32_t buffer) {
   return (job_arg){.buffer = buffer, .mode = WEIR_READ_WRITE};
 }
 job_arg job_int(int32_t value);
-job_arg job_float(float value);
 
 uint32_t job_add_buffer(job_builder *builder, uint64_t bytes);
 

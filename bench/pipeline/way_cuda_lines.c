@@ -7,6 +7,7 @@
 
 #include "base/allocate.h"
 #include "device/cuda/nvrtc.h"
+#include "ways.h"
 
 bool way_cuda_good(const way_cuda *own, CUresult result, const char *call, char why[JOB_WHY]) {
   char text[160];
@@ -17,9 +18,22 @@ bool way_cuda_good(const way_cuda *own, CUresult result, const char *call, char 
 // ---------------------------------------------------------------------------------------------------------------
 // Device, modules
 
+// N of "cuda:N"; 0 of "cuda".
+static bool read_number(const char *device, uint32_t *out_number, char why[JOB_WHY]) {
+  char *end = NULL;
+  *out_number = 0;
+  if (strcmp(device, "cuda") == 0) return true;
+  if (strncmp(device, "cuda:", 5) == 0 && device[5] >= '0' && device[5] <= '9') {
+    unsigned long number = strtoul(device + 5, &end, 10);
+    *out_number = (uint32_t)number;
+    if (*end == '\0' && number <= 9999) return true;
+  }
+  return way_refuse(why, "it runs on 'cuda' and 'cuda:N', and not on '%.60s'", device);
+}
+
 static bool find_device(way_cuda *own, const char *device, char why[JOB_WHY]) {
   uint32_t number;
-  if (!way_device_number(device, "cuda", &number, why)) return false;
+  if (!read_number(device, &number, why)) return false;
   const weir__cuda_driver *driver = weir__cuda_driver_load(why, JOB_WHY);
   if (!driver) return false;
   own->driver = driver;
@@ -127,25 +141,24 @@ static void free_line(way_cuda *own, uint32_t index) {
   free(line->sources);
 }
 
-static bool make(way_cuda *own, bool graphs, char why[JOB_WHY]) {
+static bool make(way_cuda *own, char why[JOB_WHY]) {
   const job_shape *shape = own->shape;
   own->modules = calloc((size_t)shape->step_count + 1, sizeof *own->modules);
   own->functions = calloc((size_t)shape->step_count + 1, sizeof *own->functions);
   own->first_arg = calloc((size_t)shape->step_count + 1, sizeof *own->first_arg);
   own->lines = calloc(own->line_count, sizeof *own->lines);
-  if (!own->modules || !own->functions || !own->first_arg || !own->lines || !way_steps_make(shape, &own->steps))
-    return way_refuse(why, "no memory");
+  if (!own->modules || !own->functions || !own->first_arg || !own->lines) return way_refuse(why, "no memory");
   for (uint32_t s = 0; s < shape->step_count; s++) {
     bool launches = shape->steps[s].kind == JOB_KERNEL;
     own->first_arg[s + 1] = own->first_arg[s] + (launches ? shape->steps[s].arg_count : 0);
     if (launches && !load(own, s, why)) return false;
   }
   for (uint32_t i = 0; i < own->line_count; i++)
-    if (!make_line(own, &own->lines[i], why) || (graphs && !way_cuda_graph_make(own, i, why))) return false;
+    if (!make_line(own, &own->lines[i], why) || !way_cuda_graph_make(own, i, why)) return false;
   return true;
 }
 
-way_cuda *way_cuda_create(const job_shape *shape, const char *device, uint32_t lines, bool graphs, char why[JOB_WHY]) {
+way_cuda *way_cuda_create(const job_shape *shape, const char *device, uint32_t lines, char why[JOB_WHY]) {
   way_cuda *own = calloc(1, sizeof *own);
   if (!own) {
     way_refuse(why, "no memory");
@@ -155,7 +168,7 @@ way_cuda *way_cuda_create(const job_shape *shape, const char *device, uint32_t l
   own->line_count = lines > 0 ? lines : 1;
   bool made = find_device(own, device, why) && way_cuda_enter(own, why);
   if (made) {
-    made = make(own, graphs, why);
+    made = make(own, why);
     way_cuda_leave(own);
   }
   if (made) return own;
@@ -180,7 +193,6 @@ void way_cuda_destroy(way_cuda *own) {
     way_cuda_leave(own);
   }
   if (own->context) own->driver->cuDevicePrimaryCtxRelease(own->device);
-  way_steps_free(&own->steps);
   free(own->modules);
   free(own->functions);
   free(own->first_arg);
@@ -216,30 +228,4 @@ void way_cuda_stage(way_cuda *own, uint32_t line, void *const *inputs) {
     at->from[i] =
         is_pinned(own, at, inputs[i]) ? inputs[i] : memcpy(at->inputs[i], inputs[i], own->shape->host_bytes[i]);
   }
-}
-
-static CUresult enqueue_step(const way_cuda *own, uint32_t line, uint32_t s, CUstream stream) {
-  const job_step *step = &own->shape->steps[s];
-  const way_cuda_line *at = &own->lines[line];
-  const weir__cuda_driver *driver = own->driver;
-  switch (step->kind) {
-  case JOB_COPY_IN:
-    return driver->cuMemcpyAsync(at->buffers[step->buffer], (CUdeviceptr)(uintptr_t)at->from[step->host],
-                                 own->shape->host_bytes[step->host], stream);
-  case JOB_COPY_OUT:
-    return driver->cuMemcpyAsync((CUdeviceptr)(uintptr_t)at->results[step->host], at->buffers[step->buffer],
-                                 own->shape->host_bytes[step->host], stream);
-  case JOB_KERNEL:
-    break;
-  }
-  const uint32_t *block = step->code->block;
-  return driver->cuLaunchKernel(own->functions[s], way_groups(step, 0), way_groups(step, 1), way_groups(step, 2),
-                                block[0], block[1], block[2], 0, stream, at->parameters + own->first_arg[s], NULL);
-}
-
-bool way_cuda_enqueue(way_cuda *own, uint32_t line, CUstream stream, void *const *inputs, char why[JOB_WHY]) {
-  way_cuda_stage(own, line, inputs);
-  for (uint32_t s = 0; s < own->shape->step_count; s++)
-    if (!way_cuda_good(own, enqueue_step(own, line, s, stream), "a step of a job", why)) return false;
-  return true;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In place of way_tbb.cpp, where oneTBB is missing.
-#include "way_steps.h"
 #include "ways.h"
 
 static void *open_nothing(const job_shape *shape, const job_options *options, char why[JOB_WHY]) {

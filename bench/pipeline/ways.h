@@ -6,17 +6,28 @@
 #ifndef WEIR_BENCH_PIPELINE_WAYS_H
 #define WEIR_BENCH_PIPELINE_WAYS_H
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "job.h"
 
-extern const job_way job_ways_cpu[]; // for "cpu" and "cpu:N"; host threads: `workers`
-extern const uint32_t job_ways_cpu_count;
-extern const job_way job_ways_tbb[]; // for "cpu" and "cpu:N"; oneTBB
+extern const job_way job_ways_tbb[]; // for "cpu" and "cpu:N"
 extern const uint32_t job_ways_tbb_count;
-extern const job_way job_ways_taskflow[]; // for "cpu" and "cpu:N"
-extern const uint32_t job_ways_taskflow_count;
-extern const job_way job_ways_opencl[]; // for "opencl" and "opencl:N"
-extern const uint32_t job_ways_opencl_count;
 extern const job_way job_ways_cuda[]; // for "cuda" and "cuda:N"
 extern const uint32_t job_ways_cuda_count;
+
+// Writes a reason. Returns false.
+__attribute__((format(printf, 2, 3))) static inline bool way_refuse(char why[JOB_WHY], const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(why, JOB_WHY, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+// Work-groups of a launch in one dimension: 0 counts as 1.
+static inline uint32_t way_groups(const job_step *step, int dimension) {
+  return step->groups[dimension] > 0 ? step->groups[dimension] : 1;
+}
 
 #endif // WEIR_BENCH_PIPELINE_WAYS_H

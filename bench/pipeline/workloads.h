@@ -10,9 +10,9 @@
 
 #include "job.h"
 
-extern const job_workload job_sobel, job_sssp, job_backprop, job_gemm, job_knn, job_hotspot;
+extern const job_workload job_sobel, job_sssp, job_knn;
 
-enum { JOB_WORKLOADS = 6 };
+enum { JOB_WORKLOADS = 3 };
 extern const job_workload *const job_workloads[JOB_WORKLOADS];
 
 #endif // WEIR_BENCH_PIPELINE_WORKLOADS_H

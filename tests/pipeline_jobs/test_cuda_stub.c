@@ -21,17 +21,11 @@
 #include "workloads.h"
 
 // In place of the embedded texts: the functions, their greatest blocks and the bytes of their parameters, as the stub wants them.
-extern const char sobel_kernels_source[], sssp_kernels_source[], backprop_kernels_source[], gemm_kernels_source[],
-    knn_kernels_source[], hotspot_kernels_source[];
+extern const char sobel_kernels_source[], sssp_kernels_source[], knn_kernels_source[];
 const char sobel_kernels_source[] = "STUB\nsobel_grey 64 8 8 4 4 4 4\nsobel_gradient 64 8 8 4 4 4 4\n";
 const char sssp_kernels_source[] = "STUB\nsssp_begin 64 8 8 8 4\nsssp_relax 64 8 8 8 8 8 8 4\nsssp_settle 64 8 8 8 4\n";
-const char backprop_kernels_source[] =
-    "STUB\nbackprop_forward 256 8 8 8 4\nbackprop_errors 16 8 8 8 8 8 4\nbackprop_adjust_output 16 8 8 8 4\n"
-    "backprop_adjust 256 8 8 8 4 4\n";
-const char gemm_kernels_source[] = "STUB\ngemm_tiled 256 8 8 8 4\n";
 const char knn_kernels_source[] =
     "STUB\nknn_distances 64 8 8 8\nknn_best_of_share 64 8 8 4 4\nknn_best_of_all 64 8 8 4 4\n";
-const char hotspot_kernels_source[] = "STUB\nhotspot_step 64 8 8 8 4 4 4\n";
 
 enum { SEEDS = 3, TOKENS = JOB_VARIANTS + 3, MOST_CODES = 32 };
 

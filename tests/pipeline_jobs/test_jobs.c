@@ -83,7 +83,7 @@ static void missing_devices_are_named(void **unused) {
   (void)unused;
   job_shape shape;
   char why[JOB_WHY] = "";
-  assert_true(job_gemm.shape("cpu", SMALL_NS, &shape));
+  assert_true(job_knn.shape("cpu", SMALL_NS, &shape));
   assert_null(job_ways_weir[0].open(&shape, &(job_options){"toaster", LINES, 2}, why));
   assert_non_null(strstr(why, "toaster"));
   job_shape_free(&shape);

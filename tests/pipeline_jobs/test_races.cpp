@@ -6,9 +6,6 @@
 
 #include <stdio.h>
 
-#include "backprop.c"
-#include "gemm.c"
-#include "hotspot.c"
 #include "knn.c"
 #include "sobel.c"
 #include "sssp.c"
@@ -25,9 +22,6 @@ static void run_images() {
   std::vector<int32_t> grey(stride * (height + 2)), gradient(width * height);
   launch({2, 2, 1}, {64, 1, 1}, [&] { sobel_grey(colours.data(), grey.data(), width, height, stride, rows); });
   launch({1, 2, 1}, {64, 1, 1}, [&] { sobel_gradient(grey.data(), gradient.data(), width, height, stride, rows); });
-  auto heat = numbers<float>(width * height, 100), power = numbers<float>(width * height, 7);
-  std::vector<float> after(width * height);
-  launch({1, 2, 1}, {64, 1, 1}, [&] { hotspot_step(heat.data(), power.data(), after.data(), width, height, rows); });
 }
 
 static void run_paths() {
@@ -44,27 +38,6 @@ static void run_paths() {
   }
 }
 
-static void run_training() {
-  const int groups = 2, rows = 32;
-  auto inputs = numbers<float>(groups * rows, 3), weights = numbers<float>(groups * rows * 16, 5);
-  auto out_weights = numbers<float>(16, 5);
-  std::vector<float> partial(groups * 16), hidden(16), errors(17), wanted(1);
-  launch({2, 1, 1}, {16, 16, 1}, [&] { backprop_forward(inputs.data(), weights.data(), partial.data(), rows); });
-  launch({1, 1, 1}, {16, 1, 1}, [&] {
-    backprop_errors(partial.data(), out_weights.data(), wanted.data(), hidden.data(), errors.data(), groups);
-  });
-  launch({1, 1, 1}, {16, 1, 1},
-         [&] { backprop_adjust_output(hidden.data(), errors.data(), out_weights.data(), 0.5f); });
-  launch({2, 1, 1}, {16, 16, 1}, [&] { backprop_adjust(inputs.data(), errors.data(), weights.data(), rows, 0.5f); });
-}
-
-static void run_matrices() {
-  const int n = 32;
-  auto left = numbers<float>(n * n, 9), right = numbers<float>(n * n, 11);
-  std::vector<float> product(n * n);
-  launch({2, 2, 1}, {16, 16, 1}, [&] { gemm_tiled(left.data(), right.data(), product.data(), n); });
-}
-
 static void run_neighbours() {
   const int groups = 2, share = 128, k = 3;
   auto points = numbers<int32_t>(2 * groups * share, 100), query = numbers<int32_t>(2, 100);
@@ -78,8 +51,6 @@ static void run_neighbours() {
 int main() {
   run_images();
   run_paths();
-  run_training();
-  run_matrices();
   run_neighbours();
   puts("no race");
   return 0;

@@ -31,7 +31,7 @@ static const char summary[] =
     "  sequences    a recorded sequence of 1000 small tasks: recorded, evaluated again, changed (us, ns per task)\n"
     "  copies       copies between pinned memory and a CUDA device, beside those of the driver (GB/s)\n"
     "  barriers     barriers of the sample streams: how many, estimated cost, time to plan (ns per dispatch)\n"
-    "  pipeline     pipelines: cost of a stage, six workloads as streams of jobs (us per job), latency at a fixed rate";
+    "  pipeline     pipelines: cost of a stage, three workloads as streams of jobs (us per job), their latency";
 
 static const char details[] =
     "Each line gives median, minimum and maximum of its runs; \"weir/this\" is Weir's median by the line's.\n"

@@ -2,8 +2,8 @@
 //
 // A small job with two diamonds of dependences, a feed that checks all that job.h promises and asks for, and what runs them
 // through a way.
-#ifndef WEIR_TESTS_PIPELINE_WAYS_RIG_H
-#define WEIR_TESTS_PIPELINE_WAYS_RIG_H
+#ifndef WEIR_TESTS_PIPELINE_JOBS_RIG_H
+#define WEIR_TESTS_PIPELINE_JOBS_RIG_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ typedef struct rig_memory { // where the feed's inputs are; NULL: malloc and fre
 } rig_memory;
 
 // Runs streams of jobs of many lengths, with several numbers of lines and workers, and fails the test unless all results are
-// right and in order. RIG_WAITS is left out for ways that hold back results.
+// right and in order.
 void rig_run(const job_way *way, const char *device, const char *source, const rig_memory *memory);
 
 // A stream of `count` jobs; fails the test unless it ends well (false: the way says that it failed, `why`).
@@ -44,7 +44,4 @@ bool rig_stream(const job_way *way, void *state, const job_options *options, uin
 // Whether open refuses, and with a reason in which `reason` is.
 void rig_refused(const job_way *way, const char *device, const char *source, const char *reason);
 
-// Whether the way may hold back results until later tokens have arrived.
-bool rig_holds_back(const job_way *way);
-
-#endif // WEIR_TESTS_PIPELINE_WAYS_RIG_H
+#endif // WEIR_TESTS_PIPELINE_JOBS_RIG_H

@@ -216,10 +216,6 @@ bool rig_stream(const job_way *way, void *state, const job_options *options, uin
   return good;
 }
 
-bool rig_holds_back(const job_way *way) {
-  return strstr(way->name, "batches") != NULL;
-}
-
 static void run_streams(const job_way *way, const job_options *options, const char *source, const rig_memory *memory) {
   static const uint64_t counts[] = {0, 1, 2, 25, 3};
   char why[JOB_WHY] = "";
@@ -228,8 +224,7 @@ static void run_streams(const job_way *way, const job_options *options, const ch
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
     if (!rig_stream(way, state, options, counts[i], RIG_PROMPT, memory, why)) fail_msg("%s: %s", way->name, why);
   if (!rig_stream(way, state, options, 12, RIG_PAUSES, memory, why)) fail_msg("%s: %s", way->name, why);
-  if (!rig_holds_back(way) && !rig_stream(way, state, options, 6, RIG_WAITS, memory, why))
-    fail_msg("%s: %s", way->name, why);
+  if (!rig_stream(way, state, options, 6, RIG_WAITS, memory, why)) fail_msg("%s: %s", way->name, why);
   way->close(state);
 }
 

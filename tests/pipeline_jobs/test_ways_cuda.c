@@ -9,6 +9,7 @@
 
 #include "device/cuda/driver.h"
 #include "stub_code.h"
+#include "way_cuda_lines.h"
 
 enum { SEEDS = 2 };
 
@@ -38,6 +39,41 @@ static void test_right(void **state) {
       end();
     }
   }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Dependences
+
+static void expect_before(const bool *direct, uint32_t step, uint32_t count, const uint32_t *before) {
+  uint32_t found = 0;
+  for (uint32_t p = 0; p < RIG_STEPS; p++) {
+    if (!direct[step * RIG_STEPS + p]) continue;
+    assert_true(found < count);
+    assert_int_equal(p, before[found++]);
+  }
+  assert_int_equal(found, count);
+}
+
+#define EXPECT_BEFORE(step, ...)                                                                                       \
+  expect_before(direct, step, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
+
+static void test_edges(void **state) {
+  (void)state;
+  bool *direct = way_cuda_direct_edges(rig_shape(NULL));
+  assert_non_null(direct);
+  expect_before(direct, 0, 0, NULL);
+  expect_before(direct, 1, 0, NULL);
+  EXPECT_BEFORE(2, 0);
+  EXPECT_BEFORE(3, 0, 1);
+  EXPECT_BEFORE(4, 2, 3);
+  EXPECT_BEFORE(5, 4);    // and so after step 2
+  EXPECT_BEFORE(6, 4);    // writes what step 4 has read
+  EXPECT_BEFORE(7, 5, 6); //
+  EXPECT_BEFORE(8, 5);
+  EXPECT_BEFORE(9, 7);
+  EXPECT_BEFORE(10, 6); // writes what steps 2 and 3 have read, both of which step 6 follows
+  EXPECT_BEFORE(11, 10);
+  free(direct);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -114,7 +150,8 @@ int main(void) {
   setenv("WEIR_CACHE", "", 1); // none
   const char *const names[] = {"ways_scale", "ways_mix", "ways_join", "ways_bump", "ways_fold"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) stub_register(names[i], run_kernel);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_right), cmocka_unit_test(test_pinned),
-                                     cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_right),
+                                     cmocka_unit_test(test_pinned), cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_failures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
