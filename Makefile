@@ -17,7 +17,7 @@ help:
 	@echo "make test          run the whole suite: gcc, clang, sanitizers, valgrind, coverage"
 	@echo "make build         build the tool (build/bin/weir), the libraries, examples, tests and benchmarks"
 	@echo "make bench         run the benchmarks (BENCH=\"submit ranges\" picks some)"
-	@echo "make coverage      line coverage of src/window and src/plan; fails below 95 %"
+	@echo "make coverage      line coverage of src/window, src/plan and tools/plan; fails below 95 %"
 	@echo "make fuzz          fuzz the readers of streams and timelines, each for FUZZ_SECONDS (60)"
 	@echo "make format        format the sources; make format-check only says what is not formatted"
 	@echo "make install       install to PREFIX (/usr/local)"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/critical_path.h"
 #include "plan/hazards.h"
-#include "plan/paths.h"
 #include "plan/reduction.h"
 
 static void check(weir_status status, const char *name) {

@@ -7,6 +7,7 @@
 #include "plan/barriers.h"
 #include "plan/barriers_check.h"
 #include "plan/barriers_cost.h"
+#include "plan/barriers_in_order.h"
 #include "plan/barriers_queues.h"
 #include "plan/paths.h"
 #include "vulkan_spin.h"

@@ -9,7 +9,7 @@
 
 #include "check/check.h"
 #include "device/opencl/driver.h"
-#include "plan/paths.h"
+#include "plan/critical_path.h"
 #include "streams.h"
 #include "tasks.h"
 #include "weir/replay_pass.h"

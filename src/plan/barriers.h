@@ -1,53 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Global barriers in one queue: how few keep the order of a program, where they stand, and a proof that fewer would not.
+// Global barriers in one queue, where tasks go level by level.
 //
 // Commands of a Vulkan or D3D12 queue start in order and may overlap, unless a barrier stands between them. A global
 // barrier separates everything before it from everything after it: it cuts the queue into epochs. So a plan is an order
 // and an epoch for each task, and it is correct when every predecessor has a lower epoch than its task.
-//
-// Pure functions over a graph of predecessors (plan/graph.h). What a task is, is the caller's choice; here it is what
-// one command runs: a dispatch or a copy.
 #ifndef WEIR_PLAN_BARRIERS_H
 #define WEIR_PLAN_BARRIERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "plan/graph.h"
-
-// ---------------------------------------------------------------------------------------------------------------
-// Tasks that come one at a time
-
-// A queue while it is recorded. Epochs count from 1; all zero is a queue without tasks.
-typedef struct weir__barrier_epochs {
-  uint64_t barriers; // so far
-} weir__barrier_epochs;
-
-// Appends a task. `latest` is the highest epoch among its predecessors in this queue, 0 when there are none (those of
-// other queues are no matter of a barrier). Returns the task's epoch; `out_barrier`: a barrier must come before it.
-// No other rule that keeps the order places fewer barriers, whatever tasks follow.
-static inline uint64_t weir__barrier_epochs_append(weir__barrier_epochs *epochs, uint64_t latest, bool *out_barrier) {
-  *out_barrier = latest > epochs->barriers; // the epoch now is barriers + 1
-  epochs->barriers += *out_barrier;
-  return epochs->barriers + 1;
-}
-
-// A barrier that stands there for another reason (a submission that the host waited for): the next task starts an epoch.
-static inline void weir__barrier_epochs_cut(weir__barrier_epochs *epochs) {
-  epochs->barriers++;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Whole programs
-
-// The fewest barriers for tasks in a fixed order: `order` lists every task once, predecessors first, or is NULL for
-// program order. `out_epochs` has room for task_count and gets each task's epoch, from 0. `out_reasons`, NULL or with
-// room for task_count edges, gets one edge of the graph for each barrier: why it cannot be left out. In the order, the
-// reasons' stretches from predecessor to successor do not overlap, so each needs a barrier of its own; this is the proof
-// that weir__barriers_check_reasons verifies. Returns the number of barriers. O(tasks + edges).
-uint32_t weir__barriers_in_order(const weir__plan_graph *graph, const uint32_t *order, uint32_t *out_epochs,
-                                 weir__plan_edge *out_reasons);
+#include "weir/weir.h"
 
 // The order of tasks by level, within a level as in the program. `levels` are those of weir__plan_levels or others in
 // which every predecessor has a lower one; each is below `level_count`. `out_order` has room for task_count. With a
@@ -55,10 +18,5 @@ uint32_t weir__barriers_in_order(const weir__plan_graph *graph, const uint32_t *
 // Errors: OUT_OF_MEMORY. O(tasks).
 weir_status weir__barriers_level_order(uint32_t task_count, const uint32_t *levels, uint32_t level_count,
                                        uint32_t *out_order);
-
-// A longest chain, the proof that no order needs fewer barriers than its length less 1: each task is a predecessor of
-// the next. Needs what weir__plan_levels gave. `out_tasks` has room for level_count. Returns the length, level_count.
-uint32_t weir__barriers_chain(const weir__plan_graph *graph, const uint32_t *levels, uint32_t level_count,
-                              uint32_t *out_tasks);
 
 #endif // WEIR_PLAN_BARRIERS_H

@@ -12,6 +12,7 @@
 #include "dag.h"
 #include "plan/barriers.h"
 #include "plan/barriers_check.h"
+#include "plan/barriers_in_order.h"
 #include "plan/hazards.h"
 #include "plan/paths.h"
 
@@ -136,7 +137,7 @@ static uint32_t conflicts_of(uint32_t column, uint32_t task_count) {
   return dag;
 }
 
-// The graph that src/plan finds for tasks that use resource i as column i says.
+// The graph that tools/plan finds for tasks that use resource i as column i says.
 static uint32_t hazards_of(const uint32_t *columns, uint32_t column_count, uint32_t task_count) {
   weir__plan_buffer buffers[3];
   weir__plan_access accesses[DAG_TASKS][3];

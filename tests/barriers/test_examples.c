@@ -4,6 +4,7 @@
 #include "dag.h"
 #include "plan/barriers.h"
 #include "plan/barriers_check.h"
+#include "plan/barriers_in_order.h"
 #include "plan/hazards.h"
 #include "plan/paths.h"
 

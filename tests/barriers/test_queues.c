@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "dag.h"
-#include "plan/barriers.h"
 #include "plan/barriers_check.h"
+#include "plan/barriers_in_order.h"
 #include "plan/barriers_queues.h"
 #include "weir/weir.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/allocate.h"
 #include "dag.h"
-#include "plan/barriers.h"
 #include "plan/barriers_queues.h"
 #include "plan/barriers_states.h"
 

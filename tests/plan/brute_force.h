@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers of src/plan again, straight from their definitions and slow.
+// The answers of src/plan and tools/plan again, straight from their definitions and slow.
 #ifndef WEIR_TESTS_PLAN_BRUTE_FORCE_H
 #define WEIR_TESTS_PLAN_BRUTE_FORCE_H
 

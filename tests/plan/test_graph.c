@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "brute_force.h"
+#include "plan/critical_path.h"
 #include "plan/paths.h"
 #include "plan/reduction.h"
 #include "plan/schedule.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every allocation of src/plan fails once: the call says so, leaves its output empty and leaks nothing (which the
+// Every allocation of planning fails once: the call says so, leaves its output empty and leaks nothing (which the
 // address sanitizer and valgrind watch).
 #include <setjmp.h>
 #include <stdarg.h>

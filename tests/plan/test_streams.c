@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/allocate.h"
-#include "plan_stream.h"
+#include "plan/stream_plan.h"
 
 // `limit`: the column of the table of measurements; 0 where the table has no row.
 static const struct {

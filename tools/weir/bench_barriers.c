@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "bench_samples.h"
-#include "plan/barriers.h"
 #include "plan/barriers_check.h"
 #include "plan/barriers_cost.h"
+#include "plan/barriers_in_order.h"
 #include "plan/paths.h"
 #include "plan_barriers.h"
 

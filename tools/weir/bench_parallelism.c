@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parallelism against window size: time one after another over the makespan on hardware without limits, by address and
-// by buffer, for every sample stream. The numbers come from src/plan's schedule: exact, the same on every machine, and
+// by buffer, for every sample stream. The numbers come from tools/plan's schedule: exact, the same on every machine, and
 // no time is measured.
 #include <stdio.h>
 
 #include "bench_samples.h"
 #include "plan/schedule.h"
-#include "plan_stream.h"
+#include "plan/stream_plan.h"
 
 enum { LEAST_WINDOW = 8, MOST_WINDOW = 4096, TEXT_BYTES = 512 };
 

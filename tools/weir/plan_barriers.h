@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The barriers of a recorded stream: src/plan's barrier planners put to its dispatches, and what `weir plan --barriers`
+// The barriers of a recorded stream: barrier planners put to its dispatches, and what `weir plan --barriers`
 // prints of them.
 #ifndef WEIR_TOOLS_WEIR_PLAN_BARRIERS_H
 #define WEIR_TOOLS_WEIR_PLAN_BARRIERS_H

@@ -6,7 +6,7 @@
 
 #include "plan/barriers_states.h"
 #include "plan/graph.h"
-#include "plan_stream.h"
+#include "plan/stream_plan.h"
 
 // A storage that a buffer has: a buffer whose hazards vanish by renaming has several, one after another.
 typedef struct weir__dispatch_resource {

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "plan_stream.h"
+#include "plan/stream_plan.h"
 
 // Why a task waits, in words on stdout, or as an object. `task` is one of the stream's. The first returns an exit
 // code, the second NULL when there is no memory.

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "plan/paths.h"
+#include "plan/critical_path.h"
 #include "plan_output.h"
 
 // First hazard whose successor is at least `task`.

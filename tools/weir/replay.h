@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cli.h"
-#include "plan_stream.h"
+#include "plan/stream_plan.h"
 #include "stream/stream.h"
 
 // The choices of --issue, --met, --rename and --storage, in the order of their words.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a reorder window costs: schedules with a bounded number of tasks in flight and hardware without limits.
-#ifndef WEIR_PLAN_SCHEDULE_H
-#define WEIR_PLAN_SCHEDULE_H
+#ifndef WEIR_TOOLS_PLAN_SCHEDULE_H
+#define WEIR_TOOLS_PLAN_SCHEDULE_H
 
 #include "plan/graph.h"
 
@@ -13,4 +13,4 @@
 double weir__plan_window_schedule(const weir__plan_graph *graph, const double *weights, uint32_t window,
                                   double *out_ends);
 
-#endif // WEIR_PLAN_SCHEDULE_H
+#endif // WEIR_TOOLS_PLAN_SCHEDULE_H

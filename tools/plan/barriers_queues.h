@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans over several queues: which queue runs a task, barriers within queues and semaphores between them.
-#ifndef WEIR_PLAN_BARRIERS_QUEUES_H
-#define WEIR_PLAN_BARRIERS_QUEUES_H
+#ifndef WEIR_TOOLS_PLAN_BARRIERS_QUEUES_H
+#define WEIR_TOOLS_PLAN_BARRIERS_QUEUES_H
 
 #include "plan/barriers_plan.h"
 #include "plan/graph.h"
@@ -27,4 +27,4 @@ typedef struct weir__barrier_queues {
 weir_status weir__barrier_plan_queues(const weir__plan_graph *graph, const weir__barrier_queues *queues,
                                       weir__barrier_plan *out_plan, double *out_makespan);
 
-#endif // WEIR_PLAN_BARRIERS_QUEUES_H
+#endif // WEIR_TOOLS_PLAN_BARRIERS_QUEUES_H

@@ -5,8 +5,8 @@
 // This is the yardstick for src/window, which finds hazards while a program runs, and shares nothing with it: all
 // accesses are known, so memory is cut once at every first and last byte of an access, and each piece keeps its last
 // writer and the readers since.
-#ifndef WEIR_PLAN_HAZARDS_H
-#define WEIR_PLAN_HAZARDS_H
+#ifndef WEIR_TOOLS_PLAN_HAZARDS_H
+#define WEIR_TOOLS_PLAN_HAZARDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,4 +86,4 @@ weir_status weir__plan_hazard_graph(uint32_t task_count, const weir__plan_hazard
 // "RAW", "WAR", "WAW", "order" or "host wait".
 const char *weir__plan_kind_name(weir__plan_kind kind);
 
-#endif // WEIR_PLAN_HAZARDS_H
+#endif // WEIR_TOOLS_PLAN_HAZARDS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checkers of plans and of proofs that plans are the shortest. They share nothing with the planners but the types.
-#ifndef WEIR_PLAN_BARRIERS_CHECK_H
-#define WEIR_PLAN_BARRIERS_CHECK_H
+#ifndef WEIR_TOOLS_PLAN_BARRIERS_CHECK_H
+#define WEIR_TOOLS_PLAN_BARRIERS_CHECK_H
 
 #include <stdint.h>
 
@@ -25,4 +25,4 @@ weir_status weir__barrier_check_reasons(const weir__plan_graph *graph, const uin
 // next. Errors: INVALID_ARGUMENT (the message names the tasks).
 weir_status weir__barrier_check_chain(const weir__plan_graph *graph, const uint32_t *tasks, uint32_t length);
 
-#endif // WEIR_PLAN_BARRIERS_CHECK_H
+#endif // WEIR_TOOLS_PLAN_BARRIERS_CHECK_H

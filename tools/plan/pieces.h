@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory cut at the ends of all accesses of a program: no access covers a part of a piece.
-#ifndef WEIR_PLAN_PIECES_H
-#define WEIR_PLAN_PIECES_H
+#ifndef WEIR_TOOLS_PLAN_PIECES_H
+#define WEIR_TOOLS_PLAN_PIECES_H
 
 #include "plan/hazards.h"
 
@@ -45,4 +45,4 @@ weir_status weir__plan_pieces_read(weir__plan_pieces *pieces, uint32_t piece, we
 // Notes that a use writes a piece: the readers so far are forgotten.
 void weir__plan_pieces_write(weir__plan_pieces *pieces, uint32_t piece, weir__plan_use use);
 
-#endif // WEIR_PLAN_PIECES_H
+#endif // WEIR_TOOLS_PLAN_PIECES_H

@@ -8,8 +8,8 @@
 // change: the uses of one epoch are combined, and so are reads over several epochs. Hence states change only where a
 // barrier stands anyway, reads of different kinds need no barrier between them, and no barrier is there for a state
 // alone.
-#ifndef WEIR_PLAN_BARRIERS_STATES_H
-#define WEIR_PLAN_BARRIERS_STATES_H
+#ifndef WEIR_TOOLS_PLAN_BARRIERS_STATES_H
+#define WEIR_TOOLS_PLAN_BARRIERS_STATES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,4 +83,4 @@ void weir__barrier_transitions_free(weir__barrier_transitions *transitions);
 // "UNDEFINED", "SHADER_READ", "COPY_SOURCE|SHADER_READ"; the text is static.
 const char *weir__barrier_state_name(uint32_t state);
 
-#endif // WEIR_PLAN_BARRIERS_STATES_H
+#endif // WEIR_TOOLS_PLAN_BARRIERS_STATES_H

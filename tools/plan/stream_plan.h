@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of a recorded stream: src/plan put to the tasks, buffers and times of src/stream.
-#ifndef WEIR_TOOLS_WEIR_PLAN_STREAM_H
-#define WEIR_TOOLS_WEIR_PLAN_STREAM_H
+// The plan of a recorded stream: src/plan and tools/plan put to the tasks, buffers and times of src/stream.
+#ifndef WEIR_TOOLS_PLAN_STREAM_PLAN_H
+#define WEIR_TOOLS_PLAN_STREAM_PLAN_H
 
 #include "plan/graph.h"
 #include "plan/hazards.h"
@@ -44,4 +44,4 @@ weir_status weir__stream_limits(const weir__stream *stream, weir__plan_mode mode
 const char *weir__plan_mode_name(weir__plan_mode mode);
 #define WEIR__PLAN_MODES "serial|address|buffer"
 
-#endif // WEIR_TOOLS_WEIR_PLAN_STREAM_H
+#endif // WEIR_TOOLS_PLAN_STREAM_PLAN_H

@@ -7,8 +7,8 @@
 // every command after it in its queue until a semaphore has a value; neither orders other commands of the same queue.
 // Signals stand before the waits for them, so that a caller who submits in the order of the list never waits for what is
 // not submitted yet.
-#ifndef WEIR_PLAN_BARRIERS_PLAN_H
-#define WEIR_PLAN_BARRIERS_PLAN_H
+#ifndef WEIR_TOOLS_PLAN_BARRIERS_PLAN_H
+#define WEIR_TOOLS_PLAN_BARRIERS_PLAN_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,4 +45,4 @@ weir_status weir__barrier_plan_create(uint32_t task_count, const uint32_t *order
 // Frees what the plan holds and leaves it empty. An empty plan is allowed.
 void weir__barrier_plan_free(weir__barrier_plan *plan);
 
-#endif // WEIR_PLAN_BARRIERS_PLAN_H
+#endif // WEIR_TOOLS_PLAN_BARRIERS_PLAN_H

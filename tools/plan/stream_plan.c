@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan_stream.h"
+#include "plan/stream_plan.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "plan/critical_path.h"
 #include "plan/paths.h"
 #include "plan/reduction.h"
 #include "plan/schedule.h"
