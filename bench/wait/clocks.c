@@ -57,7 +57,7 @@ bool wait_clocks_open(const nvrtc_card *card, uint64_t questions, wait_clocks *c
   }
   const weir__cuda_driver *driver = card->driver;
   void *words = NULL;
-  if (!nvrtc_card_compile(card, "wait_answer", answer_kernels_source, "", &clocks->module, reason, reason_bytes))
+  if (!nvrtc_card_compile(card, "wait_answer", answer_kernels_source, &clocks->module, reason, reason_bytes))
     return false;
   CUresult result = driver->cuModuleGetFunction(&clocks->answer, clocks->module, "wait_answer");
   if (result == CUDA_SUCCESS) result = driver->cuStreamCreateWithPriority(&clocks->stream, CU_STREAM_NON_BLOCKING, 0);

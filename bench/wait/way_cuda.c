@@ -38,7 +38,7 @@ static bool make(wait_cuda *state) {
   const weir__cuda_driver *driver = state->card->driver;
   char reason[1024];
   void *words = NULL;
-  if (!nvrtc_card_compile(state->card, "wait_task", task_kernels_source, "", &state->module, reason, sizeof reason))
+  if (!nvrtc_card_compile(state->card, "wait_task", task_kernels_source, &state->module, reason, sizeof reason))
     return fail(state, reason);
   CUresult result = driver->cuModuleGetFunction(&state->function, state->module, "wait_task");
   if (result == CUDA_SUCCESS) result = driver->cuStreamCreateWithPriority(&state->stream, CU_STREAM_NON_BLOCKING, 0);

@@ -43,12 +43,12 @@ void nvrtc_card_close(nvrtc_card *card) {
   card->context = NULL;
 }
 
-bool nvrtc_card_compile(const nvrtc_card *card, const char *name, const char *source, const char *options,
-                        CUmodule *out_module, char *reason, size_t reason_bytes) {
+bool nvrtc_card_compile(const nvrtc_card *card, const char *name, const char *source, CUmodule *out_module,
+                        char *reason, size_t reason_bytes) {
   void *image = NULL;
   size_t image_bytes = 0;
   *out_module = NULL;
-  if (weir__nvrtc_compile(name, source, options, card->capability, &image, &image_bytes) != WEIR_OK) {
+  if (weir__nvrtc_compile(name, source, "", card->capability, &image, &image_bytes) != WEIR_OK) {
     snprintf(reason, reason_bytes, "%s", weir_last_error());
     return false;
   }
