@@ -121,19 +121,6 @@ static void a_program_without_tasks_has_no_barrier(void **state) {
   weir__plan_graph_free(&graph);
 }
 
-static void a_cut_starts_an_epoch(void **state) {
-  (void)state;
-  weir__barrier_epochs queue = {0};
-  bool barrier;
-  uint64_t first = weir__barrier_epochs_append(&queue, 0, &barrier);
-  assert_int_equal(first, 1);
-  weir__barrier_epochs_cut(&queue);
-  assert_int_equal(weir__barrier_epochs_append(&queue, first, &barrier), 2);
-  assert_false(barrier);
-  assert_int_equal(weir__barrier_epochs_append(&queue, 2, &barrier), 3);
-  assert_true(barrier);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_takes_a_barrier_between_each_pair),
@@ -142,7 +129,6 @@ int main(void) {
       cmocka_unit_test(writers_of_other_bytes_need_no_barrier),
       cmocka_unit_test(a_later_task_runs_before_a_barrier_only_when_reordered),
       cmocka_unit_test(a_program_without_tasks_has_no_barrier),
-      cmocka_unit_test(a_cut_starts_an_epoch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,41 +11,15 @@
 #ifndef WEIR_TOOLS_PLAN_BARRIERS_IN_ORDER_H
 #define WEIR_TOOLS_PLAN_BARRIERS_IN_ORDER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "plan/graph.h"
-
-// ---------------------------------------------------------------------------------------------------------------
-// Tasks that come one at a time
-
-// A queue while it is recorded. Epochs count from 1; all zero is a queue without tasks.
-typedef struct weir__barrier_epochs {
-  uint64_t barriers; // so far
-} weir__barrier_epochs;
-
-// Appends a task. `latest` is the highest epoch among its predecessors in this queue, 0 when there are none (those of
-// other queues are no matter of a barrier). Returns the task's epoch; `out_barrier`: a barrier must come before it.
-// No other rule that keeps the order places fewer barriers, whatever tasks follow.
-static inline uint64_t weir__barrier_epochs_append(weir__barrier_epochs *epochs, uint64_t latest, bool *out_barrier) {
-  *out_barrier = latest > epochs->barriers; // the epoch now is barriers + 1
-  epochs->barriers += *out_barrier;
-  return epochs->barriers + 1;
-}
-
-// A barrier that stands there for another reason (a submission that the host waited for): the next task starts an epoch.
-static inline void weir__barrier_epochs_cut(weir__barrier_epochs *epochs) {
-  epochs->barriers++;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Whole programs
 
 // The fewest barriers for tasks in a fixed order: `order` lists every task once, predecessors first, or is NULL for
 // program order. `out_epochs` has room for task_count and gets each task's epoch, from 0. `out_reasons`, NULL or with
 // room for task_count edges, gets one edge of the graph for each barrier: why it cannot be left out. In the order, the
 // reasons' stretches from predecessor to successor do not overlap, so each needs a barrier of its own; this is the proof
-// that weir__barriers_check_reasons verifies. Returns the number of barriers. O(tasks + edges).
+// that weir__barrier_check_reasons verifies. Returns the number of barriers. O(tasks + edges).
 uint32_t weir__barriers_in_order(const weir__plan_graph *graph, const uint32_t *order, uint32_t *out_epochs,
                                  weir__plan_edge *out_reasons);
 
