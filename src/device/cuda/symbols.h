@@ -28,7 +28,6 @@
   X(cuCtxPopCurrent, cuCtxPopCurrent_v2, REQUIRED, (CUcontext *context)) \
   X(cuCtxSetCurrent, cuCtxSetCurrent, REQUIRED, (CUcontext context)) \
   X(cuCtxGetCurrent, cuCtxGetCurrent, REQUIRED, (CUcontext *context)) \
-  X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange, REQUIRED, (int *least, int *greatest)) \
   X(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, REQUIRED, (CUcontext peer, unsigned int flags)) \
   \
   X(cuMemAlloc, cuMemAlloc_v2, REQUIRED, (CUdeviceptr *pointer, size_t bytes)) \

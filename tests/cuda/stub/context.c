@@ -242,13 +242,6 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
   return stub_leave(CUDA_SUCCESS);
 }
 
-CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
-  STUB_ENTER(cuCtxGetStreamPriorityRange, STUB_CONTEXT);
-  if (least != NULL) *least = 0;
-  if (greatest != NULL) *greatest = -5;
-  return stub_leave(CUDA_SUCCESS);
-}
-
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
   STUB_ENTER(cuCtxEnablePeerAccess, STUB_CONTEXT);
   if (flags != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
