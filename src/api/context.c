@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/topology.h"
-#include "device/registry.h"
+#include "api/registry.h"
 #include "engine/create.h"
 #include "graph/graph.h"
 #include "trace/lines.h"

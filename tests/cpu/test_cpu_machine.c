@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "device/registry.h"
+#include "api/registry.h"
 #include "meeting.h"
 
 static struct {

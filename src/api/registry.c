@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/registry.h"
+#include "api/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

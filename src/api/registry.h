@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kinds of devices that this build knows.
-#ifndef WEIR_DEVICE_REGISTRY_H
-#define WEIR_DEVICE_REGISTRY_H
+#ifndef WEIR_API_REGISTRY_H
+#define WEIR_API_REGISTRY_H
 
 #include "device/host.h"
 
@@ -18,4 +18,4 @@ uint32_t weir__device_workers(const char *names, uint32_t usual);
 // Makes the device that `name` ("cpu:2", "sim:h200") describes. No lock is held.
 weir_status weir__device_create(weir__host *host, const char *name, uint32_t queues, weir_device **out_device);
 
-#endif // WEIR_DEVICE_REGISTRY_H
+#endif // WEIR_API_REGISTRY_H
