@@ -15,7 +15,9 @@
 
 #define HEAD "{\"weir\":{\"version\":1,\"dropped\":0},\n\"traceEvents\":["
 #define TASK(fields) HEAD "\n{\"name\":\"t\",\"cat\":\"task\",\"ph\":\"X\",\"args\":{" fields "}}\n]}\n"
-#define NUMBERS "\"id\":1,\"tag\":0,\"status\":\"WEIR_OK\",\"submit_ns\":0,\"ready_ns\":0,\"start_ns\":0,\"end_ns\":0"
+#define NUMBERS TAGGED("0")
+#define TAGGED(tag)                                                                                                    \
+  "\"id\":1,\"tag\":" tag ",\"status\":\"WEIR_OK\",\"submit_ns\":0,\"ready_ns\":0,\"start_ns\":0,\"end_ns\":0"
 #define ACCESS(fields) TASK(NUMBERS ",\"waits\":[],\"accesses\":[" fields "]")
 #define PLACE "\"buffer\":1,\"storage\":1,\"offset\":0,\"bytes\":1"
 
@@ -63,6 +65,11 @@ static const bad_timeline bad[] = {
     {TASK("\"id\":-1"), "f:3: task 't': id is negative"},
     {TASK("\"id\":1.5"), "f:3: task 't': id is not a whole number"},
     {TASK("\"id\":1"), "f:3: task 't': tag is missing"},
+    {TASK("\"id\":1,\"tag\":\"7\""), "f:3: task 't': tag is neither a whole number nor the text of one"},
+    {TASK("\"id\":1,\"tag\":\"\""), "f:3: task 't': tag is neither"},
+    {TASK("\"id\":1,\"tag\":\"-9223372036854775809\""), "f:3: task 't': tag is neither"},
+    {TASK("\"id\":1,\"tag\":\"18446744073709551616\""), "f:3: task 't': tag is neither"},
+    {TASK("\"id\":1,\"tag\":\"18446744073709551615x\""), "f:3: task 't': tag is neither"},
     {TASK(NUMBERS), "f:3: task 't': accesses is missing"},
     {TASK(NUMBERS ",\"accesses\":7"), "f:3: task 't': accesses is not a list"},
     {TASK(NUMBERS ",\"accesses\":[]"), "f:3: task 't': waits is missing"},
@@ -135,6 +142,8 @@ static void test_good_timelines(void **state) {
       HEAD "{},{\"cat\":7},{\"cat\":\"part\"},{\"ph\":\"M\"}],\"more\":[1,2.5,null]}",
       TASK(NUMBERS ",\"accesses\":[],\"waits\":[],\"more\":{\"deep\":[[[]]]}"),
       ACCESS("{\"mode\":\"read_write\"," PLACE "}"),
+      TASK(TAGGED("\"9223372036854775808\"") ",\"accesses\":[],\"waits\":[]"),
+      TASK(TAGGED("\"18446744073709551615\"") ",\"accesses\":[],\"waits\":[]"),
   };
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     char message[300];

@@ -77,8 +77,7 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
   const json_t *args = json_object_get(event, "args");
   const json_t *accesses = NULL, *waits = NULL;
   if (!json_is_object(args)) return weir__timeline_fail(reader, "%s: args is not an object", what);
-  if (!weir__timeline_whole(reader, args, what, "id", &task.id) ||
-      !weir__timeline_whole(reader, args, what, "tag", &task.tag) ||
+  if (!weir__timeline_whole(reader, args, what, "id", &task.id) || !weir__timeline_tag(reader, args, what, &task.tag) ||
       !weir__timeline_text(reader, args, what, "status", sizeof task.status, task.status) ||
       !weir__timeline_whole(reader, args, what, "submit_ns", &task.submit_ns) ||
       !weir__timeline_whole(reader, args, what, "ready_ns", &ready_ns) ||

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +12,19 @@ bool weir__timeline_whole(weir__timeline_reader *reader, const json_t *object, c
   if (!json_is_integer(value)) return weir__timeline_fail(reader, "%s: %s is not a whole number", what, key);
   if (json_integer_value(value) < 0) return weir__timeline_fail(reader, "%s: %s is negative", what, key);
   *out_value = (uint64_t)json_integer_value(value);
+  return true;
+}
+
+bool weir__timeline_tag(weir__timeline_reader *reader, const json_t *object, const char *what, uint64_t *out_tag) {
+  const char *text = json_string_value(json_object_get(object, "tag"));
+  if (!text) return weir__timeline_whole(reader, object, what, "tag", out_tag);
+  char *end = NULL;
+  errno = 0;
+  unsigned long long value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+  if (errno || value <= INT64_MAX || *end)
+    return weir__timeline_fail(reader, "%s: tag is neither a whole number nor the text of one from 2^63 to 2^64 - 1",
+                               what);
+  *out_tag = value;
   return true;
 }
 

@@ -23,9 +23,11 @@ typedef struct weir__timeline_reader {
 bool weir__timeline_fail(weir__timeline_reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool weir__timeline_no_memory(weir__timeline_reader *reader);
 
-// Fields of an object, which is called `what` in messages: a whole number of at least 0; a text, cut to `size`; a list.
+// Fields of an object, which is called `what` in messages: a whole number of at least 0; the tag, a text where it is
+// above 2^63 - 1; a text, cut to `size`; a list.
 bool weir__timeline_whole(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
                           uint64_t *out_value);
+bool weir__timeline_tag(weir__timeline_reader *reader, const json_t *object, const char *what, uint64_t *out_tag);
 bool weir__timeline_text(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
                          size_t size, char *out_text);
 bool weir__timeline_list(weir__timeline_reader *reader, const json_t *object, const char *what, const char *key,
