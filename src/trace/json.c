@@ -166,7 +166,8 @@ void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *f
   for (size_t i = 0; i < trace->device_count; i++) {
     fputs(i ? ",{\"name\":" : "{\"name\":", file);
     weir__text_string(trace->devices[i].name, file);
-    fprintf(file, ",\"lanes\":%" PRIu32 "}", trace->devices[i].lanes);
+    fprintf(file, ",\"lanes\":%" PRIu32 ",\"lane\":\"%s\"}", trace->devices[i].lanes,
+            weir__trace_lane_word(&trace->devices[i]));
   }
   fputs(trace->pipelines != NULL ? "],\"pipelines\":[" : "", file);
   for (const weir__trace_pipeline *each = trace->pipelines; each != NULL; each = each->next) {

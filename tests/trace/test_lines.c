@@ -161,7 +161,8 @@ static void writes_this_json(void **state) {
   assert_string_equal(
       text,
       "{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1,\"title\":\"t\",\"dropped\":0,\"devices\":[{\"name\":"
-      "\"cpu:1\",\"lanes\":1}],\"pipelines\":[{\"id\":0,\"lines\":2,\"stages\":[{\"name\":\"read\",\"serial\":true},"
+      "\"cpu:1\",\"lanes\":1,\"lane\":\"worker\"}],\"pipelines\":[{\"id\":0,\"lines\":2,\"stages\":["
+      "{\"name\":\"read\",\"serial\":true},"
       "{\"name\":\"\",\"serial\":false},{\"name\":\"deliver\",\"serial\":true}]}]},\"traceEvents\":[\n"
       "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"cpu:1\"}},\n"
       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"worker 0\"}},\n"

@@ -110,7 +110,7 @@ static void writes_this_json(void **state) {
   assert_string_equal(
       text, "{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1,\"title\":\"t\",\"dropped\":0,\"devices\":[{\"name\":"
             "\"sim:ideal\","
-            "\"lanes\":2}]},\"traceEvents\":[\n"
+            "\"lanes\":2,\"lane\":\"queue\"}]},\"traceEvents\":[\n"
             "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"sim:ideal\"}},\n"
             "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"queue 0\"}},\n"
             "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1,\"args\":{\"name\":\"queue 1\"}},\n"
