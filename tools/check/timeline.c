@@ -77,6 +77,16 @@ static json_t *take_value(weir__timeline_reader *reader) {
   return NULL;
 }
 
+static bool add_event(weir__timeline_reader *reader, const json_t *event) {
+  const weir__timeline_visitor *visitor = reader->visitor;
+  return weir__timeline_add_event(reader, event) && (!visitor || visitor->event(reader, visitor->user, event));
+}
+
+static bool add_head(weir__timeline_reader *reader, const json_t *head) {
+  const weir__timeline_visitor *visitor = reader->visitor;
+  return weir__timeline_add_head(reader, head) && (!visitor || visitor->head(reader, visitor->user, head));
+}
+
 static bool take_events(weir__timeline_reader *reader) {
   if (reader->has_events) return weir__timeline_fail(reader, "traceEvents is there twice");
   reader->has_events = true;
@@ -89,7 +99,7 @@ static bool take_events(weir__timeline_reader *reader) {
     if (!event) return false;
     uint32_t next_line = reader->line;
     reader->line = line;
-    bool good = weir__timeline_add_event(reader, event);
+    bool good = add_event(reader, event);
     json_decref(event);
     if (!good) return false;
     reader->line = next_line;
@@ -111,7 +121,7 @@ static bool take_member(weir__timeline_reader *reader, bool *has_head) {
   if (!value) return false;
   bool good = true;
   if (is_head) {
-    good = *has_head ? weir__timeline_fail(reader, "weir is there twice") : weir__timeline_add_head(reader, value);
+    good = *has_head ? weir__timeline_fail(reader, "weir is there twice") : add_head(reader, value);
     *has_head = true;
   }
   json_decref(value);
@@ -132,13 +142,14 @@ static bool read_all(weir__timeline_reader *reader) {
   if (reader->bytes > 0) return weir__timeline_fail(reader, "there is more after the end");
   if (!has_head) return weir__timeline_fail(reader, "weir is missing: this is no timeline of Weir");
   if (!reader->has_events) return weir__timeline_fail(reader, "traceEvents is missing");
-  return weir__timeline_join_pipelines(reader);
+  const weir__timeline_visitor *visitor = reader->visitor;
+  return weir__timeline_join_pipelines(reader) && (!visitor || visitor->end(reader, visitor->user));
 }
 
-weir_status weir__timeline_read_memory(const char *name, const void *data, size_t bytes, char *message,
-                                       size_t message_size, weir__timeline **out_timeline) {
+static weir_status read_memory(const char *name, const void *data, size_t bytes, const weir__timeline_visitor *visitor,
+                               char *message, size_t message_size, weir__timeline **out_timeline) {
   weir__timeline_reader reader = {
-      .name = name, .data = data, .bytes = bytes, .message = message, .message_size = message_size};
+      .name = name, .data = data, .bytes = bytes, .visitor = visitor, .message = message, .message_size = message_size};
   *out_timeline = NULL;
   if (message_size > 0) message[0] = '\0';
   reader.timeline = calloc(1, sizeof *reader.timeline);
@@ -177,7 +188,8 @@ static char *load(const char *path, size_t *out_bytes) {
   return error ? NULL : data;
 }
 
-weir_status weir__timeline_read(const char *path, char *message, size_t message_size, weir__timeline **out_timeline) {
+static weir_status read_file(const char *path, const weir__timeline_visitor *visitor, char *message,
+                             size_t message_size, weir__timeline **out_timeline) {
   size_t bytes = 0;
   *out_timeline = NULL;
   char *data = load(path, &bytes);
@@ -186,8 +198,33 @@ weir_status weir__timeline_read(const char *path, char *message, size_t message_
     snprintf(message, message_size, "%s: %s", path, strerror(errno));
     return status;
   }
-  weir_status status = weir__timeline_read_memory(path, data, bytes, message, message_size, out_timeline);
+  weir_status status = read_memory(path, data, bytes, visitor, message, message_size, out_timeline);
   free(data);
+  return status;
+}
+
+weir_status weir__timeline_read(const char *path, char *message, size_t message_size, weir__timeline **out_timeline) {
+  return read_file(path, NULL, message, message_size, out_timeline);
+}
+
+weir_status weir__timeline_read_memory(const char *name, const void *data, size_t bytes, char *message,
+                                       size_t message_size, weir__timeline **out_timeline) {
+  return read_memory(name, data, bytes, NULL, message, message_size, out_timeline);
+}
+
+weir_status weir__timeline_visit(const char *path, const weir__timeline_visitor *visitor, char *message,
+                                 size_t message_size) {
+  weir__timeline *timeline = NULL;
+  weir_status status = read_file(path, visitor, message, message_size, &timeline);
+  weir__timeline_destroy(timeline);
+  return status;
+}
+
+weir_status weir__timeline_visit_memory(const char *name, const void *data, size_t bytes,
+                                        const weir__timeline_visitor *visitor, char *message, size_t message_size) {
+  weir__timeline *timeline = NULL;
+  weir_status status = read_memory(name, data, bytes, visitor, message, message_size, &timeline);
+  weir__timeline_destroy(timeline);
   return status;
 }
 

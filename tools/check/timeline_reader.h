@@ -7,8 +7,25 @@
 
 #include "check/timeline.h"
 
+typedef struct weir__timeline_reader weir__timeline_reader;
+
+// The reader shows it all that it reads, in the order of the file, each once it has checked it: the object "weir",
+// every entry of traceEvents, and the end. `user` is the visitor's own.
+typedef struct weir__timeline_visitor {
+  bool (*head)(weir__timeline_reader *reader, void *user, const json_t *head);
+  bool (*event)(weir__timeline_reader *reader, void *user, const json_t *event);
+  bool (*end)(weir__timeline_reader *reader, void *user);
+  void *user;
+} weir__timeline_visitor;
+
+// Reads a timeline for a visitor alone, from a file or from memory; otherwise like weir__timeline_read.
+weir_status weir__timeline_visit(const char *path, const weir__timeline_visitor *visitor, char *message,
+                                 size_t message_size);
+weir_status weir__timeline_visit_memory(const char *name, const void *data, size_t bytes,
+                                        const weir__timeline_visitor *visitor, char *message, size_t message_size);
+
 // Functions that return bool say false once they have set status and message.
-typedef struct weir__timeline_reader {
+struct weir__timeline_reader {
   const char *name;
   const char *data; // what is left to read
   size_t bytes;
@@ -18,7 +35,8 @@ typedef struct weir__timeline_reader {
   size_t message_size;
   weir__timeline *timeline;
   bool has_events;
-} weir__timeline_reader;
+  const weir__timeline_visitor *visitor; // NULL: none
+};
 
 bool weir__timeline_fail(weir__timeline_reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool weir__timeline_no_memory(weir__timeline_reader *reader);
