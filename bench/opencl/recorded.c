@@ -87,8 +87,7 @@ static bool check_replay(const bench *b, const weir__stream *stream, bool graph)
   const weir__check_options how = {.storage = graph ? WEIR__CHECK_STORAGE_KEPT : WEIR__CHECK_STORAGE_FRESH,
                                    .passes = (uint32_t)options.repeat,
                                    .ignore_host_waits = true};
-  bool good =
-      weir__replay_run_stream(stream, &options, (const char *[]){path, NULL}, NULL, NULL, &run) == WEIR__EXIT_OK;
+  bool good = weir__replay_run_stream(stream, &options, path, NULL, NULL, &run) == WEIR__EXIT_OK;
   if (good && weir__check_file(path, stream, &how, report) != WEIR__CHECK_PROVED) {
     fprintf(stderr, "weir-bench-opencl: %s: the check failed:\n%s\n", stream->name, report->text);
     good = false;

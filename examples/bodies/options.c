@@ -23,7 +23,7 @@ static const char usage[] =
     "                   is not the CPU, with those of the CPU\n"
     "  --compare        run in order and out of order, in turns, and compare times; on CUDA each way of issue\n"
     "  --rounds N       turns of --compare, 1 to 1000 (default 5)\n"
-    "  --timeline FILE  write what ran when: a page (.html), or JSON for Perfetto (.json)\n"
+    "  --timeline FILE  write what ran when, as FILE.json: `weir timeline` makes a page of it, Perfetto opens it\n"
     "  --picture FILE   write the first world at six steps, bodies in the colours of their islands (.svg)\n"
     "  --help           this text\n"
     "\n"
@@ -95,8 +95,8 @@ static bool read_switch(const char *name, bodies_options *options) {
 
 static bool check_endings(const bodies_options *options) {
   const char *timeline = options->run.timeline;
-  if (timeline && !ends_with(timeline, ".html") && !ends_with(timeline, ".json")) {
-    fprintf(stderr, "weir-bodies: --timeline needs a name that ends in .html or .json, not '%s'\n", timeline);
+  if (timeline && !ends_with(timeline, ".json")) {
+    fprintf(stderr, "weir-bodies: --timeline needs a name that ends in .json, not '%s'\n", timeline);
     return false;
   }
   if (options->picture && !ends_with(options->picture, ".svg")) {

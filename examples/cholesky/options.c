@@ -19,7 +19,7 @@ static const char usage[] =
     "                   tuned (default openblas on the CPU, own elsewhere)\n"
     "  --workers N      threads of the CPU, 1 to 1024 (default: one per core)\n"
     "  --passes N       how often it is factored, 1 to 1000; the shortest time counts (default 1)\n"
-    "  --timeline FILE  write what ran when: a page (.html), or JSON for Perfetto (.json)\n"
+    "  --timeline FILE  write what ran when, as FILE.json: `weir timeline` makes a page of it, Perfetto opens it\n"
     "  --help           this text\n"
     "\n"
     "Exit codes: 0 the factor is right, 1 it is wrong or the run failed, 2 bad usage, 3 a device is missing.\n";

@@ -15,7 +15,7 @@ static const char usage[] =
     "  --check          compare results: out of order with in order, to the bit; and, where the first device is not\n"
     "                   the CPU, with those of the CPU\n"
     "  --issue WAY      how tasks get to a CUDA device out of order: auto, queues, graphs or resident (default auto)\n"
-    "  --timeline FILE  write what ran when: a page (.html), or JSON for Perfetto (.json)\n"
+    "  --timeline FILE  write what ran when, as FILE.json: `weir timeline` makes a page of it, Perfetto opens it\n"
     "  --inputs N       images, 1 to 1000 (default 3)\n"
     "  --passes N       how often each is timed, 1 to 1000 (default 5)\n"
     "  --channels N     channels of the maps, a multiple of 64, to 1024 (default 64)\n"

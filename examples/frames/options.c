@@ -20,7 +20,7 @@ static const char usage[] =
     "  --out OUT.png    write the frames as OUT-0001.png, OUT-0002.png, ... (default: they are encoded and dropped)\n"
     "  --check          compare every frame with the serial reference\n"
     "  --rounds N       measure N times, 1 to 1000 (default 3)\n"
-    "  --timeline FILE  write what ran when in the last round, as .html or .json\n"
+    "  --timeline FILE  write what ran when in the last round, as FILE.json: `weir timeline` makes a page of it\n"
     "  --operator NAME  durand (default) or reinhard; and its settings:\n"
     "  --radius N, --contrast X, --key X, --white X   as for tonemap\n"
     "  --help           this text\n"
@@ -39,8 +39,8 @@ static bool read_value(const char *name, const char *value, frames_options *opti
   if (strcmp(name, "--out") == 0 && !arguments_ends_with(value, ".png"))
     return arguments_refuse("%s must end in .png, not '%s'", "the output's name", value);
   if (strcmp(name, "--timeline") == 0) options->timeline = value;
-  if (strcmp(name, "--timeline") == 0 && !arguments_ends_with(value, ".html") && !arguments_ends_with(value, ".json"))
-    return arguments_refuse("%s must end in .html or .json, not '%s'", "the file of --timeline", value);
+  if (strcmp(name, "--timeline") == 0 && !arguments_ends_with(value, ".json"))
+    return arguments_refuse("%s must end in .json, not '%s'", "the file of --timeline", value);
   return true;
 }
 

@@ -495,9 +495,10 @@ WEIR_API weir_status weir_graph_release(weir_graph *graph);
 // ---------------------------------------------------------------------------------------------------------------
 // Timelines: contexts with WEIR_CONTEXT_TRACE
 
-// Writes what every task so far did: as one HTML page (".html"), or as Chrome trace JSON (".json") that Perfetto opens
-// and `weir check` proves. `title` may be NULL. Waits for all tasks first.
-// Errors: INVALID_ARGUMENT (the context does not trace, unknown ending), IO, OUT_OF_MEMORY.
+// Writes what every task so far did, as Chrome trace JSON, to a file whose name ends in ".json". `weir timeline`
+// makes a page for a browser of it, Perfetto opens it, `weir check` proves it. `title` may be NULL. Waits for all
+// tasks first.
+// Errors: INVALID_ARGUMENT (the context does not trace, another ending), IO, OUT_OF_MEMORY.
 WEIR_API weir_status weir_trace_save(weir_context *context, const char *path, const char *title);
 
 // Forgets what was traced so far.

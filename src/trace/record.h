@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a trace is made of, for its writers.
+// What a trace is made of, for its writer.
 #ifndef WEIR_TRACE_RECORD_H
 #define WEIR_TRACE_RECORD_H
 
@@ -38,8 +38,7 @@ const char *weir__trace_lane_word(const weir__trace_device *device);
 const char *weir__trace_mode_name(weir_mode mode);
 const char *weir__trace_hazard_name(weir__hazard hazard);
 
-// Write the whole trace in one of its forms. `title` is never NULL.
+// Writes the whole trace. `title` is never NULL.
 void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *file);
-void weir__trace_write_html(const weir__trace *trace, const char *title, FILE *file);
 
 #endif // WEIR_TRACE_RECORD_H

@@ -24,9 +24,11 @@ static bool ends_in(const char *text, const char *ending) {
 
 weir_status weir__trace_save(const weir__trace *trace, const char *path, const char *title, char *message,
                              size_t message_size) {
-  bool html = ends_in(path, ".html");
-  if (!html && !ends_in(path, ".json")) {
-    snprintf(message, message_size, "%s: a timeline's name ends in .html or .json", path);
+  if (!ends_in(path, ".json")) {
+    snprintf(
+        message, message_size,
+        "%s: a timeline is saved as JSON, and its name ends in .json; `weir timeline FILE.json` makes a page of it",
+        path);
     return WEIR_ERROR_INVALID_ARGUMENT;
   }
   FILE *file = fopen(path, "w");
@@ -34,12 +36,7 @@ weir_status weir__trace_save(const weir__trace *trace, const char *path, const c
     snprintf(message, message_size, "%s: %s", path, strerror(errno));
     return WEIR_ERROR_IO;
   }
-  if (!title) title = "Weir timeline";
-  if (html) {
-    weir__trace_write_html(trace, title, file);
-  } else {
-    weir__trace_write_json(trace, title, file);
-  }
+  weir__trace_write_json(trace, title ? title : "Weir timeline", file);
   int failure = fflush(file) == 0 && !ferror(file) ? 0 : errno ? errno : EIO;
   if (fclose(file) != 0 && !failure) failure = errno;
   if (!failure) return WEIR_OK;

@@ -52,7 +52,8 @@ class Usage(unittest.TestCase):
                 self.refused(f"{option} must be a number from 1 to {greatest}, not '{value}'", option, value)
         self.refused("--seed must be a number from 0", "--seed", "-1")
         self.refused("ends in .svg", "--picture", "world.png")
-        self.refused("ends in .html or .json", "--timeline", "timeline.txt")
+        for name in ("timeline.txt", "timeline.html"):
+            self.refused(f"ends in .json, not '{name}'", "--timeline", name)
         self.refused("quantum", "--device", "quantum")
         self.refused("No such file", "--device", "sim:/no/such/profile", code=1)
 

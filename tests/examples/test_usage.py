@@ -41,19 +41,23 @@ class Usage(unittest.TestCase):
 
     def test_timeline(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("timeline.html", "timeline.json"):
-                path = os.path.join(folder, name)
-                result = run("--size", "100", "--tile", "40", "--workers", "2", "--timeline", path)
-                self.assertEqual(result.returncode, 0, result.stderr)
-                with open(path, encoding="utf-8") as page:
-                    text = page.read()
-                self.assertIn("potrf 0,0", text)
-                self.assertIn("gemm 2,1", text)
+            path = os.path.join(folder, "timeline.json")
+            result = run("--size", "100", "--tile", "40", "--workers", "2", "--timeline", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as timeline:
+                text = timeline.read()
+            self.assertIn("potrf 0,0", text)
+            self.assertIn("gemm 2,1", text)
+            path = os.path.join(folder, "timeline.html")
+            result = run("--size", "10", "--tile", "10", "--timeline", path)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("`weir timeline FILE.json` makes a page of it", result.stderr)
+            self.assertFalse(os.path.exists(path))
 
     def test_timeline_elsewhere(self):
-        result = run("--size", "10", "--tile", "10", "--timeline", "/no/such/folder/timeline.html")
+        result = run("--size", "10", "--tile", "10", "--timeline", "/no/such/folder/timeline.json")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("/no/such/folder/timeline.html", result.stderr)
+        self.assertIn("/no/such/folder/timeline.json", result.stderr)
 
 
 if __name__ == "__main__":

@@ -207,8 +207,6 @@ static void scenario_with_a_timeline(void **state) {
   char path[64];
   snprintf(path, sizeof path, "/tmp/weir-faults-%d.json", (int)getpid());
   fail_every_allocation(&options, path);
-  snprintf(path, sizeof path, "/tmp/weir-faults-%d.html", (int)getpid());
-  fail_every_allocation(&options, path);
 }
 
 static void scenario_with_a_memory_limit(void **state) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any bytes as a timeline, checked against a small stream, and its pipelines by themselves.
+// Fuzz target: any bytes as a timeline, checked against a small stream, its pipelines by themselves; and its rows.
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check.h"
 #include "fuzz.h"
+#include "timeline/rows.h"
 
 static const char stream_text[] =
     "{\"weir_stream\":1,\"name\":\"fuzz\",\"sms\":1,\"tasks\":4}\n"
@@ -15,6 +17,19 @@ static const char stream_text[] =
     "{\"free\":[2]}\n{\"buffer\":3,\"bytes\":64,\"address\":100}\n"
     "{\"op\":\"c\",\"reads\":[],\"writes\":[[3,0,64]],\"kernels\":[]}\n"
     "{\"op\":\"d\",\"reads\":[[3,0,16]],\"writes\":[[3,8,16]],\"kernels\":[]}\n";
+
+// Rows are of timelines that can be read, and are JSON that can stand inside <script>.
+static void make_rows(const uint8_t *data, size_t size, bool readable) {
+  char message[200] = "", *rows = NULL;
+  size_t bytes = 0;
+  weir_status status = weir__timeline_rows_memory("fuzz", data, size, message, sizeof message, &rows, &bytes);
+  if ((status == WEIR_OK) != (rows != NULL) || (rows && !readable)) abort();
+  if (!rows && strncmp(message, "fuzz:", 5) != 0) abort();
+  json_t *parsed = rows ? json_loadb(rows, bytes, 0, NULL) : NULL;
+  if (rows && (!json_is_object(parsed) || memchr(rows, '<', bytes))) abort();
+  json_decref(parsed);
+  free(rows);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char message[200];
@@ -34,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (timeline && weir__check_pipelines(timeline, &apart, &report) == WEIR__CHECK_BAD_INPUT &&
       timeline->pipeline_count > 0)
     abort();
+  make_rows(data, size, timeline != NULL);
   weir__timeline_destroy(timeline);
   weir__stream_destroy(stream);
   return 0;

@@ -92,8 +92,8 @@ class Frames(unittest.TestCase):
             names = [task["name"] for task in tasks if task["args"].get("tag", 0) == frame]
             for step in ("logarithms", "filter", "common", "result"):
                 self.assertEqual(names.count(step), 1, (frame, names))
-        self.done(*SMALL, "--frames", "2", "--devices", DEVICES or "cpu:2", "--timeline", self.path("frames.html"), PICTURES[0])
-        self.assertTrue(b"Frames through a pipeline" in read(self.path("frames.html")))
+        self.done(*SMALL, "--frames", "2", "--devices", DEVICES or "cpu:2", "--timeline", path, PICTURES[0])
+        self.assertTrue(b"Frames through a pipeline" in read(path))
 
     @unittest.skipIf(DEVICES, "of all devices")
     def test_a_frame_that_fails(self):
@@ -109,9 +109,9 @@ class Frames(unittest.TestCase):
                              [f"out-{frame:04}.png" for frame in (1, 2, 4, 5)])
         self.refused(broken, *SMALL, broken, code=1)
         self.refused("/no/such/folder", *SMALL, "--frames", "2", "--out", "/no/such/folder/out.png", PICTURES[0], code=1)
-        result = run(*SMALL, "--frames", "2", "--timeline", "/no/such/folder/t.html", PICTURES[0])
+        result = run(*SMALL, "--frames", "2", "--timeline", "/no/such/folder/t.json", PICTURES[0])
         self.assertEqual(result.returncode, 1)
-        self.assertIn("/no/such/folder/t.html", result.stderr)
+        self.assertIn("/no/such/folder/t.json", result.stderr)
 
     @unittest.skipIf(DEVICES, "of all devices")
     def test_refusals(self):
@@ -124,7 +124,7 @@ class Frames(unittest.TestCase):
                                ("--radius must be a number from 1 to 32, not '33'", "--radius", "33"),
                                ("--operator must be durand or reinhard, not 'drago'", "--operator", "drago"),
                                ("must end in .png, not 'a.jpg'", "--out", "a.jpg"),
-                               ("must end in .html or .json, not 'a.svg'", "--timeline", "a.svg"),
+                               ("must end in .json, not 'a.svg'", "--timeline", "a.svg"), ("must end in .json, not 'a.html'", "--timeline", "a.html"),
                                ("unknown argument '--frob'", "--frob"), ("--lines needs a value", "--lines"),
                                ("quantum", "--devices", "quantum"), ("more than 16 devices", "--devices", "cpu:1," * 16 + "cpu:1")):
             with self.subTest(options=options):

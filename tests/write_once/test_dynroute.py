@@ -61,9 +61,9 @@ class Dynroute(unittest.TestCase):
                     self.assertIn(f'"{name}', text)
 
     def test_timeline_elsewhere(self):
-        result = run(DYNROUTE, *SMALL, "--timeline", "/no/such/folder/timeline.html")
+        result = run(DYNROUTE, *SMALL, "--timeline", "/no/such/folder/timeline.json")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("/no/such/folder/timeline.html", result.stderr)
+        self.assertIn("/no/such/folder/timeline.json", result.stderr)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,14 @@ int weir__cli_exit_code(weir_status status) {
   }
 }
 
+static char letter_of(const weir__cli_option *option) {
+  return option->name[1] == '|' ? option->name[0] : '\0';
+}
+
+static const char *long_name(const weir__cli_option *option) {
+  return letter_of(option) ? option->name + 2 : option->name;
+}
+
 static void print_indented(const char *text, int indent, FILE *file) {
   for (; *text; text++) {
     fputc(*text, file);
@@ -47,7 +55,9 @@ void weir__cli_usage(const weir__cli_command *command, FILE *file) {
           *command->arguments ? " " : "", command->arguments, command->summary);
   for (size_t i = 0; i < command->option_count; i++) {
     const weir__cli_option *option = &command->options[i];
-    int width = fprintf(file, "  --%s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");
+    int width = letter_of(option) ? fprintf(file, "  -%c,", letter_of(option)) - 1 : 0;
+    width += fprintf(file, "%s--%s%s%s", width ? " " : "  ", long_name(option), option->value ? " " : "",
+                     option->value ? option->value : "");
     if (width > HELP_COLUMN - 2) {
       fprintf(file, "\n%*s", HELP_COLUMN, "");
     } else {
@@ -62,7 +72,7 @@ void weir__cli_usage(const weir__cli_command *command, FILE *file) {
 static bool in_range(const weir__cli_command *command, const weir__cli_option *option, double number) {
   if (option->least == 0 && option->most == 0) return true;
   if (number >= option->least && number <= option->most) return true;
-  weir__cli_error(command->name, "--%s: %.10g is not between %.10g and %.10g", option->name, number, option->least,
+  weir__cli_error(command->name, "--%s: %.10g is not between %.10g and %.10g", long_name(option), number, option->least,
                   option->most);
   return false;
 }
@@ -82,7 +92,7 @@ static bool parse_whole(const weir__cli_command *command, const weir__cli_option
     }
   }
   if (!valid || *end) {
-    weir__cli_error(command->name, "--%s: \"%s\" is not a %s", option->name, text,
+    weir__cli_error(command->name, "--%s: \"%s\" is not a %s", long_name(option), text,
                     option->kind == WEIR__CLI_BYTES ? "number of bytes (such as 4096, 64K, 16M or 1G)"
                                                     : "whole number");
     return false;
@@ -95,7 +105,7 @@ static bool parse_real(const weir__cli_command *command, const weir__cli_option 
   char *end = NULL;
   double number = strtod(text, &end);
   if (end == text || *end || !isfinite(number)) {
-    weir__cli_error(command->name, "--%s: \"%s\" is not a number", option->name, text);
+    weir__cli_error(command->name, "--%s: \"%s\" is not a number", long_name(option), text);
     return false;
   }
   *(double *)option->out = number;
@@ -113,7 +123,7 @@ static bool parse_choice(const weir__cli_command *command, const weir__cli_optio
     }
     word = end ? end + 1 : NULL;
   }
-  weir__cli_error(command->name, "--%s: \"%s\" is none of %s", option->name, text, option->value);
+  weir__cli_error(command->name, "--%s: \"%s\" is none of %s", long_name(option), text, option->value);
   return false;
 }
 
@@ -136,25 +146,31 @@ static bool parse_value(const weir__cli_command *command, const weir__cli_option
   return false;
 }
 
+static bool is_named(const weir__cli_option *option, const char *argument, size_t length) {
+  if (argument[1] != '-') return length == 2 && letter_of(option) == argument[1];
+  const char *name = long_name(option);
+  return strlen(name) == length - 2 && memcmp(name, argument + 2, length - 2) == 0;
+}
+
 // Reads the option at argv[*index] and steps over its value.
 static bool parse_option(const weir__cli_command *command, int argc, char **argv, int *index) {
-  const char *name = argv[*index] + 2, *equals = strchr(name, '=');
-  size_t length = equals ? (size_t)(equals - name) : strlen(name);
+  const char *argument = argv[*index], *equals = argument[1] == '-' ? strchr(argument, '=') : NULL;
+  size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
   for (size_t i = 0; i < command->option_count; i++) {
     const weir__cli_option *option = &command->options[i];
-    if (strlen(option->name) != length || memcmp(option->name, name, length) != 0) continue;
+    if (!is_named(option, argument, length)) continue;
     const char *value = equals ? equals + 1 : NULL;
     if (option->kind == WEIR__CLI_FLAG) {
       if (!value) return parse_value(command, option, NULL);
-      weir__cli_error(command->name, "--%s takes no value", option->name);
+      weir__cli_error(command->name, "--%s takes no value", long_name(option));
       return false;
     }
     if (!value && *index + 1 < argc) value = argv[++*index];
     if (value) return parse_value(command, option, value);
-    weir__cli_error(command->name, "--%s needs a value: %s", option->name, option->value);
+    weir__cli_error(command->name, "--%s needs a value: %s", long_name(option), option->value);
     return false;
   }
-  weir__cli_error(command->name, "unknown option %.*s; `weir %s --help` lists them", (int)length + 2, argv[*index],
+  weir__cli_error(command->name, "unknown option %.*s; `weir %s --help` lists them", (int)length, argument,
                   command->name);
   return false;
 }
@@ -173,9 +189,6 @@ bool weir__cli_parse(const weir__cli_command *command, int argc, char **argv, ch
     } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       weir__cli_usage(command, stdout);
       *out_exit = WEIR__EXIT_OK;
-      return false;
-    } else if (argv[i][1] != '-') {
-      weir__cli_error(command->name, "unknown option %s; `weir %s --help` lists them", argv[i], command->name);
       return false;
     } else if (!parse_option(command, argc, argv, &i)) {
       return false;

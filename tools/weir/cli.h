@@ -26,6 +26,7 @@ int weir__info_main(int argc, char **argv);
 int weir__replay_main(int argc, char **argv);
 int weir__plan_main(int argc, char **argv);
 int weir__check_main(int argc, char **argv);
+int weir__timeline_main(int argc, char **argv);
 int weir__split_main(int argc, char **argv);
 int weir__bench_main(int argc, char **argv);
 
@@ -42,7 +43,7 @@ typedef enum weir__cli_kind {
 } weir__cli_kind;
 
 typedef struct weir__cli_option {
-  const char *name; // without dashes
+  const char *name; // without dashes; "o|output": also as a letter, with one dash
   weir__cli_kind kind;
   void *out;          // what is set, of the kind's type; the caller puts the default there first
   const char *value;  // the placeholder in the usage ("N"), or the words of a choice ("on|off"); NULL for flags
@@ -60,9 +61,9 @@ typedef struct weir__cli_command {
   size_t least_arguments, most_arguments; // positional arguments; most 0 with least 0: none; SIZE_MAX: any number
 } weir__cli_command;
 
-// Reads "--name value", "--name=value" and flags; "--" ends options. Positional arguments are moved to the front of
-// argv, *out_arguments points at the first. Returns true to go on; false to leave with *out_exit, after --help
-// (printed) or a mistake (said on stderr).
+// Reads "--name value", "--name=value", "-o value" and flags; "--" ends options. Positional arguments are moved to
+// the front of argv, *out_arguments points at the first. Returns true to go on; false to leave with *out_exit, after
+// --help (printed) or a mistake (said on stderr).
 bool weir__cli_parse(const weir__cli_command *command, int argc, char **argv, char ***out_arguments, size_t *out_count,
                      int *out_exit);
 

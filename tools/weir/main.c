@@ -16,6 +16,7 @@ static const subcommand subcommands[] = {
     {"replay", weir__replay_main, "run recorded kernel streams out of order"},
     {"plan", weir__plan_main, "dependences of a stream: edges, levels, critical path, and why a task waits"},
     {"check", weir__check_main, "prove that a timeline honoured every hazard of its stream"},
+    {"timeline", weir__timeline_main, "make a page for a browser of a timeline"},
     {"split", weir__split_main, "cut launches over several devices, round by round"},
     {"bench", weir__bench_main, "benchmarks of submission, overhead and granularity"},
 };
@@ -29,7 +30,7 @@ static void print_usage(FILE *file) {
                 "Weir runs compute kernels out of order, with the result of running them in order.\n\n"
                 "Commands:\n");
   for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
-    fprintf(file, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+    fprintf(file, "  %-9s %s\n", subcommands[i].name, subcommands[i].summary);
   }
   fprintf(file,
           "\nExit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 a device or library is missing\n");

@@ -3,6 +3,7 @@
 // `weir replay`: runs recorded streams out of order and says what it took.
 #include "replay.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "check/check.h"
+#include "timeline/page.h"
 #include "weir/pipeline.h"
 
 typedef struct progress {
@@ -68,34 +70,40 @@ static int check_timeline(const weir__replay_options *options, const char *path,
   return result->checked ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
 }
 
-// The run itself, with its timeline and the check of it.
+static int run_stream(const weir__replay_options *options, const char *trace_path, weir__replayed *result,
+                      progress *now) {
+  if (options->lines > 0)
+    return weir__replay_run_pipeline(result->stream, options, trace_path, show_progress, now, &result->pipelined);
+  if (weir__replay_by_acs(options)) return weir__replay_run_acs(result->stream, options, trace_path, &result->run);
+  return weir__replay_run_stream(result->stream, options, trace_path, show_progress, now, &result->run);
+}
+
+static int write_page(const char *json_path, const char *page_path, const weir__replayed *result) {
+  char message[512];
+  weir_status status = weir__timeline_page(json_path, page_path, message, sizeof message);
+  if (status != WEIR_OK) weir__cli_error("replay", "%s: %s", result->stream->name, message);
+  return weir__cli_exit_code(status);
+}
+
+// The run itself, with its timeline and the check of it. Both a page and the check come from JSON.
 static int run_and_check(const weir__replay_options *options, const char *timeline, weir__replayed *result,
                          progress *now) {
   char temporary[] = "/tmp/weir-replay-XXXXXX.json";
-  bool timeline_fits = timeline && strcmp(timeline + strlen(timeline) - 5, ".json") == 0;
-  bool check = options->check;
-  const char *checked_path = timeline_fits ? timeline : temporary, *paths[3] = {NULL};
-  size_t count = 0;
-  if (timeline) paths[count++] = timeline;
-  if (check && !timeline_fits) {
+  bool is_json = timeline && strcmp(timeline + strlen(timeline) - 5, ".json") == 0;
+  bool is_page = timeline && !is_json, is_temporary = is_page || (options->check && !is_json);
+  const char *json_path = is_temporary ? temporary : timeline;
+  if (is_temporary) {
     int file = mkstemps(temporary, 5);
     if (file < 0) {
-      weir__cli_error("replay", "%s: cannot be created, for the check", temporary);
+      weir__cli_error("replay", "%s: %s; the timeline goes there first", temporary, strerror(errno));
       return WEIR__EXIT_FAILED;
     }
     close(file);
-    paths[count++] = temporary;
   }
-  const char *const *traces = count ? paths : NULL;
-  int exit_code;
-  if (options->lines > 0)
-    exit_code = weir__replay_run_pipeline(result->stream, options, traces, show_progress, now, &result->pipelined);
-  else if (weir__replay_by_acs(options))
-    exit_code = weir__replay_run_acs(result->stream, options, traces, &result->run);
-  else
-    exit_code = weir__replay_run_stream(result->stream, options, traces, show_progress, now, &result->run);
-  if (exit_code == WEIR__EXIT_OK && check) exit_code = check_timeline(options, checked_path, result);
-  if (check && !timeline_fits) unlink(temporary);
+  int exit_code = run_stream(options, json_path, result, now);
+  if (exit_code == WEIR__EXIT_OK && is_page) exit_code = write_page(json_path, timeline, result);
+  if (exit_code == WEIR__EXIT_OK && options->check) exit_code = check_timeline(options, json_path, result);
+  if (is_temporary) unlink(temporary);
   return exit_code;
 }
 

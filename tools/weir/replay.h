@@ -76,17 +76,16 @@ typedef struct weir__replay_run {
 // Called now and then with the passes done so far.
 typedef void (*weir__replay_progress)(void *user, uint64_t passes_done);
 
-// Runs the stream `options->repeat` times in a context of its own. `trace_paths` ends with NULL: where to write the
-// timeline; NULL for none. Returns an exit code; errors were said on stderr.
-int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options,
-                            const char *const *trace_paths, weir__replay_progress progress, void *user,
-                            weir__replay_run *out_run);
+// Runs the stream `options->repeat` times in a context of its own. `trace_path`: where to write the timeline, as JSON;
+// NULL for nowhere. Returns an exit code; errors were said on stderr.
+int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                            weir__replay_progress progress, void *user, weir__replay_run *out_run);
 
 // The same as ACS would run it, on options->device, which is a simulated one. What ACS has not (renaming, storage, graphs) is 0;
 // there is no real time of submissions.
 bool weir__replay_by_acs(const weir__replay_options *options);
-int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options *options,
-                         const char *const *trace_paths, weir__replay_run *out_run);
+int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                         weir__replay_run *out_run);
 
 // Whether the options combine, as far as ACS goes; else says why not. Sets the hazards.
 bool weir__replay_settle_acs(weir__replay_options *options);
@@ -113,9 +112,8 @@ typedef struct weir__replay_pipelined {
 } weir__replay_pipelined;
 
 // Runs the stream's jobs through a pipeline, as weir__replay_run_stream; with a timeline once more, for that.
-int weir__replay_run_pipeline(const weir__stream *stream, const weir__replay_options *options,
-                              const char *const *trace_paths, weir__replay_progress progress, void *user,
-                              weir__replay_pipelined *out_pipelined);
+int weir__replay_run_pipeline(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                              weir__replay_progress progress, void *user, weir__replay_pipelined *out_pipelined);
 
 // Whether the options combine; else says why not. Chooses those that were not given.
 bool weir__replay_settle_pipeline(weir__replay_options *options);

@@ -268,7 +268,7 @@ static void add_task(const writer *out, uint32_t index, weir__trace_access *acce
 }
 
 static int save_timeline(const program *all, const weir__acs_result *result, const weir__acs_settings *settings,
-                         const char *device, const char *const *paths) {
+                         const char *device, const char *path) {
   writer out = {.all = all, .result = result, .trace = weir__trace_create()};
   uint32_t most_waits = 1;
   for (uint32_t t = 0; t < all->task_count; t++) {
@@ -284,10 +284,7 @@ static int save_timeline(const program *all, const weir__acs_result *result, con
   if (out.trace && accesses && waits && weir__trace_add_device(out.trace, device, lanes)) {
     add_memory(&out);
     for (uint32_t t = 0; t < all->task_count; t++) add_task(&out, t, accesses, waits);
-    status = WEIR_OK;
-    for (size_t i = 0; paths[i] && status == WEIR_OK; i++) {
-      status = weir__trace_save(out.trace, paths[i], title, message, sizeof message);
-    }
+    status = weir__trace_save(out.trace, path, title, message, sizeof message);
   }
   if (status != WEIR_OK) weir__cli_error("replay", "%s: %s", all->stream->name, message);
   weir__trace_destroy(out.trace);
@@ -330,8 +327,8 @@ static bool summarise(const program *all, const weir__replay_options *options, c
   return true;
 }
 
-int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options *options,
-                         const char *const *trace_paths, weir__replay_run *out_run) {
+int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                         weir__replay_run *out_run) {
   *out_run = (weir__replay_run){0};
   if (stream->task_count * options->repeat > MOST_TASKS) {
     weir__cli_error("replay", "%s: more than %d tasks in all passes; the model of ACS keeps them all", stream->name,
@@ -355,7 +352,7 @@ int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options 
               summarise(&all, options, &result, out_run);
   int exit_code = done ? WEIR__EXIT_OK : WEIR__EXIT_FAILED;
   if (!done) weir__cli_error("replay", "%s: no memory", stream->name);
-  if (done && trace_paths) exit_code = save_timeline(&all, &result, &settings, out_run->device, trace_paths);
+  if (done && trace_path) exit_code = save_timeline(&all, &result, &settings, out_run->device, trace_path);
   weir__acs_result_free(&result);
   free_program(&all);
   return exit_code;

@@ -46,8 +46,8 @@ void weir__replay_close(weir__replay *run);
 // The clock of a replay's times: virtual on a simulated device, else that of the host.
 uint64_t weir__replay_now_ns(const weir__replay *run);
 
-// Writes the timeline to each of the files; `paths` ends with NULL and may be NULL.
-int weir__replay_save_traces(const weir__replay *run, const char *const *paths);
+// Writes the timeline as JSON; `path` may be NULL.
+int weir__replay_save_trace(const weir__replay *run, const char *path);
 
 // Sorts the values; NAN for none.
 double weir__replay_median(double *values, uint64_t count);

@@ -129,7 +129,7 @@ static int measure(weir__replay_jobs *jobs, weir__replay_pipelined *out_pipeline
 }
 
 // Without a timeline: measures. With one: has the jobs go through once, and writes it.
-static int play(weir__replay *run, const char *const *trace_paths, weir__replay_progress progress, void *user,
+static int play(weir__replay *run, const char *trace_path, weir__replay_progress progress, void *user,
                 weir__replay_pipelined *out_pipelined) {
   weir__replay_jobs *jobs = malloc(sizeof *jobs);
   double *latencies = calloc(run->options->repeat, sizeof *latencies);
@@ -145,26 +145,24 @@ static int play(weir__replay *run, const char *const *trace_paths, weir__replay_
       exit_code = run->trace ? weir__replay_play_round(jobs, run->options->repeat, &us) : measure(jobs, out_pipelined);
     weir__replay_close_pipeline(jobs);
   }
-  if (exit_code == WEIR__EXIT_OK) exit_code = weir__replay_save_traces(run, trace_paths);
+  if (exit_code == WEIR__EXIT_OK) exit_code = weir__replay_save_trace(run, trace_path);
   free(latencies);
   free(jobs);
   return exit_code;
 }
 
-static int open_and_play(const weir__stream *stream, const weir__replay_options *options,
-                         const char *const *trace_paths, weir__replay_progress progress, void *user,
-                         weir__replay_pipelined *out_pipelined) {
-  weir__replay run = {.stream = stream, .options = options, .trace = trace_paths != NULL};
+static int open_and_play(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                         weir__replay_progress progress, void *user, weir__replay_pipelined *out_pipelined) {
+  weir__replay run = {.stream = stream, .options = options, .trace = trace_path != NULL};
   int exit_code = weir__replay_open(&run);
   if (run.trace && exit_code == WEIR__EXIT_OK) weir_trace_clear(run.context); // of what was measured for the kernels
-  if (exit_code == WEIR__EXIT_OK) exit_code = play(&run, trace_paths, progress, user, out_pipelined);
+  if (exit_code == WEIR__EXIT_OK) exit_code = play(&run, trace_path, progress, user, out_pipelined);
   weir__replay_close(&run);
   return exit_code;
 }
 
-int weir__replay_run_pipeline(const weir__stream *stream, const weir__replay_options *options,
-                              const char *const *trace_paths, weir__replay_progress progress, void *user,
-                              weir__replay_pipelined *out_pipelined) {
+int weir__replay_run_pipeline(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                              weir__replay_progress progress, void *user, weir__replay_pipelined *out_pipelined) {
   *out_pipelined = (weir__replay_pipelined){0};
   weir_status status = weir__stream_limits(stream, WEIR__PLAN_BUFFER, &out_pipelined->critical_us, NULL);
   if (status != WEIR_OK) {
@@ -175,6 +173,6 @@ int weir__replay_run_pipeline(const weir__stream *stream, const weir__replay_opt
   for (uint32_t t = 0; t < stream->task_count; t++)
     out_pipelined->work_us += weir__stream_task_work_us(&stream->tasks[t], stream->sms) * options->time_scale;
   int exit_code = open_and_play(stream, options, NULL, progress, user, out_pipelined);
-  if (exit_code != WEIR__EXIT_OK || !trace_paths) return exit_code;
-  return open_and_play(stream, options, trace_paths, progress, user, out_pipelined);
+  if (exit_code != WEIR__EXIT_OK || !trace_path) return exit_code;
+  return open_and_play(stream, options, trace_path, progress, user, out_pipelined);
 }

@@ -208,23 +208,20 @@ static void read_statistics(const weir__replay *run, const weir_statistics *befo
   out_run->window = now.window;
 }
 
-int weir__replay_save_traces(const weir__replay *run, const char *const *paths) {
+int weir__replay_save_trace(const weir__replay *run, const char *path) {
+  if (!path) return WEIR__EXIT_OK;
   char title[256];
   snprintf(title, sizeof title, "%s on %s, hazards by %s", run->stream->name, weir_device_name(run->device),
            run->options->hazards == WEIR__PLAN_SERIAL ? "order (serial)"
                                                       : weir__plan_mode_name((weir__plan_mode)run->options->hazards));
-  for (size_t i = 0; paths && paths[i]; i++) {
-    weir_status status = weir_trace_save(run->context, paths[i], title);
-    if (status != WEIR_OK) return weir__replay_failed(run, status, NULL);
-  }
-  return WEIR__EXIT_OK;
+  weir_status status = weir_trace_save(run->context, path, title);
+  return status == WEIR_OK ? WEIR__EXIT_OK : weir__replay_failed(run, status, NULL);
 }
 
-int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options,
-                            const char *const *trace_paths, weir__replay_progress progress, void *user,
-                            weir__replay_run *out_run) {
+int weir__replay_run_stream(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
+                            weir__replay_progress progress, void *user, weir__replay_run *out_run) {
   *out_run = (weir__replay_run){0};
-  weir__replay run = {.stream = stream, .options = options, .trace = trace_paths != NULL};
+  weir__replay run = {.stream = stream, .options = options, .trace = trace_path != NULL};
   weir_statistics before;
   int exit_code = weir__replay_open(&run);
   if (exit_code == WEIR__EXIT_OK) exit_code = meet(&run);
@@ -234,7 +231,7 @@ int weir__replay_run_stream(const weir__stream *stream, const weir__replay_optio
     exit_code = play(&run, progress, user, out_run);
   }
   if (exit_code == WEIR__EXIT_OK) read_statistics(&run, &before, out_run);
-  if (exit_code == WEIR__EXIT_OK) exit_code = weir__replay_save_traces(&run, trace_paths);
+  if (exit_code == WEIR__EXIT_OK) exit_code = weir__replay_save_trace(&run, trace_path);
   weir__replay_close(&run);
   return exit_code;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_page.py MAKE_TIMELINE: the timeline page in headless Chromium, driven through its address."""
+"""test_page.py MAKE_TIMELINE WEIR: pages of timelines in headless Chromium, driven through their address."""
 import html
 import json
 import os
@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 MAKE_TIMELINE = sys.argv.pop(1)
+WEIR = sys.argv.pop(1)
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 FOLDER = tempfile.TemporaryDirectory(prefix="weir-page-")
 
@@ -19,7 +20,9 @@ FOLDER = tempfile.TemporaryDirectory(prefix="weir-page-")
 def make(kind, count=0):
     path = os.path.join(FOLDER.name, f"{kind}{count}.html")
     if not os.path.exists(path):
-        subprocess.run([MAKE_TIMELINE, path, kind, str(count)], check=True)
+        timeline = path.replace(".html", ".json")
+        subprocess.run([MAKE_TIMELINE, timeline, kind, str(count)], check=True)
+        subprocess.run([WEIR, "timeline", timeline], check=True, stdout=subprocess.DEVNULL)
     return path
 
 

@@ -95,7 +95,7 @@ class Model {
     this.title = data.title;
     this.dropped = data.dropped;
     this.devices = data.devices.map(([name, lanes, word]) => ({name, lanes, word}));
-    this.buffers = new Map(data.buffers.map(([id, bytes, label]) => [id, {id, bytes, label}]));
+    this.labels = new Map(data.buffers);
     this.tasks = data.tasks.map(readTask);
     this.byId = new Map(this.tasks.map((task) => [task.id, task]));
     readPipelines(this, data);
@@ -211,8 +211,7 @@ class Model {
   }
 
   bufferName(id) {
-    const buffer = this.buffers.get(id);
-    return buffer && buffer.label ? `${buffer.label} (buffer ${id})` : `buffer ${id}`;
+    return this.labels.has(id) ? `${this.labels.get(id)} (buffer ${id})` : `buffer ${id}`;
   }
 
   // The predecessor that ended last.
