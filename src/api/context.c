@@ -4,11 +4,11 @@
 #include <sched.h>
 #include <string.h>
 
+#include "api/registry.h"
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/topology.h"
-#include "api/registry.h"
 #include "engine/create.h"
 #include "graph/graph.h"
 #include "trace/lines.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/chain.h"
 #include "check/timeline.h"
+#include "pipeline/chain.h"
 #include "random.h"
 #include "rig.h"
 

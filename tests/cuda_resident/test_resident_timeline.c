@@ -3,9 +3,9 @@
 // Timelines with resident issue on the stub driver: no task starts before those it comes after have ended, wherever they ran.
 #include <stdlib.h>
 
-#include "engine/context.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/resident/resident.h"
+#include "engine/context.h"
 #include "random.h"
 #include "rig.h"
 

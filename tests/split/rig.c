@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/context.h"
 #include "device/work.h"
+#include "engine/context.h"
 
 enum { TASK_NS = 1000, GROUP_NS = 1000 };
 
