@@ -46,13 +46,13 @@ static weir__admit_result enter_clear(weir_context *context, weir_device *device
                        .source_space = (uint8_t)device->space,
                        .fill = true};
   const weir__request request = {.submission = &submission,
+                                 .task = &named,
                                  .kind = WEIR__TASK_COPY,
                                  .device = device,
                                  .accesses = access,
                                  .checked.access_count = 1,
                                  .checked.needs_storage = UINT64_MAX,
                                  .fresh = context->fresh,
-                                 .label = "image",
                                  .move = move};
   return weir__admit(context, &request, NULL, out_status);
 }

@@ -18,8 +18,8 @@ static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir_
 static void trace_task(weir_context *context, const weir__request *request, const weir__task *task,
                        const weir__hits *hits) {
   weir__trace_task record = {.id = task->id, .tag = task->tag, .device = task->device, .status = WEIR_PENDING};
-  const char *kernel = request->kernel != NULL ? request->kernel->name : request->run != NULL ? "graph" : "host";
-  snprintf(record.label, sizeof record.label, "%s", request->label != NULL ? request->label : kernel);
+  const char *kernel = task->kernel != NULL ? task->kernel->name : request->run != NULL ? "graph" : "host";
+  snprintf(record.label, sizeof record.label, "%s", request->task->label != NULL ? request->task->label : kernel);
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
   // Callbacks, and transfers that Weir makes by itself, are nobody's.
   const weir__trace_origin *origin = request->submission->origin;
@@ -100,8 +100,9 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
     }
   }
-  for (uint32_t i = 0; i < request->after_count; i++) {
-    for (weir__id after = request->after[i]->task; after <= request->after[i]->last; after++)
+  const weir_task *task = request->task;
+  for (uint32_t i = 0; i < task->after_count; i++) {
+    for (weir__id after = task->after[i]->task; after <= task->after[i]->last; after++)
       weir__hit_task(context, hits, after, WEIR__HAZARD_AFTER);
   }
 }
@@ -109,11 +110,13 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
 // Fills in the pointers and values, once the storage of all buffers is known.
 static inline void fill_args(const weir__request *request, weir__task *task) {
   void **pointer = request->pointers;
-  unsigned char *value = (unsigned char *)(pointer + request->arg_count);
+  const weir_arg *args = request->task->args;
+  uint32_t arg_count = request->task->arg_count;
+  unsigned char *value = (unsigned char *)(pointer + arg_count);
   const weir__access *access = request->accesses;
   task->args = pointer;
-  for (uint32_t i = 0; i < request->arg_count; i++) {
-    const weir_arg *arg = &request->args[i];
+  for (uint32_t i = 0; i < arg_count; i++) {
+    const weir_arg *arg = &args[i];
     if (arg->mode == WEIR_VALUE) {
       value = (unsigned char *)(((uintptr_t)value + 8 + 15) & ~(uintptr_t)15);
       memcpy(value - 8, &arg->bytes, 8); // see weir__task_value_bytes
@@ -139,25 +142,32 @@ static void fill_move(const weir__request *request) {
   }
 }
 
+static int8_t clamp_priority(int32_t priority) {
+  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
+  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
+}
+
 static inline void fill_task(const weir__request *request, weir__task *task) {
-  task->function = request->function;
-  task->user = request->user;
-  task->kernel = request->kernel;
-  for (int i = 0; i < 3; i++) task->groups[i] = request->groups[i] == 0 ? 1 : request->groups[i];
-  task->arg_count = request->arg_count;
+  const weir_task *asked = request->task;
+  weir_kernel *kernel = asked->kernel;
+  task->function = kernel != NULL ? kernel->function : asked->host;
+  task->user = asked->user;
+  task->kernel = kernel;
+  for (int i = 0; i < 3; i++) task->groups[i] = asked->groups[i] == 0 ? 1 : asked->groups[i];
+  task->arg_count = asked->arg_count;
   task->accesses = request->accesses;
   task->access_count = request->checked.access_count;
-  task->priority = request->priority;
+  task->priority = clamp_priority(asked->priority);
   task->device = (uint8_t)request->device->index;
-  task->tag = request->tag;
+  task->tag = asked->tag;
   task->kind = (uint8_t)request->kind;
   task->run = request->run;
   task->move = request->move;
   task->fence = request->fence;
   task->guest = request->submission->guest;
-  if (request->kernel != NULL) {
-    task->code = weir__kernel_code(request->kernel, request->device);
-    request->kernel->object.last_use = task->id;
+  if (kernel != NULL) {
+    task->code = weir__kernel_code(kernel, request->device);
+    kernel->object.last_use = task->id;
   }
 }
 

@@ -145,6 +145,7 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                        .fill = copy->fill,
                        .pattern = copy->pattern};
   weir__request request = {.submission = &submission,
+                           .task = &named,
                            .kind = WEIR__TASK_COPY,
                            .device = copy->device,
                            .accesses = kept,
@@ -153,7 +154,6 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                            .checked.repeats = true,
                            .checked.needs_storage = UINT64_MAX,
                            .checked.ranged = true,
-                           .label = copy->label,
                            .move = move};
   result = weir__admit(context, &request, out_event, out_status);
   if (result == WEIR__ADMITTED && write_backs > 0)

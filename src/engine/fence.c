@@ -11,7 +11,6 @@ typedef struct fence_submission {
   weir_device *device;
   weir__external_fence *fence;
   const weir_event *event;
-  const char *label;
 } fence_submission;
 
 static weir__admit_result admit(weir_context *context, const fence_submission *self, weir_event **out_event,
@@ -30,9 +29,9 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
   }
   weir__task *task = weir__window_begin(window);
   const weir__request request = {.submission = &self->submission,
+                                 .task = self->submission.task,
                                  .kind = WEIR__TASK_FENCE,
                                  .device = self->device,
-                                 .label = self->label,
                                  .fence = fence};
   weir__hits_clear(&context->hits);
   context->held_listed = false;
@@ -53,8 +52,7 @@ weir_status weir__fence_submit(weir_device *device, weir__external_fence *fence,
                                const char *label, weir_event **out_event) {
   weir_context *context = weir__context_of(device->host);
   const weir_task named = {.label = label};
-  const fence_submission self = {
-      .submission = {.task = &named}, .device = device, .fence = fence, .event = event, .label = label};
+  const fence_submission self = {.submission = {.task = &named}, .device = device, .fence = fence, .event = event};
   weir_status status = WEIR_OK;
   weir__admit_result result;
   weir__context_lock(context);

@@ -48,23 +48,13 @@ static inline const weir__trace_origin *weir__origin_of(const weir_context *cont
 // What is to be admitted, checked already. Everything it points to is needed during the call only.
 typedef struct weir__request {
   const weir__submission *submission;
+  const weir_task *task; // what the caller asks for, or stands for it
   weir__task_kind kind;
-  weir_function function; // NULL: none
-  void *user;
-  weir_kernel *kernel; // NULL: none
   weir_device *device;
-  uint32_t groups[3];
-  int8_t priority;
-  uint64_t tag;
-  const char *label;
   weir__access *accesses; // buffers with ranges; they stay there until the task is done. Serials are filled in
   weir__checked checked;
-  uint32_t arg_count;
-  weir__block **fresh;  // scratch, access_count long
-  const weir_arg *args; // of an ordinary task
-  void **pointers;      // room for arg_count pointers and then the values
-  weir_event *const *after;
-  uint32_t after_count;
+  weir__block **fresh;         // scratch, access_count long
+  void **pointers;             // of a task with arguments: room for a pointer each, and then for the values
   struct weir__graph_run *run; // of a graph launch; its pointers are filled in by weir__graph_run_bind
   weir__move *move;            // of a task that moves bytes; its addresses are filled in for copies, not for transfers
   struct weir__external_fence *fence;

@@ -9,11 +9,6 @@
 #include "engine/storage.h"
 #include "engine/transfer.h"
 
-static int8_t clamp_priority(int32_t priority) {
-  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
-  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
-}
-
 static inline __attribute__((always_inline)) weir__admit_result
 submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
   const weir_task *task = submission->task;
@@ -53,18 +48,8 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   }
   if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
   request.submission = submission;
-  request.function = task->kernel != NULL ? task->kernel->function : task->host;
-  request.user = task->user;
-  request.kernel = task->kernel;
-  memcpy(request.groups, task->groups, sizeof request.groups);
-  request.priority = clamp_priority(task->priority);
-  request.tag = task->tag;
-  request.label = task->label;
+  request.task = task;
   request.fresh = context->fresh;
-  request.args = task->args;
-  request.arg_count = task->arg_count;
-  request.after = task->after;
-  request.after_count = task->after_count;
   request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
   request.run = NULL;
   request.move = NULL;

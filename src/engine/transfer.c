@@ -64,7 +64,8 @@ static bool next_piece(weir_context *context, weir_buffer *buffer, uint32_t spac
   return true;
 }
 
-static const weir__submission by_itself; // nobody's
+static const weir_task transfer_task = {.label = "transfer"};
+static const weir__submission by_itself = {.task = &transfer_task}; // nobody's
 
 // Takes a transfer into the window, which has room. The destination has storage.
 static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi, uint32_t source,
@@ -96,11 +97,11 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__buffer_change_valid(buffer, &context->validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
   weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {.submission = &by_itself,
+                           .task = &transfer_task,
                            .kind = WEIR__TASK_TRANSFER,
                            .device = device,
                            .accesses = access,
                            .checked.access_count = 1,
-                           .label = "transfer",
                            .move = move};
   task->event = event;
   if (event != NULL) event->last = task->id;

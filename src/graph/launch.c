@@ -136,7 +136,9 @@ static weir__admit_result enter(weir_context *context, launch *launched, weir_ev
   result = make_room(context, launched->by, run, &write_backs, out_status);
   if (result != WEIR__ADMITTED) return result;
   weir_event *before = writer_before(run);
+  const weir_task task = {.after = &before, .after_count = before != NULL};
   weir__request request = {.submission = launched->by,
+                           .task = &task,
                            .kind = WEIR__TASK_LAUNCH,
                            .device = run->plan->device,
                            .accesses = run->accesses,
@@ -145,8 +147,6 @@ static weir__admit_result enter(weir_context *context, launch *launched, weir_ev
                            .checked.repeats = true,
                            .checked.needs_storage = UINT64_MAX,
                            .checked.ranged = true,
-                           .after = &before,
-                           .after_count = before != NULL,
                            .run = run};
   weir_event *event = NULL;
   result = weir__admit(context, &request, &event, out_status);

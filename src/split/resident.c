@@ -214,7 +214,8 @@ static void poison_rest(const weir__split_run *run, uint32_t first) {
 
 // The launch's own task, which comes after its parts. Its slot is reserved.
 static void enter_last(weir__split_run *run, const weir__submission *submission, weir_event *event) {
-  const weir_task *whole = submission->task;
+  weir_task whole = *submission->task;
+  whole.arg_count = 0;
   weir_context *context = run->split->context;
   weir__task *task = weir__window_begin(&context->host.window);
   weir__hits_clear(&context->hits);
@@ -227,12 +228,8 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
     }
   }
   weir__request request = {.submission = submission,
-                           .user = run,
-                           .kernel = whole->kernel,
+                           .task = &whole,
                            .device = submission->device,
-                           .groups = {run->launch.groups[0], run->launch.groups[1], run->launch.groups[2]},
-                           .tag = whole->tag,
-                           .label = whole->label,
                            .accesses = (weir__access *)(void *)task->payload,
                            .pointers = (void **)(void *)task->payload};
   task->event = event;
