@@ -74,6 +74,7 @@ static void print_device(void) {
 int main(int argc, char **argv) {
   arguments given;
   if (!parse(argc, argv, &given)) {
+    free(given.paths);
     fputs(usage, stderr);
     return 2;
   }
