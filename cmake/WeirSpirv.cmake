@@ -7,7 +7,7 @@ set(WEIR_SPIRV_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake)
 function(weir_spirv_program variable program package)
   find_program(${variable} ${program})
   if(NOT ${variable})
-    message(FATAL_ERROR "${program} is missing, which compiles the Vulkan shaders of tests, tools and examples: install it "
+    message(FATAL_ERROR "${program} is missing, which compiles the Vulkan shaders of tests and examples: install it "
       "(Debian: ${package}), or set ${variable}")
   endif()
 endfunction()

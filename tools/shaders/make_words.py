@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes NAME.inc of NAME.comp for the shaders of the library, or checks that they are up to date.
+"""Makes NAME.inc of NAME.comp for the shaders of the library and of the tool, or checks that they are up to date.
 
-The library must build where no shader compiler is, so the compiled words are kept beside the source.
+Both must build where no shader compiler is, so the compiled words are kept beside the source.
 
     make_words.py [--check] [--compiler glslangValidator]
 
@@ -16,7 +16,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHADERS = [ROOT / "src/graph/multiply.comp", ROOT / "src/device/vulkan/delay.comp"]
+SHADERS = [ROOT / name for name in ("src/graph/multiply.comp", "src/device/vulkan/delay.comp",
+                                    "tools/weir/spin_device.comp", "tools/weir/spin_subgroup.comp",
+                                    "tools/weir/split_compute.comp", "tools/weir/split_memory.comp")]
 
 
 def compiler_version(compiler):

@@ -7,10 +7,15 @@
 
 #include "replay_calibrate.h"
 #include "replay_pass.h"
-#include "spin_device.spv.h"
-#include "spin_subgroup.spv.h"
 #include "spin_vulkan.h"
 #include "weir/vulkan.h"
+
+static const uint32_t spin_device_words[] = {
+#include "spin_device.inc"
+};
+static const uint32_t spin_subgroup_words[] = {
+#include "spin_subgroup.inc"
+};
 
 enum { THREADS = 0, SHARED_WORDS = 1 }; // specialization constants of the shader
 static const uint64_t most_ticks = (uint64_t)1 << 29;
@@ -60,11 +65,11 @@ static weir_status find_clock(const weir__replay *run, spin_clock *out_clock) {
   static spin_clock known;
   weir_status status = WEIR_OK;
   if (known.ticks_per_us <= 0) {
-    spin_clock clock = {.code = {spin_device_spv, sizeof spin_device_spv}};
+    spin_clock clock = {.code = {spin_device_words, sizeof spin_device_words}};
     find_limits(run->device, &clock.limits);
     status = weir__calibrate_spin(run->context, set_spin, &clock.code, most_ticks, &clock.ticks_per_us);
     if (status == WEIR_ERROR_INVALID_ARGUMENT) {
-      clock.code = (weir_vulkan_code){spin_subgroup_spv, sizeof spin_subgroup_spv};
+      clock.code = (weir_vulkan_code){spin_subgroup_words, sizeof spin_subgroup_words};
       status = weir__calibrate_spin(run->context, set_spin, &clock.code, most_ticks, &clock.ticks_per_us);
     }
     if (status == WEIR_OK) known = clock;

@@ -3,12 +3,17 @@
 // The kernels of `weir split` on each device, and as plain loops.
 #include <string.h>
 
-#include "split_compute.spv.h"
 #include "split_kernels.kernels.h"
-#include "split_memory.spv.h"
 #include "split_steps.h"
 #include "splitting.h"
 #include "weir/vulkan.h"
+
+static const uint32_t split_compute_words[] = {
+#include "split_compute.inc"
+};
+static const uint32_t split_memory_words[] = {
+#include "split_memory.inc"
+};
 
 // What a simulated device of speed 1 needs for a step of one number, and for a byte: as one core would.
 static const double STEP_US = 0.25e-3, BYTE_US = 0.1e-3;
@@ -18,8 +23,8 @@ uint32_t weir__splitting_words(const weir__splitting *options) {
 }
 
 static weir_status set_vulkan(bool memory, weir_context *context, weir_kernel *kernel) {
-  const weir_vulkan_code code = memory ? (weir_vulkan_code){split_memory_spv, sizeof split_memory_spv}
-                                       : (weir_vulkan_code){split_compute_spv, sizeof split_compute_spv};
+  const weir_vulkan_code code = memory ? (weir_vulkan_code){split_memory_words, sizeof split_memory_words}
+                                       : (weir_vulkan_code){split_compute_words, sizeof split_compute_words};
   const weir_vulkan_launch launch = {0};
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
     if (strcmp(weir_device_kind(weir_context_device(context, i)), "vulkan") == 0)
