@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <vulkan/vulkan_core.h>
 
 #include "add.spv.h"
 #include "double.spv.h"

@@ -8,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan_core.h>
-
+#include "device/vulkan/api.h"
 #include "device/vulkan/symbols.h"
 #include "weir/weir.h"
 

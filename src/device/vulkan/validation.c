@@ -41,9 +41,8 @@ static bool is_advice_on_layouts(VkDebugUtilsMessageSeverityFlagBitsEXT severity
          strstr(message, "instead of GENERAL") != NULL;
 }
 
-static VKAPI_ATTR VkBool32 VKAPI_CALL take_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-                                                   VkDebugUtilsMessageTypeFlagsEXT types,
-                                                   const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
+static VkBool32 take_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+                             const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
   (void)user;
   if (is_advice_on_layouts(severity, types, data->pMessage)) return VK_FALSE;
   const char *kind = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? "error" : "warning";
