@@ -10,30 +10,40 @@ WEIR := build/bin/weir
 SOURCE_FOLDERS := include src tools tests examples bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test coverage bench fuzz format format-check install clean
+.PHONY: help setup build run examples test coverage bench fuzz format format-check install clean
 
 help:
-	@echo "make run           build Weir, replay a recorded stream out of order, leave a timeline to look at"
+	@echo "make run           build the library and the tool, replay a recorded stream out of order, leave a timeline to look at"
+	@echo "make build         build the library and the tool alone (build/bin/weir)"
+	@echo "make examples      build these and the examples (build/bin)"
 	@echo "make test          run the whole suite: gcc, clang, sanitizers, valgrind, coverage"
-	@echo "make build         build the tool (build/bin/weir), the libraries, examples, tests and benchmarks"
-	@echo "make bench         run the benchmarks (BENCH=\"submit ranges\" picks some)"
+	@echo "make bench         build and run the benchmarks, beside other runtimes (BENCH=\"submit ranges\" picks some)"
 	@echo "make coverage      line coverage of src/window, src/plan and tools/plan; fails below 95 %"
 	@echo "make fuzz          fuzz the readers of streams and timelines, each for FUZZ_SECONDS (60)"
 	@echo "make format        format the sources; make format-check only says what is not formatted"
-	@echo "make install       install to PREFIX (/usr/local)"
-	@echo "make setup         install the Debian packages that a build needs (done by the targets above)"
+	@echo "make install       install library, headers, tool, manual and examples' sources to PREFIX (/usr/local)"
+	@echo "make setup         install the Debian packages that make run needs"
 	@echo "make clean         remove everything that was built"
+	@echo "Each target first installs the Debian packages that it needs and that are missing (tools/packages.txt), and names them."
+
+INSTALL_PACKAGES := @tools/setup/install_packages.sh
+
+# Configures and builds the preset $(1) in build/; what is configured there already stays.
+define build_preset
+	@mkdir -p build && cmake --preset $(1) >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset $(1)
+endef
 
 setup:
-	@tools/setup/install_packages.sh run
-
-setup-test:
-	@tools/setup/install_packages.sh run test
+	$(INSTALL_PACKAGES) run
 
 build: setup
-	@echo "build: gcc, optimised, in build/"
-	@mkdir -p build && cmake --preset release >build/configure.log || { cat build/configure.log; exit 1; }
-	@cmake --build --preset release
+	@echo "build: the library and the tool, optimised, in build/"
+	$(call build_preset,plain)
+
+examples:
+	$(INSTALL_PACKAGES) run examples
+	$(call build_preset,examples)
 
 run: build
 	@echo; echo "== How much of $(STREAM) can overlap: hazards between raw addresses, then with renaming"
@@ -45,16 +55,21 @@ run: build
 	@$(WEIR) replay examples/streams/*.jsonl --device sim:ideal --window 4096 --check
 	@echo; echo "Timeline of the run on the CPU: open $(CURDIR)/build/timeline.html in a browser."
 
-test: setup-test
+test:
+	$(INSTALL_PACKAGES) run examples test
 	@python3 tools/suite/run_suite.py
 
-coverage: setup-test
+coverage:
+	$(INSTALL_PACKAGES) run examples test
 	@python3 tools/suite/run_suite.py coverage
 
-bench: build
+bench:
+	$(INSTALL_PACKAGES) run bench
+	$(call build_preset,bench)
 	@$(WEIR) bench $(BENCH)
 
-fuzz: setup-test
+fuzz:
+	$(INSTALL_PACKAGES) run examples test
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz --target $(addprefix fuzz_,$(FUZZ_TARGETS))
 	@for target in $(FUZZ_TARGETS); do \

@@ -9,7 +9,8 @@
 build() {
   binaries=$scratch/build
   echo "building in $binaries" >&2
-  { cmake -S "$root" -B "$binaries" -DCMAKE_BUILD_TYPE=Release -DWEIR_BUILD_TESTS=ON &&
+  { cmake -S "$root" -B "$binaries" -DCMAKE_BUILD_TYPE=Release -DWEIR_BUILD_TESTS=ON -DWEIR_BUILD_BENCH=ON \
+      -DWEIR_BUILD_EXAMPLES=ON &&
     cmake --build "$binaries" --parallel "$(nproc)"; } >"$scratch/build.log" 2>&1 && return
   tail -20 "$scratch/build.log" >&2
   echo "$(basename "$0"): the build failed" >&2

@@ -54,7 +54,7 @@ each_device() { # DEVICE
 if [ -z "$binaries" ]; then
   binaries=$scratch/build
   echo "building in $binaries" >&2
-  { cmake -S "$root" -B "$binaries" -DCMAKE_BUILD_TYPE=Release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_EXAMPLES=OFF &&
+  { cmake -S "$root" -B "$binaries" -DCMAKE_BUILD_TYPE=Release -DWEIR_BUILD_BENCH=ON &&
     cmake --build "$binaries" --parallel "$(nproc)" --target weir-bench-pipeline; } >"$scratch/build.log" 2>&1 || {
     tail -20 "$scratch/build.log" >&2
     echo "run.sh: the build failed" >&2

@@ -13,9 +13,6 @@ def run(program, *options):
 
 def main():
     program = os.path.join(os.path.dirname(sys.argv[1]), "weir-bench-layers")
-    if not os.path.exists(program):
-        print("skipped: weir-bench-layers is not built (WEIR_BUILD_BENCH=OFF)")
-        sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "layers.json")
         done = run(program, "--device", "cpu:2", "--tasks", "70", "--widths", "1,16", "--times", "1", "--rounds", "2",

@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install_packages.sh GROUP...: installs the Debian packages of these groups of tools/packages.txt that are missing.
-# Does nothing, without the network, when all are there. Exits 3 when packages cannot be installed.
+# install_packages.sh GROUP...: installs the Debian packages of these groups of tools/packages.txt that are missing, and
+# says first which these are. Does nothing, without the network, when all are there. Exits 3 when packages cannot be
+# installed.
 set -eu
 list="$(dirname "$0")/../packages.txt"
-
-wanted=""
-for group in "$@"; do
-  wanted="$wanted $(awk -v group="$group" '$1 == group { print $2 }' "$list")"
-done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "set-up: this is no Debian system; what is needed must be there already (tools/packages.txt lists it)"
   exit 0
 fi
+
+# Packages of the groups that the arguments name, one a line.
+wanted="$(awk -v names="$*" '
+  BEGIN { count = split(names, list); for (i = 1; i <= count; i++) is_wanted[list[i]] = 1 }
+  !/^#/ { count = split($1, list, ","); for (i = 1; i <= count; i++) if (list[i] in is_wanted) { print $2; next } }' "$list")"
 
 missing=""
 for package in $wanted; do
@@ -37,7 +38,11 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root="sudo"
 fi
 
-echo "set-up: installing$missing"
+echo "set-up: installing these Debian packages${as_root:+ with sudo}, and what they depend on:"
+for package in $missing; do
+  awk -v package="$package" '!/^#/ && $2 == package {
+    printf "  %-24s", $2; for (i = 3; i <= NF; i++) printf " %s", $i; print ""; exit }' "$list"
+done
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >>"$log" 2>&1; }
