@@ -9,7 +9,19 @@ install(TARGETS weir EXPORT weir LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS weir_static EXPORT weir_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT weir NAMESPACE weir:: FILE weir-shared.cmake DESTINATION ${WEIR_CMAKE_DIR})
 install(EXPORT weir_static NAMESPACE weir:: FILE weir-static.cmake DESTINATION ${WEIR_CMAKE_DIR})
-install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 ${PROJECT_SOURCE_DIR}/docs/man/weir-check.1
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# Pages, and the examples as sources, in folders that keep the pages' links; beside the examples the parts of this
+# repository that their build uses.
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/LICENSE
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN man EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/plot/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/plot)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/WeirCuda.cmake ${CMAKE_CURRENT_LIST_DIR}/WeirSpirv.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/cmake)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weir-config.cmake.in ${CMAKE_BINARY_DIR}/weir-config.cmake
   INSTALL_DESTINATION ${WEIR_CMAKE_DIR} PATH_VARS CMAKE_INSTALL_INCLUDEDIR NO_SET_AND_CHECK_MACRO)

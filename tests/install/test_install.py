@@ -112,7 +112,36 @@ class Install(unittest.TestCase):
 
     def test_tool_and_manual(self):
         self.assertIn("replay", run(self.only("bin", "weir"), "--help"))
-        self.only("share", "man", "man1", "weir.1")
+        for program in ("weir", "weir-check"):
+            self.only("share", "man", "man1", program + ".1")
+
+    def test_nothing_else(self):
+        """Benchmarks and tests stay in the build folder."""
+        self.assertEqual(sorted(os.listdir(self.only("bin"))), ["weir", "weir-check"])
+        self.assertEqual(sorted(os.listdir(self.only("share"))), ["doc", "man"])
+
+    def test_pages(self):
+        """The pages are there, and their links among each other and to the examples lead somewhere."""
+        pages = self.only("share", "doc", "weir")
+        names = ["README.md", *(os.path.relpath(path, pages)
+                                for path in glob.glob(os.path.join(pages, "docs", "**", "*.md"), recursive=True))]
+        self.assertIn(os.path.join("docs", "architecture.md"), names)
+        for name in names:
+            with open(os.path.join(pages, name), encoding="utf-8") as page:
+                targets = re.findall(r"\]\(([^)#]+)\)", page.read())
+            for target in targets:
+                path = os.path.normpath(os.path.join(os.path.dirname(name), target))
+                if "://" not in target and path.startswith(("docs/", "examples/", "README.md")) and not path.startswith("docs/man/"):
+                    self.assertTrue(os.path.exists(os.path.join(pages, path)), f"{name}: {target} is not there")
+
+    def test_examples(self):
+        """The installed examples are a project that finds the installed library."""
+        build = os.path.join(self.folder.name, "examples")
+        run(CMAKE, "-S", self.only("share", "doc", "weir", "examples"), "-B", build, "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}")
+        # Plain C, kernels that are embedded, shaders, a part of tools/plot.
+        run(CMAKE, "--build", build, "--target", "quickstart", "dynroute", "sequence_readme", "tonemap")
+        self.assertIn("WEIR_OK: 999 + 999 = 1998", run(os.path.join(build, "bin", "quickstart")))
 
 
 if __name__ == "__main__":
