@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where. The static library has an export set of its own: programs that link it need
-# hwloc's development files, programs that link the shared one do not.
+# What `cmake --install` puts where.
 include(CMakePackageConfigHelpers)
 set(WEIR_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(TARGETS weir EXPORT weir LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS weir_static EXPORT weir_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT weir NAMESPACE weir:: FILE weir-shared.cmake DESTINATION ${WEIR_CMAKE_DIR})
-install(EXPORT weir_static NAMESPACE weir:: FILE weir-static.cmake DESTINATION ${WEIR_CMAKE_DIR})
+install(TARGETS weir weir_static EXPORT weir LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT weir NAMESPACE weir:: FILE weir-targets.cmake DESTINATION ${WEIR_CMAKE_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/weir.1 ${PROJECT_SOURCE_DIR}/docs/man/weir-check.1
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
@@ -32,6 +30,5 @@ install(FILES ${CMAKE_BINARY_DIR}/weir-config.cmake ${CMAKE_BINARY_DIR}/weir-con
 # The folder of weir.pc finds the prefix, so that an installed tree can be moved.
 file(RELATIVE_PATH WEIR_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" WEIR_PC_PREFIX "${WEIR_PC_PREFIX}")
-string(REPLACE ";" " " WEIR_PC_HWLOC "${HWLOC_LDFLAGS}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/weir.pc.in ${CMAKE_BINARY_DIR}/weir.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/weir.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
