@@ -10,7 +10,7 @@ WEIR := build/bin/weir
 SOURCE_FOLDERS := include src tools tests examples bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run examples test coverage bench fuzz format format-check install clean
+.PHONY: help setup build run examples test coverage bench fuzz format format-check install deb clean
 
 help:
 	@echo "make run           build the library and the tool, replay a recorded stream out of order, leave a timeline to look at"
@@ -22,6 +22,7 @@ help:
 	@echo "make fuzz          fuzz the readers of streams and timelines, each for FUZZ_SECONDS (60)"
 	@echo "make format        format the sources; make format-check only says what is not formatted"
 	@echo "make install       install library, headers, tool, manual and examples' sources to PREFIX (/usr/local)"
+	@echo "make deb           build Debian packages (build/deb): libweir0, libweir-dev, weir-tools; lintian's errors fail it"
 	@echo "make setup         install the Debian packages that make run needs"
 	@echo "make clean         remove everything that was built"
 	@echo "Each target first installs the Debian packages that it needs and that are missing (tools/packages.txt), and names them."
@@ -88,6 +89,10 @@ format-check:
 
 install: build
 	@cmake --install build --prefix $(PREFIX)
+
+deb:
+	$(INSTALL_PACKAGES) run deb
+	@tools/debian/make_packages.sh build/deb
 
 clean:
 	rm -rf build build-*

@@ -89,7 +89,7 @@ class Install(unittest.TestCase):
         return headers
 
     def test_exports(self):
-        """The shared library exports what the headers declare, and nothing else."""
+        """The shared library exports what the headers declare and debian/libweir0.symbols lists, and nothing else."""
         declared = set()
         for path in self.headers():
             with open(path, encoding="utf-8") as header:
@@ -99,6 +99,10 @@ class Install(unittest.TestCase):
         exported = {line.split()[-1] for line in symbols}
         self.assertEqual(exported - declared, set(), "exported, but not declared in a header")
         self.assertEqual(declared - exported, set(), "declared in a header, but not exported")
+        with open(os.path.join(SOURCE, "debian", "libweir0.symbols"), encoding="utf-8") as symbols:
+            listed = set(re.findall(r"^ (\w+)@Base ", symbols.read(), re.MULTILINE))
+        self.assertEqual(exported - listed, set(), "exported, but not listed in debian/libweir0.symbols")
+        self.assertEqual(listed - exported, set(), "listed in debian/libweir0.symbols, but not exported")
 
     def test_static_names(self):
         """What the static library defines starts with weir_, so that it cannot clash with a program's names."""
