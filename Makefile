@@ -10,7 +10,7 @@ WEIR := build/bin/weir
 SOURCE_FOLDERS := include src tools tests examples bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run examples test coverage bench fuzz format format-check install deb clean
+.PHONY: help setup build run examples test coverage bench fuzz format format-check install deb docs clean
 
 help:
 	@echo "make run           build the library and the tool, replay a recorded stream out of order, leave a timeline to look at"
@@ -23,6 +23,7 @@ help:
 	@echo "make format        format the sources; make format-check only says what is not formatted"
 	@echo "make install       install library, headers, tool, manual and examples' sources to PREFIX (/usr/local)"
 	@echo "make deb           build Debian packages (build/deb): libweir0, libweir-dev, weir-tools; lintian's errors fail it"
+	@echo "make docs          the API reference by Doxygen (build/docs/html); a warning fails it"
 	@echo "make setup         install the Debian packages that make run needs"
 	@echo "make clean         remove everything that was built"
 	@echo "Each target first installs the Debian packages that it needs and that are missing (tools/packages.txt), and names them."
@@ -93,6 +94,13 @@ install: build
 deb:
 	$(INSTALL_PACKAGES) run deb
 	@tools/debian/make_packages.sh build/deb
+
+docs:
+	$(INSTALL_PACKAGES) docs
+	@mkdir -p build/docs
+	@python3 tools/docs/doxygen_filter.py --check include/weir/*.h
+	@doxygen tools/docs/Doxyfile
+	@echo "API reference: build/docs/html/index.html"
 
 clean:
 	rm -rf build build-*

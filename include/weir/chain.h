@@ -19,6 +19,7 @@
 extern "C" {
 #endif
 
+// A chain. Only functions look into it.
 typedef struct weir_chain weir_chain;
 
 enum {
@@ -37,6 +38,7 @@ typedef enum weir_chain_source {
   WEIR_CHAIN_LINK = 2,  // link number `index`, all of it; `arg.mode` is WRITE in one stage, and READ in later ones
 } weir_chain_source;
 
+// An argument of a stage.
 typedef struct weir_chain_arg {
   weir_chain_source source;
   weir_arg arg; // a value is copied when the chain is created
@@ -89,6 +91,7 @@ WEIR_API weir_status weir_chain_release(weir_chain *chain);
 // ---------------------------------------------------------------------------------------------------------------
 // Items
 
+// What one item brings along.
 typedef struct weir_chain_item {
   const weir_arg *args;     // as many as the stages use; nothing that they point to is needed after submission
   uint32_t arg_count;       //
@@ -123,6 +126,7 @@ typedef struct weir_chain_stage_statistics {
   uint64_t start_ns, end_ns; // of its first item, and of its last
 } weir_chain_stage_statistics;
 
+// What a chain did.
 typedef struct weir_chain_statistics {
   uint64_t submitted;
   uint64_t done; // all stages ended, one way or the other

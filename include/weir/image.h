@@ -23,6 +23,7 @@ typedef enum weir_image_type {
   WEIR_IMAGE_UNORM8,
 } weir_image_type;
 
+// Shape and use of an image.
 typedef struct weir_image_info {
   uint32_t dimensions;           // 1 to 3
   uint32_t width, height, depth; // in texels; height and depth 0 count as 1

@@ -34,13 +34,15 @@
 //     value. Other variables that are declared outside of item loops must be the same for the whole work-group.
 // weir_local_id(d), weir_local_size(d), weir_group_id(d), weir_group_count(d), weir_global_id(d), weir_global_size(d)
 //     Indexes, of type int32_t; dimension d is 0, 1 or 2. weir_local_id and weir_global_id: in item loops only.
-// weir_atomic_add, _min, _max (pointer, value), weir_atomic_cas(pointer, expected, desired), weir_atomic_add_float
-//     On an int32_t or uint32_t (the last: a float) in a buffer or in local memory; they return what was there before and
-//     order nothing else.
+// weir_atomic_add, weir_atomic_min, weir_atomic_max (pointer, value), weir_atomic_cas(pointer, expected, desired)
+//     On an int32_t or uint32_t in a buffer or in local memory; they return what was there before and order nothing else.
+// weir_atomic_add_float(pointer, value)
+//     The same on a float.
 // WEIR_FUNCTION type name(...) { ... }
 //     A function that kernels call. Pointers are WEIR_GLOBAL type * to buffers, WEIR_LOCAL_POINTER type * to local memory.
 // WEIR_CONSTANT type name[] = { ... };
 //     A table at the top level of the file.
+//
 // Types: int8_t to uint64_t, bool, float, double. Functions: those of C, with their names: sqrtf, fmaf, fabsf, ... on
 // float, and sqrt, fma, fabs, ... on double.
 //

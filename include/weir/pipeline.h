@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+// A pipeline. Only functions look into it.
 typedef struct weir_pipeline weir_pipeline;
 
 enum {
@@ -109,6 +110,7 @@ enum {
   WEIR_STAGE_GRAPH = 1u << 2,
 };
 
+// A stage.
 typedef struct weir_stage {
   weir_stage_function function;
   void *user;
@@ -191,6 +193,7 @@ typedef struct weir_pipeline_line {
 
 enum { WEIR_PIPELINE_LATENCIES = 4096 };
 
+// What a pipeline did.
 typedef struct weir_pipeline_statistics {
   uint64_t tokens;    // that the first stage made
   uint64_t delivered; // that ended well and were not dropped

@@ -170,6 +170,7 @@ WEIR_API const weir_split_policy *weir_split_find_policy(const char *name);
 // ---------------------------------------------------------------------------------------------------------------
 // Splits
 
+// A split. Only functions look into it.
 typedef struct weir_split weir_split;
 
 // Options. Zero in a field means its default.

@@ -123,6 +123,7 @@ typedef struct weir_vulkan_queue {
   uint32_t family, index;
 } weir_vulkan_queue;
 
+// A function of Vulkan, as vkGetInstanceProcAddr returns it.
 typedef void (*weir_vulkan_function)(void);
 
 // A device of the caller's.

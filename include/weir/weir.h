@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Before each function that the library exports.
 #if defined(_WIN32)
 #define WEIR_API
 #else
@@ -33,6 +34,7 @@
 extern "C" {
 #endif
 
+// Version of this header: major, minor and patch.
 #define WEIR_VERSION_MAJOR 0
 #define WEIR_VERSION_MINOR 1
 #define WEIR_VERSION_PATCH 0
@@ -43,6 +45,7 @@ WEIR_API const char *weir_version(void);
 // ---------------------------------------------------------------------------------------------------------------
 // Status
 
+// How a call or a task ended.
 typedef enum weir_status {
   WEIR_OK = 0,
   WEIR_PENDING = 1,                // the task is not done yet (weir_event_poll)
@@ -73,6 +76,7 @@ WEIR_API const char *weir_last_error(void);
 // ---------------------------------------------------------------------------------------------------------------
 // Context and devices
 
+// The objects. Only functions look into them.
 typedef struct weir_context weir_context;
 typedef struct weir_device weir_device;
 typedef struct weir_buffer weir_buffer;
@@ -100,11 +104,11 @@ typedef enum weir_issue {
 
 // Options of a context. Zero in a field means its default, so that a zeroed struct means all defaults.
 typedef struct weir_context_options {
-  const char *devices; // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1",
-                       // "opencl", "opencl:1", "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE",
-                       // "sim:plain+speed=4";
+  // comma-separated: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1", "opencl", "opencl:1",
+  // "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE", "sim:plain+speed=4";
   // default "cpu", which has a worker per core, less one for each CUDA, OpenCL and Vulkan device of the
   // context, whose thread needs it, but at least half as many as there are cores
+  const char *devices;
   uint32_t window; // tasks in flight at most, 8 to 2^24, rounded up to a power of two; default 1024
   uint32_t queues; // in-order queues on each device that has them; default: the device's own number
   uint64_t
@@ -138,6 +142,7 @@ WEIR_API void weir_context_cancel(weir_context *context);
 WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
 
+// What a context did and holds.
 typedef struct weir_statistics {
   uint64_t tasks;          // submitted; a copy that needs memory in between counts as two
   uint64_t done;           // finished, failed or skipped
@@ -156,6 +161,7 @@ typedef struct weir_statistics {
   uint64_t resident_moves; // copies, fills and transfers that they made (WEIR_ISSUE_RESIDENT)
 } weir_statistics;
 
+// The counts as they are now; zeros for NULL.
 WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);
 
 // Devices of a context: count, and the device at an index (NULL past the end).
@@ -199,6 +205,7 @@ WEIR_API weir_status weir_buffer_release(weir_buffer *buffer);
 // Names a buffer in messages and timelines. The text is copied and cut at 47 bytes; NULL takes the name away.
 WEIR_API weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label);
 
+// Size of a buffer in bytes, and its label ("" without one), which is valid until the label changes.
 WEIR_API uint64_t weir_buffer_bytes(const weir_buffer *buffer);
 WEIR_API const char *weir_buffer_label(const weir_buffer *buffer);
 
@@ -250,11 +257,13 @@ WEIR_API weir_status weir_kernel_set_sim(weir_kernel *kernel, const weir_sim_lau
 // Releases a kernel: tasks in flight finish with it. NULL is allowed.
 WEIR_API weir_status weir_kernel_release(weir_kernel *kernel);
 
+// Name of a kernel, valid until it is released.
 WEIR_API const char *weir_kernel_name(const weir_kernel *kernel);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Tasks
 
+// What a task does with an argument.
 typedef enum weir_mode {
   WEIR_VALUE = 0,      // not a buffer: bytes that are copied at submission
   WEIR_READ = 1,       // reads the range
@@ -262,8 +271,10 @@ typedef enum weir_mode {
   WEIR_READ_WRITE = 3, // anything else
 } weir_mode;
 
+// In weir_arg.bytes: to the end of the buffer.
 #define WEIR_WHOLE UINT64_MAX
 
+// An argument of a task: a range of a buffer, or a value.
 typedef struct weir_arg {
   weir_mode mode;
   weir_buffer *buffer; // READ, WRITE, READ_WRITE
@@ -328,6 +339,7 @@ WEIR_API weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t by
 // ---------------------------------------------------------------------------------------------------------------
 // Events: one per task that was submitted with an `out_event`
 
+// A time-out that never comes.
 #define WEIR_FOREVER UINT64_MAX
 
 // State of the task: PENDING, OK, or how it failed. Does not wait.
@@ -482,6 +494,7 @@ WEIR_API uint32_t weir_graph_running(weir_graph *graph);
 // Errors: UNAVAILABLE (no such launch is done), INVALID_ARGUMENT (`count`: the text has the right one).
 WEIR_API weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_start_ns, uint64_t *out_end_ns);
 
+// How many tasks and copies are recorded, and how many dependences are between them.
 WEIR_API uint32_t weir_graph_node_count(const weir_graph *graph);
 WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
 
