@@ -142,9 +142,7 @@ static void note_missing(const collection *into, const weir__bench_program *prog
     weir__bench_note(into->report, "%s is missing: there is no %s next to this program (it is built where %s is found)",
                      program->runtime, program->name, program->package);
   } else {
-    weir__bench_note(into->report,
-                     "%s is missing: there is no %s next to this program (build with "
-                     "WEIR_BUILD_BENCH=ON)",
+    weir__bench_note(into->report, "%s is missing: there is no %s next to this program (make bench builds it)",
                      program->runtime, program->name);
   }
 }
