@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Kernels that are written once (docs/kernels.md). find_package(weir) includes this file.
+# Kernels that are written once (docs/guide/kernels.md). find_package(weir) includes this file.
 #
 #   weir_add_kernels(TARGET source.c... [HEADERS header.h...])
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # frames.sh TONEMAP_FRAMES IMAGES OUT.png [DEVICES [WIDTH,HEIGHT]]: a picture of the timeline of frames on their way
-# through a pipeline. Needs chromium, and the weir command beside the program. For docs/tonemap.md, from the top of
+# through a pipeline. Needs chromium, and the weir command beside the program. For docs/tutorials/tonemap.md, from the top of
 # the source tree:
 #
 #   docs/pictures/frames.sh build/bin/tonemap-frames examples/images docs/pictures/frames.png

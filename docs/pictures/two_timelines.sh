@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # two_timelines.sh ABOVE.html BELOW.html NANOSECONDS OUT.png: a picture of two timelines, one above the other, on the same
-# scale of time from 0 to NANOSECONDS. Needs chromium. For docs/cuda.md:
+# scale of time from 0 to NANOSECONDS. Needs chromium. For docs/guide/cuda.md:
 #
 #   weir replay examples/streams/hrnet_w18.jsonl --device cuda --issue serial --timeline serial.html
 #   weir replay examples/streams/hrnet_w18.jsonl --device cuda --met stream --timeline auto.html

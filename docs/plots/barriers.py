@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the tables of docs/barriers.md: weir bench barriers --json | python3 docs/plots/barriers.py
+"""Prints the tables of docs/guide/barriers.md: weir bench barriers --json | python3 docs/plots/barriers.py
 
 The first has numbers of barriers, the second estimated times."""
 import json

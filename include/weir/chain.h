@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A chain of stages: kernels that one item after another goes through, each on a device of its own, with a bounded pool of
-// buffers between them. docs/stages.md says when to take one, and when to split a launch instead (weir/split.h).
+// buffers between them. docs/guide/stages.md says when to take one, and when to split a launch instead (weir/split.h).
 //
 // An item is one task for each stage, submitted in the order of the stages, so that it is in order with all else that is
 // submitted. Stage 2 of an item follows its stage 1, and meanwhile stage 1 has the next item. What a stage hands on goes through a

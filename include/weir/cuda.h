@@ -19,12 +19,12 @@ extern "C" {
 
 // Where the code of a kernel comes from: exactly one of `source` and `image` is set.
 typedef struct weir_cuda_code {
-  const char *source;   // CUDA C++, compiled by NVRTC for the device; kept in a cache on disk (see docs/cuda.md)
+  const char *source;   // CUDA C++, compiled by NVRTC for the device; kept in a cache on disk (see docs/guide/cuda.md)
   const char *options;  // for the compiler, separated by spaces; NULL: none. Weir adds the architecture
   const void *image;    // PTX (ends with a zero byte), or a cubin or fat binary
   uint64_t image_bytes; // 0: PTX, whose length follows from its end
   // The source's kernels are written with weir/kernel.h, so that it can also be compiled into functions that do one
-  // work-group at a time: needed for tasks to run in the resident kernel (docs/kernels.md says what else). Else such tasks
+  // work-group at a time: needed for tasks to run in the resident kernel (docs/guide/kernels.md says what else). Else such tasks
   // are launched like those of any other kernel.
   bool groups;
 } weir_cuda_code;
@@ -63,8 +63,8 @@ WEIR_API bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *device, ch
 // the context would wait for. No single task can be ended on a card, so its resident kernel faults, and the device is lost, as by a
 // task's own fault: all that is in flight there fails with DEVICE_LOST, and so does what is submitted to it later; contents that only
 // it had are poisoned. Then the context can be released. Drivers may give the process no new one: 580 does not, after any fault; a new
-// process gets one (docs/cuda.md). The device is lost whether its resident kernel has something to do or not.
-// A fault is one of the process's CUDA context on that card: other contexts and other CUDA code lose it, too (docs/cuda.md). If the
+// process gets one (docs/guide/cuda.md). The device is lost whether its resident kernel has something to do or not.
+// A fault is one of the process's CUDA context on that card: other contexts and other CUDA code lose it, too (docs/guide/cuda.md). If the
 // resident kernel is not on the card there is no fault, and kernels that are in queues come to their end first.
 // Does not wait; who waits for tasks of the device sees them fail soon. Any thread, also in callbacks and while others wait or submit.
 // Once more, or when the device is lost already: does nothing, and is no error.

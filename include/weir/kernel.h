@@ -11,7 +11,7 @@
 //     }
 //   }
 //
-// docs/kernels.md tells how to build such a file, and the limits of the form. In short:
+// docs/guide/kernels.md tells how to build such a file, and the limits of the form. In short:
 //
 // WEIR_KERNEL(name, x, y, z, (parameters)) { body }
 //     A kernel of work-groups of x * y * z work-items, all constants. 1 to 12 parameters, which are the task's arguments

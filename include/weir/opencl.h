@@ -26,7 +26,7 @@ enum { WEIR_OPENCL_MOST_LOCAL = 8, WEIR_OPENCL_MOST_QUEUES = 64 };
 
 // Where the code of a kernel comes from: exactly one of `source` and `spirv` is set.
 typedef struct weir_opencl_code {
-  const char *source;   // OpenCL C; what it is built to is kept in a cache on disk (see docs/opencl.md)
+  const char *source;   // OpenCL C; what it is built to is kept in a cache on disk (see docs/guide/opencl.md)
   const void *spirv;    // SPIR-V, for devices that take it
   uint64_t spirv_bytes; //
   const char *options;  // for the build, separated by spaces; NULL: none
@@ -53,7 +53,7 @@ WEIR_API weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_open
                                             const weir_opencl_launch *launch);
 
 // ---------------------------------------------------------------------------------------------------------------
-// Sharing with other OpenCL code (docs/opencl.md has an example)
+// Sharing with other OpenCL code (docs/guide/opencl.md has an example)
 //
 // OpenCL's objects are passed as void *, so that this header needs none of OpenCL's. They belong to a cl_context, so sharing begins
 // with a device of the caller's. Weir holds references to what it uses; the caller may release its own at any time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A pipeline: many jobs (frames, requests, batches) in flight at once, each of which goes through the same stages. A stage is a
-// function on the host, which prepares a job's next step and submits tasks for it. docs/pipelines.md has examples.
+// function on the host, which prepares a job's next step and submits tasks for it. docs/guide/pipelines.md has examples.
 //
 // A job is a *token*, numbered from 0. A token has a *line* from its first stage to its delivery: a place with state of its own,
 // buffers for example, that no other token uses meanwhile. So there are at most as many tokens in flight as lines, and the

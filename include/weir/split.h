@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One launch over several devices: a kernel's work-groups are cut along one dimension, and each device of a list runs some of
-// them, whatever its kind. docs/splitting.md says which policy to take when.
+// them, whatever its kind. docs/guide/splitting.md says which policy to take when.
 //
 // A launch counts as one task: it is in order with all else that is submitted, has one event, and leaves what the kernel
 // would leave if one device ran it alone. It is cut into parts, each of which runs as a task of the same kernel with fewer

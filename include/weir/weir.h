@@ -93,12 +93,12 @@ enum {
 // How tasks get to a CUDA device. On other devices, which have one way, all of these mean the same.
 typedef enum weir_issue {
   // Graphs where they are faster, else queues; and small tasks of kernels that are written with weir/kernel.h, once a program has had
-  // many of them that were new each time, by a kernel that stays on the card, as with RESIDENT. docs/scheduling.md says when.
+  // many of them that were new each time, by a kernel that stays on the card, as with RESIDENT. docs/guide/scheduling.md says when.
   WEIR_ISSUE_AUTO = 0,
   WEIR_ISSUE_QUEUES = 1, // each task by itself, on in-order queues
   WEIR_ISSUE_GRAPHS = 2, // runs of tasks as graphs, always
   // Tasks of kernels that are written with weir/kernel.h by a kernel that stays on the card and takes them from the host's
-  // memory; all others as with QUEUES. docs/cuda.md says what fits, weir_cuda_is_resident why a kernel does not.
+  // memory; all others as with QUEUES. docs/guide/cuda.md says what fits, weir_cuda_is_resident why a kernel does not.
   WEIR_ISSUE_RESIDENT = 3,
 } weir_issue;
 
@@ -362,7 +362,7 @@ WEIR_API const char *weir_event_message(weir_event *event);
 WEIR_API void weir_event_release(weir_event *event);
 
 // ---------------------------------------------------------------------------------------------------------------
-// Graphs: a sequence of tasks and copies that is recorded once and launched many times (docs/sequences.md)
+// Graphs: a sequence of tasks and copies that is recorded once and launched many times (docs/guide/sequences.md)
 
 // Creates an empty graph.
 WEIR_API weir_status weir_graph_create(weir_context *context, weir_graph **out_graph);

@@ -358,11 +358,11 @@ class Page(unittest.TestCase):
     def test_page_has_these_numbers(self):
         made = subprocess.run([sys.executable, "docs/plots/barriers.py"], input=self.text, capture_output=True, text=True,
                               timeout=300, check=True).stdout
-        with open("docs/barriers.md", encoding="utf-8") as file:
+        with open("docs/guide/barriers.md", encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(made.count("\n\n"), 1, "two tables")
         for table in made.split("\n\n"):
-            self.assertIn(table.strip(), page, "docs/barriers.md says how to make its tables anew")
+            self.assertIn(table.strip(), page, "docs/guide/barriers.md says how to make its tables anew")
 
 
 if __name__ == "__main__":

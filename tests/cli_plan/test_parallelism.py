@@ -44,8 +44,8 @@ class Parallelism(unittest.TestCase):
 
     def test_page_has_these_numbers(self):
         table = output_of(sys.executable, "docs/plots/parallelism.py", "--table", text=self.text)
-        with open("docs/parallelism.md", encoding="utf-8") as file:
-            self.assertIn(table, file.read(), "docs/parallelism.md says how to make its table anew")
+        with open("docs/guide/parallelism.md", encoding="utf-8") as file:
+            self.assertIn(table, file.read(), "docs/guide/parallelism.md says how to make its table anew")
 
 
 if __name__ == "__main__":

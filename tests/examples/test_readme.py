@@ -34,8 +34,8 @@ class Readme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_links(self):
-        pages = glob.glob("*.md", root_dir=SOURCE) + glob.glob("docs/*.md", root_dir=SOURCE)
-        self.assertIn("docs/architecture.md", pages)
+        pages = glob.glob("*.md", root_dir=SOURCE) + glob.glob("docs/**/*.md", root_dir=SOURCE, recursive=True)
+        self.assertIn("docs/inside/architecture.md", pages)
         for page in pages:
             for target in re.findall(r"\]\(([^)#]+)\)", read(page)):
                 if "://" not in target:

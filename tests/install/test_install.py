@@ -130,7 +130,7 @@ class Install(unittest.TestCase):
         pages = self.only("share", "doc", "weir")
         names = ["README.md", *(os.path.relpath(path, pages)
                                 for path in glob.glob(os.path.join(pages, "docs", "**", "*.md"), recursive=True))]
-        self.assertIn(os.path.join("docs", "architecture.md"), names)
+        self.assertIn(os.path.join("docs", "inside", "architecture.md"), names)
         for name in names:
             with open(os.path.join(pages, name), encoding="utf-8") as page:
                 targets = re.findall(r"\]\(([^)#]+)\)", page.read())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of docs/kompute.md share: a context on the machine's first Vulkan device, and kernels for it.
+// What the tests of docs/guide/kompute.md share: a context on the machine's first Vulkan device, and kernels for it.
 #ifndef WEIR_TESTS_KOMPUTE_H
 #define WEIR_TESTS_KOMPUTE_H
 

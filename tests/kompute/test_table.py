@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_table.py SOURCE: every row of the tables in docs/kompute.md names a test, and every test that the page names is there
+"""test_table.py SOURCE: every row of the tables in docs/guide/kompute.md names a test, and every test that the page names is there
 and is run."""
 import glob
 import os
@@ -20,7 +20,7 @@ def read(*path):
 def tables():
     """The rows of tables whose last column is called test, as lists of cells."""
     rows, inside = [], False
-    for line in read("docs", "kompute.md").splitlines():
+    for line in read("docs", "guide", "kompute.md").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")] if line.startswith("|") else []
         if not cells:
             inside = False
@@ -41,14 +41,14 @@ class Table(unittest.TestCase):
             self.assertRegex(cells[2], f"^{TEST.pattern}$", cells)
 
     def test_sections(self):
-        section = read("docs", "kompute.md").split("## What Kompute gets wrong or lacks")[1]
+        section = read("docs", "guide", "kompute.md").split("## What Kompute gets wrong or lacks")[1]
         parts = re.findall(r"^\*\*.*?(?=^\*\*|\Z)", section, re.DOTALL | re.MULTILINE)
         self.assertGreater(len(parts), 5)
         for part in parts:
             self.assertRegex(part, TEST, part)
 
     def test_tests_exist(self):
-        for file, name in set(TEST.findall(read("docs", "kompute.md"))):
+        for file, name in set(TEST.findall(read("docs", "guide", "kompute.md"))):
             paths = glob.glob(os.path.join(SOURCE, "tests", "**", file), recursive=True)
             self.assertEqual(len(paths), 1, file)
             code = read(paths[0])
@@ -59,7 +59,7 @@ class Table(unittest.TestCase):
             self.assertRegex(code, rf"(?:TEST|cmocka_unit_test\w*)\({name}\b", f"{file} does not run {name}")
 
     def test_nothing_is_left_out(self):
-        named = set(TEST.findall(read("docs", "kompute.md")))
+        named = set(TEST.findall(read("docs", "guide", "kompute.md")))
         for path in glob.glob(os.path.join(SOURCE, "tests", "kompute", "test_kompute_*.c")):
             for name in re.findall(r"KOMPUTE_TEST\((\w+)\)", read(path)):
                 self.assertIn((os.path.basename(path), name), named)

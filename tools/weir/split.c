@@ -21,9 +21,10 @@ static const char details[] =
     "efficiency  the time that all devices would need together at their best rates, over the time taken\n"
     "why         what the policy says of itself\n"
     "median, least, most: of the second half of the rounds\n\n"
-    "Simulated devices, such as sim:plain+speed=4+drift=0.5, run in virtual time (docs/sim.md), the others in real "
+    "Simulated devices, such as sim:plain+speed=4+drift=0.5, run in virtual time (docs/guide/sim.md), the others in "
+    "real "
     "time; a list\n"
-    "has either. docs/splitting.md says which policy to take when.\n\n"
+    "has either. docs/guide/splitting.md says which policy to take when.\n\n"
     "Exit codes: 0 done, 1 a run failed or its result is wrong, 2 bad usage, 3 a device is missing.";
 
 // "3:1". False: it is no list of shares, as said on stderr.

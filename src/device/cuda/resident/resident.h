@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resident issue (WEIR_ISSUE_RESIDENT), the host's side: tasks of kernels that fit are published to a kernel that stays on
-// the card (protocol.h), all others go to queues, and the order between the two is kept here. docs/cuda.md tells of it.
+// the card (protocol.h), all others go to queues, and the order between the two is kept here. docs/guide/cuda.md tells of it.
 //
 // A task that is handed over is held until it may go: one for the resident kernel until its predecessors are published or
 // done, one for a queue until its predecessors are in queues or done. Held tasks wait at one predecessor at a time.
