@@ -398,13 +398,6 @@ WEIR_API weir_status weir_graph_copy(weir_graph *graph, weir_buffer *destination
 WEIR_API weir_status weir_graph_fill(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                      uint32_t pattern, uint32_t *out_node);
 
-// Records product[i] = first[i] * second[i] for buffers of 32-bit floats, all of the same length, a multiple of 4 bytes.
-// The product may be one of the two. A kernel of Weir's own, with code for every device; CUDA devices need NVRTC for it.
-// Arguments 0 to 2 are the product, the first and the second.
-// Errors: as weir_graph_add; INVALID_ARGUMENT (the lengths), UNAVAILABLE (no NVRTC).
-WEIR_API weir_status weir_graph_multiply(weir_graph *graph, weir_buffer *product, weir_buffer *first,
-                                         weir_buffer *second, uint32_t *out_node);
-
 // An operation: something that records tasks in a graph, and is told of every launch. Functions may be NULL.
 typedef struct weir_operation {
   // Records the operation's tasks, with weir_graph_add and the like. Called by weir_graph_add_operation and

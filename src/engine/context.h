@@ -91,13 +91,11 @@ struct weir_context {
   bool held_listed;                  // who may bring it data is all in `hits`, which stays as it is until then
   uint64_t failed_before_held;       // statistics.failed when it was held
   uint32_t graphs_in_flight;
-  bool forgot_readers;   // memory was too short to note who reads which output of a graph
-  uint32_t listed_count; // of the host's devices: those that the caller asked for
-  weir_device *cpu;      // NULL: none
-  weir__closer *closers; // guarded by the lock
-  weir_graph *sequence;  // the context's own graph; NULL: not asked for yet
-  weir_kernel *multiply; // for weir_graph_multiply; NULL: not made yet; guarded by
-  weir__lock multiply_lock;
+  bool forgot_readers;                  // memory was too short to note who reads which output of a graph
+  uint32_t listed_count;                // of the host's devices: those that the caller asked for
+  weir_device *cpu;                     // NULL: none
+  weir__closer *closers;                // guarded by the lock
+  weir_graph *sequence;                 // the context's own graph; NULL: not asked for yet
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
   bool polled;                          // some device has no threads of its own
   bool polls;                           // some device has a `poll` function

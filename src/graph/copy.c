@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies, fills and products as nodes of graphs.
+// Copies and fills as nodes of graphs.
 #include <string.h>
 
 #include "base/error.h"
 #include "engine/check.h"
-#include "graph/multiply.h"
 #include "graph/plan.h"
 
 // In place of the value of an argument that is the caller's memory.
@@ -114,36 +113,4 @@ weir_status weir_graph_fill(weir_graph *graph, weir_buffer *buffer, uint64_t off
   const struct weir__recorded like = {.kind = WEIR__GRAPH_FILL, .bytes = bytes};
   return add(graph, "fill", weir_writes_range(buffer, offset, bytes), weir_value(&pattern, sizeof pattern), &like,
              out_node);
-}
-
-weir_status weir_graph_multiply(weir_graph *graph, weir_buffer *product, weir_buffer *first, weir_buffer *second,
-                                uint32_t *out_node) {
-  if (out_node != NULL) *out_node = 0;
-  weir_buffer *const buffers[] = {product, first, second};
-  for (int i = 0; i < 3; i++) {
-    weir_status status = check(graph, buffers[i], "graph multiply");
-    if (status != WEIR_OK) return status;
-    if (buffers[i]->bytes != product->bytes || product->bytes % sizeof(float) != 0)
-      return weir__error(
-          WEIR_ERROR_INVALID_ARGUMENT,
-          "graph multiply: buffer %llu '%s' has %llu bytes and the product %llu; they must have the same "
-          "number of 4-byte floats",
-          (unsigned long long)buffers[i]->id, buffers[i]->label, (unsigned long long)buffers[i]->bytes,
-          (unsigned long long)product->bytes);
-  }
-  if (product->bytes / sizeof(float) > UINT32_MAX)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph multiply: %llu floats; at most 2^32 - 1 are possible",
-                       (unsigned long long)(product->bytes / sizeof(float)));
-  uint32_t count = (uint32_t)(product->bytes / sizeof(float));
-  // An argument that is the product as well agrees with it.
-  weir_arg args[] = {weir_writes(product), weir_reads(first), weir_reads(second), weir_value(&count, sizeof count)};
-  for (int i = 1; i < 3; i++) {
-    if (buffers[i] == product) args[0] = args[i] = weir_updates(product);
-  }
-  weir_task task = {.args = args, .arg_count = 4, .groups = {weir__multiply_groups(count)}, .label = "multiply"};
-  weir__context_lock(graph->object.context);
-  weir_device *device = graph->device;
-  weir__context_unlock(graph->object.context);
-  weir_status status = weir__multiply_kernel(graph->object.context, device, &task.kernel);
-  return status == WEIR_OK ? weir_graph_add(graph, &task, out_node) : status;
 }

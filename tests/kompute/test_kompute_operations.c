@@ -5,6 +5,7 @@
 
 #include "gate.h"
 #include "kompute.h"
+#include "multiply.spv.h"
 
 // OpSyncDevice and OpSyncLocal: one evaluation brings several arrays in and out.
 static void synchronised_with_the_host(void **state) {
@@ -49,6 +50,7 @@ static void filled(void **state) {
   expect_numbers(buffer, 0, 0, 13);
 }
 
+// OpMult: a kernel like any other.
 static void multiplied(void **state) {
   (void)state;
   float first[COUNT], second[COUNT], product[COUNT];
@@ -60,7 +62,10 @@ static void multiplied(void **state) {
   good(weir_buffer_create(context, sizeof first, &z));
   good(weir_graph_copy_in(sequence, x, 0, WEIR_WHOLE, first, NULL));
   good(weir_graph_copy_in(sequence, y, 0, WEIR_WHOLE, second, NULL));
-  good(weir_graph_multiply(sequence, z, x, y, NULL));
+  const weir_arg args[] = {weir_reads(x), weir_reads(y), weir_writes(z)};
+  const weir_task task = {
+      .kernel = make_kernel("multiply", CODE(multiply), NULL, 0), .args = args, .arg_count = 3, .groups = {COUNT / 32}};
+  good(weir_graph_add(sequence, &task, NULL));
   good(weir_graph_copy_out(sequence, z, 0, WEIR_WHOLE, product, NULL));
   good(weir_graph_evaluate(sequence, WEIR_FOREVER));
   for (int i = 0; i < COUNT; i++) assert_true(fabsf(product[i] - first[i] * second[i]) < 1e-3f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies, fills and products as nodes of graphs, on every kind of device.
+// Copies and fills as nodes of graphs, on every kind of device.
 #include <string.h>
 
 #include "device/cuda/cuda.h"
@@ -115,34 +115,6 @@ static void overwrite(sequence *s) {
 static void poison_is_skipped_and_overwritten(void **state) {
   (void)state;
   sequence_run(overwrite);
-}
-
-static void multiplied(sequence *s) {
-  if (s->on_cuda) return; // needs the compiler of a real driver
-  enum { FLOATS = 70001 };
-  static float a[FLOATS], b[FLOATS], product[FLOATS];
-  for (uint32_t i = 0; i < FLOATS; i++) {
-    a[i] = (float)i;
-    b[i] = 0.5f + (float)(i % 7);
-  }
-  weir_buffer *buffers[3];
-  for (int i = 0; i < 3; i++) good(weir_buffer_create(s->context, sizeof a, &buffers[i]));
-  good(weir_graph_copy_in(s->graph, buffers[0], 0, WEIR_WHOLE, a, NULL));
-  good(weir_graph_copy_in(s->graph, buffers[1], 0, WEIR_WHOLE, b, NULL));
-  good(weir_graph_multiply(s->graph, buffers[2], buffers[0], buffers[1], NULL));
-  good(weir_graph_multiply(s->graph, buffers[2], buffers[2], buffers[1], NULL)); // in place
-  good(weir_graph_multiply(s->graph, buffers[2], buffers[2], buffers[2], NULL)); // its square
-  good(weir_graph_copy_out(s->graph, buffers[2], 0, WEIR_WHOLE, product, NULL));
-  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
-  for (uint32_t i = 0; i < FLOATS; i++) {
-    float once = a[i] * b[i] * b[i];
-    if (product[i] != once * once) fail_msg("product %u is %g, not %g", i, (double)product[i], (double)(once * once));
-  }
-}
-
-static void floats_are_multiplied(void **state) {
-  (void)state;
-  sequence_run(multiplied);
 }
 
 static void filled(sequence *s) {
@@ -359,7 +331,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(copies_of_ranges_are_in_order),
       cmocka_unit_test(memory_patterns_and_buffers_are_replaced),
       cmocka_unit_test(poison_is_skipped_and_overwritten),
-      cmocka_unit_test(floats_are_multiplied),
       cmocka_unit_test(buffers_are_filled),
       cmocka_unit_test(copies_are_nodes_of_cuda_graphs),
       cmocka_unit_test(copies_are_moved_by_a_kernel),

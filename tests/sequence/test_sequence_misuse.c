@@ -40,22 +40,6 @@ static void wrong_copies_are_refused(void **state) {
   sequence_run(copies);
 }
 
-static void products(sequence *s) {
-  weir_buffer *x = sequence_buffer(s, "x"), *small, *odd;
-  good(weir_buffer_create(s->context, 8, &small));
-  good(weir_buffer_create(s->context, 10, &odd));
-  refused(weir_graph_multiply(s->graph, x, x, small, NULL), WEIR_ERROR_INVALID_ARGUMENT, "4000", "8 bytes", NULL);
-  refused(weir_graph_multiply(s->graph, odd, odd, odd, NULL), WEIR_ERROR_INVALID_ARGUMENT, "10", NULL);
-  refused(weir_graph_multiply(s->graph, x, x, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT, "NULL", NULL);
-  refused(weir_graph_multiply(NULL, x, x, x, NULL), WEIR_ERROR_INVALID_ARGUMENT, "NULL", NULL);
-  assert_int_equal(weir_graph_node_count(s->graph), 0);
-}
-
-static void wrong_products_are_refused(void **state) {
-  (void)state;
-  sequence_run(products);
-}
-
 static void changes(sequence *s) {
   weir_graph *graph = s->graph;
   weir_buffer *x = sequence_buffer(s, "x");
@@ -98,7 +82,6 @@ static void released(sequence *s) {
   refused(weir_graph_add_operation(graph, &operation), WEIR_ERROR_RELEASED, NULL);
   refused(weir_graph_times(graph, 0, NULL, NULL), WEIR_ERROR_RELEASED, NULL);
   refused(weir_graph_fill(graph, x, 0, 4, 0, NULL), WEIR_ERROR_RELEASED, NULL);
-  refused(weir_graph_multiply(graph, x, x, x, NULL), WEIR_ERROR_RELEASED, NULL);
   assert_int_equal(weir_graph_running(graph), 0);
   assert_int_equal(weir_graph_running(NULL), 0);
   refused(weir_graph_wait(NULL, 0), WEIR_ERROR_INVALID_ARGUMENT, NULL);
@@ -164,9 +147,9 @@ static void memory_in_between_has_a_limit(void **state) {
 int main(int argc, char **argv) {
   sequence_choose(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_copies_are_refused),      cmocka_unit_test(wrong_products_are_refused),
-      cmocka_unit_test(wrong_changes_are_refused),     cmocka_unit_test(released_graphs_are_refused),
-      cmocka_unit_test(tasks_may_not_wait_for_graphs), cmocka_unit_test(memory_in_between_has_a_limit),
+      cmocka_unit_test(wrong_copies_are_refused),      cmocka_unit_test(wrong_changes_are_refused),
+      cmocka_unit_test(released_graphs_are_refused),   cmocka_unit_test(tasks_may_not_wait_for_graphs),
+      cmocka_unit_test(memory_in_between_has_a_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHADERS = [ROOT / name for name in ("src/graph/multiply.comp", "src/device/vulkan/delay.comp",
+SHADERS = [ROOT / name for name in ("tools/weir/multiply.comp", "src/device/vulkan/delay.comp",
                                     "tools/weir/spin_device.comp", "tools/weir/spin_subgroup.comp",
                                     "tools/weir/split_compute.comp", "tools/weir/split_memory.comp")]
 

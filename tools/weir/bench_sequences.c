@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "cli.h"
+#include "multiply.h"
 #include "weir/weir.h"
 
 enum {
@@ -24,16 +25,27 @@ enum {
 typedef struct sequence {
   weir_context *context;
   weir_graph *graph;
+  weir_kernel *multiply;
   weir_buffer *inputs[INPUTS], *second, *products[TASKS];
   uint32_t tasks, input; // which of the inputs it reads now
 } sequence;
 
+static weir_status record_product(sequence *all, weir_buffer *product) {
+  const uint32_t floats = FLOATS;
+  const weir_arg args[] = {weir_writes(product), weir_reads(all->inputs[all->input]), weir_reads(all->second),
+                           weir_value(&floats, sizeof floats)};
+  const weir_task task = {.kernel = all->multiply,
+                          .args = args,
+                          .arg_count = 4,
+                          .groups = {FLOATS / WEIR__MULTIPLY_GROUP},
+                          .label = "multiply"};
+  return weir_graph_add(all->graph, &task, NULL);
+}
+
 static weir_status record(sequence *all, double *out_ns) {
   weir_status status = weir_graph_clear(all->graph);
   uint64_t start = weir__clock_ns();
-  for (uint32_t i = 0; i < all->tasks && status == WEIR_OK; i++) {
-    status = weir_graph_multiply(all->graph, all->products[i], all->inputs[all->input], all->second, NULL);
-  }
+  for (uint32_t i = 0; i < all->tasks && status == WEIR_OK; i++) status = record_product(all, all->products[i]);
   *out_ns = (double)(weir__clock_ns() - start) / all->tasks;
   return status;
 }
@@ -44,6 +56,8 @@ static weir_status open_all(const char *device, bool quick, sequence *all) {
   weir_status status = weir_context_create(&(weir_context_options){.devices = device}, &all->context);
   if (status == WEIR_OK) status = weir_graph_create(all->context, &all->graph);
   if (status == WEIR_OK) status = weir_graph_set_device(all->graph, weir_context_device(all->context, 0));
+  if (status == WEIR_OK)
+    status = weir__multiply_create(all->context, weir_context_device(all->context, 0), &all->multiply);
   if (status == WEIR_OK) status = weir_buffer_create(all->context, bytes, &all->second);
   if (status == WEIR_OK) status = weir_fill(all->second, 0, bytes, THREE, NULL);
   for (int i = 0; i < INPUTS && status == WEIR_OK; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// weir_graph_multiply on Vulkan devices. multiply.inc holds what glslangValidator makes of it; tools/shaders/make_words.py
+// The kernel of `weir bench sequences` on Vulkan devices. multiply.inc holds what glslangValidator makes of it; tools/shaders/make_words.py
 // makes that anew.
 #version 450
 layout(local_size_x = 256) in;
