@@ -6,8 +6,8 @@
 // the SPIR-V, a work-group, specialization and push constants; a sequence that records OpSyncDevice, OpAlgoDispatch and
 // OpAlgoDispatch with other push constants, with an eval() after each dispatch; a second sequence for OpSyncLocal.
 //
-// With Weir: a context; four buffers; a kernel with the SPIR-V and the specialization constant; and the context's sequence, in
-// which copies and tasks are recorded. The second dispatch updates what the first one wrote: Weir puts the barrier between
+// With Weir: a context; four buffers; a kernel with the SPIR-V and the specialization constant; and a sequence, in which
+// copies and tasks are recorded. The second dispatch updates what the first one wrote: Weir puts the barrier between
 // them, and between copies and dispatches, because each task says what it reads and writes. One evaluation does it all.
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
   weir_kernel *kernel = make_kernel(context);
 
   weir_graph *sequence;
-  check(weir_context_sequence(context, &sequence));
+  check(weir_graph_create(context, &sequence));
   check(weir_graph_copy_in(sequence, in_a, 0, WEIR_WHOLE, first, NULL));
   check(weir_graph_copy_in(sequence, in_b, 0, WEIR_WHOLE, second, NULL));
   check(weir_graph_fill(sequence, out_a, 0, WEIR_WHOLE, 0, NULL));

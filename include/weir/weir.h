@@ -367,10 +367,6 @@ WEIR_API void weir_event_release(weir_event *event);
 // Creates an empty graph.
 WEIR_API weir_status weir_graph_create(weir_context *context, weir_graph **out_graph);
 
-// The context's own graph, which is made, empty, when it is first asked for. It goes on as the caller left it, and cannot
-// be released.
-WEIR_API weir_status weir_context_sequence(weir_context *context, weir_graph **out_graph);
-
 // Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device: that
 // of weir_graph_set_device, or else of the first task that needs a certain one, or else the context's first. `after` must be
 // empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ... Tasks can be added after launches,
@@ -495,7 +491,7 @@ WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
 WEIR_API uint64_t weir_graph_build_time(const weir_graph *graph);
 
 // Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
-// Errors: INVALID_ARGUMENT (the context's own graph; an operation is recording), RELEASED.
+// Errors: INVALID_ARGUMENT (an operation is recording), RELEASED.
 WEIR_API weir_status weir_graph_release(weir_graph *graph);
 
 // ---------------------------------------------------------------------------------------------------------------

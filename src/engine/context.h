@@ -95,7 +95,6 @@ struct weir_context {
   uint32_t listed_count;                // of the host's devices: those that the caller asked for
   weir_device *cpu;                     // NULL: none
   weir__closer *closers;                // guarded by the lock
-  weir_graph *sequence;                 // the context's own graph; NULL: not asked for yet
   weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
   bool polled;                          // some device has no threads of its own
   bool polls;                           // some device has a `poll` function

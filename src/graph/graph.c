@@ -33,18 +33,6 @@ weir_status weir_graph_create(weir_context *context, weir_graph **out_graph) {
   return WEIR_OK;
 }
 
-weir_status weir_context_sequence(weir_context *context, weir_graph **out_graph) {
-  if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context sequence: out_graph is NULL");
-  *out_graph = NULL;
-  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context sequence: the context is NULL");
-  weir__context_lock(context);
-  if (context->sequence == NULL) context->sequence = take(context);
-  if (context->sequence != NULL) context->sequence->own = true;
-  *out_graph = context->sequence;
-  weir__context_unlock(context);
-  return *out_graph != NULL ? WEIR_OK : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context sequence: no memory");
-}
-
 void weir__graph_empty(weir_graph *graph) {
   weir__graph_forget_plan(graph);
   for (uint32_t i = 0; i < graph->recorded_count; i++) weir__recorded_clear(&graph->recorded[i]);
@@ -223,8 +211,6 @@ weir_status weir_graph_release(weir_graph *graph) {
   weir__context_lock(context);
   if (graph->object.released)
     status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
-  else if (graph->own)
-    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph release: this is the context's own graph");
   else if (graph->recording)
     status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph release: an operation is recording in it");
   if (status == WEIR_OK) {

@@ -20,7 +20,6 @@ struct weir_graph {
   uint64_t code_changes; // of the context's kernels, when all tasks were found to suit their kernels' code
   bool device_given;     // by weir_graph_set_device
   bool timed;
-  bool own;       // the context's
   bool recording; // an operation is
   uint32_t recording_operation;
   bool to_be_freed; // released, but launches are in flight

@@ -29,22 +29,6 @@ static void one_operation(void **state) {
   expect_numbers(buffer, 1, 2, 5);
 }
 
-static void default_sequence(void **state) {
-  (void)state;
-  uint32_t numbers[COUNT] = {7, 8, 9}, results[COUNT];
-  weir_buffer *buffer;
-  weir_graph *sequence, *again;
-  good(weir_buffer_create(context, BYTES, &buffer));
-  good(weir_context_sequence(context, &sequence));
-  good(weir_graph_copy_in(sequence, buffer, 0, WEIR_WHOLE, numbers, NULL));
-  record_scale(sequence, make_scale(2), buffer, 1);
-  good(weir_graph_copy_out(sequence, buffer, 0, WEIR_WHOLE, results, NULL));
-  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
-  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(results[i], numbers[i] * 2 + 1);
-  good(weir_context_sequence(context, &again));
-  assert_ptr_equal(sequence, again);
-}
-
 // Several evaluations are in flight at once; nobody waits in between.
 static void launches_need_no_wait_in_between(void **state) {
   (void)state;
@@ -249,7 +233,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       KOMPUTE_TEST(record_once_evaluate_often),
       KOMPUTE_TEST(one_operation),
-      KOMPUTE_TEST(default_sequence),
       KOMPUTE_TEST(launches_need_no_wait_in_between),
       KOMPUTE_TEST(time_outs_are_nanoseconds_and_lose_nothing),
       KOMPUTE_TEST(waiting_for_nothing_is_right),

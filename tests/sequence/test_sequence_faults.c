@@ -85,7 +85,7 @@ static bool open_scene(scene *self, const char *devices, uint32_t flags) {
   if (opened && strncmp(devices, "cuda", 4) == 0)
     opened = accepted(weir_kernel_set_cuda(self->twice, &(weir_cuda_code){.image = image},
                                            &(weir_cuda_launch){.function = "twice"}, 1));
-  return opened && accepted(weir_context_sequence(self->context, &self->graph)) &&
+  return opened && accepted(weir_graph_create(self->context, &self->graph)) &&
          accepted(weir_buffer_create(self->context, BYTES, &self->a)) &&
          accepted(weir_buffer_create(self->context, BYTES, &self->b));
 }
