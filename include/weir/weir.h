@@ -394,39 +394,8 @@ WEIR_API weir_status weir_graph_copy(weir_graph *graph, weir_buffer *destination
 WEIR_API weir_status weir_graph_fill(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                      uint32_t pattern, uint32_t *out_node);
 
-// An operation: something that records tasks in a graph, and is told of every launch. Functions may be NULL.
-typedef struct weir_operation {
-  // Records the operation's tasks, with weir_graph_add and the like. Called by weir_graph_add_operation and
-  // weir_graph_rerecord, in the caller's thread. A status that is not WEIR_OK refuses the operation: the call that asked
-  // for it returns the status, and the graph is as it was before.
-  weir_status (*record)(weir_graph *graph, void *user);
-  // Called by each launch before anything is submitted, in the order in which the operations were added, in the launching
-  // thread. May change values, buffers and host memory, and submit other work; must not launch this graph. A status that is
-  // not WEIR_OK refuses the launch.
-  weir_status (*before)(weir_graph *graph, void *user);
-  // Called once for every call of `before` that was (or would have been) WEIR_OK: when the launch is done, in the order in
-  // which the operations were added, by some thread of Weir's or one that waits, before the launch's event is done; or,
-  // if the launch was refused, before weir_graph_launch returns. As in a callback, it must not wait.
-  void (*after)(weir_graph *graph, void *user, weir_status status);
-  // The operation is not needed any more: the graph was cleared or released, and no launch in flight has it. Must not
-  // wait, or use the graph.
-  void (*destroy)(void *user);
-  void *user;
-} weir_operation;
-
-// Adds an operation, of which the struct is copied, and has it record its tasks behind what is recorded already. Meanwhile
-// the graph cannot be launched or cleared, and other threads must not record in it. On failure `destroy` is not called.
-// Errors: INVALID_ARGUMENT (called by an operation while it records), OUT_OF_MEMORY, and whatever `record` returns.
-WEIR_API weir_status weir_graph_add_operation(weir_graph *graph, const weir_operation *operation);
-
-// Has each operation record its tasks anew, in the place of those that it recorded before; what was recorded directly
-// stays, in its place. Numbers of nodes change if operations record more or fewer tasks than before. Launches in flight go
-// on as they were. On failure the graph is as it was before.
-WEIR_API weir_status weir_graph_rerecord(weir_graph *graph);
-
 // Empties a graph, so that it can be recorded again; also its device is open again, while its queue and timing stay.
 // Launches in flight go on unharmed.
-// Errors: INVALID_ARGUMENT (an operation is recording).
 WEIR_API weir_status weir_graph_clear(weir_graph *graph);
 
 // Replaces one argument of a recorded task for the launches that follow: a value by one of the same size, or a
@@ -460,7 +429,7 @@ WEIR_API weir_status weir_graph_set_timing(weir_graph *graph, bool timing);
 // written, tasks that read that are skipped, and the status of the launch is that of the first task, in the order of
 // recording, that did not end well.
 // Errors: as weir_submit; INVALID_ARGUMENT (the graph is empty), RELEASED (a buffer or kernel that it names), OUT_OF_RANGE
-// (the device has no such queue), and what an operation's `before` returns.
+// (the device has no such queue).
 WEIR_API weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event);
 
 // Launches the graph and waits until that launch is done, `timeout_ns` nanoseconds at most. Returns OK, why the launch was
@@ -491,7 +460,7 @@ WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
 WEIR_API uint64_t weir_graph_build_time(const weir_graph *graph);
 
 // Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
-// Errors: INVALID_ARGUMENT (an operation is recording), RELEASED.
+// Errors: RELEASED.
 WEIR_API weir_status weir_graph_release(weir_graph *graph);
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   weir_status status = weir__context_initialize(context, options);
   context->rules[WEIR__TASK_LAUNCH] = &weir__launch_rules;
   weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
-                               weir__graph_destroy_last);
+                               weir__graph_destroy);
   if (status != WEIR_OK) return status;
   count_threads(context, names);
   status = add_devices(context, names, options->queues);

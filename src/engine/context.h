@@ -18,8 +18,6 @@ typedef struct weir__callback {
   void *user;
 } weir__callback;
 
-struct weir__operations;
-
 struct weir__completion;
 
 // A part of Weir that submits tasks of its own, and learns of their ends itself.
@@ -48,12 +46,10 @@ struct weir_event {
   uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
   // Of the launch of a graph (graph_flight.h); NULL: of another task.
   weir_graph *graph;
-  struct weir__operations *operations; // to be told of its end; NULL: none
-  uint32_t operation_count;            // of them
-  struct weir__graph_run *run;         // has bytes for the caller's memory; NULL: not, or they are there
-  bool writes_host;                    // the device writes to the caller's memory by itself
-  bool reported;                       // a failure is not for weir_graph_wait: somebody else learns of it
-  bool decided;                        // its outcome is known; the status follows when all that is done
+  struct weir__graph_run *run; // has bytes for the caller's memory; NULL: not, or they are there
+  bool writes_host;            // the device writes to the caller's memory by itself
+  bool reported;               // a failure is not for weir_graph_wait: somebody else learns of it
+  bool decided;                // its outcome is known; the status follows when all that is done
   weir_status outcome;
   uint64_t launch; // number
   struct weir_event *next_launch, *previous_launch;
@@ -149,7 +145,7 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
 weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
 // Has a function called when the task is done. The lock is held. False: no memory.
 bool weir__event_add_callback(weir_event *event, weir_event_function function, void *user);
-// Lets operations be told and callbacks be called; one reference goes to the queue.
+// Lets a launch's bytes be brought and callbacks be called; one reference goes to the queue.
 void weir__event_queue(weir_event *event);
 void weir__event_drop(weir_event *event); // one reference; the lock is held
 // weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
@@ -166,7 +162,5 @@ void weir__kernel_choose_device(weir_kernel *kernel);
 // Frees what a kernel holds besides its struct.
 void weir__kernel_destroy(weir__object *object);
 void weir__graph_destroy(weir__object *object);
-// The same when the context goes; its operations too.
-void weir__graph_destroy_last(weir__object *object);
 
 #endif // WEIR_ENGINE_CONTEXT_H

@@ -24,7 +24,6 @@ weir_event *weir__event_take(weir_context *context, weir__id task, const weir__c
   event->target = target != NULL ? *target : (weir__completion_target){0};
   event->start_ns = event->end_ns = event->moved_ns = 0;
   event->graph = NULL;
-  event->operations = NULL;
   event->run = NULL;
   event->decided = false;
   event->message[0] = '\0';
@@ -73,7 +72,7 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
   if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
   event->decided = true;
   event->outcome = status;
-  if (event->operations != NULL || event->run != NULL) {
+  if (event->run != NULL) {
     if (weir__flight_is_next(event)) weir__event_queue(event);
     return;
   }
@@ -109,8 +108,8 @@ void weir__host_unlock_and_call(weir__host *host) {
   notices->calling = true;
   while (context->called_first != NULL) {
     weir_event *event = context->called_first;
-    if (event->operations != NULL || event->run != NULL) {
-      weir__flight_tell(event);
+    if (event->run != NULL) {
+      weir__flight_bring_bytes(event);
       set_status(event, event->outcome);
       continue;
     }

@@ -117,7 +117,7 @@ static weir_status time_is_over(const weir_context *context) {
 }
 
 // A launch of a graph that was submitted before task `target`, and whose tasks are done, but not its event: bytes are on
-// their way to the caller's memory, or operations are told. NULL: there is none.
+// their way to the caller's memory. NULL: there is none.
 static weir_event *late_launch(const weir_context *context, weir__id target) {
   weir_event *event = context->called_first;
   while (event != NULL && (event->task >= target ||

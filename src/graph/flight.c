@@ -5,48 +5,15 @@
 
 #include <stdio.h>
 
-#include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
 
-void weir__operations_drop(weir_context *context, weir__operations *operations) {
-  if (operations == NULL || --operations->references > 0) return;
-  weir__host_unlock_and_wake(&context->host);
-  bool nested = weir__this_thread.in_task;
-  weir__this_thread.in_task = true;
-  for (uint32_t i = 0; i < operations->count; i++) {
-    const weir_operation *calls = &operations->list[i].calls;
-    if (calls->destroy != NULL) calls->destroy(calls->user);
-  }
-  weir__this_thread.in_task = nested;
-  weir__free(operations->list);
-  weir__free(operations);
-  weir__context_lock(context);
-}
-
-void weir__operations_after(weir_graph *graph, const weir__operations *operations, uint32_t count, weir_status status) {
-  weir_context *context = graph->object.context;
-  for (uint32_t i = 0; i < count; i++) {
-    weir_operation calls = operations->list[i].calls;
-    if (calls.after == NULL) continue;
-    weir__host_unlock_and_wake(&context->host);
-    bool nested = weir__this_thread.in_task;
-    weir__this_thread.in_task = true;
-    calls.after(graph, calls.user, status);
-    weir__this_thread.in_task = nested;
-    weir__context_lock(context);
-  }
-}
-
-void weir__flight_begin(weir__graph_run *run, weir_event *event, weir__operations *operations,
-                        uint32_t operation_count) {
+void weir__flight_begin(weir__graph_run *run, weir_event *event) {
   weir_graph *graph = run->graph;
   run->kept = weir__graph_run_stages_out(run);
   event->run = run->kept ? run : NULL;
   event->graph = graph;
   event->writes_host = weir__graph_run_writes_host(run);
-  event->operations = operations;
-  event->operation_count = operation_count;
   event->launch = ++graph->launch_count;
   event->next_launch = NULL;
   event->previous_launch = graph->last_launch;
@@ -66,7 +33,7 @@ static weir_event *oldest_with_bytes(const weir_graph *graph) {
 }
 
 bool weir__flight_is_next(const weir_event *event) {
-  return event->run == NULL || oldest_with_bytes(event->graph) == event;
+  return oldest_with_bytes(event->graph) == event;
 }
 
 void weir__graph_run_stage_out(weir__graph_run *run) {
@@ -81,10 +48,8 @@ void weir__graph_run_stage_out(weir__graph_run *run) {
   run->staged_out = true;
 }
 
-// The lock is released meanwhile.
-static void bring_bytes(weir_event *event) {
+void weir__flight_bring_bytes(weir_event *event) {
   weir__graph_run *run = event->run;
-  if (run == NULL) return;
   if (!run->staged_out && run->ran) {
     weir__host_unlock_and_wake(&run->context->host);
     weir__graph_run_copy_out(run);
@@ -94,15 +59,6 @@ static void bring_bytes(weir_event *event) {
   weir__graph_run_give(run);
   weir_event *next = oldest_with_bytes(event->graph);
   if (next != NULL && next->decided) weir__event_queue(next);
-}
-
-void weir__flight_tell(weir_event *event) {
-  bring_bytes(event);
-  weir__operations *operations = event->operations;
-  if (operations == NULL) return;
-  weir__operations_after(event->graph, operations, event->operation_count, event->outcome);
-  event->operations = NULL;
-  weir__operations_drop(event->object.context, operations);
 }
 
 static void note_failure(weir_graph *graph, const weir_event *event) {

@@ -41,15 +41,6 @@ void weir__graph_empty(weir_graph *graph) {
   if (!graph->device_given) graph->device = NULL;
 }
 
-void weir__graph_destroy_last(weir__object *object) {
-  weir_graph *graph = (weir_graph *)object;
-  weir__context_lock(object->context);
-  weir__operations_drop(object->context, graph->operations);
-  weir__host_unlock_and_wake(&object->context->host);
-  graph->operations = NULL;
-  weir__graph_destroy(object);
-}
-
 void weir__graph_destroy(weir__object *object) {
   weir_graph *graph = (weir_graph *)object;
   weir__graph_empty(graph);
@@ -183,24 +174,14 @@ uint64_t weir_graph_build_time(const weir_graph *graph) {
   return build_ns;
 }
 
-// Empties the graph. The lock is held, and released for a while if operations are destroyed.
-static weir_status clear(weir_graph *graph, const char *what) {
-  if (graph->recording) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: an operation is recording in it", what);
-  weir__graph_empty(graph);
-  weir__operations *operations = graph->operations;
-  graph->operations = NULL;
-  weir__operations_drop(graph->object.context, operations);
-  return WEIR_OK;
-}
-
 weir_status weir_graph_clear(weir_graph *graph) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph clear");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  status = clear(graph, "graph clear");
+  weir__graph_empty(graph);
   weir__context_unlock(context);
-  return status;
+  return WEIR_OK;
 }
 
 weir_status weir_graph_release(weir_graph *graph) {
@@ -209,15 +190,12 @@ weir_status weir_graph_release(weir_graph *graph) {
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  if (graph->object.released)
+  if (graph->object.released) {
     status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
-  else if (graph->recording)
-    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph release: an operation is recording in it");
-  if (status == WEIR_OK) {
+  } else {
     graph->object.released = true;
-    graph->running++; // the graph stays while its operations are destroyed
-    status = clear(graph, "graph release");
-    graph->to_be_freed = --graph->running > 0;
+    weir__graph_empty(graph);
+    graph->to_be_freed = graph->running > 0;
     if (!graph->to_be_freed) weir__object_give(&context->graphs, &graph->object);
   }
   weir__context_unlock(context);

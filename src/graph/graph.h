@@ -20,11 +20,8 @@ struct weir_graph {
   uint64_t code_changes; // of the context's kernels, when all tasks were found to suit their kernels' code
   bool device_given;     // by weir_graph_set_device
   bool timed;
-  bool recording; // an operation is
-  uint32_t recording_operation;
   bool to_be_freed; // released, but launches are in flight
   uint32_t queue;
-  struct weir__operations *operations;    // NULL: none
   weir_event *first_launch, *last_launch; // in flight, oldest first
   uint64_t launch_count;
   uint32_t running;       // launches in flight

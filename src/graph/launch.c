@@ -42,18 +42,14 @@ static weir__admit_result make_room(weir_context *context, const weir__submissio
 // A launch on its way. What it holds is given back if it is refused.
 typedef struct launch {
   weir_graph *graph;
-  weir__graph_run *run;         // NULL: none yet
-  weir__operations *operations; // NULL: none
-  uint32_t operation_count, asked_count;
-  bool evaluates; // the caller waits, and learns how it ends
+  weir__graph_run *run; // NULL: none yet
+  bool evaluates;       // the caller waits, and learns how it ends
   const weir__submission *by;
 } launch;
 
 static weir_status check_launch(weir_graph *graph) {
   if (graph->recorded_count == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: the graph has no tasks");
-  if (graph->recording)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: an operation is recording in the graph");
   weir_status status = weir__graph_prepare(graph);
   if (status == WEIR_OK) status = check_names(graph);
   return status == WEIR_OK ? weir__graph_check_queue(graph->plan->device, graph->queue, "graph launch") : status;
@@ -100,8 +96,7 @@ static weir__admit_result get_run(launch *launched, weir_status *out_status) {
 
 static void submitted(launch *launched, weir_event *event, bool wanted) {
   weir_graph *graph = launched->graph;
-  weir__flight_begin(launched->run, event, launched->operations, launched->operation_count);
-  launched->operations = NULL;
+  weir__flight_begin(launched->run, event);
   event->reported = launched->evaluates;
   graph->object.last_use = launched->run->task_id;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
@@ -157,27 +152,6 @@ static weir__admit_result enter(weir_context *context, launch *launched, weir_ev
   return WEIR__ADMITTED;
 }
 
-// Asks the operations. The lock is held before and after, not meanwhile.
-static weir_status ask_operations(launch *launched) {
-  weir_graph *graph = launched->graph;
-  weir_context *context = graph->object.context;
-  if (graph->operations == NULL) return WEIR_OK;
-  launched->operations = graph->operations;
-  launched->operations->references++;
-  launched->operation_count = launched->operations->count;
-  for (; launched->asked_count < launched->operation_count; launched->asked_count++) {
-    weir_operation calls = launched->operations->list[launched->asked_count].calls;
-    if (calls.before == NULL) continue;
-    weir__context_unlock(context);
-    weir_status status = calls.before(graph, calls.user);
-    weir__context_lock(context);
-    if (status != WEIR_OK)
-      return weir__error(status, "graph launch: operation %u refuses it with %s", launched->asked_count,
-                         weir_status_name(status));
-  }
-  return WEIR_OK;
-}
-
 weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
   return weir__graph_launch(graph, false, out_event);
 }
@@ -186,14 +160,10 @@ weir_status weir__graph_launch_held(weir_graph *graph, const weir__submission *b
                                     weir_event **out_event) {
   weir_context *context = graph->object.context;
   launch launched = {.graph = graph, .evaluates = evaluates, .by = by};
-  weir_status status = ask_operations(&launched);
-  weir__admit_result result = status == WEIR_OK ? WEIR__RETRY : WEIR__REFUSED;
+  weir_status status;
+  weir__admit_result result = WEIR__RETRY;
   while (result == WEIR__RETRY) result = enter(context, &launched, out_event, &status);
   if (launched.run != NULL) weir__graph_run_give(launched.run);
-  if (launched.operations != NULL) {
-    weir__operations_after(graph, launched.operations, launched.asked_count, status);
-    weir__operations_drop(context, launched.operations);
-  }
   return status;
 }
 

@@ -9,12 +9,11 @@
 // A task as it was recorded, with copies of all it points to.
 struct weir__recorded {
   weir__graph_kind kind;
-  uint32_t operation; // that recorded it; UINT32_MAX: none did
-  bool writes_host;   // `host` is where a copy goes to
-  uint64_t bytes;     // of a copy or fill
-  void *host;         // of a copy with the caller's memory, else NULL
-  weir_task task;     // args points to `args`, label to `label`
-  weir_arg *args;     // values point into `values`
+  bool writes_host; // `host` is where a copy goes to
+  uint64_t bytes;   // of a copy or fill
+  void *host;       // of a copy with the caller's memory, else NULL
+  weir_task task;   // args points to `args`, label to `label`
+  weir_arg *args;   // values point into `values`
   unsigned char *values;
   char label[WEIR__LABEL_BYTES];
 };

@@ -2,6 +2,7 @@
 //
 // kp::OpBase and the operations that come with Kompute.
 #include <math.h>
+#include <unistd.h>
 
 #include "gate.h"
 #include "kompute.h"
@@ -100,101 +101,101 @@ static void dependent_dispatches_need_no_barrier(void **state) {
   expect_numbers(y, 0, 0, 2 * (ROUNDS - 1) + 1);
 }
 
-// An operation of the caller's: OpBase with record, preEval and postEval.
+// An operation of the caller's, as OpBase with record, preEval and postEval: functions that the caller calls, or attaches to the
+// launch's event.
 typedef struct counted {
   weir_kernel *scale;
   weir_buffer *buffer;
-  uint32_t node, add, recorded, before, after, destroyed;
+  uint32_t node, add, most;
+  _Atomic uint32_t after;
   weir_status ended;
 } counted;
 
-static weir_status counted_record(weir_graph *sequence, void *user) {
-  counted *self = user;
-  self->recorded++;
+static void counted_record(weir_graph *sequence, counted *self) {
   self->node = record_scale(sequence, self->scale, self->buffer, self->add);
-  return WEIR_OK;
 }
 
-static weir_status counted_before(weir_graph *sequence, void *user) {
-  counted *self = user;
-  self->before++;
+static weir_status counted_before(weir_graph *sequence, counted *self) {
+  if (self->add == self->most) return WEIR_ERROR_UNAVAILABLE;
   self->add++;
   const weir_arg arg = weir_value(&self->add, sizeof self->add);
   return weir_graph_set_arg(sequence, self->node, 1, &arg);
 }
 
-static void counted_after(weir_graph *sequence, void *user, weir_status status) {
-  (void)sequence;
+static void counted_after(void *user, weir_status status) {
   counted *self = user;
-  self->after++;
   self->ended = status;
+  self->after++;
 }
 
-static void counted_destroy(void *user) {
-  ((counted *)user)->destroyed++;
+// Kompute's evalAsync. The operation refuses an evaluation by not launching it.
+static weir_status counted_launch(weir_graph *sequence, counted *self) {
+  weir_event *event;
+  weir_status status = counted_before(sequence, self);
+  if (status == WEIR_OK) status = weir_graph_launch(sequence, &event);
+  if (status != WEIR_OK) return status;
+  status = weir_event_on_done(event, counted_after, self);
+  weir_event_release(event); // the callback is called nevertheless
+  return status;
 }
 
-static void add_counted(weir_graph *sequence, counted *self) {
-  good(weir_graph_add_operation(sequence, &(weir_operation){.record = counted_record,
-                                                            .before = counted_before,
-                                                            .after = counted_after,
-                                                            .destroy = counted_destroy,
-                                                            .user = self}));
+// Callbacks follow the end of the launch, in a thread of Weir's.
+static void await_after(const counted *self, uint32_t count) {
+  while (self->after < count) usleep(50);
 }
 
 static void operations_of_the_caller(void **state) {
   (void)state;
-  static counted own; // the context destroys the operation, perhaps after this function
-  own = (counted){.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
+  counted own = {.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING, .most = 3};
   weir_graph *sequence = make_sequence();
-  add_counted(sequence, &own);
-  assert_int_equal(own.recorded, 1);
-  for (int i = 0; i < 3; i++) good(weir_graph_evaluate(sequence, WEIR_FOREVER));
-  expect_numbers(own.buffer, 1, 1000, 123); // `before` gave each evaluation its own constant
-  assert_int_equal(own.before, 3);
-  assert_int_equal(own.after, 3);
+  counted_record(sequence, &own);
+  for (int i = 0; i < 3; i++) good(counted_launch(sequence, &own));
+  assert_int_equal(counted_launch(sequence, &own), WEIR_ERROR_UNAVAILABLE);
+  good(weir_graph_wait(sequence, WEIR_FOREVER));
+  expect_numbers(own.buffer, 1, 1000, 123); // each evaluation had its own constant
+  await_after(&own, 3);
   assert_int_equal(own.ended, WEIR_OK);
-  assert_int_equal(own.destroyed, 0);
-  good(weir_graph_release(sequence));
-  assert_int_equal(own.destroyed, 1);
 }
 
-// `after` is called when the launch is done, not when a wait for it is over.
+// What is attached to the launch is called when that is done, not when a wait for it is over.
 static void operations_outlast_a_time_out(void **state) {
   (void)state;
   gate door = {0};
-  static counted own; // the context destroys the operation, perhaps after this function
-  own = (counted){.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING};
+  counted own = {.scale = make_scale(10), .buffer = make_numbers(1), .ended = WEIR_PENDING, .most = 3};
   weir_graph *sequence = make_sequence();
-  add_counted(sequence, &own);
+  counted_record(sequence, &own);
   const weir_arg held = weir_updates(own.buffer);
   good(gate_submit(context, &door, &held, 1, NULL));
-  refused(weir_graph_evaluate(sequence, 0), WEIR_TIMEOUT, "still runs");
+  good(counted_launch(sequence, &own));
+  refused(weir_graph_wait(sequence, 0), WEIR_TIMEOUT, "still run");
   assert_int_equal(own.after, 0);
   gate_open(&door);
   good(weir_graph_wait(sequence, WEIR_FOREVER));
-  assert_int_equal(own.after, 1);
+  await_after(&own, 1);
   assert_int_equal(own.ended, WEIR_OK);
   expect_numbers(own.buffer, 1, 10, 1);
 }
 
-// Kompute's rerecord: the operations record anew, with what has changed meanwhile; what was recorded directly stays.
+// Kompute's rerecord: a function that records is called once more, with what has changed meanwhile, also while launches are in
+// flight, which go on as they were.
 static void operations_are_recorded_anew(void **state) {
   (void)state;
+  gate door = {0};
   weir_buffer *old = make_numbers(1), *new = make_numbers(100);
-  static counted own; // the context destroys the operation, perhaps after this function
-  own = (counted){.scale = make_scale(10), .buffer = old};
+  counted own = {.scale = make_scale(10), .buffer = old};
   weir_graph *sequence = make_sequence();
-  record_scale(sequence, make_scale(1), old, 5);
-  add_counted(sequence, &own);
-  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  counted_record(sequence, &own);
+  const weir_arg held = weir_updates(old);
+  good(gate_submit(context, &door, &held, 1, NULL));
+  good(weir_graph_launch(sequence, NULL));
   own.buffer = new;
-  good(weir_graph_rerecord(sequence));
-  assert_int_equal(own.recorded, 2);
-  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
+  own.add = 2;
   good(weir_graph_clear(sequence));
-  assert_int_equal(own.destroyed, 1);
-  expect_numbers(old, 1, 10, 50 + 1 + 5);
+  counted_record(sequence, &own);
+  good(weir_graph_launch(sequence, NULL));
+  gate_open(&door);
+  good(weir_graph_wait(sequence, WEIR_FOREVER));
+  expect_numbers(old, 1, 10, 0);
   expect_numbers(new, 100, 10, 2);
 }
 
