@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 enum { LAYER_WORDS = 32, LAYER_INPUTS = 3, LAYER_MOST_WIDTH = 256 };

@@ -7,6 +7,7 @@
 
 #include "host_memory.h"
 #include "results.h"
+#include "weir/graph.h"
 
 enum { RUNS = 21, WARM = 3 };
 

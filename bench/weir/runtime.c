@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/graph.h"
 #include "weir_bench.h"
 
 enum { DEFAULT_WINDOW = 0 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "motion.kernels.h"
+#include "weir/sim.h"
 
 // What the host sends with a step.
 typedef struct upload {

@@ -6,6 +6,7 @@
 
 #include "layers.kernels.h"
 #include "weights.h"
+#include "weir/sim.h"
 
 struct network {
   network_shape shape;

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <weir/graph.h>
 #include <weir/vulkan.h>
 #include <weir/weir.h>
 

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <weir/graph.h>
 #include <weir/vulkan.h>
 #include <weir/weir.h>
 

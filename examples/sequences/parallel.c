@@ -10,6 +10,7 @@
 // in between. The times are the device's own.
 #include <stdio.h>
 #include <stdlib.h>
+#include <weir/graph.h>
 #include <weir/vulkan.h>
 #include <weir/weir.h>
 

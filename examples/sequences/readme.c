@@ -11,6 +11,7 @@
 // them, and between copies and dispatches, because each task says what it reads and writes. One evaluation does it all.
 #include <stdio.h>
 #include <stdlib.h>
+#include <weir/graph.h>
 #include <weir/vulkan.h>
 #include <weir/weir.h>
 

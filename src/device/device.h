@@ -21,6 +21,7 @@
 
 #include "device/kernel.h"
 #include "memory/pool.h"
+#include "weir/graph.h"
 #include "weir/image.h"
 #include "weir/weir.h"
 #include "window/task.h"

@@ -8,6 +8,7 @@
 
 #include "device/host.h"
 #include "memory/pool.h"
+#include "weir/graph.h"
 #include "weir/pipeline.h"
 #include "window/buffer.h"
 #include "window/object.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "weir/graph.h"
 
 static void buffers_know_their_size_and_label(void **state) {
   (void)state;

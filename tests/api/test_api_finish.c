@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "weir/graph.h"
 
 static void finish_tells_of_the_first_failure_once(void **state) {
   (void)state;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "weir/graph.h"
 
 static weir_context *context;
 static weir_kernel *add;

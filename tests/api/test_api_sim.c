@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "api.h"
+#include "weir/graph.h"
+#include "weir/sim.h"
 
 static weir_kernel *simulated(weir_context *context, const char *name, double us, weir_function effect) {
   weir_kernel *kernel = api_kernel(context, name, effect);

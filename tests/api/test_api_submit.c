@@ -6,6 +6,7 @@
 
 #include "api.h"
 #include "random.h"
+#include "weir/sim.h"
 
 static weir_context *context;
 static weir_kernel *kernel;

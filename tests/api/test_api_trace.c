@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "weir/graph.h"
 
 static char folder[64];
 

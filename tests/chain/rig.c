@@ -7,6 +7,7 @@
 
 #include "mix.spv.h"
 #include "weir/opencl.h"
+#include "weir/sim.h"
 #include "weir/vulkan.h"
 
 static const char source[] = "__kernel void mix_words(__global uint *first, __global uint *second,\n"

@@ -9,6 +9,7 @@
 #include "base/allocate.h"
 #include "rig.h"
 #include "sweep.h"
+#include "weir/sim.h"
 
 enum { STAGES = 3, ITEMS = 8, MANY = 20, MOST_CALLS = 5000 };
 

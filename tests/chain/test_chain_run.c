@@ -9,6 +9,7 @@
 
 #include "gate.h"
 #include "rig.h"
+#include "weir/sim.h"
 
 enum { POLL_US = 50, POLLS_PER_MINUTE = 60 * 1000 * 1000 / POLL_US };
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "schedule.h"
+#include "weir/sim.h"
 
 typedef struct run_options {
   const char *devices;

@@ -12,6 +12,7 @@
 
 #include "meeting.h"
 #include "random.h"
+#include "weir/graph.h"
 
 enum { MAX_NODES = 300, BUFFERS = 8, BYTES = 64, MAX_ARGS = 3 };
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "meeting.h"
+#include "weir/graph.h"
 
 static const uint32_t worker_counts[] = {1, 2, 5, 13};
 enum { WORKER_COUNTS = sizeof worker_counts / sizeof worker_counts[0], ROUNDS = 40 };

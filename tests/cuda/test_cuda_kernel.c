@@ -19,6 +19,7 @@
 #include "scratch.h"
 #include "stub.h"
 #include "weir/cuda.h"
+#include "weir/graph.h"
 
 static const char IMAGE[] =
     "STUB\nadd 256 8 8 4\nadd_twice 256 8 8 4\nconfigure 1024 24\nmany 64 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n"

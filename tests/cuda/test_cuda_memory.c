@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "share.h"
+#include "weir/graph.h"
 
 enum { COUNT = 256, BYTES = COUNT * 4 };
 

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "share.h"
+#include "weir/graph.h"
 
 enum { COUNT = 256, HALF = COUNT / 2, WORD = 4, BYTES = COUNT * WORD };
 

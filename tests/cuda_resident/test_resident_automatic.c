@@ -12,6 +12,7 @@
 #include "device/cuda/symbols.h"
 #include "random.h"
 #include "rig.h"
+#include "weir/graph.h"
 
 #define STUB_DECLARE(member, symbol, need, parameters) CUresult symbol parameters;
 WEIR__CUDA_SYMBOLS(STUB_DECLARE)

@@ -17,6 +17,7 @@
 #include "base/allocate.h"
 #include "gate.h"
 #include "sweep.h"
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 static unsigned refusals; // in the present run of a scenario

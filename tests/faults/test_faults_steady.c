@@ -12,6 +12,7 @@
 
 #include "base/allocate.h"
 #include "gate.h"
+#include "weir/graph.h"
 
 enum { WORKERS = 2, BUFFERS = 64, TASKS = 600, WARM_UP = 12, MEASURED = 10, BYTES = 1 << 14 };
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "weir/graph.h"
 #include "weir/vulkan.h"
 #include "weir/weir.h"
 

@@ -14,6 +14,7 @@
 
 #include "fault_loader.h"
 #include "leaks.h"
+#include "weir/graph.h"
 #include "weir/opencl.h"
 #include "weir/vulkan.h"
 

@@ -14,6 +14,7 @@
 
 #include "fault_loader.h"
 #include "leaks.h"
+#include "weir/graph.h"
 #include "weir/opencl.h"
 
 enum { SKIPPED = 77, WORDS = 1024, BYTES = WORDS * 4, STEP = FAULT_LOADER_ALIGNMENT, MANY = 9000, NEVER = 1 << 30 };

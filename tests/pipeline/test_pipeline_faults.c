@@ -9,6 +9,7 @@
 #include "allocation_ledger.h"
 #include "base/allocate.h"
 #include "rig.h"
+#include "weir/sim.h"
 
 enum { MILLISECOND = 1000000 };
 

@@ -8,6 +8,7 @@
 
 #include "base/allocate.h"
 #include "rig.h"
+#include "weir/sim.h"
 
 enum { LINES = 3, CELLS = 16, BYTES = CELLS * 4, MOST_TOKENS = 200 };
 

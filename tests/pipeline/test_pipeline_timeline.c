@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "weir/graph.h"
+#include "weir/sim.h"
 
 enum { LINES = 4, NUMBERS = 64 };
 

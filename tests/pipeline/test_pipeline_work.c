@@ -8,6 +8,7 @@
 #include "engine/context.h"
 #include "rig.h"
 #include "weir/chain.h"
+#include "weir/sim.h"
 #include "weir/split.h"
 
 enum { TOKENS = 40, LINES = 3, CELLS = 24 };

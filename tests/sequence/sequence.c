@@ -10,6 +10,7 @@
 #include "sum.spv.h"
 #include "weir/cuda.h"
 #include "weir/opencl.h"
+#include "weir/sim.h"
 #include "weir/vulkan.h"
 
 static const char IMAGE[] = "STUB\nstep 256 8 4\nsum 256 8 8 8\nbroken 256 8\n";

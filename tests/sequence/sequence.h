@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "gate.h"
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 enum { COUNT = 1000, BYTES = COUNT * sizeof(uint32_t) };

@@ -18,6 +18,7 @@
 #include "stub.h"
 #include "sweep.h"
 #include "weir/cuda.h"
+#include "weir/graph.h"
 
 enum { COUNT = 64, BYTES = COUNT * sizeof(float) };
 

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "plan/hazards.h"
+#include "weir/graph.h"
+#include "weir/sim.h"
 #include "weir/weir.h"
 
 // A replay by address sees one buffer that holds all recorded memory that is in use, piece after piece: memory that the

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "base/allocate.h"
+#include "weir/graph.h"
+#include "weir/sim.h"
 #include "weir/weir.h"
 
 static const char *const devices[] = {"sim", "sim:ideal", "sim:h200"};

@@ -6,6 +6,7 @@
 
 #include "device/work.h"
 #include "engine/context.h"
+#include "weir/sim.h"
 
 enum { TASK_NS = 1000, GROUP_NS = 1000 };
 

@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "rig.h"
 #include "sweep.h"
+#include "weir/sim.h"
 
 enum { ROWS = 30, WIDTH = 3, CELLS = ROWS * WIDTH, LAUNCHES = 3, MOST_CALLS = 5000 };
 

@@ -10,6 +10,7 @@
 
 #include "engine/submit.h"
 #include "rig.h"
+#include "weir/sim.h"
 
 enum { THREADS = 4, LAUNCHES = 25, SAVES = 300, ROWS = 40, WIDTH = 3, CELLS = ROWS * WIDTH };
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 enum { WORDS = 64, FAULTS_BUFFERS = 3 };

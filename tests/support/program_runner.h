@@ -10,6 +10,7 @@
 #include "program_reference.h"
 #include "program_run.h"
 #include "program_vulkan.h"
+#include "weir/graph.h"
 
 typedef struct submission {
   _Atomic uint64_t groups_done;

@@ -6,6 +6,7 @@
 #include "program_cuda.h"
 #include "program_opencl.h"
 #include "program_runner.h"
+#include "weir/sim.h"
 
 static _Atomic bool packed;
 

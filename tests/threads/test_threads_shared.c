@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "crowd.h"
+#include "weir/graph.h"
 
 enum { TASKS = 200, LOGS = 3, ENTRIES = CROWD * TASKS };
 

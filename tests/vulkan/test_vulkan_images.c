@@ -20,6 +20,7 @@
 #include "sample_line.spv.h"
 #include "sample_plane.spv.h"
 #include "sample_space.spv.h"
+#include "weir/graph.h"
 #include "weir/vulkan.h"
 
 enum { WIDTH = 37, HEIGHT = 11, TEXELS = WIDTH * HEIGHT, BYTES = TEXELS * 4, TYPES = WEIR_IMAGE_UNORM8 + 1 };

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "multiply_add.spv.h"
+#include "weir/graph.h"
 #include "weir/vulkan.h"
 
 enum { SEQUENCES = 32, THREADS = 4, SHARED = 8, WORDS = 256, LANES = 4, GROUP = 64 };

@@ -9,6 +9,7 @@
 #include "bench.h"
 #include "cli.h"
 #include "multiply.h"
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 enum {

@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "cli.h"
 #include "weir/cuda.h"
+#include "weir/sim.h"
 
 enum { WIDTH = 16, FFT_LEVELS = 4, MAX_INPUTS = 3, SAMPLES = 1000, TASKS = 100000, QUICK_TASKS = 2000 };
 

@@ -5,6 +5,7 @@
 
 #include "weir/cuda.h"
 #include "weir/opencl.h"
+#include "weir/sim.h"
 #include "weir/vulkan.h"
 
 enum { GROUP = WEIR__MULTIPLY_GROUP };

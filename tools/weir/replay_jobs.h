@@ -5,6 +5,7 @@
 #define WEIR_TOOLS_WEIR_REPLAY_JOBS_H
 
 #include "replay_pass.h"
+#include "weir/graph.h"
 #include "weir/pipeline.h"
 
 struct weir__replay_jobs;

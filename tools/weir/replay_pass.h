@@ -5,6 +5,8 @@
 #define WEIR_TOOLS_WEIR_REPLAY_PASS_H
 
 #include "replay.h"
+#include "weir/graph.h"
+#include "weir/sim.h"
 
 // What the tasks of a stream run, by task.
 typedef struct weir__replay_kernels {

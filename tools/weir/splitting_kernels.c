@@ -6,6 +6,7 @@
 #include "split_kernels.kernels.h"
 #include "split_steps.h"
 #include "splitting.h"
+#include "weir/sim.h"
 #include "weir/vulkan.h"
 
 static const uint32_t split_compute_words[] = {

@@ -5,6 +5,7 @@
 #define WEIR_DEVICE_SIM_CODE_H
 
 #include "device/kernel.h"
+#include "weir/sim.h"
 
 typedef struct weir__sim_code {
   weir__code head;

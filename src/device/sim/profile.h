@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "weir/sim.h"
 #include "weir/weir.h"
 
 #define WEIR__SIM_PS_PER_NS 1000u

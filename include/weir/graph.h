@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: a sequence of tasks and copies that is recorded once and launched many times (docs/sequences.md).
+#ifndef WEIR_GRAPH_H
+#define WEIR_GRAPH_H
+
+#include "weir/weir.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weir_graph weir_graph;
+
+// Creates an empty graph.
+WEIR_API weir_status weir_graph_create(weir_context *context, weir_graph **out_graph);
+
+// Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device: that
+// of weir_graph_set_device, or else of the first task that needs a certain one, or else the context's first. `after` must be
+// empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ... Tasks can be added after launches,
+// too: launches in flight go on as they were, and the next launch prepares the graph anew.
+// Errors as weir_submit.
+WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node);
+
+// Record copies, as weir_copy_in, weir_copy_out and weir_copy would submit them, and fills, as weir_fill.
+// - The source of a copy in is read by every launch, at some time from the call of weir_graph_launch until the launch is
+//   done: it must be valid and hold still so long, and may change between launches.
+// - The destination of a copy out is written by every launch, and complete when the launch's event is done. A copy that is
+//   skipped, because what it reads is poisoned, leaves it as it was. Launches of one graph write it in their order; copies of
+//   one launch must go to different bytes.
+// Bytes that the caller's memory and a device exchange take no detour where the device reaches the memory by itself
+// (weir_cuda_host_allocate, for example); else the launch has memory of its own in between, one piece for all its copies.
+// For weir_graph_set_arg argument 0 of a copy is its destination and argument 1 its source, as far as they are buffers.
+WEIR_API weir_status weir_graph_copy_in(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                        const void *source, uint32_t *out_node);
+WEIR_API weir_status weir_graph_copy_out(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                         void *destination, uint32_t *out_node);
+WEIR_API weir_status weir_graph_copy(weir_graph *graph, weir_buffer *destination, uint64_t destination_offset,
+                                     weir_buffer *source, uint64_t source_offset, uint64_t bytes, uint32_t *out_node);
+
+// Argument 1 is the pattern, a value of 4 bytes.
+WEIR_API weir_status weir_graph_fill(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     uint32_t pattern, uint32_t *out_node);
+
+// Empties a graph, so that it can be recorded again; also its device is open again, while its queue and timing stay.
+// Launches in flight go on unharmed.
+WEIR_API weir_status weir_graph_clear(weir_graph *graph);
+
+// Replaces one argument of a recorded task for the launches that follow: a value by one of the same size, or a
+// buffer by another of at least the same extent with the same range and mode; this argument only.
+// Errors: as weir_submit, and OUT_OF_RANGE for a node or an argument that there is not.
+WEIR_API weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg);
+
+// Replaces a buffer by another one, at least as large, in every task of the graph, for the launches that follow.
+WEIR_API weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_buffer *replacement);
+
+// Replaces the caller's memory of a copy in or out by other memory, with as many bytes, for the launches that follow.
+// Errors: OUT_OF_RANGE (no such node), INVALID_ARGUMENT (not a copy with the caller's memory; NULL).
+WEIR_API weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node, void *memory);
+
+// Chooses the device that the graph runs on, while it is empty; NULL: by what is recorded, as it is at first.
+// Errors: INVALID_ARGUMENT (a device of another context, a graph that is not empty).
+WEIR_API weir_status weir_graph_set_device(weir_graph *graph, weir_device *device);
+
+// Chooses the queue of the device that the launches to follow go to, 0 to weir_device_queues - 1; UINT32_MAX, as it is at
+// first: Weir chooses, anew for each launch. A matter of speed only: the order with other tasks is kept whatever the queue.
+// A device without queues ignores it.
+// Errors: OUT_OF_RANGE, with the number of queues; for a graph whose device is not known yet from weir_graph_launch.
+WEIR_API weir_status weir_graph_set_queue(weir_graph *graph, uint32_t queue);
+
+// Whether the launches that follow note when each of their tasks starts and ends, for weir_graph_times. At first they do
+// not. A device may keep launches that note times, or their tasks, from overlapping.
+WEIR_API weir_status weir_graph_set_timing(weir_graph *graph, bool timing);
+
+// Submits the whole graph as one unit, in order with all other tasks; it counts as one task. `out_event` as for
+// weir_submit. Failures are as if its tasks had been submitted one by one: a failed task poisons what it should have
+// written, tasks that read that are skipped, and the status of the launch is that of the first task, in the order of
+// recording, that did not end well.
+// Errors: as weir_submit; INVALID_ARGUMENT (the graph is empty), RELEASED (a buffer or kernel that it names), OUT_OF_RANGE
+// (the device has no such queue).
+WEIR_API weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event);
+
+// Launches the graph and waits until that launch is done, `timeout_ns` nanoseconds at most. Returns OK, why the launch was
+// refused, how it failed, or TIMEOUT: then it goes on, and weir_graph_wait can wait for it. weir_last_error() has the text.
+// Not to be called from a task or callback.
+WEIR_API weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns);
+
+// Waits until the launches of the graph that are in flight at the call are done, `timeout_ns` nanoseconds at most. Returns
+// OK, or, once, the status of the first launch that failed and that neither this nor weir_graph_evaluate has reported; or
+// TIMEOUT, which changes nothing about the launches: weir_last_error() says how many go on.
+// Not to be called from a task or callback.
+WEIR_API weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns);
+
+// How many launches of the graph are in flight. Does not wait.
+WEIR_API uint32_t weir_graph_running(weir_graph *graph);
+
+// When each task of the last launch with weir_graph_set_timing that is done started and ended, by number of node, in
+// nanoseconds of weir_device_time (from which a device's own clock may be off a little); 0 and 0 for tasks that did not run.
+// `count` must be the number of tasks of that launch. May be called any number of times. Either array may be NULL.
+// Errors: UNAVAILABLE (no such launch is done), INVALID_ARGUMENT (`count`: the text has the right one).
+WEIR_API weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_start_ns, uint64_t *out_end_ns);
+
+WEIR_API uint32_t weir_graph_node_count(const weir_graph *graph);
+WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
+
+// Nanoseconds that building the graph for its device took, once it was launched (virtual time on a simulated device).
+WEIR_API uint64_t weir_graph_build_time(const weir_graph *graph);
+
+// Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
+// Errors: RELEASED.
+WEIR_API weir_status weir_graph_release(weir_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // WEIR_GRAPH_H
