@@ -70,7 +70,7 @@ static int with_case(const bench_settings *settings, weir_device *device, uint32
   }
   c->workload = workload;
   c->size = size;
-  c->lanes = weir_device_lanes(device);
+  c->lanes = weir_device_information(device)->lanes;
   snprintf(c->name, sizeof c->name, "%s %s", job_workloads[workload]->name, bench_size_names[size]);
   bench_alone(settings->device, &c->data, &c->kernels_ns, &c->copies_ns);
   int result = open_ways(settings, c);

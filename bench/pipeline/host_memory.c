@@ -7,7 +7,7 @@
 #include "weir/cuda.h"
 
 static bool is_cuda(const weir_device *device) {
-  return device && strcmp(weir_device_kind(device), "cuda") == 0;
+  return device && strcmp(weir_device_information(device)->kind, "cuda") == 0;
 }
 
 void *job_host_allocate(weir_device *device, uint64_t bytes) {

@@ -50,7 +50,7 @@ static weir_status make(wait_weir *state, const char *device) {
   weir_status status = weir_context_create(&options, &state->context);
   if (status != WEIR_OK) return status;
   state->device = weir_context_device(state->context, 0);
-  state->is_cuda = strcmp(weir_device_kind(state->device), "cuda") == 0;
+  state->is_cuda = strcmp(weir_device_information(state->device)->kind, "cuda") == 0;
   status = make_words(state);
   if (status == WEIR_OK) status = weir_kernel_create_from(state->context, &wait_task, &state->kernel);
   for (uint32_t i = 0; i < WAIT_CELLS && status == WEIR_OK; i++)

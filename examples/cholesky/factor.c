@@ -55,6 +55,10 @@ static void set_groups(const factorisation *f, const tile_shape *shape, weir_tas
   if (task->kernel != f->trsm) task->groups[1] = (uint32_t)((shape->columns + 63) / 64);
 }
 
+static const char *name_of(const factorisation *f, const weir_kernel *kernel) {
+  return kernel == f->potrf ? "potrf" : kernel == f->trsm ? "trsm" : kernel == f->syrk ? "syrk" : "gemm";
+}
+
 // Submits a kernel on tile (i, j); the operands, if any, were factored in step k.
 static bool submit(const factorisation *f, weir_kernel *kernel, int i, int j, int k, int priority,
                    const weir_arg *operands, uint32_t operand_count) {
@@ -64,7 +68,7 @@ static bool submit(const factorisation *f, weir_kernel *kernel, int i, int j, in
   args[1 + operand_count] = weir_updates(buffer_of(f, i, j));
 
   char label[48];
-  snprintf(label, sizeof label, "%s %d,%d", weir_kernel_name(kernel), i, j);
+  snprintf(label, sizeof label, "%s %d,%d", name_of(f, kernel), i, j);
   weir_task task = {
       .kernel = kernel, .args = args, .arg_count = 2 + operand_count, .priority = priority, .label = label};
   set_groups(f, &shape, &task);
@@ -153,7 +157,10 @@ weir_status factor_tiles(const cholesky_options *options, const tiling *tiles, d
   if (succeeded(status)) {
     bool good = run(&f, options->passes, stored, out_seconds);
     if (good && options->timeline) good = succeeded(weir_trace_save(f.context, options->timeline, "Tiled Cholesky"));
-    if (!good) status = WEIR_ERROR_TASK_FAILED;
+    if (!good) {
+      status = WEIR_ERROR_TASK_FAILED;
+      weir_context_cancel(f.context); // what was submitted is of no use any more
+    }
   }
   weir_context_release(f.context); // and with it the kernels and buffers
   free(f.buffers);

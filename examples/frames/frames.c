@@ -38,7 +38,7 @@ static void print_lines(const sequence *self, const sequence_report *last) {
   printf("devices:");
   for (uint32_t i = 0; i < self->device_count; i++) {
     printf("%s %u frames on %s", i > 0 ? "," : "", last->mapped[i],
-           weir_device_name(weir_context_device(self->context, i)));
+           weir_device_information(weir_context_device(self->context, i))->name);
   }
   printf("\n");
 }

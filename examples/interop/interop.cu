@@ -69,13 +69,14 @@ static weir_kernel *make_kernel(weir_context *context, const char *name) {
   return kernel;
 }
 
-static void submit(weir_context *context, weir_kernel *kernel, const weir_arg *args, uint32_t arg_count) {
+static void submit(weir_context *context, const char *name, weir_kernel *kernel, const weir_arg *args,
+                   uint32_t arg_count) {
   weir_task task = {};
   task.kernel = kernel;
   task.args = args;
   task.arg_count = arg_count;
   task.groups[0] = PART / THREADS;
-  check(weir_submit(context, &task, nullptr), weir_kernel_name(kernel));
+  check(weir_submit(context, &task, nullptr), name);
 }
 
 static bool is_right(const std::vector<float> &sum) {
@@ -126,8 +127,8 @@ int main() {
       weir_arg of_square[] = {weir_writes(squares), weir_reads_range(shared_x, offset, bytes)};
       weir_arg of_add[] = {weir_writes_range(shared_y, offset, bytes), weir_reads(squares),
                            weir_reads_range(shared_x, offset, bytes)};
-      submit(context, square, of_square, 2);
-      submit(context, add, of_add, 3);
+      submit(context, "square", square, of_square, 2);
+      submit(context, "add", add, of_add, 3);
     }
     check(weir_cuda_stream_wait(device, stream, nullptr), "the stream behind Weir");
     accumulate<<<COUNT / THREADS, THREADS, 0, stream>>>(sum, y);
@@ -139,8 +140,8 @@ int main() {
   check(cudaStreamSynchronize(stream), "stream");
   check(weir_finish(context), "Weir");
   bool right = is_right(result);
-  printf("%s: %d rounds on %s, %s\n", right ? "right" : "wrong", ROUNDS, weir_device_name(device),
-         weir_device_description(device));
+  printf("%s: %d rounds on %s, %s\n", right ? "right" : "wrong", ROUNDS, weir_device_information(device)->name,
+         weir_device_information(device)->description);
   weir_context_release(context);
   cudaStreamDestroy(stream);
   cudaFree(x);

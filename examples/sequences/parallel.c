@@ -70,8 +70,9 @@ int main(int argc, char **argv) {
   check(weir_kernel_create(context, "rounds", &kernel));
   check(weir_kernel_set_vulkan(kernel, &code, &(weir_vulkan_launch){0}, 1));
 
-  const uint32_t queues = weir_device_queues(weir_context_device(context, 0));
-  printf("%s: %u queues\n", weir_device_description(weir_context_device(context, 0)), queues);
+  const weir_device_info *device = weir_device_information(weir_context_device(context, 0));
+  const uint32_t queues = device->queues;
+  printf("%s: %u queues\n", device->description, queues);
   weir_graph *sequences[SEQUENCES];
   weir_buffer *buffers[SEQUENCES], *all;
   uint32_t first[SEQUENCES][COUNT];

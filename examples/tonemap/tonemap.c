@@ -53,7 +53,7 @@ static int run_serial(const tonemap_options *options, const picture *in, tone_cr
 static void print_head(weir_context *context) {
   printf("frame    x    y       ms");
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    printf("  %-17s", weir_device_name(weir_context_device(context, i)));
+    printf("  %-17s", weir_device_information(weir_context_device(context, i))->name);
   }
   printf("\n");
 }
@@ -92,7 +92,7 @@ static int run_frames(const tonemap_options *options, mapper *map, const picture
 static bool draw(const tonemap_options *options, weir_context *context, const mapper_report *reports) {
   const char *names[ROWS_MAX_DEVICES];
   for (uint32_t i = 0; i < reports->round.device_count; i++) {
-    names[i] = weir_device_name(weir_context_device(context, i));
+    names[i] = weir_device_information(weir_context_device(context, i))->name;
   }
   char title[200];
   const char *slash = strrchr(options->in, '/');

@@ -62,7 +62,7 @@ WEIR_API weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node
 // Errors: INVALID_ARGUMENT (a device of another context, a graph that is not empty).
 WEIR_API weir_status weir_graph_set_device(weir_graph *graph, weir_device *device);
 
-// Chooses the queue of the device that the launches to follow go to, 0 to weir_device_queues - 1; UINT32_MAX, as it is at
+// Chooses the queue of the device that the launches to follow go to, 0 to weir_device_info.queues - 1; UINT32_MAX, as it is at
 // first: Weir chooses, anew for each launch. A matter of speed only: the order with other tasks is kept whatever the queue.
 // A device without queues ignores it.
 // Errors: OUT_OF_RANGE, with the number of queues; for a graph whose device is not known yet from weir_graph_launch.

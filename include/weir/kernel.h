@@ -298,7 +298,7 @@ static inline weir_status weir_kernel_create_from(weir_context *context, const w
   status = weir_kernel_set_cpu(*out_kernel, code->function);
   bool cuda = false, opencl = false;
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    const char *kind = weir_device_kind(weir_context_device(context, i));
+    const char *kind = weir_device_information(weir_context_device(context, i))->kind;
     cuda = cuda || strcmp(kind, "cuda") == 0;
     opencl = opencl || strcmp(kind, "opencl") == 0;
   }

@@ -167,15 +167,17 @@ WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *ou
 WEIR_API uint32_t weir_context_device_count(const weir_context *context);
 WEIR_API weir_device *weir_context_device(const weir_context *context, uint32_t index);
 
-// Kind of a device ("cpu", "sim"), its name ("cpu:2", "sim:h200"), a line for people, and how many workers or queues
-// it runs tasks on. The strings live as long as the context.
-WEIR_API const char *weir_device_kind(const weir_device *device);
-WEIR_API const char *weir_device_name(const weir_device *device);
-WEIR_API const char *weir_device_description(const weir_device *device);
-WEIR_API uint32_t weir_device_lanes(const weir_device *device);
+// What a device is. The struct and its strings live as long as the context.
+typedef struct weir_device_info {
+  const char *kind;        // "cpu", "sim", "cuda", "vulkan", "opencl"
+  const char *name;        // "cpu:2", "sim:h200": as in weir_context_options.devices
+  const char *description; // a line for people
+  uint32_t lanes;          // workers or queues that it runs tasks on
+  uint32_t queues;         // that weir_graph_options.queue can choose among; 0: it has none
+} weir_device_info;
 
-// Queues of a device that weir_graph_set_queue can choose among; 0 for a device without.
-WEIR_API uint32_t weir_device_queues(const weir_device *device);
+// Never NULL: of a device that is NULL the strings are "" and the numbers 0.
+WEIR_API const weir_device_info *weir_device_information(const weir_device *device);
 
 // Time of a device in nanoseconds since its context was created: real time on the CPU, virtual time on a simulated
 // device (the time at which its host would be now; all simulated devices of a context have one host).
@@ -204,9 +206,8 @@ WEIR_API weir_status weir_buffer_release(weir_buffer *buffer);
 // Names a buffer in messages and timelines. The text is copied and cut at 47 bytes; NULL takes the name away.
 WEIR_API weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label);
 
-// Size of a buffer in bytes, and its label ("" without one), which is valid until the label changes.
+// Size of a buffer in bytes.
 WEIR_API uint64_t weir_buffer_bytes(const weir_buffer *buffer);
-WEIR_API const char *weir_buffer_label(const weir_buffer *buffer);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Kernels
@@ -237,9 +238,6 @@ WEIR_API weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function func
 
 // Releases a kernel: tasks in flight finish with it. NULL is allowed.
 WEIR_API weir_status weir_kernel_release(weir_kernel *kernel);
-
-// Name of a kernel, valid until it is released.
-WEIR_API const char *weir_kernel_name(const weir_kernel *kernel);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Tasks

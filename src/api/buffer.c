@@ -38,7 +38,3 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
 uint64_t weir_buffer_bytes(const weir_buffer *buffer) {
   return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer bytes") == WEIR_OK ? buffer->bytes : 0;
 }
-
-const char *weir_buffer_label(const weir_buffer *buffer) {
-  return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer label") == WEIR_OK ? buffer->label : "";
-}

@@ -180,24 +180,9 @@ weir_device *weir_context_device(const weir_context *context, uint32_t index) {
   return context == NULL || index >= context->listed_count ? NULL : context->host.devices[index];
 }
 
-const char *weir_device_kind(const weir_device *device) {
-  return device == NULL ? "" : device->ops->kind;
-}
-
-const char *weir_device_name(const weir_device *device) {
-  return device == NULL ? "" : device->name;
-}
-
-const char *weir_device_description(const weir_device *device) {
-  return device == NULL ? "" : device->description;
-}
-
-uint32_t weir_device_lanes(const weir_device *device) {
-  return device == NULL ? 0 : device->lanes;
-}
-
-uint32_t weir_device_queues(const weir_device *device) {
-  return device == NULL ? 0 : device->queues;
+const weir_device_info *weir_device_information(const weir_device *device) {
+  static const weir_device_info none = {.kind = "", .name = "", .description = ""};
+  return device == NULL ? &none : &device->info;
 }
 
 uint64_t weir_device_time(weir_device *device) {

@@ -52,7 +52,3 @@ weir_status weir_kernel_release(weir_kernel *kernel) {
   weir__context_unlock(context);
   return status;
 }
-
-const char *weir_kernel_name(const weir_kernel *kernel) {
-  return weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel name") == WEIR_OK ? kernel->name : "";
-}

@@ -122,6 +122,7 @@ struct weir_device {
   const pthread_t *thread; // that issues its tasks, for one that is `threaded`
   char name[64];           // set by `create`
   char description[160];
+  weir_device_info info; // set by the context, once it is created
 };
 
 #endif // WEIR_DEVICE_DEVICE_H

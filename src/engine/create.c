@@ -55,6 +55,11 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
     return refuse(device, weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                                       "context: more than %d devices with memory of their own", WEIR__MAX_SPACES - 1));
   device->index = host->device_count;
+  device->info = (weir_device_info){.kind = device->ops->kind,
+                                    .name = device->name,
+                                    .description = device->description,
+                                    .lanes = device->lanes,
+                                    .queues = device->queues};
   if (host->trace != NULL && !weir__trace_add_device(host->trace, device->name, device->lanes))
     return refuse(device, weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline"));
   host->devices[host->device_count++] = device;

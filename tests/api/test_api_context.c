@@ -54,7 +54,7 @@ static void null_options_are_defaults(void **state) {
   assert_int_equal(statistics.window, 1024);
   assert_int_equal(statistics.tasks, 0);
   assert_int_equal(weir_context_device_count(context), 1);
-  assert_string_equal(weir_device_kind(weir_context_device(context, 0)), "cpu");
+  assert_string_equal(weir_device_information(weir_context_device(context, 0))->kind, "cpu");
   weir_context_release(context);
   weir_context_release(NULL);
 }
@@ -119,10 +119,10 @@ static void devices_describe_themselves(void **state) {
   weir_context *context = api_context("cpu:3", 0, 0);
   assert_int_equal(weir_context_device_count(context), 1);
   weir_device *device = weir_context_device(context, 0);
-  assert_string_equal(weir_device_kind(device), "cpu");
-  assert_string_equal(weir_device_name(device), "cpu:3");
-  assert_int_equal(weir_device_lanes(device), 3);
-  assert_true(strlen(weir_device_description(device)) > 0);
+  assert_string_equal(weir_device_information(device)->kind, "cpu");
+  assert_string_equal(weir_device_information(device)->name, "cpu:3");
+  assert_int_equal(weir_device_information(device)->lanes, 3);
+  assert_true(strlen(weir_device_information(device)->description) > 0);
   assert_null(weir_context_device(context, 1));
   assert_null(weir_context_device(context, UINT32_MAX));
   uint64_t before = weir_device_time(device);

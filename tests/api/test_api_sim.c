@@ -67,8 +67,8 @@ static void virtual_time_passes_at_once(void **state) {
   (void)state;
   weir_context *context = api_context("sim:ideal", 0, 0);
   weir_device *device = weir_context_device(context, 0);
-  assert_string_equal(weir_device_kind(device), "sim");
-  assert_string_equal(weir_device_name(device), "sim:ideal");
+  assert_string_equal(weir_device_information(device)->kind, "sim");
+  assert_string_equal(weir_device_information(device)->name, "sim:ideal");
   weir_kernel *ten_minutes = simulated(context, "long", 6e8, NULL);
   weir_buffer *buffer = api_buffer(context, 8, NULL);
   weir_arg arg = weir_updates(buffer);

@@ -46,7 +46,7 @@ weir_function rig_function(void) {
 
 static bool has_device(weir_context *context, const char *kind) {
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    if (strcmp(weir_device_kind(weir_context_device(context, i)), kind) == 0) return true;
+    if (strcmp(weir_device_information(weir_context_device(context, i))->kind, kind) == 0) return true;
   }
   return false;
 }

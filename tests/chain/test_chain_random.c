@@ -105,7 +105,8 @@ static void make_plan(plan *p, random_state *random, weir_context *context) {
     uint32_t count = weir_context_device_count(context);
     stage->device = random_chance(random, 20) ? NONE : (int)random_below(random, count);
     const char *kind =
-        weir_device_kind(weir_context_device(context, stage->device == NONE ? 0 : (uint32_t)stage->device));
+        weir_device_information(weir_context_device(context, stage->device == NONE ? 0 : (uint32_t)stage->device))
+            ->kind;
     stage->may_fail = stage->value_arg != NONE && (strcmp(kind, "cpu") == 0 || strcmp(kind, "sim") == 0);
   }
   settle_links(p);

@@ -36,7 +36,7 @@ weir_context *open_cpu(uint32_t workers) {
   snprintf(devices, sizeof devices, "cpu:%u", workers);
   weir_context *context = NULL;
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = devices}, &context), WEIR_OK);
-  assert_int_equal(weir_device_lanes(weir_context_device(context, 0)), workers);
+  assert_int_equal(weir_device_information(weir_context_device(context, 0))->lanes, workers);
   return context;
 }
 

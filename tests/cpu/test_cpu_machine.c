@@ -65,9 +65,9 @@ static void a_worker_per_core_by_default(void **state) {
   weir_context *context;
   assert_int_equal(weir_context_create(NULL, &context), WEIR_OK);
   weir_device *device = weir_context_device(context, 0);
-  assert_string_equal(weir_device_kind(device), "cpu");
-  assert_int_equal(weir_device_lanes(device), allowed_cores());
-  assert_non_null(strstr(weir_device_description(device), "workers on"));
+  assert_string_equal(weir_device_information(device)->kind, "cpu");
+  assert_int_equal(weir_device_information(device)->lanes, allowed_cores());
+  assert_non_null(strstr(weir_device_information(device)->description, "workers on"));
   uint64_t time = weir_device_time(device);
   assert_true(weir_device_time(device) >= time);
   weir_context_release(context);
@@ -169,7 +169,7 @@ static int on_one_core(void) {
   if (strncmp(probed.text, "1 cores", 7) != 0) return 3;
   weir_context *context;
   if (weir_context_create(NULL, &context) != WEIR_OK) return 4;
-  if (weir_device_lanes(weir_context_device(context, 0)) != 1) return 5;
+  if (weir_device_information(weir_context_device(context, 0))->lanes != 1) return 5;
   weir_context_release(context);
   if (weir_context_create(&(weir_context_options){.devices = "cpu:3"}, &context) != WEIR_OK) return 6;
   affinity_meeting self = {0};

@@ -114,7 +114,7 @@ static weir_kernel *make_kernel(const share *s, const char *name, weir_function 
 static void find_devices(share *s) {
   for (uint32_t i = 0; i < weir_context_device_count(s->context); i++) {
     weir_device *device = weir_context_device(s->context, i);
-    if (strcmp(weir_device_kind(device), "cpu") == 0)
+    if (strcmp(weir_device_information(device)->kind, "cpu") == 0)
       s->cpu = device;
     else if (s->cuda == NULL)
       s->cuda = device;

@@ -47,7 +47,7 @@ static void end(fault_test *t) {
 static weir_device *device_of(const fault_test *t, const char *kind, int index) {
   for (uint32_t i = 0; i < weir_context_device_count(t->context); i++) {
     weir_device *device = weir_context_device(t->context, i);
-    if (strcmp(weir_device_kind(device), kind) == 0 && index-- == 0) return device;
+    if (strcmp(weir_device_information(device)->kind, kind) == 0 && index-- == 0) return device;
   }
   return NULL;
 }

@@ -68,7 +68,7 @@ static void open_stage(stage *s, const char *what) {
   }
   expect(status, WEIR_OK, what);
   s->device = weir_context_device(s->context, 0);
-  if (strcmp(weir_device_kind(s->device), "cuda") != 0) {
+  if (strcmp(weir_device_information(s->device)->kind, "cuda") != 0) {
     printf("skipped: %s is no CUDA device\n", device_name);
     exit(SKIPPED);
   }

@@ -99,7 +99,7 @@ static void begin(rig *r, uint64_t seed, const weir_context_options *options) {
   left = r->context;
   for (uint32_t i = 0; i < weir_context_device_count(r->context) && r->device == NULL; i++) {
     weir_device *device = weir_context_device(r->context, i);
-    if (strcmp(weir_device_kind(device), "cuda") == 0) r->device = device;
+    if (strcmp(weir_device_information(device)->kind, "cuda") == 0) r->device = device;
   }
   static const char *const names[RIG_KERNELS] = {"mix", "plain", "bad", "gate", "plain_gate"};
   for (int i = 0; i < RIG_KERNELS; i++)

@@ -680,7 +680,7 @@ static void two_devices_have_one_each(void **state) {
         .devices = "cuda:0,cuda:1", .window = windows[i % 3], .seed = seed_of(i, i % 3, i % 2 == 1, true)};
     rig_begin_automatic(&r, i + 1, &options);
     weir_device *devices[] = {r.device, weir_context_device(r.context, 0)};
-    for (uint32_t j = 1; devices[1] == r.device || strcmp(weir_device_kind(devices[1]), "cuda") != 0; j++)
+    for (uint32_t j = 1; devices[1] == r.device || strcmp(weir_device_information(devices[1])->kind, "cuda") != 0; j++)
       devices[1] = weir_context_device(r.context, j);
     for (uint32_t j = 0; j < 2; j++) {
       r.device = devices[j];

@@ -30,7 +30,7 @@ static void check(const rig *r, const noted_task *tasks) {
     const weir__trace_task *task = weir__trace_find(r->context->host.trace, tasks[i].id);
     assert_non_null(task);
     assert_true(task->done && task->submit_ns <= task->start_ns && task->start_ns <= task->end_ns);
-    assert_true(task->lane < weir_device_lanes(r->device));
+    assert_true(task->lane < weir_device_information(r->device)->lanes);
     for (uint32_t j = 0; j < i; j++) {
       if (!must_come_after(&tasks[i], &tasks[j])) continue;
       const weir__trace_task *before = weir__trace_find(r->context->host.trace, tasks[j].id);

@@ -9,8 +9,8 @@ static void default_device_is_the_first(void **state) {
   weir_device *device = weir_context_device(context, 0);
   weir_vulkan_description description;
   good(weir_vulkan_device_describe(0, &description));
-  assert_string_equal(weir_device_kind(device), "vulkan");
-  assert_non_null(strstr(weir_device_description(device), description.name));
+  assert_string_equal(weir_device_information(device)->kind, "vulkan");
+  assert_non_null(strstr(weir_device_information(device)->description, description.name));
 }
 
 static void device_by_index(void **state) {
@@ -18,7 +18,7 @@ static void device_by_index(void **state) {
   weir_context *other;
   good(weir_context_create(&(weir_context_options){.devices = "vulkan:0"}, &other));
   assert_int_equal(weir_context_device_count(other), 1);
-  assert_string_equal(weir_device_name(weir_context_device(other, 0)), "vulkan:0");
+  assert_string_equal(weir_device_information(weir_context_device(other, 0))->name, "vulkan:0");
   weir_context_release(other);
   refused(weir_context_create(&(weir_context_options){.devices = "vulkan:999"}, &other), WEIR_ERROR_UNAVAILABLE,
           "vulkan:999");
@@ -50,14 +50,14 @@ static void queue_families_are_found(void **state) {
   for (uint32_t i = 0; i < description.family_count; i++)
     if (description.families[i].compute) computing += description.families[i].queues;
   assert_true(computing > 0);
-  assert_true(weir_device_queues(weir_context_device(context, 0)) > 0);
+  assert_true(weir_device_information(weir_context_device(context, 0))->queues > 0);
 }
 
 static void queues_are_limited(void **state) {
   (void)state;
   weir_context *other;
   good(weir_context_create(&(weir_context_options){.devices = "vulkan", .queues = 1}, &other));
-  assert_int_equal(weir_device_queues(weir_context_device(other, 0)), 1);
+  assert_int_equal(weir_device_information(weir_context_device(other, 0))->queues, 1);
   weir_context_release(other);
 }
 

@@ -109,7 +109,7 @@ static void cleared_while_it_runs(void **state) {
 
 static void queues_are_chosen_by_number(void **state) {
   (void)state;
-  const uint32_t queues = weir_device_queues(weir_context_device(context, 0));
+  const uint32_t queues = weir_device_information(weir_context_device(context, 0))->queues;
   weir_buffer *buffer = make_numbers(1);
   weir_graph *sequence = make_sequence();
   record_scale(sequence, make_scale(1), buffer, 1);
@@ -126,7 +126,7 @@ static void queues_are_chosen_by_number(void **state) {
 static void sequences_are_ordered_by_their_data(void **state) {
   (void)state;
   enum { ROUNDS = 20 };
-  const uint32_t queues = weir_device_queues(weir_context_device(context, 0));
+  const uint32_t queues = weir_device_information(weir_context_device(context, 0))->queues;
   weir_buffer *buffer = make_numbers(1);
   weir_graph *twice = make_sequence(), *plus = make_sequence();
   record_scale(twice, make_scale(2), buffer, 0);

@@ -101,11 +101,11 @@ static void names(void **state) {
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "opencl,opencl:0/1.0", .queues = 3}, &made),
                    WEIR_OK);
   assert_int_equal(weir_context_device_count(made), 2);
-  assert_string_equal(weir_device_name(weir_context_device(made, 0)), "opencl:0");
-  assert_string_equal(weir_device_name(weir_context_device(made, 1)), "opencl:0/1.0");
-  assert_string_equal(weir_device_kind(weir_context_device(made, 1)), "opencl");
-  assert_int_equal(weir_device_queues(weir_context_device(made, 0)), 3);
-  assert_non_null(strstr(weir_device_description(weir_context_device(made, 0)), "3 queues"));
+  assert_string_equal(weir_device_information(weir_context_device(made, 0))->name, "opencl:0");
+  assert_string_equal(weir_device_information(weir_context_device(made, 1))->name, "opencl:0/1.0");
+  assert_string_equal(weir_device_information(weir_context_device(made, 1))->kind, "opencl");
+  assert_int_equal(weir_device_information(weir_context_device(made, 0))->queues, 3);
+  assert_non_null(strstr(weir_device_information(weir_context_device(made, 0))->description, "3 queues"));
   weir_context_release(made);
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "opencl", .queues = 65}, &made),
                    WEIR_ERROR_INVALID_ARGUMENT);
@@ -375,8 +375,8 @@ static void the_cpu_leaves_a_core_to_the_devices_thread(void **state) {
   weir_context *alone, *both;
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu"}, &alone), WEIR_OK);
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu,opencl"}, &both), WEIR_OK);
-  uint32_t cores = weir_device_lanes(weir_context_device(alone, 0));
-  assert_int_equal(weir_device_lanes(weir_context_device(both, 0)), cores == 1 ? 1 : cores - 1);
+  uint32_t cores = weir_device_information(weir_context_device(alone, 0))->lanes;
+  assert_int_equal(weir_device_information(weir_context_device(both, 0))->lanes, cores == 1 ? 1 : cores - 1);
   weir_context_release(alone);
   weir_context_release(both);
 }

@@ -351,7 +351,7 @@ static void bad_images(void **state) {
   weir_context *plain;
   info = plane();
   good(weir_context_create(&(weir_context_options){.devices = "opencl"}, &plain));
-  if (strstr(weir_device_description(weir_context_device(plain, 0)), "the host's memory") != NULL)
+  if (strstr(weir_device_information(weir_context_device(plain, 0))->description, "the host's memory") != NULL)
     refused(weir_image_create(weir_context_device(plain, 0), &info, &image), WEIR_ERROR_UNAVAILABLE,
             "opencl:0 works in the host's memory");
   weir_context_release(plain);

@@ -77,7 +77,7 @@ static void run(weir_kernel *kernel, weir_arg *args, uint32_t count, uint32_t gr
 
 static void what_the_device_is(void **state) {
   (void)state;
-  const char *text = weir_device_description(weir_context_device(context, 0));
+  const char *text = weir_device_information(weir_context_device(context, 0))->description;
   if (strstr(text, "memory objects") == NULL) fail_msg("'%s'", text);
 }
 

@@ -79,8 +79,8 @@ static void names_and_references(void **state) {
   assert_int_equal(weir_opencl_unregister(name), WEIR_OK);
   caller_expect_refusal(weir_opencl_unregister(name), WEIR_ERROR_INVALID_ARGUMENT, "no 'opencl:shared");
   device = weir_context_device(context, 0);
-  assert_string_equal(weir_device_name(device), name);
-  assert_int_equal(weir_device_queues(device), 3); // Weir's own
+  assert_string_equal(weir_device_information(device)->name, name);
+  assert_int_equal(weir_device_information(device)->queues, 3); // Weir's own
   weir_context_release(second);
   // The caller's reference may go before Weir's.
   cl_mem memory = make_zeros();
@@ -203,11 +203,11 @@ static void traced_contexts(void **state) {
   options.flags = 0;
   options.queues = 7;
   assert_int_equal(weir_context_create(&options, &traced), WEIR_OK);
-  assert_int_equal(weir_device_queues(weir_context_device(traced, 0)), 1);
+  assert_int_equal(weir_device_information(weir_context_device(traced, 0))->queues, 1);
   weir_context_release(traced);
   assert_int_equal(weir_opencl_unregister(text), WEIR_OK);
   caller_open_weir("", WEIR_CONTEXT_TRACE);
-  assert_int_equal(weir_device_queues(device), 2);
+  assert_int_equal(weir_device_information(device)->queues, 2);
   weir_buffer *buffer;
   assert_int_equal(weir_buffer_create(context, BYTES, &buffer), WEIR_OK);
   assert_int_equal(weir_fill(buffer, 0, BYTES, 0, NULL), WEIR_OK);

@@ -252,7 +252,7 @@ static void close_line(void *user, uint32_t line, void *state) {
 
 static bool has_device(weir_context *context, const char *kind) {
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    if (strcmp(weir_device_kind(weir_context_device(context, i)), kind) == 0) return true;
+    if (strcmp(weir_device_information(weir_context_device(context, i))->kind, kind) == 0) return true;
   }
   return false;
 }

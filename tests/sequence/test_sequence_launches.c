@@ -117,7 +117,7 @@ static void graphs_are_released_in_flight(void **state) {
 // Several graphs in flight on queues of their own: a buffer of each, and one that all change.
 static void many_on_queues(sequence *s) {
   enum { GRAPHS = 8, ROUNDS = 20 };
-  uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
+  uint32_t queues = weir_device_information(weir_context_device(s->context, 0))->queues;
   assert_int_equal(queues > 0, s->stages || s->on_opencl || strncmp(s->devices, "sim:h200", 8) == 0);
   weir_buffer *shared = sequence_numbered(s, "shared", 1), *own[GRAPHS];
   weir_graph *graphs[GRAPHS], *kept = s->graph;
@@ -150,7 +150,7 @@ static void graphs_run_on_chosen_queues(void **state) {
 
 static void wrong_queue(sequence *s) {
   weir_buffer *x = sequence_numbered(s, "x", 1);
-  uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
+  uint32_t queues = weir_device_information(weir_context_device(s->context, 0))->queues;
   good(weir_graph_set_queue(s->graph, 100000)); // its device is not known yet
   sequence_step(s, x, 1);
   if (queues == 0) {

@@ -84,7 +84,7 @@ static void released(sequence *s) {
   refused(weir_graph_wait(NULL, 0), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   refused(weir_graph_clear(NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   refused(weir_graph_times(NULL, 0, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
-  assert_int_equal(weir_device_queues(NULL), 0);
+  assert_int_equal(weir_device_information(NULL)->queues, 0);
 }
 
 static void released_graphs_are_refused(void **state) {

@@ -65,13 +65,13 @@ static void names_say_what_it_is(void **state) {
   (void)state;
   test_scene scene;
   open_scene(&scene, "sim", 0);
-  assert_string_equal(weir_device_kind(scene.device), "sim");
-  assert_string_equal(weir_device_name(scene.device), "sim:ideal");
-  assert_non_null(strstr(weir_device_description(scene.device), "132 multiprocessors"));
+  assert_string_equal(weir_device_information(scene.device)->kind, "sim");
+  assert_string_equal(weir_device_information(scene.device)->name, "sim:ideal");
+  assert_non_null(strstr(weir_device_information(scene.device)->description, "132 multiprocessors"));
   weir_context_release(scene.context);
   open_scene(&scene, "sim:h200", 0);
-  assert_string_equal(weir_device_name(scene.device), "sim:h200");
-  assert_int_equal(weir_device_lanes(scene.device), 16);
+  assert_string_equal(weir_device_information(scene.device)->name, "sim:h200");
+  assert_int_equal(weir_device_information(scene.device)->lanes, 16);
   weir_context_release(scene.context);
   weir_context *context;
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "sim:nothing"}, &context), WEIR_ERROR_IO);
@@ -221,7 +221,7 @@ static void graphs_run_node_by_node(void **state) {
       }
       check(weir_finish(scene.context));
       assert_int_equal(scene.memory, expected);
-      bool free_of_cost = strcmp(weir_device_name(scene.device), "sim:ideal") == 0;
+      bool free_of_cost = strcmp(weir_device_information(scene.device)->name, "sim:ideal") == 0;
       assert_int_equal(weir_graph_build_time(graph) == 0, free_of_cost);
       check(weir_graph_release(graph));
       weir_context_release(scene.context);

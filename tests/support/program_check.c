@@ -185,7 +185,7 @@ static void check_statistics(runner *r, const reference_result *reference, uint6
 static void check_resident(runner *r) {
   for (uint32_t i = 0; i < weir_context_device_count(r->context); i++) {
     weir_device *device = weir_context_device(r->context, i);
-    if (strcmp(weir_device_kind(device), "cuda") != 0) continue;
+    if (strcmp(weir_device_information(device)->kind, "cuda") != 0) continue;
     for (uint32_t number = PROGRAM_FIRST_RESIDENT; number < PROGRAM_KERNELS; number++) {
       for (uint32_t form = 0; form < PROGRAM_VULKAN_FORMS; form++) {
         char reason[256];

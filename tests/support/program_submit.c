@@ -147,7 +147,8 @@ static weir_task make_task(runner *r, const program_task *task, const weir_arg *
 // Whether a task runs where it cannot write to the host's memory.
 static bool is_uncounted(const runner *r, const program_task *task) {
   if (task->kernel == PROGRAM_HOST) return false;
-  const char *kind = weir_device_kind(weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0));
+  const char *kind =
+      weir_device_information(weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0))->kind;
   return strcmp(kind, "vulkan") == 0 || strcmp(kind, "opencl") == 0 ||
          (strcmp(kind, "cuda") == 0 && program_stub_load() == NULL);
 }

@@ -104,7 +104,7 @@ static int create(void **state) {
   snprintf(devices, sizeof devices, "%s,cpu:1", name);
   good(weir_context_create(&(weir_context_options){.devices = devices}, &context));
   device = weir_context_device(context, 0);
-  assert_string_equal(weir_device_name(device), name);
+  assert_string_equal(weir_device_information(device)->name, name);
   good(weir_kernel_create(context, "scale", &scale));
   const weir_vulkan_constant size = {.id = 0, .bytes = 4, .u32 = 64};
   good(weir_kernel_set_vulkan(scale, &(weir_vulkan_code){scale_spv, sizeof scale_spv},

@@ -60,7 +60,7 @@ static void begin(stress *s) {
   const weir_vulkan_launch launch = {0};
   static const uint32_t zeros[WORDS];
   require(weir_context_create(&options, &s->context));
-  uint32_t queues = weir_device_queues(weir_context_device(s->context, 0));
+  uint32_t queues = weir_device_information(weir_context_device(s->context, 0))->queues;
   require(weir_kernel_create(s->context, "multiply_add", &s->kernel));
   require(weir_kernel_set_vulkan(s->kernel, &code, &launch, 1));
   for (uint32_t i = 0; i < SHARED + SEQUENCES; i++) {

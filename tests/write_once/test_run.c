@@ -41,7 +41,7 @@ static void submit(weir_context *context, const launch_case *test, weir_kernel *
 
 static void check_resident(weir_context *context, weir_kernel *kernel) {
   weir_device *card = weir_context_device(context, 0);
-  if (issue != WEIR_ISSUE_RESIDENT || strcmp(weir_device_kind(card), "cuda") != 0) return;
+  if (issue != WEIR_ISSUE_RESIDENT || strcmp(weir_device_information(card)->kind, "cuda") != 0) return;
   char reason[512];
   if (!weir_cuda_is_resident(kernel, card, reason, sizeof reason)) fail_msg("not resident: %s", reason);
 }

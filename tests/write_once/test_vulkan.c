@@ -72,7 +72,7 @@ static void run(weir_context *context, const launch_case *of, weir_kernel *kerne
     assert_non_null(contents);
     require(weir_copy_out(buffers[i], 0, of->args[i].bytes, contents, NULL));
     require(weir_finish(context));
-    bool right = case_right(of, i, contents, weir_device_name(device));
+    bool right = case_right(of, i, contents, weir_device_information(device)->name);
     free(contents);
     require(weir_buffer_release(buffers[i]));
     assert_true(right);

@@ -81,7 +81,7 @@ static weir_status create(const char *device, grid *out_rows) {
   weir_status status = weir_context_create(&(weir_context_options){.devices = device}, &out_rows->context);
   if (status == WEIR_OK) status = weir_kernel_create(out_rows->context, "empty", &out_rows->kernel);
   if (status == WEIR_OK) {
-    status = set_code(out_rows->kernel, weir_device_kind(weir_context_device(out_rows->context, 0)));
+    status = set_code(out_rows->kernel, weir_device_information(weir_context_device(out_rows->context, 0))->kind);
   }
   for (uint32_t i = 0; i < 2 * WIDTH && status == WEIR_OK; i++) {
     status = weir_buffer_create(out_rows->context, 64, &out_rows->buffers[i / WIDTH][i % WIDTH]);
@@ -113,7 +113,7 @@ static weir_status run(const grid *rows, pattern_function inputs, uint32_t count
 
 static weir_status measure(const grid *rows, const weir__bench_options *options, weir__bench_report *report) {
   char runtime[80];
-  snprintf(runtime, sizeof runtime, "weir, %s", weir_device_name(weir_context_device(rows->context, 0)));
+  snprintf(runtime, sizeof runtime, "weir, %s", weir_device_information(weir_context_device(rows->context, 0))->name);
   uint32_t tasks = options->quick ? QUICK_TASKS : TASKS;
   weir_status status = WEIR_OK;
   for (size_t p = 0; p < sizeof patterns / sizeof *patterns && status == WEIR_OK; p++) {

@@ -62,5 +62,5 @@ weir_status weir__multiply_create(weir_context *context, const weir_device *devi
   if (status == WEIR_OK) status = weir_kernel_set_cpu(*out_kernel, multiply);
   const weir_sim_launch launch = {.threads = GROUP};
   if (status == WEIR_OK) status = weir_kernel_set_sim(*out_kernel, &launch, 1);
-  return status == WEIR_OK ? set_device_code(*out_kernel, weir_device_kind(device)) : status;
+  return status == WEIR_OK ? set_device_code(*out_kernel, weir_device_information(device)->kind) : status;
 }

@@ -125,7 +125,7 @@ int weir__replay_open_pipeline(weir__replay_jobs *jobs) {
                                  .name = "tasks"};
   }
   // Virtual time passes when a thread waits: with one thread that is when all that can be submitted is.
-  bool simulated = strcmp(weir_device_kind(run->device), "sim") == 0;
+  bool simulated = strcmp(weir_device_information(run->device)->kind, "sim") == 0;
   const weir_pipeline_options options = {.stages = stages,
                                          .stage_count = jobs->part_count + 1,
                                          .lines = (uint32_t)run->options->lines,

@@ -48,7 +48,8 @@ static weir_status create_kernel(const weir__replay *run, uint32_t index, bool o
   const weir__stream_task *task = &run->stream->tasks[index];
   double us = weir__stream_task_us(task) * run->options->time_scale * (other ? WEIR__REPLAY_OTHER_TIMES : 1);
   kernels->spin_ns[index] = (uint64_t)llround(us * 1000);
-  const char *name = task->kernel_count ? task->kernels[0].name : task->op, *kind = weir_device_kind(run->device);
+  const char *name = task->kernel_count ? task->kernels[0].name : task->op,
+             *kind = weir_device_information(run->device)->kind;
   weir_status status = weir_kernel_create(run->context, name, &kernels->kernels[index]);
   if (status != WEIR_OK) return status;
   if (strcmp(kind, "cpu") == 0) return weir_kernel_set_cpu(kernels->kernels[index], spin);

@@ -36,7 +36,7 @@ int weir__replay_create_address_space(weir__replay *run) {
   }
   if (end <= lowest) return WEIR__EXIT_OK;
   run->base = lowest;
-  const char *kind = weir_device_kind(run->device);
+  const char *kind = weir_device_information(run->device)->kind;
   weir_status status = strcmp(kind, "cuda") == 0 || strcmp(kind, "vulkan") == 0
                            ? weir_buffer_create(run->context, end - lowest, &run->address_space)
                            : weir_buffer_wrap(run->context, ADDRESS_SPACE, end - lowest, &run->address_space);

@@ -108,7 +108,7 @@ static void summarise(const weir__replay_jobs *jobs, double *const values[VALUES
   weir_context_statistics(run->context, &statistics);
   out->peak_bytes = statistics.peak_bytes;
   out->window = statistics.window;
-  snprintf(out->device, sizeof out->device, "%s", weir_device_name(run->device));
+  snprintf(out->device, sizeof out->device, "%s", weir_device_information(run->device)->name);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

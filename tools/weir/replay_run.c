@@ -16,7 +16,8 @@ typedef struct timing {
 } timing;
 
 uint64_t weir__replay_now_ns(const weir__replay *run) {
-  return strcmp(weir_device_kind(run->device), "sim") == 0 ? weir_device_time(run->device) : weir__clock_ns();
+  return strcmp(weir_device_information(run->device)->kind, "sim") == 0 ? weir_device_time(run->device)
+                                                                        : weir__clock_ns();
 }
 
 static int finish(const weir__replay *run) {
@@ -200,7 +201,7 @@ void weir__replay_close(weir__replay *run) {
 static void read_statistics(const weir__replay *run, const weir_statistics *before, weir__replay_run *out_run) {
   weir_statistics now;
   weir_context_statistics(run->context, &now);
-  snprintf(out_run->device, sizeof out_run->device, "%s", weir_device_name(run->device));
+  snprintf(out_run->device, sizeof out_run->device, "%s", weir_device_information(run->device)->name);
   out_run->edges = weir__replay_by_graph(run->options) ? run->edges : now.edges - before->edges;
   out_run->renamed = now.renamed - before->renamed;
   out_run->window_waits = now.window_waits - before->window_waits;
@@ -211,7 +212,8 @@ static void read_statistics(const weir__replay *run, const weir_statistics *befo
 int weir__replay_save_trace(const weir__replay *run, const char *path) {
   if (!path) return WEIR__EXIT_OK;
   char title[256];
-  snprintf(title, sizeof title, "%s on %s, hazards by %s", run->stream->name, weir_device_name(run->device),
+  snprintf(title, sizeof title, "%s on %s, hazards by %s", run->stream->name,
+           weir_device_information(run->device)->name,
            run->options->hazards == WEIR__PLAN_SERIAL ? "order (serial)"
                                                       : weir__plan_mode_name((weir__plan_mode)run->options->hazards));
   weir_status status = weir_trace_save(run->context, path, title);

@@ -51,7 +51,7 @@ static weir_status set_spin(const void *user, uint64_t ticks, weir_kernel *kerne
 
 static void find_limits(const weir_device *device, weir__spin_vulkan_limits *out_limits) {
   weir_vulkan_description description;
-  uint32_t index = (uint32_t)strtoul(weir_device_name(device) + strlen("vulkan:"), NULL, 10);
+  uint32_t index = (uint32_t)strtoul(weir_device_information(device)->name + strlen("vulkan:"), NULL, 10);
   *out_limits = (weir__spin_vulkan_limits){.shared_bytes = 16384, .threads = 128, .groups_x = 65535}; // always offered
   if (weir_vulkan_device_describe(index, &description) != WEIR_OK) return;
   *out_limits = (weir__spin_vulkan_limits){.shared_bytes = description.shared_bytes,

@@ -28,7 +28,7 @@ static weir_status set_vulkan(bool memory, weir_context *context, weir_kernel *k
                                        : (weir_vulkan_code){split_compute_words, sizeof split_compute_words};
   const weir_vulkan_launch launch = {0};
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    if (strcmp(weir_device_kind(weir_context_device(context, i)), "vulkan") == 0)
+    if (strcmp(weir_device_information(weir_context_device(context, i))->kind, "vulkan") == 0)
       return weir_kernel_set_vulkan(kernel, &code, &launch, 1);
   }
   return WEIR_OK;

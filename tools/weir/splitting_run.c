@@ -49,9 +49,9 @@ static int take_devices(runner *r) {
   result->device_count = count;
   for (uint32_t i = 0; i < count; i++) {
     const weir_device *device = weir_context_device(r->context, i);
-    snprintf(result->names[i], sizeof result->names[i], "%s", weir_device_name(device));
-    simulated += strcmp(weir_device_kind(device), "sim") == 0;
-    if (strcmp(weir_device_kind(device), "null") == 0) {
+    snprintf(result->names[i], sizeof result->names[i], "%s", weir_device_information(device)->name);
+    simulated += strcmp(weir_device_information(device)->kind, "sim") == 0;
+    if (strcmp(weir_device_information(device)->kind, "null") == 0) {
       weir__cli_error("split", "--devices: null runs nothing");
       return WEIR__EXIT_USAGE;
     }
