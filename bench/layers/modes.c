@@ -30,7 +30,7 @@ weir_status layer_mode_run(const layer_mode *mode, layer_tasks *tasks, const lay
   weir_status status = WEIR_OK;
   if (mode->recorded) {
     double start = weir__bench_seconds();
-    status = weir_graph_create(tasks->context, &recorded);
+    status = weir_graph_create(tasks->context, NULL, &recorded);
     if (status == WEIR_OK) status = layer_tasks_submit(tasks, graph, recorded);
     if (status == WEIR_OK) status = launch(tasks, recorded, graph, out_times);
     out_times->build = weir__bench_seconds() - start;

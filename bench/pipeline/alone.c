@@ -50,7 +50,7 @@ static bool measure(weir_graph *graph, const job_shape *shape, double *kernels, 
   uint64_t *start = malloc(2 * shape->step_count * sizeof *start);
   if (!start) return false;
   uint64_t *end = start + shape->step_count;
-  bool good = weir_graph_set_timing(graph, true) == WEIR_OK;
+  bool good = true;
   for (int run = -WARM; run < RUNS && good; run++) {
     double sums[2] = {0};
     good = weir_graph_evaluate(graph, WEIR_FOREVER) == WEIR_OK &&
@@ -75,7 +75,7 @@ void bench_alone(const char *device, const job_data *data, double *out_kernels_n
   if (weir_context_create(&(weir_context_options){.devices = cpu ? "cpu:1" : device}, &context) != WEIR_OK) return;
   weir_buffer *buffers[JOB_MOST_BUFFERS];
   void *results[JOB_MOST_HOSTS] = {0};
-  bool good = weir_graph_create(context, &graph) == WEIR_OK;
+  bool good = weir_graph_create(context, &(weir_graph_options){.timing = true}, &graph) == WEIR_OK;
   for (uint32_t i = 0; i < shape->buffer_count && good; i++) {
     good = weir_buffer_create(context, shape->buffer_bytes[i], &buffers[i]) == WEIR_OK;
   }

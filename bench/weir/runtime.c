@@ -146,7 +146,7 @@ static void run_random(const weir__bench_tasks *tasks) {
 }
 
 static void record(const weir__bench_tasks *tasks) {
-  weir__bench_require(weir_graph_create(context, &graph));
+  weir__bench_require(weir_graph_create(context, NULL, &graph));
   for (uint64_t i = 0; i < tasks->count; i++) {
     const weir__bench_access *access = &tasks->accesses[i];
     const weir_arg args[] = {weir_reads(buffers[access->read[0]]), weir_reads(buffers[access->read[1]]),

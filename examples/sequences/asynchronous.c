@@ -30,6 +30,12 @@ static uint32_t after_rounds(uint32_t number, uint64_t rounds) {
   return number;
 }
 
+static uint32_t running(weir_graph *sequence) {
+  weir_graph_info info;
+  check(weir_graph_information(sequence, &info));
+  return info.running;
+}
+
 // A dispatch of so many rounds, and a copy of the numbers to the host.
 static void record(weir_graph *sequence, weir_kernel *kernel, weir_buffer *numbers, uint32_t rounds,
                    uint32_t *results) {
@@ -57,7 +63,7 @@ int main(int argc, char **argv) {
   check(weir_kernel_create(context, "rounds", &kernel));
   const weir_vulkan_code code = {.words = rounds_spv, .bytes = sizeof rounds_spv};
   check(weir_kernel_set_vulkan(kernel, &code, &(weir_vulkan_launch){0}, 1));
-  check(weir_graph_create(context, &sequence));
+  check(weir_graph_create(context, NULL, &sequence));
 
   uint32_t first[COUNT], results[COUNT];
   for (uint32_t i = 0; i < COUNT; i++) first[i] = i;
@@ -67,13 +73,13 @@ int main(int argc, char **argv) {
 
   status = weir_graph_wait(sequence, LITTLE_NS);
   printf("after a wait of %d ns: %s\n", LITTLE_NS, status == WEIR_OK ? "done already" : weir_last_error());
-  printf("running: %u of %d launches\n", weir_graph_running(sequence), LAUNCHES);
+  printf("running: %u of %d launches\n", running(sequence), LAUNCHES);
 
   uint32_t wanted[COUNT]; // the host's other work: the same numbers
   for (uint32_t i = 0; i < COUNT; i++) wanted[i] = after_rounds(first[i], (uint64_t)LAUNCHES * rounds);
 
   check(weir_graph_wait(sequence, WEIR_FOREVER)); // all launches, also the ones that the first wait left
-  printf("running: %u of %d launches\n", weir_graph_running(sequence), LAUNCHES);
+  printf("running: %u of %d launches\n", running(sequence), LAUNCHES);
 
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < COUNT; i++) wrong += results[i] != wanted[i];

@@ -82,7 +82,7 @@ static uint32_t compare(operation *self, uint32_t frame, uint32_t rounds) {
 
 static void open_operation(operation *self, weir_context *context) {
   const weir_vulkan_code code = {.words = rounds_spv, .bytes = sizeof rounds_spv};
-  check(weir_graph_create(context, &self->sequence));
+  check(weir_graph_create(context, NULL, &self->sequence));
   check(weir_buffer_create(context, BYTES, &self->numbers));
   check(weir_buffer_create(context, BYTES, &self->last));
   check(weir_kernel_create(context, "rounds", &self->kernel));

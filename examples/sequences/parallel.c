@@ -5,7 +5,7 @@
 // mgr.sequence(0) and mgr.sequence(1) take them; both evalAsync, then both evalAwait.
 //
 // With Weir: nothing needs to be named. A context uses all queues that compute, and sequences on different buffers go to
-// different queues where these overlap. weir_graph_set_queue, as here, chooses one nevertheless: a matter of speed only, since
+// different queues where these overlap. weir_graph_options.queue, as here, chooses one nevertheless: a matter of speed only, since
 // the order of what depends on each other is kept on any queue. The last task reads what all sequences wrote, and nobody waits
 // in between. The times are the device's own.
 #include <stdio.h>
@@ -30,13 +30,13 @@ static uint32_t after_rounds(uint32_t number, uint32_t rounds) {
 }
 
 // A sequence with one dispatch, which notes when it ran.
-static weir_graph *make_sequence(weir_context *context, weir_kernel *kernel, weir_buffer *numbers, uint32_t rounds) {
+static weir_graph *make_sequence(weir_context *context, weir_kernel *kernel, weir_buffer *numbers, uint32_t rounds,
+                                 uint32_t queue) {
   const weir_arg args[] = {weir_updates(numbers), weir_value(&rounds, sizeof rounds)};
   const weir_task task = {.kernel = kernel, .args = args, .arg_count = 2, .groups = {COUNT}};
   weir_graph *sequence;
-  check(weir_graph_create(context, &sequence));
+  check(weir_graph_create(context, &(weir_graph_options){.queue = queue, .timing = true}, &sequence));
   check(weir_graph_add(sequence, &task, NULL));
-  check(weir_graph_set_timing(sequence, true));
   return sequence;
 }
 
@@ -81,8 +81,7 @@ int main(int argc, char **argv) {
     for (uint32_t j = 0; j < COUNT; j++) first[i][j] = i * COUNT + j;
     check(weir_buffer_create(context, BYTES, &buffers[i]));
     check(weir_copy_in(buffers[i], 0, WEIR_WHOLE, first[i], NULL));
-    sequences[i] = make_sequence(context, kernel, buffers[i], rounds);
-    check(weir_graph_set_queue(sequences[i], i % queues));
+    sequences[i] = make_sequence(context, kernel, buffers[i], rounds, 1 + i % queues);
   }
 
   for (int i = 0; i < SEQUENCES; i++) check(weir_graph_launch(sequences[i], NULL)); // nobody waits

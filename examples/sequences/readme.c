@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
   weir_kernel *kernel = make_kernel(context);
 
   weir_graph *sequence;
-  check(weir_graph_create(context, &sequence));
+  check(weir_graph_create(context, NULL, &sequence));
   check(weir_graph_copy_in(sequence, in_a, 0, WEIR_WHOLE, first, NULL));
   check(weir_graph_copy_in(sequence, in_b, 0, WEIR_WHOLE, second, NULL));
   check(weir_graph_fill(sequence, out_a, 0, WEIR_WHOLE, 0, NULL));

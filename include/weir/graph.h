@@ -12,12 +12,26 @@ extern "C" {
 
 typedef struct weir_graph weir_graph;
 
-// Creates an empty graph.
-WEIR_API weir_status weir_graph_create(weir_context *context, weir_graph **out_graph);
+// Options of a graph. Zero in a field means its default.
+typedef struct weir_graph_options {
+  // Runs all tasks of the graph; NULL: of the first task that needs a certain one, or else the context's first.
+  weir_device *device;
+  // Of the device, that launches go to: 1 to weir_device_info.queues; 0: Weir chooses, anew for each launch. A matter of speed
+  // only: the order with other tasks is kept whatever the queue. A device without queues ignores it.
+  uint32_t queue;
+  // Launches note when each of their tasks starts and ends, for weir_graph_times. A device may keep such launches, or their
+  // tasks, from overlapping.
+  bool timing;
+} weir_graph_options;
 
-// Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device: that
-// of weir_graph_set_device, or else of the first task that needs a certain one, or else the context's first. `after` must be
-// empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ... Tasks can be added after launches,
+// Creates an empty graph. `options` may be NULL: all defaults.
+// Errors: INVALID_ARGUMENT (a device of another context), OUT_OF_RANGE (a queue that the device does not have, with their
+// number; where the device is not known yet, from weir_graph_launch), OUT_OF_MEMORY.
+WEIR_API weir_status weir_graph_create(weir_context *context, const weir_graph_options *options,
+                                       weir_graph **out_graph);
+
+// Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device. `after`
+// must be empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ... Tasks can be added after launches,
 // too: launches in flight go on as they were, and the next launch prepares the graph anew.
 // Errors as weir_submit.
 WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node);
@@ -42,8 +56,7 @@ WEIR_API weir_status weir_graph_copy(weir_graph *graph, weir_buffer *destination
 WEIR_API weir_status weir_graph_fill(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                      uint32_t pattern, uint32_t *out_node);
 
-// Empties a graph, so that it can be recorded again; also its device is open again, while its queue and timing stay.
-// Launches in flight go on unharmed.
+// Empties a graph, so that it can be recorded again; its options stay. Launches in flight go on unharmed.
 WEIR_API weir_status weir_graph_clear(weir_graph *graph);
 
 // Replaces one argument of a recorded task for the launches that follow: a value by one of the same size, or a
@@ -58,19 +71,9 @@ WEIR_API weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *b
 // Errors: OUT_OF_RANGE (no such node), INVALID_ARGUMENT (not a copy with the caller's memory; NULL).
 WEIR_API weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node, void *memory);
 
-// Chooses the device that the graph runs on, while it is empty; NULL: by what is recorded, as it is at first.
-// Errors: INVALID_ARGUMENT (a device of another context, a graph that is not empty).
-WEIR_API weir_status weir_graph_set_device(weir_graph *graph, weir_device *device);
-
-// Chooses the queue of the device that the launches to follow go to, 0 to weir_device_info.queues - 1; UINT32_MAX, as it is at
-// first: Weir chooses, anew for each launch. A matter of speed only: the order with other tasks is kept whatever the queue.
-// A device without queues ignores it.
-// Errors: OUT_OF_RANGE, with the number of queues; for a graph whose device is not known yet from weir_graph_launch.
-WEIR_API weir_status weir_graph_set_queue(weir_graph *graph, uint32_t queue);
-
-// Whether the launches that follow note when each of their tasks starts and ends, for weir_graph_times. At first they do
-// not. A device may keep launches that note times, or their tasks, from overlapping.
-WEIR_API weir_status weir_graph_set_timing(weir_graph *graph, bool timing);
+// Prepares the graph for its device now, if it has changed since that was done. Else the next launch does it, and takes as long.
+// Errors: as weir_graph_launch.
+WEIR_API weir_status weir_graph_build(weir_graph *graph);
 
 // Submits the whole graph as one unit, in order with all other tasks; it counts as one task. `out_event` as for
 // weir_submit. Failures are as if its tasks had been submitted one by one: a failed task poisons what it should have
@@ -91,20 +94,22 @@ WEIR_API weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns)
 // Not to be called from a task or callback.
 WEIR_API weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns);
 
-// How many launches of the graph are in flight. Does not wait.
-WEIR_API uint32_t weir_graph_running(weir_graph *graph);
-
-// When each task of the last launch with weir_graph_set_timing that is done started and ended, by number of node, in
+// When each task of the last launch that is done started and ended, by number of node, in
 // nanoseconds of weir_device_time (from which a device's own clock may be off a little); 0 and 0 for tasks that did not run.
 // `count` must be the number of tasks of that launch. May be called any number of times. Either array may be NULL.
-// Errors: UNAVAILABLE (no such launch is done), INVALID_ARGUMENT (`count`: the text has the right one).
+// Errors: UNAVAILABLE (a graph without weir_graph_options.timing; no launch is done), INVALID_ARGUMENT (`count`: the text has the right one).
 WEIR_API weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_start_ns, uint64_t *out_end_ns);
 
-WEIR_API uint32_t weir_graph_node_count(const weir_graph *graph);
-WEIR_API uint64_t weir_graph_edge_count(const weir_graph *graph);
+// What is known of a graph.
+typedef struct weir_graph_info {
+  uint32_t tasks;    // that are recorded, with copies and fills
+  uint32_t running;  // launches in flight
+  uint64_t edges;    // between tasks that must come after each other; 0: it was not built since it changed
+  uint64_t build_ns; // that building it last took (virtual time on a simulated device)
+} weir_graph_info;
 
-// Nanoseconds that building the graph for its device took, once it was launched (virtual time on a simulated device).
-WEIR_API uint64_t weir_graph_build_time(const weir_graph *graph);
+// Does not wait. Errors: INVALID_ARGUMENT, RELEASED; then all is 0.
+WEIR_API weir_status weir_graph_information(weir_graph *graph, weir_graph_info *out_info);
 
 // Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
 // Errors: RELEASED.

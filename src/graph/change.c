@@ -129,45 +129,8 @@ weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node, void *m
   return status;
 }
 
-weir_status weir_graph_set_device(weir_graph *graph, weir_device *device) {
-  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph set device");
-  if (status != WEIR_OK) return status;
-  if (device != NULL && device->host != &graph->object.context->host)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set device: the device belongs to another context");
-  weir__context_lock(graph->object.context);
-  if (graph->recorded_count > 0) {
-    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set device: the graph has %u tasks already",
-                         graph->recorded_count);
-  } else {
-    graph->device = device;
-    graph->device_given = device != NULL;
-  }
-  weir__context_unlock(graph->object.context);
-  return status;
-}
-
 weir_status weir__graph_check_queue(const weir_device *device, uint32_t queue, const char *what) {
   if (queue == WEIR__GRAPH_ANY_QUEUE || device->queues == 0 || queue < device->queues) return WEIR_OK;
-  return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s: there is no queue %u: device %s has %u, from 0 on", what, queue,
+  return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s: there is no queue %u: device %s has %u, from 1 on", what, queue + 1,
                      device->name, device->queues);
-}
-
-weir_status weir_graph_set_queue(weir_graph *graph, uint32_t queue) {
-  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph set queue");
-  if (status != WEIR_OK) return status;
-  weir__context_lock(graph->object.context);
-  if (graph->device != NULL) status = weir__graph_check_queue(graph->device, queue, "graph set queue");
-  if (status == WEIR_OK) graph->queue = queue;
-  weir__context_unlock(graph->object.context);
-  return status;
-}
-
-weir_status weir_graph_set_timing(weir_graph *graph, bool timing) {
-  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph set timing");
-  if (status != WEIR_OK) return status;
-  weir__context_lock(graph->object.context);
-  if (graph->timed != timing) weir__graph_forget_plan(graph); // a device may build another one for it
-  graph->timed = timing;
-  weir__context_unlock(graph->object.context);
-  return WEIR_OK;
 }

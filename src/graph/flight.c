@@ -152,19 +152,6 @@ weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   return status;
 }
 
-uint32_t weir_graph_running(weir_graph *graph) {
-  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph running") != WEIR_OK) return 0;
-  weir_context *context = graph->object.context;
-  weir__context_lock(context);
-  if (context->polls | context->flushes) {
-    weir__context_flush(context);
-    weir__context_poll(context);
-  }
-  uint32_t running = graph->running;
-  weir__context_unlock(context);
-  return running;
-}
-
 weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_start_ns, uint64_t *out_end_ns) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph times");
   if (status != WEIR_OK) return status;
@@ -172,7 +159,7 @@ weir_status weir_graph_times(weir_graph *graph, uint32_t count, uint64_t *out_st
   weir__context_lock(context);
   if (graph->times == NULL)
     status = weir__error(WEIR_ERROR_UNAVAILABLE,
-                         "graph times: no launch with times is done; weir_graph_set_timing turns them on");
+                         "graph times: no launch with times is done; weir_graph_options.timing has them noted");
   else if (count != graph->time_count)
     status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph times: the last launch with times had %u tasks, not %u",
                          graph->time_count, count);

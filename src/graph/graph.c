@@ -17,20 +17,35 @@ static weir_graph *take(weir_context *context) {
   if (graph == NULL) return NULL;
   weir__graph_destroy(&graph->object);
   weir__object kept = graph->object;
-  *graph = (weir_graph){.object = kept, .queue = WEIR__GRAPH_ANY_QUEUE};
+  *graph = (weir_graph){.object = kept};
   return graph;
 }
 
-weir_status weir_graph_create(weir_context *context, weir_graph **out_graph) {
+// The options of a new graph.
+static weir_status configure(weir_graph *graph, const weir_graph_options *options) {
+  graph->device = options->device;
+  graph->device_given = options->device != NULL;
+  graph->timed = options->timing;
+  graph->queue = options->queue - 1; // 0: any
+  return options->device == NULL ? WEIR_OK : weir__graph_check_queue(options->device, graph->queue, "graph create");
+}
+
+weir_status weir_graph_create(weir_context *context, const weir_graph_options *options, weir_graph **out_graph) {
   if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: out_graph is NULL");
   *out_graph = NULL;
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the context is NULL");
+  const weir_graph_options defaults = {0};
+  if (options == NULL) options = &defaults;
+  if (options->device != NULL && options->device->host != &context->host)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the device belongs to another context");
   weir__context_lock(context);
   weir_graph *graph = take(context);
+  weir_status status =
+      graph == NULL ? weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory") : configure(graph, options);
+  if (graph != NULL && status != WEIR_OK) weir__object_give(&context->graphs, &graph->object);
   weir__context_unlock(context);
-  if (graph == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory");
-  *out_graph = graph;
-  return WEIR_OK;
+  if (status == WEIR_OK) *out_graph = graph;
+  return status;
 }
 
 void weir__graph_empty(weir_graph *graph) {
@@ -146,32 +161,33 @@ weir_status weir__graph_prepare(weir_graph *graph) {
   return WEIR_OK;
 }
 
-uint32_t weir_graph_node_count(const weir_graph *graph) {
-  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph") != WEIR_OK) return 0;
-  weir__context_lock(graph->object.context);
-  uint32_t count = graph->recorded_count;
-  weir__context_unlock(graph->object.context);
-  return count;
-}
-
-uint64_t weir_graph_edge_count(const weir_graph *graph) {
-  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph") != WEIR_OK) return 0;
+weir_status weir_graph_build(weir_graph *graph) {
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph build");
+  if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  // What the caller sees does not depend on whether the plan exists yet.
-  weir_graph *mutable_graph = (weir_graph *)(uintptr_t)graph;
-  uint64_t count = 0;
-  if (graph->recorded_count > 0 && weir__graph_prepare(mutable_graph) == WEIR_OK) count = graph->plan->edge_count;
+  status = weir__graph_check(graph, "graph build");
   weir__context_unlock(context);
-  return count;
+  return status;
 }
 
-uint64_t weir_graph_build_time(const weir_graph *graph) {
-  if (weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph") != WEIR_OK) return 0;
-  weir__context_lock(graph->object.context);
-  uint64_t build_ns = graph->build_ns;
-  weir__context_unlock(graph->object.context);
-  return build_ns;
+weir_status weir_graph_information(weir_graph *graph, weir_graph_info *out_info) {
+  if (out_info == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph information: out_info is NULL");
+  *out_info = (weir_graph_info){0};
+  weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph information");
+  if (status != WEIR_OK) return status;
+  weir_context *context = graph->object.context;
+  weir__context_lock(context);
+  if (context->polls | context->flushes) {
+    weir__context_flush(context);
+    weir__context_poll(context);
+  }
+  *out_info = (weir_graph_info){.tasks = graph->recorded_count,
+                                .running = graph->running,
+                                .edges = graph->plan == NULL ? 0 : graph->plan->edge_count,
+                                .build_ns = graph->build_ns};
+  weir__context_unlock(context);
+  return WEIR_OK;
 }
 
 weir_status weir_graph_clear(weir_graph *graph) {

@@ -18,7 +18,7 @@ struct weir_graph {
   weir__graph_run *idle_runs;
   uint64_t build_ns;
   uint64_t code_changes; // of the context's kernels, when all tasks were found to suit their kernels' code
-  bool device_given;     // by weir_graph_set_device
+  bool device_given;     // by its options
   bool timed;
   bool to_be_freed; // released, but launches are in flight
   uint32_t queue;

@@ -10,16 +10,16 @@
 #include "graph/plan.h"
 
 // Checks that everything the graph names is still there.
-static weir_status check_names(weir_graph *graph) {
+static weir_status check_names(weir_graph *graph, const char *what) {
   weir_context *context = graph->object.context;
   for (uint32_t i = 0; i < graph->buffer_count; i++) {
-    weir_status status = weir__object_check(graph->buffers[i], WEIR__KIND_BUFFER, context, "graph launch");
+    weir_status status = weir__object_check(graph->buffers[i], WEIR__KIND_BUFFER, context, what);
     if (status != WEIR_OK) return status;
   }
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     weir_kernel *kernel = graph->recorded[i].task.kernel;
     if (kernel == NULL || !kernel->object.released) continue;
-    return weir__error(WEIR_ERROR_RELEASED, "graph launch: the kernel of node %u was released before", i);
+    return weir__error(WEIR_ERROR_RELEASED, "%s: the kernel of node %u was released before", what, i);
   }
   return WEIR_OK;
 }
@@ -47,12 +47,11 @@ typedef struct launch {
   const weir__submission *by;
 } launch;
 
-static weir_status check_launch(weir_graph *graph) {
-  if (graph->recorded_count == 0)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph launch: the graph has no tasks");
+weir_status weir__graph_check(weir_graph *graph, const char *what) {
+  if (graph->recorded_count == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the graph has no tasks", what);
   weir_status status = weir__graph_prepare(graph);
-  if (status == WEIR_OK) status = check_names(graph);
-  return status == WEIR_OK ? weir__graph_check_queue(graph->plan->device, graph->queue, "graph launch") : status;
+  if (status == WEIR_OK) status = check_names(graph, what);
+  return status == WEIR_OK ? weir__graph_check_queue(graph->plan->device, graph->queue, what) : status;
 }
 
 // The caller's memory that the device does not reach is copied to where it does. AGAIN: the lock was released meanwhile.
@@ -121,7 +120,7 @@ static weir_event *writer_before(const weir__graph_run *run) {
 static weir__admit_result enter(weir_context *context, launch *launched, weir_event **out_event,
                                 weir_status *out_status) {
   weir_graph *graph = launched->graph;
-  *out_status = check_launch(graph);
+  *out_status = weir__graph_check(graph, "graph launch");
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
   weir__admit_result result = get_run(launched, out_status);
   if (result != WEIR__ADMITTED) return result;

@@ -41,6 +41,9 @@ void weir__graph_empty(weir_graph *graph);
 // Makes a plan, and has the device prepare it, if there is none that is up to date. The lock is held.
 weir_status weir__graph_prepare(weir_graph *graph);
 
+// Whether it can be launched: not empty, prepared, and all that it names is there. `what` is for messages. The lock is held.
+weir_status weir__graph_check(weir_graph *graph, const char *what);
+
 // Finds the hazards between the recorded tasks and makes graph->plan and graph->buffers. The context's lock is held.
 weir_status weir__graph_make_plan(weir_graph *graph);
 

@@ -201,7 +201,7 @@ static weir_status leave_graph(weir__pipeline_line *line) {
 static weir_status record(weir__pipeline_line *line, const weir__job_step *step) {
   weir__line_job *job = line->job;
   if (job->graph == NULL) {
-    weir_status status = weir_graph_create(line->pipeline->context, &job->graph);
+    weir_status status = weir_graph_create(line->pipeline->context, NULL, &job->graph);
     if (status != WEIR_OK) return status;
   }
   switch (step->kind) {

@@ -119,7 +119,7 @@ static void released_context_takes_everything_along(void **state) {
     weir_kernel *kernel = api_kernel(context, "left behind", api_nothing);
     weir_arg arg = weir_updates(number);
     api_submit(context, kernel, &arg, 1);
-    assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
     weir_task task = {.kernel = kernel, .args = &arg, .arg_count = 1};
     assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
     assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api.h"
-#include "weir/graph.h"
+#include "graph_info.h"
 #include "weir/sim.h"
 
 static weir_kernel *simulated(weir_context *context, const char *name, double us, weir_function effect) {
@@ -128,13 +128,13 @@ static void graphs_run_on_the_simulated_device(void **state) {
   weir_buffer *x = api_number(context, 1), *y = api_number(context, 0);
   weir_kernel *add = simulated(context, "add", 2, api_add);
   weir_graph *graph = NULL;
-  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
   const weir_arg args[] = {weir_reads(x), weir_updates(y)};
   weir_task task = {.kernel = add, .args = args, .arg_count = 2};
   for (int i = 0; i < 10; i++) assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
   for (int i = 0; i < 5; i++) assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
   assert_int_equal(api_read_number(y), 50);
-  assert_true(weir_graph_build_time(graph) > 0);
+  assert_true(graph_info(graph).build_ns > 0);
   weir_context_release(context);
 }
 
@@ -142,7 +142,7 @@ static void one_graph_is_on_one_device(void **state) {
   (void)state;
   weir_context *context = api_context("sim:ideal,cpu:1", 0, 0);
   weir_graph *graph = NULL;
-  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
   weir_task task = {.kernel = simulated(context, "both", 2, api_nothing)};
   assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
   task = (weir_task){.host = api_nothing};
@@ -157,7 +157,7 @@ static void graph_stays_on_the_device_of_its_first_task(void **state) {
   (void)state;
   weir_context *context = api_context("cpu:1,sim:ideal", 0, 0);
   weir_graph *graph = NULL;
-  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
   weir_task task = {.kernel = simulated(context, "both", 1000, api_nothing)};
   task.device = weir_context_device(context, 1);
   assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);

@@ -100,7 +100,7 @@ static void nodes_without_buffers_come_in_order(void **state) {
     weir_buffer *buffer = buffers > 0 ? api_buffer(context, 64, "our-buffer") : NULL;
     weir_arg arg = weir_updates(buffer);
     weir_graph *graph = NULL;
-    assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
     for (int i = 0; i < 3; i++) {
       weir_task task = {.host = api_nothing, .args = &arg, .arg_count = i < buffers ? 1 : 0, .label = "our-node"};
       api_expect(weir_graph_add(graph, &task, NULL), WEIR_OK, NULL);

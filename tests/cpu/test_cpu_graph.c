@@ -96,7 +96,7 @@ static void check_runs(uint32_t workers, uint64_t seed, uint32_t count, unsigned
   assert_int_equal(weir_kernel_create(context, "node", &kernel), WEIR_OK);
   assert_int_equal(weir_kernel_set_cpu(kernel, run_node), WEIR_OK);
   weir_graph *graph;
-  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
   build(context, graph, buffers, kernel, seed, count);
   for (unsigned i = 0; i < launches; i++) {
     assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
@@ -126,7 +126,7 @@ static void hubs(void **state) {
     weir_buffer *buffer;
     assert_int_equal(weir_buffer_create(context, BYTES, &buffer), WEIR_OK);
     weir_graph *graph;
-    assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
     memset(&self, 0, sizeof self);
     self.count = MAX_NODES;
     for (uint32_t i = 0; i < MAX_NODES; i++) {
@@ -155,7 +155,7 @@ static void nodes_that_fail(void **state) {
     weir_context *context = open_cpu(workers);
     weir_buffer *buffers[2];
     weir_graph *graph;
-    assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
     memset(&self, 0, sizeof self);
     self.count = 40;
     for (int i = 0; i < 2; i++) assert_int_equal(weir_buffer_create(context, BYTES, &buffers[i]), WEIR_OK);

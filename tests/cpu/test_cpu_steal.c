@@ -149,7 +149,7 @@ static void nodes_of_a_graph(void **state) {
     weir_arg writes = weir_writes(buffer), reads = weir_reads(buffer);
     meeting all;
     weir_graph *graph;
-    assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
     weir_task hub = {.host = do_nothing, .args = &writes, .arg_count = 1};
     assert_int_equal(weir_graph_add(graph, &hub, NULL), WEIR_OK);
     for (uint32_t i = 0; i < worker_counts[w]; i++) {

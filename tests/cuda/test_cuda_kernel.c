@@ -15,11 +15,11 @@
 
 #include "base/allocate.h"
 #include "device/cuda/driver.h"
+#include "graph_info.h"
 #include "nvrtc_stub.h"
 #include "scratch.h"
 #include "stub.h"
 #include "weir/cuda.h"
-#include "weir/graph.h"
 
 static const char IMAGE[] =
     "STUB\nadd 256 8 8 4\nadd_twice 256 8 8 4\nconfigure 1024 24\nmany 64 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n"
@@ -265,7 +265,7 @@ static void test_in_flight(void **state) {
 static weir_graph *make_graph(uint32_t value) {
   weir_graph *graph;
   weir_arg args[] = {weir_writes(output), weir_reads(input), weir_value(&value, sizeof value)};
-  ok(weir_graph_create(context, &graph));
+  ok(weir_graph_create(context, NULL, &graph));
   ok(weir_graph_add(graph, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3}, NULL));
   return graph;
 }
@@ -299,7 +299,7 @@ static void test_recorded(void **state) {
   ok(weir_kernel_set_cuda(kernel, &CODE, &other, 1));
   refuse_launch(graph, WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the CUDA function has 18 parameters");
   refuse_launch(graph, WEIR_ERROR_INVALID_ARGUMENT, "3 arguments; the CUDA function has 18 parameters");
-  assert_int_equal(weir_graph_edge_count(graph), 0);
+  assert_int_equal(graph_edges(graph), 0);
   ok(weir_kernel_set_cuda(kernel, &CODE, &add_once, 1));
   assert_int_equal(launched(graph), 11);
   ok(weir_graph_release(graph));

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_info.h"
 #include "share.h"
-#include "weir/graph.h"
 
 enum { COUNT = 256, BYTES = COUNT * 4 };
 
@@ -443,7 +443,7 @@ static weir_graph *record(const share *s, weir_buffer *a, weir_buffer *b, weir_b
   weir_task tasks[] = {task_of(s->set, s->cuda, set_a, 3), task_of(s->set, s->cuda, set_b, 3),
                        task_of(s->step, s->cuda, step_a, 3), task_of(s->sum, s->cuda, add, 4)};
   weir_graph *graph;
-  share_ok(weir_graph_create(s->context, &graph));
+  share_ok(weir_graph_create(s->context, NULL, &graph));
   for (uint32_t i = 0; i < 4; i++) {
     uint32_t node;
     share_ok(weir_graph_add(graph, &tasks[i], &node));
@@ -464,11 +464,11 @@ static void graphs_are_launched(share *s) {
   uint32_t value = 5, numbers[COUNT];
   weir_event *event;
   weir_graph *graph = record(s, a, b, sum, &value);
-  assert_int_equal(weir_graph_edge_count(graph), 3);
+  assert_int_equal(graph_edges(graph), 3);
   share_ok(weir_graph_launch(graph, &event));
   share_ok(share_await(event));
   expect_sum(sum, 5, 5);
-  assert_true(weir_graph_build_time(graph) > 0);
+  assert_true(graph_info(graph).build_ns > 0);
   // Other values and another buffer, launch upon launch; what was launched before keeps its own.
   for (uint32_t i = 0; i < 10; i++) {
     value = 20 + i;
@@ -516,7 +516,7 @@ static void graph_among_memories(share *s) {
   weir_arg add[] = {weir_writes(own), weir_reads(host), weir_reads(host), weir_value(&count, 4)};
   weir_task tasks[] = {task_of(s->step, s->cuda, step_host, 3), task_of(s->sum, s->cuda, add, 4)};
   weir_graph *graph;
-  share_ok(weir_graph_create(s->context, &graph));
+  share_ok(weir_graph_create(s->context, NULL, &graph));
   for (uint32_t i = 0; i < 2; i++) share_ok(weir_graph_add(graph, &tasks[i], NULL));
   for (uint32_t round = 0; round < 6; round++) {
     weir_event *event;
@@ -548,7 +548,7 @@ static void graph_behind_failure(share *s) {
   weir_task tasks[] = {task_of(s->step, s->cuda, step_a, 3), task_of(s->step, s->cuda, step_b, 3)};
   weir_graph *graph;
   weir_event *event, *reader;
-  share_ok(weir_graph_create(s->context, &graph));
+  share_ok(weir_graph_create(s->context, NULL, &graph));
   for (uint32_t i = 0; i < 2; i++) share_ok(weir_graph_add(graph, &tasks[i], NULL));
   share_submit(s, s->set, s->cuda, b, COUNT, 1, NULL);
   share_submit(s, s->broken, s->cpu, a, COUNT, 0, NULL);

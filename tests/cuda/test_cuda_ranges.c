@@ -219,7 +219,7 @@ static void halo_graphs(share *s) {
                        weir_value(&VALUE, 4)};
     weir_task tasks[] = {{.kernel = s->sum, .device = both[i], .args = sum, .arg_count = 4},
                          {.kernel = s->step, .device = both[i], .args = step, .arg_count = 3}};
-    share_ok(weir_graph_create(s->context, &graphs[i]));
+    share_ok(weir_graph_create(s->context, NULL, &graphs[i]));
     share_ok(weir_graph_add(graphs[i], &tasks[0], NULL));
     share_ok(weir_graph_add(graphs[i], &tasks[1], NULL));
   }
@@ -371,7 +371,7 @@ static void merged_write_backs(share *s) {
   weir_device *elsewhere = pair_of(s).left == s->cuda ? pair_of(s).right : pair_of(s).left;
   for (uint32_t i = 0; i < COUNT; i++) numbers[i] = i;
   share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &buffer));
-  share_ok(weir_graph_create(s->context, &graph));
+  share_ok(weir_graph_create(s->context, NULL, &graph));
   for (uint32_t i = 0; i < WRITES; i++) {
     weir_arg set[] = {weir_writes_range(buffer, i * EACH * WORD, WORD), weir_value(&ONE, 4), weir_value(&VALUE, 4)};
     weir_task task = {.kernel = s->set, .device = s->cuda, .args = set, .arg_count = 3};

@@ -109,7 +109,7 @@ static void a_node_of_a_graph_faults(void **state) {
     fault_test t;
     begin(&t, "cuda", ways[seed % WAYS], seed);
     weir_graph *graph = NULL;
-    assert_int_equal(weir_graph_create(t.context, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(t.context, NULL, &graph), WEIR_OK);
     weir_arg args[3];
     uint32_t value = 1;
     weir_task good = faults_task(t.mix, args, t.b, t.a, &value);

@@ -575,7 +575,7 @@ static weir_graph *make_graph(rig *r, uint32_t to, uint32_t from) {
   uint32_t value = 9;
   weir_arg args[] = {weir_updates(r->buffers[to]), weir_reads(r->buffers[from]), weir_value(&value, sizeof value)};
   weir_task task = {.kernel = r->kernels[RIG_MIX], .args = args, .arg_count = 3, .groups = {RIG_GROUPS, 1, 1}};
-  assert_int_equal(weir_graph_create(r->context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(r->context, NULL, &graph), WEIR_OK);
   assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
   return graph;
 }

@@ -16,8 +16,8 @@
 #include "allocation_ledger.h"
 #include "base/allocate.h"
 #include "gate.h"
+#include "graph_info.h"
 #include "sweep.h"
-#include "weir/graph.h"
 #include "weir/weir.h"
 
 static unsigned refusals; // in the present run of a scenario
@@ -134,11 +134,11 @@ static void use_events(scene *self) {
 static uint64_t use_graph(scene *self) {
   weir_graph *graph = NULL;
   uint64_t nodes = 0, done = 0;
-  if (!accepted(weir_graph_create(self->context, &graph))) return 0;
+  if (!accepted(weir_graph_create(self->context, NULL, &graph))) return 0;
   weir_arg arg = weir_updates(self->number);
   weir_task task = {.kernel = self->bump, .args = &arg, .arg_count = 1};
   for (int i = 0; i < 20; i++) nodes += accepted(weir_graph_add(graph, &task, NULL));
-  assert_int_equal(weir_graph_node_count(graph), nodes);
+  assert_int_equal(graph_info(graph).tasks, nodes);
   for (int i = 0; i < 3; i++) {
     if (accepted(weir_graph_launch(graph, NULL))) done += nodes;
     if (nodes > 0) accepted(weir_graph_set_arg(graph, 0, 0, &arg));

@@ -109,7 +109,7 @@ static void open_workshop(workshop *self, uint32_t window) {
   assert_int_equal(weir_kernel_set_cpu(self->kernel, nothing), WEIR_OK);
   for (int i = 0; i < BUFFERS; i++) assert_int_equal(weir_buffer_create(self->context, 64, &self->buffers[i]), WEIR_OK);
   assert_int_equal(weir_buffer_create(self->context, BYTES, &self->large), WEIR_OK);
-  assert_int_equal(weir_graph_create(self->context, &self->graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(self->context, NULL, &self->graph), WEIR_OK);
   for (uint32_t i = 0; i < 50; i++) {
     const weir_arg args[] = {weir_updates(self->buffers[i]), weir_reads(self->buffers[i + 1])};
     weir_task task = {.kernel = self->kernel, .args = args, .arg_count = 2};

@@ -61,10 +61,14 @@ weir_buffer *make_numbers(uint32_t first) {
   return buffer;
 }
 
-weir_graph *make_sequence(void) {
+weir_graph *make_sequence_with(const weir_graph_options *options) {
   weir_graph *sequence;
-  good(weir_graph_create(context, &sequence));
+  good(weir_graph_create(context, options, &sequence));
   return sequence;
+}
+
+weir_graph *make_sequence(void) {
+  return make_sequence_with(NULL);
 }
 
 uint32_t record_scale(weir_graph *sequence, weir_kernel *scale, weir_buffer *numbers, uint32_t add) {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "weir/graph.h"
+#include "graph_info.h"
 #include "weir/vulkan.h"
 #include "weir/weir.h"
 
@@ -41,6 +41,7 @@ weir_kernel *make_scale(uint32_t factor);
 // A buffer of COUNT numbers: first, first + 1, ...
 weir_buffer *make_numbers(uint32_t first);
 weir_graph *make_sequence(void);
+weir_graph *make_sequence_with(const weir_graph_options *options);
 
 // Records the dispatch of a kernel of make_scale on a whole buffer; the node.
 uint32_t record_scale(weir_graph *sequence, weir_kernel *scale, weir_buffer *numbers, uint32_t add);

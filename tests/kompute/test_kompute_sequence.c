@@ -39,10 +39,10 @@ static void launches_need_no_wait_in_between(void **state) {
   const weir_arg held = weir_updates(buffer);
   good(gate_submit(context, &door, &held, 1, NULL));
   for (int i = 0; i < 10; i++) good(weir_graph_launch(sequence, NULL));
-  assert_int_equal(weir_graph_running(sequence), 10);
+  assert_int_equal(graph_info(sequence).running, 10);
   gate_open(&door);
   good(weir_graph_wait(sequence, WEIR_FOREVER));
-  assert_int_equal(weir_graph_running(sequence), 0);
+  assert_int_equal(graph_info(sequence).running, 0);
   expect_numbers(buffer, 1, 1024, 1023);
 }
 
@@ -57,10 +57,10 @@ static void time_outs_are_nanoseconds_and_lose_nothing(void **state) {
   good(gate_submit(context, &door, &held, 1, NULL));
   good(weir_graph_launch(sequence, NULL));
   refused(weir_graph_wait(sequence, 1000000), WEIR_TIMEOUT, "1000000 ns");
-  assert_int_equal(weir_graph_running(sequence), 1);
+  assert_int_equal(graph_info(sequence).running, 1);
   refused(weir_graph_wait(sequence, 0), WEIR_TIMEOUT, "go");
   refused(weir_graph_evaluate(sequence, 1000), WEIR_TIMEOUT, "still runs"); // a second launch, behind the first
-  assert_int_equal(weir_graph_running(sequence), 2);
+  assert_int_equal(graph_info(sequence).running, 2);
   gate_open(&door);
   good(weir_graph_wait(sequence, WEIR_FOREVER));
   expect_numbers(buffer, 1, 4, 3);
@@ -70,7 +70,7 @@ static void waiting_for_nothing_is_right(void **state) {
   (void)state;
   weir_graph *sequence = make_sequence();
   good(weir_graph_wait(sequence, WEIR_FOREVER));
-  assert_int_equal(weir_graph_running(sequence), 0);
+  assert_int_equal(graph_info(sequence).running, 0);
 }
 
 // Kompute's begin() and end(): a sequence can always be recorded. What is added runs behind what was there.
@@ -84,7 +84,7 @@ static void recording_goes_on_after_evaluations(void **state) {
   assert_int_equal(record_scale(sequence, scale, buffer, 5), 1);
   good(weir_graph_evaluate(sequence, WEIR_FOREVER));
   expect_numbers(buffer, 1, 8, (1 * 2 + 1) * 2 + 5);
-  assert_int_equal(weir_graph_node_count(sequence), 2);
+  assert_int_equal(graph_info(sequence).tasks, 2);
 }
 
 static void cleared_while_it_runs(void **state) {
@@ -98,7 +98,7 @@ static void cleared_while_it_runs(void **state) {
   good(gate_submit(context, &door, &held, 1, NULL));
   good(weir_graph_launch(sequence, NULL));
   good(weir_graph_clear(sequence));
-  assert_int_equal(weir_graph_node_count(sequence), 0);
+  assert_int_equal(graph_info(sequence).tasks, 0);
   refused(weir_graph_launch(sequence, NULL), WEIR_ERROR_INVALID_ARGUMENT, "no tasks");
   record_scale(sequence, scale, buffer, 9);
   good(weir_graph_launch(sequence, NULL));
@@ -111,15 +111,18 @@ static void queues_are_chosen_by_number(void **state) {
   (void)state;
   const uint32_t queues = weir_device_information(weir_context_device(context, 0))->queues;
   weir_buffer *buffer = make_numbers(1);
-  weir_graph *sequence = make_sequence();
-  record_scale(sequence, make_scale(1), buffer, 1);
+  weir_kernel *scale = make_scale(1);
   for (uint32_t i = 0; i < 8; i++) {
-    good(weir_graph_set_queue(sequence, i % queues));
+    weir_graph *sequence = make_sequence_with(&(weir_graph_options){.queue = 1 + i % queues});
+    record_scale(sequence, scale, buffer, 1);
     good(weir_graph_launch(sequence, NULL));
+    good(weir_graph_release(sequence));
   }
-  good(weir_graph_wait(sequence, WEIR_FOREVER));
+  good(weir_finish(context));
   expect_numbers(buffer, 1, 1, 8);
-  refused(weir_graph_set_queue(sequence, queues), WEIR_ERROR_OUT_OF_RANGE, "has ");
+  weir_graph *sequence;
+  const weir_graph_options options = {.device = weir_context_device(context, 0), .queue = queues + 1};
+  refused(weir_graph_create(context, &options, &sequence), WEIR_ERROR_OUT_OF_RANGE, "has ");
 }
 
 // Two sequences on one buffer, on different queues where there are several, take turns without a wait in between.
@@ -128,11 +131,10 @@ static void sequences_are_ordered_by_their_data(void **state) {
   enum { ROUNDS = 20 };
   const uint32_t queues = weir_device_information(weir_context_device(context, 0))->queues;
   weir_buffer *buffer = make_numbers(1);
-  weir_graph *twice = make_sequence(), *plus = make_sequence();
+  weir_graph *twice = make_sequence_with(&(weir_graph_options){.queue = 1});
+  weir_graph *plus = make_sequence_with(&(weir_graph_options){.queue = queues});
   record_scale(twice, make_scale(2), buffer, 0);
   record_scale(plus, make_scale(1), buffer, 1);
-  good(weir_graph_set_queue(twice, 0));
-  good(weir_graph_set_queue(plus, queues - 1));
   for (int i = 0; i < ROUNDS; i++) {
     good(weir_graph_launch(twice, NULL));
     good(weir_graph_launch(plus, NULL));
@@ -145,12 +147,14 @@ static void times_are_read_twice(void **state) {
   (void)state;
   weir_buffer *buffer = make_numbers(1);
   weir_kernel *scale = make_scale(2);
-  weir_graph *sequence = make_sequence();
+  weir_graph *untimed = make_sequence(), *sequence = make_sequence_with(&(weir_graph_options){.timing = true});
   uint64_t start[2], end[2], start_again[2], end_again[2];
-  for (uint32_t i = 0; i < 2; i++) record_scale(sequence, scale, buffer, i);
-  good(weir_graph_evaluate(sequence, WEIR_FOREVER));
-  refused(weir_graph_times(sequence, 2, start, end), WEIR_ERROR_UNAVAILABLE, "weir_graph_set_timing");
-  good(weir_graph_set_timing(sequence, true));
+  for (uint32_t i = 0; i < 2; i++) {
+    record_scale(untimed, scale, buffer, i);
+    record_scale(sequence, scale, buffer, i);
+  }
+  good(weir_graph_evaluate(untimed, WEIR_FOREVER));
+  refused(weir_graph_times(untimed, 2, start, end), WEIR_ERROR_UNAVAILABLE, "weir_graph_options.timing");
   good(weir_graph_evaluate(sequence, WEIR_FOREVER));
   good(weir_graph_times(sequence, 2, start, end));
   good(weir_graph_times(sequence, 2, start_again, end_again));
@@ -176,8 +180,7 @@ static void threads_submit_at_once(void **state) {
   pthread_t threads[THREADS];
   for (uint32_t i = 0; i < THREADS; i++) {
     own[i] = make_numbers(i);
-    sequences[i] = make_sequence();
-    good(weir_graph_set_queue(sequences[i], 0));
+    sequences[i] = make_sequence_with(&(weir_graph_options){.queue = 1});
     record_scale(sequences[i], plus, shared, i);
     record_scale(sequences[i], plus, own[i], 1);
   }

@@ -259,16 +259,16 @@ static void graphs(void **state) {
   assert_int_equal(set("-DNUMBER=1", &(weir_opencl_launch){.entry = "add"}), WEIR_OK);
   assert_int_equal(weir_buffer_create(context, sizeof memory, &first), WEIR_OK);
   assert_int_equal(weir_buffer_create(context, sizeof memory, &second), WEIR_OK);
-  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
   weir_arg args[] = {weir_writes(second), weir_reads(first), weir_value(&value, 4)};
   const weir_task task = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {COUNT, 1, 1}};
-  assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
-  assert_int_equal(weir_graph_fill(graph, second, 0, 4, 1000, NULL), WEIR_OK);
-  assert_int_equal(weir_graph_copy(graph, first, 0, second, 0, WEIR_WHOLE, NULL), WEIR_OK);
-  assert_int_equal(weir_graph_copy_out(graph, first, 0, WEIR_WHOLE, memory, NULL), WEIR_OK);
   for (uint32_t timed = 0; timed < 2; timed++) {
+    if (timed > 0) assert_int_equal(weir_graph_release(graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(context, &(weir_graph_options){.timing = timed > 0}, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+    assert_int_equal(weir_graph_fill(graph, second, 0, 4, 1000, NULL), WEIR_OK);
+    assert_int_equal(weir_graph_copy(graph, first, 0, second, 0, WEIR_WHOLE, NULL), WEIR_OK);
+    assert_int_equal(weir_graph_copy_out(graph, first, 0, WEIR_WHOLE, memory, NULL), WEIR_OK);
     assert_int_equal(weir_fill(first, 0, WEIR_WHOLE, 0, NULL), WEIR_OK);
-    assert_int_equal(weir_graph_set_timing(graph, timed != 0), WEIR_OK);
     for (uint32_t i = 0; i < ROUNDS; i++)
       assert_int_equal(weir_graph_launch(graph, i == ROUNDS - 1 ? &event : NULL), WEIR_OK);
     assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_OK);

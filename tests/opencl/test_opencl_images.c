@@ -309,7 +309,7 @@ static void graphs(void **state) {
   float found[TEXELS], add = 3;
   weir_arg stores[] = {weir_writes(first), weir_value(&add, sizeof add)};
   weir_arg doubles[] = {weir_reads(first), weir_writes(second)};
-  good(weir_graph_create(context, &graph));
+  good(weir_graph_create(context, NULL, &graph));
   const weir_task one = {.kernel = store, .args = stores, .arg_count = 2, .groups = {WIDTH, HEIGHT}};
   const weir_task two = {.kernel = twice, .args = doubles, .arg_count = 2, .groups = {WIDTH, HEIGHT}};
   good(weir_graph_add(graph, &one, NULL));

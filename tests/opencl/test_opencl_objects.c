@@ -154,7 +154,7 @@ static void ranges_at_other_offsets(void **state) {
                      weir_value(&value, sizeof value)};
   expect_refusal(add, args, 3, "task 'wrong' (tag 0), argument 1: a range from byte 576 on of buffer ");
   expect_refusal(add, args, 3, "'frame'; on opencl:0, whose memory is objects, ranges begin at multiples of 512 bytes");
-  assert_int_equal(weir_graph_create(context, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
   const weir_task task = {.kernel = add, .args = args, .arg_count = 3};
   assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT);
   assert_non_null(strstr(weir_last_error(), "multiples of 512 bytes"));

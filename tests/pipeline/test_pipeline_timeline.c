@@ -272,7 +272,7 @@ static void nodes_have_tokens(void **state) {
   (void)state;
   program p = {0};
   open_program(&p, "cpu:1");
-  rig_ok(weir_graph_create(p.context, &graph));
+  rig_ok(weir_graph_create(p.context, NULL, &graph));
   weir_arg args[] = {weir_reads(p.weights), weir_updates(p.weights)};
   weir_buffer *own = NULL;
   rig_ok(weir_buffer_create(p.context, 64, &own));

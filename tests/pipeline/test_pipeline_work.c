@@ -43,7 +43,7 @@ static weir_status open_line(void *user, uint32_t number, void **out_state) {
   line_state *line = &s->lines[number];
   *out_state = line;
   rig_ok(weir_buffer_create(s->context, sizeof line->found, &line->cells));
-  rig_ok(weir_graph_create(s->context, &line->graph));
+  rig_ok(weir_graph_create(s->context, NULL, &line->graph));
   weir_arg arg = weir_updates(line->cells);
   weir_task task = task_of(s, &arg);
   for (int i = 0; i < 3; i++) rig_ok(weir_graph_add(line->graph, &task, NULL));

@@ -144,7 +144,7 @@ static void run_on(const char *devices, const weir_context_options *options, voi
     stub_register("broken", cuda_broken);
   }
   good(weir_context_create(&own, &s.context));
-  good(weir_graph_create(s.context, &s.graph));
+  good(weir_graph_create(s.context, NULL, &s.graph));
   s.step = make_kernel(&s, "step", cpu_step);
   s.sum = make_kernel(&s, "sum", cpu_sum);
   s.broken = make_kernel(&s, "broken", cpu_broken);
@@ -170,6 +170,11 @@ void sequence_run(void (*test)(sequence *s)) {
 
 // ---------------------------------------------------------------------------------------------------------------
 // Helpers
+
+void sequence_new_graph(sequence *s, const weir_graph_options *options) {
+  good(weir_graph_release(s->graph));
+  good(weir_graph_create(s->context, options, &s->graph));
+}
 
 weir_buffer *sequence_buffer(const sequence *s, const char *label) {
   weir_buffer *buffer;

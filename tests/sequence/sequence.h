@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "gate.h"
-#include "weir/graph.h"
+#include "graph_info.h"
 #include "weir/weir.h"
 
 enum { COUNT = 1000, BYTES = COUNT * sizeof(uint32_t) };
@@ -38,6 +38,9 @@ void sequence_choose(int argc, char **argv);
 void sequence_run(void (*test)(sequence *s));
 // The same with options of the context's; its devices are chosen here.
 void sequence_run_with(const weir_context_options *options, void (*test)(sequence *s));
+
+// Replaces the graph by a new one with these options.
+void sequence_new_graph(sequence *s, const weir_graph_options *options);
 
 weir_buffer *sequence_buffer(const sequence *s, const char *label);
 uint32_t sequence_step(const sequence *s, weir_buffer *buffer, uint32_t value); // records; the node

@@ -15,10 +15,10 @@
 
 #include "allocation_ledger.h"
 #include "base/allocate.h"
+#include "graph_info.h"
 #include "stub.h"
 #include "sweep.h"
 #include "weir/cuda.h"
-#include "weir/graph.h"
 
 enum { COUNT = 64, BYTES = COUNT * sizeof(float) };
 
@@ -33,7 +33,6 @@ static bool accepted(weir_status status) {
 
 typedef struct scene {
   weir_context *context;
-  weir_graph *graph;
   weir_buffer *a, *b;
   weir_kernel *twice;
   float in[COUNT], out[COUNT];
@@ -62,32 +61,32 @@ static bool open_scene(scene *self, const char *devices, uint32_t flags) {
   if (opened && strncmp(devices, "cuda", 4) == 0)
     opened = accepted(weir_kernel_set_cuda(self->twice, &(weir_cuda_code){.image = image},
                                            &(weir_cuda_launch){.function = "twice"}, 1));
-  return opened && accepted(weir_graph_create(self->context, &self->graph)) &&
-         accepted(weir_buffer_create(self->context, BYTES, &self->a)) &&
+  return opened && accepted(weir_buffer_create(self->context, BYTES, &self->a)) &&
          accepted(weir_buffer_create(self->context, BYTES, &self->b));
 }
 
 // Records, launches, and checks what is brought out.
 static void use(scene *self, bool timed) {
-  weir_graph *graph = self->graph;
+  weir_graph *graph;
+  if (!accepted(weir_graph_create(self->context, &(weir_graph_options){.timing = timed}, &graph))) return;
   for (int i = 0; i < COUNT; i++) self->in[i] = (float)i;
   memset(self->out, 0, sizeof self->out);
   if (!accepted(weir_graph_copy_in(graph, self->a, 0, WEIR_WHOLE, self->in, NULL))) return;
   const weir_arg arg = weir_updates(self->a);
   bool added = accepted(weir_graph_add(graph, &(weir_task){.kernel = self->twice, .args = &arg, .arg_count = 1}, NULL));
-  assert_int_equal(weir_graph_node_count(graph), added ? 2 : 1);
+  assert_int_equal(graph_info(graph).tasks, added ? 2 : 1);
   bool filled = accepted(weir_graph_fill(graph, self->a, 0, 4, 0, NULL));
   bool copied = accepted(weir_graph_copy(graph, self->b, 0, self->a, 0, WEIR_WHOLE, NULL));
   bool out = copied && accepted(weir_graph_copy_out(graph, self->b, 0, WEIR_WHOLE, self->out, NULL));
-  assert_int_equal(weir_graph_set_timing(graph, timed), WEIR_OK);
   for (int i = 0; i < 2; i++) {
     if (!accepted(weir_graph_evaluate(graph, WEIR_FOREVER)) || !out) continue;
     for (int j = 0; j < COUNT; j++) assert_true(self->out[j] == (j == 0 && filled ? 0 : (float)j * (added ? 2 : 1)));
     uint64_t times[8];
-    if (timed) assert_int_equal(weir_graph_times(graph, weir_graph_node_count(graph), times, NULL), WEIR_OK);
+    if (timed) assert_int_equal(weir_graph_times(graph, graph_info(graph).tasks, times, NULL), WEIR_OK);
   }
   assert_int_equal(weir_graph_wait(graph, WEIR_FOREVER), WEIR_OK);
   assert_int_equal(weir_graph_clear(graph), WEIR_OK);
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
 }
 
 static void run(const char *devices, uint32_t flags) {

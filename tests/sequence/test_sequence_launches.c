@@ -22,16 +22,16 @@ static void record_over(sequence *s) {
   for (uint32_t i = 0; i < 10; i++) {
     values[i] = i + 1;
     good(weir_graph_clear(s->graph));
-    assert_int_equal(weir_graph_node_count(s->graph), 0);
+    assert_int_equal(graph_info(s->graph).tasks, 0);
     assert_int_equal(sequence_step(s, x, values[i]), 0);
     good(weir_graph_launch(s->graph, NULL));
   }
   good(weir_graph_clear(s->graph));
-  assert_int_equal(weir_graph_running(s->graph), 10);
+  assert_int_equal(graph_info(s->graph).running, 10);
   refused(weir_graph_launch(s->graph, NULL), WEIR_ERROR_INVALID_ARGUMENT, "no tasks", NULL);
   gate_open(&door);
   good(weir_graph_wait(s->graph, WEIR_FOREVER));
-  assert_int_equal(weir_graph_running(s->graph), 0);
+  assert_int_equal(graph_info(s->graph).running, 0);
   sequence_expect_steps(x, 1, values, 10);
 }
 
@@ -50,7 +50,7 @@ static void time_out(sequence *s) {
   refused(weir_graph_evaluate(s->graph, 0), WEIR_TIMEOUT, "0 ns", NULL);
   weir_event *event;
   good(weir_graph_launch(s->graph, &event));
-  assert_int_equal(weir_graph_running(s->graph), 3);
+  assert_int_equal(graph_info(s->graph).running, 3);
   refused(weir_graph_wait(s->graph, 0), WEIR_TIMEOUT, "3 launches", NULL);
   refused(weir_graph_wait(s->graph, LITTLE_NS), WEIR_TIMEOUT, "3 launches still run", "go on", NULL);
   assert_int_equal(weir_event_poll(event), WEIR_PENDING);
@@ -73,7 +73,7 @@ static void failing(sequence *s) {
   good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));
   sequence_step(s, y, 1);
   refused(weir_graph_evaluate(s->graph, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED, "on purpose", "node 0", NULL);
-  assert_int_equal(weir_graph_running(s->graph), 0);
+  assert_int_equal(graph_info(s->graph).running, 0);
   good(weir_graph_wait(s->graph, WEIR_FOREVER)); // it was reported
   good(weir_graph_launch(s->graph, NULL));
   good(weir_graph_launch(s->graph, NULL));
@@ -93,7 +93,7 @@ static void release_early(sequence *s) {
     gate door = {0};
     weir_buffer *x = sequence_numbered(s, "x", round);
     weir_graph *graph;
-    good(weir_graph_create(s->context, &graph));
+    good(weir_graph_create(s->context, NULL, &graph));
     weir_graph *kept = s->graph;
     s->graph = graph;
     sequence_step(s, x, 4);
@@ -123,9 +123,9 @@ static void many_on_queues(sequence *s) {
   weir_graph *graphs[GRAPHS], *kept = s->graph;
   uint32_t steps[GRAPHS * ROUNDS], own_steps[ROUNDS];
   for (uint32_t i = 0; i < GRAPHS; i++) {
-    good(weir_graph_create(s->context, &graphs[i]));
+    const weir_graph_options options = {.queue = queues > 0 ? 1 + i % queues : i};
+    good(weir_graph_create(s->context, &options, &graphs[i]));
     s->graph = graphs[i];
-    if (queues > 0) good(weir_graph_set_queue(graphs[i], i % queues));
     own[i] = sequence_numbered(s, "own", i);
     sequence_step(s, own[i], 7);
     sequence_step(s, shared, i);
@@ -151,7 +151,7 @@ static void graphs_run_on_chosen_queues(void **state) {
 static void wrong_queue(sequence *s) {
   weir_buffer *x = sequence_numbered(s, "x", 1);
   uint32_t queues = weir_device_information(weir_context_device(s->context, 0))->queues;
-  good(weir_graph_set_queue(s->graph, 100000)); // its device is not known yet
+  sequence_new_graph(s, &(weir_graph_options){.queue = 100000}); // its device is not known yet
   sequence_step(s, x, 1);
   if (queues == 0) {
     good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
@@ -160,11 +160,16 @@ static void wrong_queue(sequence *s) {
   char number[32];
   snprintf(number, sizeof number, "has %u", queues);
   refused(weir_graph_launch(s->graph, NULL), WEIR_ERROR_OUT_OF_RANGE, "100000", number, NULL);
-  refused(weir_graph_set_queue(s->graph, queues), WEIR_ERROR_OUT_OF_RANGE, number, NULL);
-  good(weir_graph_set_queue(s->graph, queues - 1));
-  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
-  good(weir_graph_set_queue(s->graph, UINT32_MAX));
-  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  refused(weir_graph_build(s->graph), WEIR_ERROR_OUT_OF_RANGE, "100000", number, NULL);
+  weir_graph *made = s->graph;
+  weir_graph_options options = {.device = weir_context_device(s->context, 0), .queue = queues + 1};
+  refused(weir_graph_create(s->context, &options, &made), WEIR_ERROR_OUT_OF_RANGE, number, NULL);
+  assert_null(made);
+  for (options.queue = 0; options.queue <= queues; options.queue += queues) {
+    sequence_new_graph(s, &options);
+    sequence_step(s, x, 1);
+    good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  }
 }
 
 static void queues_that_are_not_there_are_refused(void **state) {
@@ -237,17 +242,22 @@ static void what_could_not_be_set_is_set_later(void **state) {
   sequence_run(refused_change);
 }
 
-static void timed(sequence *s) {
+static void record_timed(sequence *s, weir_buffer *x, weir_buffer *y) {
   static uint32_t from[COUNT], to[COUNT];
-  weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_buffer(s, "y");
-  uint64_t start[4], end[4], again[4];
   good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, from, NULL));
   sequence_step(s, x, 1);
   sequence_sum(s, y, x, x);
   good(weir_graph_copy_out(s->graph, y, 0, WEIR_WHOLE, to, NULL));
+}
+
+static void timed(sequence *s) {
+  weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_buffer(s, "y");
+  uint64_t start[4], end[4], again[4];
+  record_timed(s, x, y);
   good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
-  refused(weir_graph_times(s->graph, 4, start, end), WEIR_ERROR_UNAVAILABLE, "weir_graph_set_timing", NULL);
-  good(weir_graph_set_timing(s->graph, true));
+  refused(weir_graph_times(s->graph, 4, start, end), WEIR_ERROR_UNAVAILABLE, "weir_graph_options.timing", NULL);
+  sequence_new_graph(s, &(weir_graph_options){.timing = true});
+  record_timed(s, x, y);
   uint64_t before = weir_device_time(weir_context_device(s->context, 0));
   for (int i = 0; i < 3; i++) good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
   refused(weir_graph_times(s->graph, 3, start, end), WEIR_ERROR_INVALID_ARGUMENT, "had 4", NULL);
@@ -262,8 +272,7 @@ static void timed(sequence *s) {
     good(weir_graph_times(s->graph, 4, i == 0 ? again : NULL, i == 0 ? NULL : again));
     assert_memory_equal(again, i == 0 ? start : end, sizeof again);
   }
-  good(weir_graph_set_timing(s->graph, false));
-  good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
+  good(weir_graph_clear(s->graph)); // they stay until another launch is done
   good(weir_graph_times(s->graph, 4, again, NULL));
   assert_memory_equal(again, start, sizeof again);
   good(weir_graph_times(s->graph, 4, NULL, NULL));
@@ -279,7 +288,7 @@ static void timed_failure(sequence *s) {
   if (!s->fails) return;
   weir_buffer *x = sequence_numbered(s, "x", 1), *y = sequence_numbered(s, "y", 1);
   weir_arg arg = weir_updates(x);
-  good(weir_graph_set_timing(s->graph, true));
+  sequence_new_graph(s, &(weir_graph_options){.timing = true});
   good(weir_graph_add(s->graph, &(weir_task){.kernel = s->broken, .args = &arg, .arg_count = 1}, NULL));
   sequence_step(s, x, 1);
   sequence_step(s, y, 1);

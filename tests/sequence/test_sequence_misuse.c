@@ -32,7 +32,7 @@ static void copies(sequence *s) {
   refused(weir_graph_fill(graph, x, 1, 4, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "multiples of 4", "'x'", NULL);
   refused(weir_graph_fill(graph, x, 0, 7, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "multiples of 4", NULL);
   refused(weir_graph_fill(graph, x, 0, 2 * BYTES, 0, NULL), WEIR_ERROR_OUT_OF_RANGE, "fill", NULL);
-  assert_int_equal(weir_graph_node_count(graph), 0);
+  assert_int_equal(graph_info(graph).tasks, 0);
 }
 
 static void wrong_copies_are_refused(void **state) {
@@ -57,10 +57,11 @@ static void changes(sequence *s) {
   weir_context *other;
   good(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &other));
   weir_device *device = weir_context_device(other, 0);
-  refused(weir_graph_set_device(graph, device), WEIR_ERROR_INVALID_ARGUMENT, "another context", NULL);
-  refused(weir_graph_set_device(NULL, device), WEIR_ERROR_INVALID_ARGUMENT, NULL);
-  refused(weir_graph_set_queue(NULL, 0), WEIR_ERROR_INVALID_ARGUMENT, NULL);
-  refused(weir_graph_set_timing(NULL, true), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  weir_graph *made = graph;
+  const weir_graph_options options = {.device = device};
+  refused(weir_graph_create(s->context, &options, &made), WEIR_ERROR_INVALID_ARGUMENT, "another context", NULL);
+  assert_null(made);
+  refused(weir_graph_build(NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   weir_context_release(other);
   good(weir_graph_evaluate(graph, WEIR_FOREVER));
 }
@@ -79,8 +80,12 @@ static void released(sequence *s) {
   refused(weir_graph_evaluate(graph, 0), WEIR_ERROR_RELEASED, NULL);
   refused(weir_graph_times(graph, 0, NULL, NULL), WEIR_ERROR_RELEASED, NULL);
   refused(weir_graph_fill(graph, x, 0, 4, 0, NULL), WEIR_ERROR_RELEASED, NULL);
-  assert_int_equal(weir_graph_running(graph), 0);
-  assert_int_equal(weir_graph_running(NULL), 0);
+  weir_graph_info info = {.running = 9};
+  refused(weir_graph_information(graph, &info), WEIR_ERROR_RELEASED, NULL);
+  assert_int_equal(info.running, 0);
+  refused(weir_graph_information(NULL, &info), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  refused(weir_graph_information(graph, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_info is NULL", NULL);
+  refused(weir_graph_build(graph), WEIR_ERROR_RELEASED, NULL);
   refused(weir_graph_wait(NULL, 0), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   refused(weir_graph_clear(NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);
   refused(weir_graph_times(NULL, 0, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT, NULL);

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "graph_info.h"
 #include "plan/hazards.h"
-#include "weir/graph.h"
 #include "weir/sim.h"
 #include "weir/weir.h"
 
@@ -170,14 +170,14 @@ double replay_run(const weir__stream *stream, const replay_options *options) {
   for (uint32_t i = 0; i < stream->task_count; i++) replay.kernels[i] = make_kernel(&replay, &stream->tasks[i]);
   if (options->hazards == REPLAY_ADDRESS)
     check(weir_buffer_create(replay.context, replay.layout.bytes, &replay.buffers[0]));
-  if (options->graph) check(weir_graph_create(replay.context, &replay.graph));
+  if (options->graph) check(weir_graph_create(replay.context, NULL, &replay.graph));
   weir_device *device = weir_context_device(replay.context, 0);
   uint64_t start_ns = weir_device_time(device);
   play_events(&replay);
   if (options->graph) check(weir_graph_launch(replay.graph, NULL));
   check(weir_finish(replay.context));
   uint64_t end_ns = weir_device_time(device);
-  if (options->graph) start_ns += weir_graph_build_time(replay.graph);
+  if (options->graph) start_ns += graph_info(replay.graph).build_ns;
   weir_context_release(replay.context);
   free(replay.buffers);
   free(replay.kernels);

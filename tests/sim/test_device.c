@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/allocate.h"
-#include "weir/graph.h"
+#include "graph_info.h"
 #include "weir/sim.h"
 #include "weir/weir.h"
 
@@ -205,7 +205,7 @@ static void graphs_run_node_by_node(void **state) {
       test_scene scene;
       open_scene(&scene, devices[i], flags | WEIR_CONTEXT_TRACE);
       weir_graph *graph;
-      check(weir_graph_create(scene.context, &graph));
+      check(weir_graph_create(scene.context, NULL, &graph));
       uint32_t numbers[8], expected = 0, number = 9;
       weir_arg arg = weir_updates(scene.buffer);
       for (uint32_t j = 0; j < 8; j++) {
@@ -222,7 +222,7 @@ static void graphs_run_node_by_node(void **state) {
       check(weir_finish(scene.context));
       assert_int_equal(scene.memory, expected);
       bool free_of_cost = strcmp(weir_device_information(scene.device)->name, "sim:ideal") == 0;
-      assert_int_equal(weir_graph_build_time(graph) == 0, free_of_cost);
+      assert_int_equal(graph_info(graph).build_ns == 0, free_of_cost);
       check(weir_graph_release(graph));
       weir_context_release(scene.context);
     }
@@ -234,7 +234,7 @@ static void a_graph_with_a_failing_node_poisons_what_follows(void **state) {
   test_scene scene;
   open_scene(&scene, "sim:h200", 0);
   weir_graph *graph;
-  check(weir_graph_create(scene.context, &graph));
+  check(weir_graph_create(scene.context, NULL, &graph));
   uint32_t number = 4;
   weir_arg arg = weir_updates(scene.buffer);
   weir_kernel *kernels[] = {scene.kernel, scene.failing, scene.kernel};
@@ -318,7 +318,7 @@ static bool run_short_of_memory(const char *device, uint64_t n) {
   good &= kernel != NULL && weir_kernel_set_sim(kernel, launches, 2) == WEIR_OK;
   if (kernel != NULL) weir_kernel_set_cpu(kernel, mix);
   for (int i = 0; i < 4; i++) good &= weir_buffer_wrap(context, &memory[i], 4, &buffers[i]) == WEIR_OK;
-  good = good && weir_graph_create(context, &graph) == WEIR_OK;
+  good = good && weir_graph_create(context, NULL, &graph) == WEIR_OK;
   for (int i = 0; i < 30 && good; i++) {
     weir_arg args[] = {weir_updates(buffers[i % 4]), weir_reads(buffers[(i * 7 + 1) % 4])};
     weir_task task = {.kernel = kernel, .args = args, .arg_count = (i * 7 + 1) % 4 == i % 4 ? 1 : 2, .user = &number};

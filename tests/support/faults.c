@@ -37,7 +37,7 @@ static weir_status submit_round(faults_scenario *s, uint32_t round) {
 }
 
 static weir_status record(faults_scenario *s) {
-  weir_status status = weir_graph_create(s->context, &s->graph);
+  weir_status status = weir_graph_create(s->context, NULL, &s->graph);
   for (uint32_t i = 0; i < NODES && status == WEIR_OK; i++) {
     weir_arg args[3];
     weir_task task = faults_task(s->mix, args, s->buffers[i % 2 == 0 ? 2 : 0], s->buffers[i % 2 == 0 ? 0 : 2], &i);

@@ -269,7 +269,7 @@ static void create_buffer(runner *r, uint32_t index) {
 
 static void create_graph(runner *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
-  weir_status status = weir_graph_create(r->context, &r->graphs[index]);
+  weir_status status = weir_graph_create(r->context, NULL, &r->graphs[index]);
   for (uint32_t i = 0; i < operation->task_count && status == WEIR_OK; i++) {
     body_description description = body_describe(&operation->tasks[i]);
     unsigned char value[4096];

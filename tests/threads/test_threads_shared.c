@@ -144,7 +144,7 @@ static void one_graph_is_launched_by_all(void **state) {
     assert_int_equal(weir_kernel_create(self.context, "bump", &kernel), WEIR_OK);
     assert_int_equal(weir_kernel_set_cpu(kernel, bump), WEIR_OK);
     assert_int_equal(weir_buffer_wrap(self.context, &value, sizeof value, &number), WEIR_OK);
-    assert_int_equal(weir_graph_create(self.context, &self.graph), WEIR_OK);
+    assert_int_equal(weir_graph_create(self.context, NULL, &self.graph), WEIR_OK);
     weir_arg arg = weir_updates(number);
     weir_task task = {.kernel = kernel, .args = &arg, .arg_count = 1};
     for (int node = 0; node < 3; node++) assert_int_equal(weir_graph_add(self.graph, &task, NULL), WEIR_OK);

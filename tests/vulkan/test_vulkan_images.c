@@ -407,7 +407,7 @@ static void graphs(void **state) {
   float found[TEXELS], sent[TEXELS], add = 2;
   weir_graph *graph;
   uint32_t node;
-  good(weir_graph_create(context, &graph));
+  good(weir_graph_create(context, NULL, &graph));
   const weir_arg writes[] = {weir_writes(first), weir_value(&add, sizeof add)};
   const weir_arg all[] = {weir_reads(first), weir_writes(second), weir_updates_range(numbers, 0, BYTES)};
   good(

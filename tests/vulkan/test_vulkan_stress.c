@@ -69,13 +69,13 @@ static void begin(stress *s) {
     require(weir_copy_in(*buffer, 0, sizeof zeros, zeros, NULL));
   }
   for (uint32_t i = 0; i < SEQUENCES; i++) {
-    require(weir_graph_create(s->context, &s->sequences[i]));
+    const weir_graph_options with = {.queue = i % 2 == 0 ? 1 + i / 2 % queues : 0};
+    require(weir_graph_create(s->context, &with, &s->sequences[i]));
     add_step(s, s->sequences[i], s->own[i], 3, i + 1);
     add_step(s, s->sequences[i], s->shared[first_shared(i)], 1, i + 1);
     add_step(s, s->sequences[i], s->own[i], 5, 7);
     add_step(s, s->sequences[i], s->shared[second_shared(i)], 1, 1000 * (i + 1));
     // Half of them on a given queue, the others where Weir puts them.
-    if (i % 2 == 0) require(weir_graph_set_queue(s->sequences[i], i / 2 % queues));
   }
 }
 

@@ -55,8 +55,9 @@ static weir_status open_all(const char *device, bool quick, sequence *all) {
   all->tasks = quick ? QUICK_TASKS : TASKS;
   const uint64_t bytes = FLOATS * sizeof(float);
   weir_status status = weir_context_create(&(weir_context_options){.devices = device}, &all->context);
-  if (status == WEIR_OK) status = weir_graph_create(all->context, &all->graph);
-  if (status == WEIR_OK) status = weir_graph_set_device(all->graph, weir_context_device(all->context, 0));
+  if (status == WEIR_OK)
+    status = weir_graph_create(all->context, &(weir_graph_options){.device = weir_context_device(all->context, 0)},
+                               &all->graph);
   if (status == WEIR_OK)
     status = weir__multiply_create(all->context, weir_context_device(all->context, 0), &all->multiply);
   if (status == WEIR_OK) status = weir_buffer_create(all->context, bytes, &all->second);

@@ -172,7 +172,7 @@ int weir__replay_record_parts(weir__replay_jobs *jobs, weir_graph **out_graphs) 
   weir__replay *replay = &jobs->lines[0].replay;
   for (uint32_t i = 0; i < jobs->part_count; i++) {
     const weir__replay_part *part = &jobs->parts[i];
-    weir_status status = weir_graph_create(replay->context, &out_graphs[i]);
+    weir_status status = weir_graph_create(replay->context, NULL, &out_graphs[i]);
     for (uint32_t t = part->first; t < part->end && status == WEIR_OK; t++) {
       weir_task task;
       weir__replay_make_task(replay, t, &task);

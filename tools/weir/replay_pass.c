@@ -145,13 +145,17 @@ int weir__replay_submit_pass(weir__replay *run) {
 
 int weir__replay_record_pass(weir__replay *run, weir__replay_recorded *out_recorded) {
   *out_recorded = (weir__replay_recorded){0};
-  weir_status status = weir_graph_create(run->context, &run->graph);
+  weir_status status = weir_graph_create(run->context, NULL, &run->graph);
   out_recorded->graph = run->graph;
   int exit_code = status == WEIR_OK ? play_events(run) : weir__replay_failed(run, status, NULL);
   run->graph = NULL;
   if (exit_code != WEIR__EXIT_OK) return exit_code;
-  run->edges += weir_graph_edge_count(out_recorded->graph); // builds it
-  run->build_ns += weir_graph_build_time(out_recorded->graph);
+  weir_graph_info info;
+  status = weir_graph_build(out_recorded->graph);
+  if (status == WEIR_OK) status = weir_graph_information(out_recorded->graph, &info);
+  if (status != WEIR_OK) return weir__replay_failed(run, status, NULL);
+  run->edges += info.edges;
+  run->build_ns += info.build_ns;
   if (run->options->storage == WEIR__REPLAY_KEPT || by_address(run)) return WEIR__EXIT_OK;
   out_recorded->buffers = calloc((size_t)run->stream->buffer_count + 1, sizeof(weir_buffer *));
   if (!out_recorded->buffers) return weir__replay_no_memory(run);
