@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "weir/cuda.h"
-
 static bool is_cuda(const weir_device *device) {
   return device && strcmp(weir_device_information(device)->kind, "cuda") == 0;
 }
@@ -13,13 +11,12 @@ static bool is_cuda(const weir_device *device) {
 void *job_host_allocate(weir_device *device, uint64_t bytes) {
   void *memory = NULL;
   if (!is_cuda(device)) return aligned_alloc(64, (bytes + 63) / 64 * 64);
-  return weir_cuda_host_allocate(device, bytes, &memory) == WEIR_OK ? memory : NULL;
+  return weir_host_allocate(device, bytes, &memory) == WEIR_OK ? memory : NULL;
 }
 
 void job_host_free(weir_device *device, void *memory) {
-  if (!is_cuda(device)) {
+  if (is_cuda(device))
+    weir_host_free(device, memory);
+  else
     free(memory);
-  } else if (memory) {
-    weir_cuda_host_free(device, memory);
-  }
 }

@@ -31,7 +31,7 @@ static weir_status make_words(wait_weir *state) {
   void *words = NULL;
   weir_status status = WEIR_OK;
   if (state->is_cuda)
-    status = weir_cuda_host_allocate(state->device, WORDS * sizeof *state->words, &words);
+    status = weir_host_allocate(state->device, WORDS * sizeof *state->words, &words);
   else
     words = gpu_memory(WORDS, sizeof *state->words);
   state->words = words;
@@ -40,7 +40,7 @@ static weir_status make_words(wait_weir *state) {
 
 static void free_words(wait_weir *state) {
   if (state->is_cuda)
-    weir_cuda_host_free(state->device, state->words);
+    weir_host_free(state->device, state->words);
   else
     free(state->words);
 }

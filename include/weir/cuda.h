@@ -71,11 +71,6 @@ WEIR_API bool weir_cuda_is_resident(weir_kernel *kernel, weir_device *device, ch
 // Errors: INVALID_ARGUMENT (no CUDA device; one whose context has no WEIR_ISSUE_RESIDENT, also where AUTO uses a resident kernel).
 WEIR_API weir_status weir_cuda_abort(weir_device *device);
 
-// Memory of the host that devices copy from and to at full speed, without a copy in between: for what weir_copy_in and
-// weir_copy_out move. Aligned to 256 bytes. Freed with weir_cuda_host_free, not before the last copy is done.
-WEIR_API weir_status weir_cuda_host_allocate(weir_device *device, uint64_t bytes, void **out_memory);
-WEIR_API void weir_cuda_host_free(weir_device *device, void *memory);
-
 // Creates a buffer on device memory that the caller owns (cuMemAlloc, cudaMalloc), `bytes` bytes from `pointer`, a multiple
 // of 16. It is tracked, never renamed or moved; what tasks of other devices write to it is copied back behind them.
 // Errors: INVALID_ARGUMENT (memory that is not the device's, misaligned), OUT_OF_RANGE (it leaves its allocation).

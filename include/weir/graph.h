@@ -43,7 +43,7 @@ WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, ui
 //   skipped, because what it reads is poisoned, leaves it as it was. Launches of one graph write it in their order; copies of
 //   one launch must go to different bytes.
 // Bytes that the caller's memory and a device exchange take no detour where the device reaches the memory by itself
-// (weir_cuda_host_allocate, for example); else the launch has memory of its own in between, one piece for all its copies.
+// (weir_host_allocate); else the launch has memory of its own in between, one piece for all its copies.
 // For weir_graph_set_arg argument 0 of a copy is its destination and argument 1 its source, as far as they are buffers.
 WEIR_API weir_status weir_graph_copy_in(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                         const void *source, uint32_t *out_node);

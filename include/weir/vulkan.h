@@ -152,11 +152,6 @@ WEIR_API weir_status weir_vulkan_register(const weir_vulkan_handles *handles, ch
 // Forgets it, before the caller destroys the device. Errors: INVALID_ARGUMENT (no such name, or a context uses it).
 WEIR_API weir_status weir_vulkan_unregister(const char *name);
 
-// Memory of the host that the device copies from and to at full speed, without a copy in between: for what weir_copy_in and
-// weir_copy_out move. Aligned to 64 bytes. Freed with weir_vulkan_host_free, not before the last copy is done.
-WEIR_API weir_status weir_vulkan_host_allocate(weir_device *device, uint64_t bytes, void **out_memory);
-WEIR_API void weir_vulkan_host_free(weir_device *device, void *memory);
-
 // Creates a buffer on `bytes` bytes, from byte `offset` on, of a VkBuffer that the caller owns. Its usage has STORAGE_BUFFER,
 // TRANSFER_SRC and TRANSFER_DST; it is bound to memory; it is shared concurrently by the families of all queues that Weir uses,
 // unless these are of one family. `offset` is a multiple of the device's alignment for storage buffers. The buffer is tracked,

@@ -209,6 +209,14 @@ WEIR_API weir_status weir_buffer_set_label(weir_buffer *buffer, const char *labe
 // Size of a buffer in bytes.
 WEIR_API uint64_t weir_buffer_bytes(const weir_buffer *buffer);
 
+// Memory of the host that a device reaches by itself, for what weir_copy_in and weir_copy_out move: pinned for CUDA devices, mapped
+// for Vulkan devices, so that they copy at full speed and without a copy in between; plain memory for all others. Aligned to 64
+// bytes; its contents are undefined. It does not count in the context's memory limit.
+// Freed with weir_host_free, before the context is released, and not before the last copy is done. NULL is allowed there.
+// Errors: INVALID_ARGUMENT (0 bytes), OUT_OF_MEMORY.
+WEIR_API weir_status weir_host_allocate(weir_device *device, uint64_t bytes, void **out_memory);
+WEIR_API void weir_host_free(weir_device *device, void *memory);
+
 // ---------------------------------------------------------------------------------------------------------------
 // Kernels
 

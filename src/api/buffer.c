@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/allocate.h"
 #include "base/error.h"
 
 weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer) {
@@ -37,4 +38,23 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
 
 uint64_t weir_buffer_bytes(const weir_buffer *buffer) {
   return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer bytes") == WEIR_OK ? buffer->bytes : 0;
+}
+
+weir_status weir_host_allocate(weir_device *device, uint64_t bytes, void **out_memory) {
+  if (out_memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: out_memory is NULL");
+  *out_memory = NULL;
+  if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: the device is NULL");
+  if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: 0 bytes");
+  if (device->ops->host_allocate != NULL) return device->ops->host_allocate(device, bytes, out_memory);
+  *out_memory = weir__allocate(bytes);
+  if (*out_memory != NULL) return WEIR_OK;
+  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "host allocate: no %llu bytes", (unsigned long long)bytes);
+}
+
+void weir_host_free(weir_device *device, void *memory) {
+  if (device == NULL || memory == NULL) return;
+  if (device->ops->host_free != NULL)
+    device->ops->host_free(device, memory);
+  else
+    weir__free(memory);
 }

@@ -62,6 +62,11 @@ typedef struct weir__device_ops {
   // Optional: whether that answer is known to be yes without asking anybody. With the lock or without.
   bool (*graph_knows)(const weir_device *device, const void *memory, uint64_t bytes);
 
+  // Optional, both or none: memory of the host that the device copies from and to by itself, aligned to 64 bytes, and freeing it.
+  // `bytes` is not 0. Without the lock. NULL: plain memory serves as well.
+  weir_status (*host_allocate)(weir_device *device, uint64_t bytes, void **out_memory);
+  void (*host_free)(weir_device *device, void *memory);
+
   // For devices with images (`image` of a buffer whose home is the device's space). `image_make`: storage for one, of which the
   // info was checked as far as it goes for all devices; called without the lock. `copies_image`: whether the device itself can
   // copy `from` to `to`, of which one at least is such an image, whole; `from` NULL: fill `to` with the pattern.

@@ -221,6 +221,34 @@ static void release_while_in_use(void **state) {
   weir_context_release(context);
 }
 
+// Devices that work in the host's memory reach all of it.
+static void memory_of_the_host_is_aligned(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:1,sim:ideal", 0, 0);
+  for (uint32_t i = 0; i < 2; i++) {
+    weir_device *device = weir_context_device(context, i);
+    weir_buffer *buffer = api_buffer(context, 1000, NULL);
+    unsigned char *memory = NULL;
+    assert_int_equal(weir_host_allocate(device, 1000, (void **)&memory), WEIR_OK);
+    assert_int_equal((uintptr_t)memory % 64, 0);
+    memset(memory, 7, 1000);
+    assert_int_equal(weir_copy_in(buffer, 0, 1000, memory, NULL), WEIR_OK);
+    assert_int_equal(weir_fill(buffer, 0, 4, 0, NULL), WEIR_OK);
+    assert_int_equal(weir_copy_out(buffer, 0, 1000, memory, NULL), WEIR_OK);
+    assert_int_equal(weir_finish(context), WEIR_OK);
+    assert_int_equal(memory[3], 0);
+    assert_int_equal(memory[999], 7);
+    weir_host_free(device, memory);
+    api_expect(weir_host_allocate(device, 0, (void **)&memory), WEIR_ERROR_INVALID_ARGUMENT, "0 bytes", NULL);
+    assert_null(memory);
+    api_expect(weir_host_allocate(device, 8, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_memory", NULL);
+    api_expect(weir_host_allocate(device, UINT64_MAX / 2, (void **)&memory), WEIR_ERROR_OUT_OF_MEMORY, NULL);
+    weir_host_free(device, NULL);
+    weir_host_free(NULL, NULL);
+  }
+  weir_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(buffers_know_their_size_and_label), cmocka_unit_test(labels_are_cut_at_47_bytes),
@@ -229,6 +257,7 @@ int main(void) {
       cmocka_unit_test(arguments_point_to_their_range),    cmocka_unit_test(copies_move_bytes),
       cmocka_unit_test(large_copies_move_every_byte),      cmocka_unit_test(copies_with_wrong_ranges_are_refused),
       cmocka_unit_test(copy_between_contexts_is_refused),  cmocka_unit_test(release_while_in_use),
+      cmocka_unit_test(memory_of_the_host_is_aligned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

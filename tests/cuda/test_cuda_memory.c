@@ -158,12 +158,12 @@ static void copies_of_any_memory(share *s) {
     unsigned char *pageable = malloc(SIZES[i] + 1);
     void *pinned;
     assert_non_null(pageable);
-    share_ok(weir_cuda_host_allocate(s->cuda, SIZES[i], &pinned));
+    share_ok(weir_host_allocate(s->cuda, SIZES[i], &pinned));
     copy_both_ways(s, s->cuda, pinned, SIZES[i]);
     copy_both_ways(s, s->cuda, pageable + 1, SIZES[i]);
     if (s->cpu != NULL) copy_both_ways(s, s->cpu, pageable + 1, SIZES[i]);
     share_ok(weir_finish(s->context));
-    weir_cuda_host_free(s->cuda, pinned);
+    weir_host_free(s->cuda, pinned);
     free(pageable);
   }
   assert_int_equal(statistics_of(s).failed, 0);
@@ -173,13 +173,13 @@ static void copies_of_any_memory(share *s) {
 static void pinned_memory_is_known(share *s) {
   enum { LARGE = 300000 };
   void *pinned;
-  share_ok(weir_cuda_host_allocate(s->cuda, LARGE, &pinned));
+  share_ok(weir_host_allocate(s->cuda, LARGE, &pinned));
   copy_both_ways(s, s->cuda, pinned, LARGE);
   uint64_t asked = stub_calls("cuPointerGetAttribute");
   copy_both_ways(s, s->cuda, pinned, LARGE);
   copy_both_ways(s, s->cuda, (unsigned char *)pinned + 4, LARGE - 4);
   assert_int_equal(stub_calls("cuPointerGetAttribute"), asked);
-  weir_cuda_host_free(s->cuda, pinned);
+  weir_host_free(s->cuda, pinned);
   unsigned char *pageable = malloc(LARGE);
   assert_non_null(pageable);
   copy_both_ways(s, s->cuda, pageable, LARGE);

@@ -70,10 +70,10 @@ static void wrong_memory_is_refused(share *s) {
   refuse(s->cuda, 0, 16, invalid, "0x0 is no memory of a CUDA device");
   refuse(s->cuda, 0xdead0000, 16, invalid, "0xdead0000 is no memory of a CUDA device");
   refuse(s->cuda, (uintptr_t)&here & ~(uintptr_t)15, 16, invalid, "is no memory of a CUDA device");
-  share_ok(weir_cuda_host_allocate(s->cuda, 4096, &pinned));
+  share_ok(weir_host_allocate(s->cuda, 4096, &pinned));
   assert_int_equal((uintptr_t)pinned % 256, 0);
   refuse(s->cuda, (uintptr_t)pinned, 16, invalid, "is no memory of a CUDA device");
-  weir_cuda_host_free(s->cuda, pinned);
+  weir_host_free(s->cuda, pinned);
   refuse(s->cuda, memory, 0, invalid, "at least 1 byte");
   refuse(s->cuda, memory, BYTES + 1, WEIR_ERROR_OUT_OF_RANGE, "257 bytes");
   refuse(s->cuda, memory + 16, BYTES, WEIR_ERROR_OUT_OF_RANGE, "leave their allocation of 256 bytes");
@@ -297,7 +297,7 @@ static void stream_waits_for_write_back(share *s) {
   weir_buffer *buffer;
   weir_event *event;
   CUdeviceptr memory = share_allocate(s, COUNT);
-  share_ok(weir_cuda_host_allocate(s->cuda, BYTES, (void **)&pinned));
+  share_ok(weir_host_allocate(s->cuda, BYTES, (void **)&pinned));
   memset(pinned, 0, BYTES);
   share_ok(weir_buffer_wrap(s->context, pinned, BYTES, &buffer));
   share_submit(s, s->set, s->cuda, buffer, COUNT, 3, NULL);
@@ -310,7 +310,7 @@ static void stream_waits_for_write_back(share *s) {
   share_ok(share_await(event));
   share_ok(weir_finish(s->context));
   share_ok(weir_buffer_release(buffer));
-  weir_cuda_host_free(s->cuda, pinned);
+  weir_host_free(s->cuda, pinned);
   share_free(s, memory);
 }
 
@@ -409,11 +409,10 @@ static void wrong_calls_are_refused(share *s) {
   share_refused(weir_cuda_wait_stream(s->cpu, s->stream), invalid, "cpu:1 is no CUDA device");
   share_refused(weir_cuda_stream_wait(NULL, s->stream, NULL), invalid, "the device is NULL");
   share_refused(weir_cuda_stream_wait(s->cpu, s->stream, NULL), invalid, "cpu:1 is no CUDA device");
-  share_refused(weir_cuda_host_allocate(s->cpu, 16, &memory), invalid, "cpu:1 is no CUDA device");
+  share_refused(weir_host_allocate(s->cuda, 0, &memory), invalid, "0 bytes");
   assert_null(memory);
-  share_refused(weir_cuda_host_allocate(s->cuda, 0, &memory), invalid, "0 bytes");
-  share_refused(weir_cuda_host_allocate(s->cuda, 16, NULL), invalid, "out_memory is NULL");
-  weir_cuda_host_free(s->cuda, NULL);
+  share_refused(weir_host_allocate(s->cuda, 16, NULL), invalid, "out_memory is NULL");
+  weir_host_free(s->cuda, NULL);
   share_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &other));
   atomic_bool flag = false;
   weir_task task = {.host = raise_flag, .user = &flag};

@@ -78,7 +78,7 @@ static void open_stage(stage *s, const char *what) {
   const weir_cuda_launch launch = {.function = never_ends.name, .block = {32, 1, 1}};
   expect(weir_kernel_set_cuda(s->in_queue, &code, &launch, 1), WEIR_OK, what);
   void *begun;
-  expect(weir_cuda_host_allocate(s->device, 2 * sizeof *s->begun, &begun), WEIR_OK, what);
+  expect(weir_host_allocate(s->device, 2 * sizeof *s->begun, &begun), WEIR_OK, what);
   s->begun = begun;
   memset(s->begun, 0, 2 * sizeof *s->begun);
   static const uint32_t zeros[WORDS] = {0};
@@ -91,7 +91,7 @@ static void open_stage(stage *s, const char *what) {
 
 static void close_stage(stage *s) {
   for (int i = 0; i < 2; i++) weir_buffer_release(s->buffers[i]);
-  weir_cuda_host_free(s->device, s->begun);
+  weir_host_free(s->device, s->begun);
   weir_kernel_release(s->never_ends);
   weir_kernel_release(s->counts);
   weir_kernel_release(s->in_queue);

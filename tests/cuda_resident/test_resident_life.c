@@ -144,7 +144,7 @@ static void launches_have_a_grid_or_a_value(void **state) {
   weir_kernel *kernels[2] = {NULL, NULL};
   uint64_t memory = 0;
   void *pinned = NULL;
-  assert_int_equal(weir_cuda_host_allocate(r.device, RIG_WORDS * sizeof *words, &pinned), WEIR_OK);
+  assert_int_equal(weir_host_allocate(r.device, RIG_WORDS * sizeof *words, &pinned), WEIR_OK);
   memset(pinned, 0, RIG_WORDS * sizeof *words);
   memory = (uint64_t)(uintptr_t)pinned;
   weir_cuda_code code = {.source = "STUB\ntally 64 8\n", .groups = true};
@@ -162,7 +162,7 @@ static void launches_have_a_grid_or_a_value(void **state) {
   for (int i = 0; i < RIG_WORDS; i++) assert_int_equal(words[i], 2);
   for (int i = 0; i < RIG_WORDS; i++) assert_int_equal(((const uint32_t *)pinned)[i], 1);
   for (int i = 0; i < 2; i++) weir_kernel_release(kernels[i]);
-  weir_cuda_host_free(r.device, pinned);
+  weir_host_free(r.device, pinned);
   weir_buffer_release(buffer);
   rig_end(&r);
 }

@@ -28,7 +28,7 @@ static void begin(scene *s, uint64_t seed, bool linked) {
   // With a seed nothing is linked before its first task.
   const weir_context_options options = {.seed = linked ? 0 : 8};
   rig_begin(&s->r, seed, &options);
-  assert_int_equal(weir_cuda_host_allocate(s->r.device, 2 * BYTES, &pinned), WEIR_OK);
+  assert_int_equal(weir_host_allocate(s->r.device, 2 * BYTES, &pinned), WEIR_OK);
   s->pinned = pinned;
   s->out = s->pinned + BYTES;
   s->pageable = malloc(BYTES);
@@ -52,7 +52,7 @@ static void end(scene *s) {
     weir_buffer_release(s->buffers[i]);
     free(s->expected[i]);
   }
-  weir_cuda_host_free(s->r.device, s->pinned);
+  weir_host_free(s->r.device, s->pinned);
   free(s->pageable);
   rig_end(&s->r);
 }

@@ -168,7 +168,7 @@ static void memory_that_both_reach(void **state) {
   (void)state;
   weir_device *device = weir_context_device(context, 0);
   uint32_t *numbers;
-  good(weir_vulkan_host_allocate(device, BYTES, (void **)&numbers));
+  good(weir_host_allocate(device, BYTES, (void **)&numbers));
   for (uint32_t i = 0; i < COUNT; i++) numbers[i] = i;
   weir_buffer *buffer;
   good(weir_buffer_create(context, BYTES, &buffer));
@@ -178,7 +178,7 @@ static void memory_that_both_reach(void **state) {
   good(weir_graph_copy_out(sequence, buffer, 0, WEIR_WHOLE, numbers, NULL));
   good(weir_graph_evaluate(sequence, WEIR_FOREVER));
   for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], 3 * i + 1);
-  weir_vulkan_host_free(device, numbers);
+  weir_host_free(device, numbers);
 }
 
 // Kompute's eStorage: what is never copied to or from the host exists on the device only.

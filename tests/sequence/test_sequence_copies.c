@@ -191,8 +191,8 @@ static void moved(sequence *s) {
   weir__cuda_device *inside = weir__cuda_of(cuda);
   uint32_t *known[2], *others[2], *unknown[2];
   for (int i = 0; i < 2; i++) {
-    good(weir_cuda_host_allocate(cuda, BYTES, (void **)&known[i]));
-    good(weir_cuda_host_allocate(cuda, BYTES, (void **)&others[i]));
+    good(weir_host_allocate(cuda, BYTES, (void **)&known[i]));
+    good(weir_host_allocate(cuda, BYTES, (void **)&others[i]));
     assert_int_equal(weir__cuda_enter(inside), CUDA_SUCCESS);
     assert_int_equal(inside->driver->cuMemHostAlloc((void **)&unknown[i], BYTES, 0), CUDA_SUCCESS);
     weir__cuda_leave(inside);
@@ -226,8 +226,8 @@ static void moved(sequence *s) {
   assert_int_equal(stub_calls("cuGraphLaunch") - launches, 5);
   good(weir_finish(s->context));
   for (int i = 0; i < 2; i++) {
-    weir_cuda_host_free(cuda, known[i]);
-    weir_cuda_host_free(cuda, others[i]);
+    weir_host_free(cuda, known[i]);
+    weir_host_free(cuda, others[i]);
     assert_int_equal(weir__cuda_enter(inside), CUDA_SUCCESS);
     inside->driver->cuMemFreeHost(unknown[i]);
     weir__cuda_leave(inside);
@@ -244,7 +244,7 @@ static void pinned(sequence *s) {
   if (!s->on_cuda) return;
   weir_device *cuda = weir_context_device(s->context, 0);
   void *memory;
-  good(weir_cuda_host_allocate(cuda, BYTES, &memory));
+  good(weir_host_allocate(cuda, BYTES, &memory));
   weir_buffer *x = sequence_buffer(s, "x");
   good(weir_graph_copy_in(s->graph, x, 0, WEIR_WHOLE, memory, NULL));
   sequence_step(s, x, 2);
@@ -254,7 +254,7 @@ static void pinned(sequence *s) {
   good(weir_graph_evaluate(s->graph, WEIR_FOREVER));
   for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(((uint32_t *)memory)[i], stepped(stepped(1 + i, 2), 2));
   good(weir_finish(s->context));
-  weir_cuda_host_free(cuda, memory);
+  weir_host_free(cuda, memory);
 }
 
 static void pinned_memory_is_reached(void **state) {

@@ -185,7 +185,7 @@ static void copies_that_do_not_fit(void **state) {
   good(weir_copy_out(buffer, 4 * 5, 192, found, NULL));
   good(weir_finish(context));
   for (uint32_t i = 0; i < 48; i++) assert_int_equal(found[i], i + 4);
-  good(weir_vulkan_host_allocate(device, 800, (void **)&pinned));
+  good(weir_host_allocate(device, 800, (void **)&pinned));
   for (uint32_t i = 0; i < 100; i++) pinned[i] = 1000 + i;
   for (uint32_t offset = 0; offset < 4; offset += 3) { // one that is aligned as texels, one that is not
     good(weir_copy_in(line, 0, 192, pinned + offset, NULL));
@@ -200,7 +200,7 @@ static void copies_that_do_not_fit(void **state) {
   weir_buffer_release(line);
   weir_buffer_release(plane);
   weir_buffer_release(buffer);
-  weir_vulkan_host_free(device, pinned);
+  weir_host_free(device, pinned);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -334,7 +334,7 @@ static void host_memory(void **state) {
   uint32_t *memory[2];
   weir_buffer *numbers;
   for (int i = 0; i < 2; i++) {
-    good(weir_vulkan_host_allocate(device, BYTES, (void **)&memory[i]));
+    good(weir_host_allocate(device, BYTES, (void **)&memory[i]));
     assert_int_equal((uintptr_t)memory[i] % 64, 0);
   }
   for (uint32_t i = 0; i < COUNT; i++) memory[0][i] = i;
@@ -345,8 +345,8 @@ static void host_memory(void **state) {
   good(weir_finish(context));
   for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(memory[1][i], 2 * i + 1);
   weir_buffer_release(numbers);
-  for (int i = 0; i < 2; i++) weir_vulkan_host_free(device, memory[i]);
-  weir_vulkan_host_free(device, NULL);
+  for (int i = 0; i < 2; i++) weir_host_free(device, memory[i]);
+  weir_host_free(device, NULL);
 }
 
 static void refused_calls(void **state) {
@@ -355,10 +355,9 @@ static void refused_calls(void **state) {
   weir_buffer *wrapped;
   weir_device *cpu = weir_context_device(context, 1);
   const uint64_t handle = (uint64_t)buffer.buffer;
-  refused(weir_vulkan_host_allocate(device, 0, &memory), WEIR_ERROR_INVALID_ARGUMENT, "0 bytes");
-  refused(weir_vulkan_host_allocate(cpu, 8, &memory), WEIR_ERROR_INVALID_ARGUMENT, "cpu:1 is no Vulkan device");
-  refused(weir_vulkan_host_allocate(device, 8, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_memory is NULL");
-  refused(weir_vulkan_host_allocate(NULL, 8, &memory), WEIR_ERROR_INVALID_ARGUMENT, "the device is NULL");
+  refused(weir_host_allocate(device, 0, &memory), WEIR_ERROR_INVALID_ARGUMENT, "0 bytes");
+  refused(weir_host_allocate(device, 8, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_memory is NULL");
+  refused(weir_host_allocate(NULL, 8, &memory), WEIR_ERROR_INVALID_ARGUMENT, "the device is NULL");
   refused(weir_buffer_wrap_vulkan(cpu, handle, 0, 4, &wrapped), WEIR_ERROR_INVALID_ARGUMENT, "is no Vulkan device");
   refused(weir_buffer_wrap_vulkan(device, handle, 0, 4, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_buffer is NULL");
   refused(weir_buffer_wrap_vulkan(device, 0, 0, 4, &wrapped), WEIR_ERROR_INVALID_ARGUMENT, "VK_NULL_HANDLE");

@@ -15,6 +15,7 @@
 #include "device/cuda/pinned.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
+#include "device/cuda/share.h"
 
 enum {
   DEFAULT_QUEUES = 16,
@@ -358,6 +359,8 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .destroy = destroy,
                                          .memory = memory,
                                          .reaches = reaches,
+                                         .host_allocate = weir__cuda_host_allocate,
+                                         .host_free = weir__cuda_host_free,
                                          .graph_knows = knows,
                                          .check = weir__cuda_kernel_check,
                                          .has_code = has_code,

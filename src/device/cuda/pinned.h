@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host memory that Weir has pinned, for itself and by weir_cuda_host_allocate(), on all devices of the process: so that most copies
+// Host memory that Weir has pinned, for itself and by weir_host_allocate(), on all devices of the process: so that most copies
 // need not ask the driver what memory they are about. Any thread.
 #ifndef WEIR_DEVICE_CUDA_PINNED_H
 #define WEIR_DEVICE_CUDA_PINNED_H

@@ -16,12 +16,7 @@ weir_status weir__cuda_check(weir_device *device, const char *what) {
   return WEIR_OK;
 }
 
-weir_status weir_cuda_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
-  if (out_memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: out_memory is NULL");
-  *out_memory = NULL;
-  weir_status status = weir__cuda_check(base, "host allocate");
-  if (status != WEIR_OK) return status;
-  if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: 0 bytes");
+weir_status weir__cuda_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
   const weir__cuda_device *device = weir__cuda_of(base);
   CUresult result = weir__cuda_enter(device);
   if (result == CUDA_SUCCESS) {
@@ -32,8 +27,7 @@ weir_status weir_cuda_host_allocate(weir_device *base, uint64_t bytes, void **ou
   return weir__cuda_error(device->driver, result, "host allocate: %llu bytes", (unsigned long long)bytes);
 }
 
-void weir_cuda_host_free(weir_device *base, void *memory) {
-  if (memory == NULL || weir__cuda_check(base, "host free") != WEIR_OK) return;
+void weir__cuda_host_free(weir_device *base, void *memory) {
   const weir__cuda_device *device = weir__cuda_of(base);
   weir__cuda_pinned_remove(memory);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;

@@ -20,6 +20,10 @@ typedef struct weir__cuda_fence {
 weir_status weir__cuda_fence_create(weir__cuda_device *device, void *stream, weir__cuda_fence **out_fence);
 void weir__cuda_fence_destroy(weir__cuda_device *device, weir__cuda_fence *fence);
 
+// Pinned memory of the host, and freeing it.
+weir_status weir__cuda_host_allocate(weir_device *base, uint64_t bytes, void **out_memory);
+void weir__cuda_host_free(weir_device *base, void *memory);
+
 // Refuses a range that is not in one allocation of the device's.
 weir_status weir__cuda_wrap(weir__cuda_device *device, uint64_t pointer, uint64_t bytes);
 

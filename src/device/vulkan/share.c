@@ -13,12 +13,7 @@ weir_status weir__vulkan_check_device(const weir_device *device, const char *wha
   return WEIR_OK;
 }
 
-weir_status weir_vulkan_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
-  if (out_memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: out_memory is NULL");
-  *out_memory = NULL;
-  weir_status status = weir__vulkan_check_device(base, "host allocate");
-  if (status != WEIR_OK) return status;
-  if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: 0 bytes");
+weir_status weir__vulkan_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
   const weir__vulkan_chunk *chunk = weir__vulkan_chunk_create(&weir__vulkan_of(base)->memory, bytes, true);
   if (chunk == NULL)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "host allocate: no %llu bytes that %s reaches",
@@ -27,8 +22,7 @@ weir_status weir_vulkan_host_allocate(weir_device *base, uint64_t bytes, void **
   return WEIR_OK;
 }
 
-void weir_vulkan_host_free(weir_device *base, void *address) {
-  if (address == NULL || weir__vulkan_check_device(base, "host free") != WEIR_OK) return;
+void weir__vulkan_host_free(weir_device *base, void *address) {
   weir__vulkan_memory *memory = &weir__vulkan_of(base)->memory;
   weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(memory, address);
   if (chunk != NULL && chunk->mapped == address) weir__vulkan_chunk_destroy(memory, chunk);

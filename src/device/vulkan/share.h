@@ -32,6 +32,10 @@ void weir__vulkan_registration_queues(const weir__vulkan_registration *registrat
 
 struct weir__vulkan_device;
 
+// Mapped memory of the host, and freeing it.
+weir_status weir__vulkan_host_allocate(weir_device *base, uint64_t bytes, void **out_memory);
+void weir__vulkan_host_free(weir_device *base, void *address);
+
 // Takes a VkBuffer of the caller's for a buffer on a part of it. `*out_memory` is where the part is for Weir.
 weir_status weir__vulkan_wrap(struct weir__vulkan_device *device, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
                               void **out_memory);
