@@ -121,7 +121,7 @@ int main() {
   for (int round = 0; round < ROUNDS; round++) {
     fill<<<COUNT / THREADS, THREADS, 0, stream>>>(x, round);
     check(cudaGetLastError(), "fill");
-    check(weir_cuda_wait_stream(device, stream), "Weir behind the stream");
+    check(weir_cuda_tasks_wait_for_stream(device, stream), "Weir behind the stream");
     for (int part = 0; part < PARTS; part++) {
       uint64_t bytes = PART * sizeof(float), offset = part * bytes;
       weir_arg of_square[] = {weir_writes(squares), weir_reads_range(shared_x, offset, bytes)};
@@ -130,7 +130,7 @@ int main() {
       submit(context, "square", square, of_square, 2);
       submit(context, "add", add, of_add, 3);
     }
-    check(weir_cuda_stream_wait(device, stream, nullptr), "the stream behind Weir");
+    check(weir_cuda_stream_waits_for_tasks(device, stream, nullptr), "the stream behind Weir");
     accumulate<<<COUNT / THREADS, THREADS, 0, stream>>>(sum, y);
     check(cudaGetLastError(), "accumulate");
   }

@@ -79,14 +79,14 @@ WEIR_API weir_status weir_buffer_wrap_cuda(weir_device *device, uint64_t pointer
 
 // Orders Weir after a stream: tasks that are submitted from now on, to any device, start when all that is in `stream` now
 // is done. The host does not wait. `stream` NULL is the legacy default stream. From the first such call of a device on, or of
-// weir_cuda_stream_wait, WEIR_ISSUE_AUTO gives none of its tasks to a resident kernel.
-WEIR_API weir_status weir_cuda_wait_stream(weir_device *device, void *stream);
+// weir_cuda_stream_waits_for_tasks, WEIR_ISSUE_AUTO gives none of its tasks to a resident kernel.
+WEIR_API weir_status weir_cuda_tasks_wait_for_stream(weir_device *device, void *stream);
 
 // Orders a stream after Weir: what is put in `stream` from now on starts when the task of `event` is done, or with `event`
 // NULL all tasks submitted so far. The host does not wait, unless tasks of other devices are among them, or the context has
 // WEIR_ISSUE_RESIDENT: then until those and all before them are done. With WEIR_ISSUE_AUTO the first call waits for tasks that a
 // resident kernel has.
-WEIR_API weir_status weir_cuda_stream_wait(weir_device *device, void *stream, weir_event *event);
+WEIR_API weir_status weir_cuda_stream_waits_for_tasks(weir_device *device, void *stream, weir_event *event);
 
 #ifdef __cplusplus
 }

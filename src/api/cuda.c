@@ -24,7 +24,7 @@ weir_status weir_buffer_wrap_cuda(weir_device *base, uint64_t pointer, uint64_t 
   return status == WEIR_OK ? weir__buffer_wrap(base, (void *)(uintptr_t)pointer, bytes, out_buffer) : status;
 }
 
-weir_status weir_cuda_wait_stream(weir_device *base, void *stream) {
+weir_status weir_cuda_tasks_wait_for_stream(weir_device *base, void *stream) {
   weir_status status = weir__cuda_check(base, "wait for a stream");
   if (status != WEIR_OK) return status;
   weir__cuda_device *device = weir__cuda_of(base);
@@ -53,7 +53,7 @@ static void wait_for_others(weir_context *context, weir_device *device, weir__id
   }
 }
 
-weir_status weir_cuda_stream_wait(weir_device *base, void *stream, weir_event *event) {
+weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, weir_event *event) {
   weir_status status = weir__cuda_check(base, "stream wait");
   if (status == WEIR_OK && event != NULL)
     status = weir__object_check(event, WEIR__KIND_EVENT, weir__context_of(base->host), "stream wait");

@@ -523,7 +523,7 @@ static void graph_among_memories(share *s) {
     uint32_t copy[COUNT];
     share_submit(s, s->set, s->cpu, host, COUNT, round, NULL);
     share_ok(weir_graph_launch(graph, &event));
-    share_ok(weir_cuda_stream_wait(s->cuda, s->stream, event));
+    share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, event));
     share_read(s, copy, memory, COUNT);
     for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(copy[i], 2 * stepped(round + i, 4));
     share_ok(share_await(event));

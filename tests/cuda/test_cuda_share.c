@@ -147,7 +147,7 @@ static void tasks_wait_for_stream(share *s) {
   share_submit(s, s->set, s->cuda, other, COUNT, 1, &before);
   share_ok(share_await(before)); // submitted before: does not wait
   share_launch(s, s->own_held, memory, COUNT, 7);
-  share_ok(weir_cuda_wait_stream(s->cuda, s->stream));
+  share_ok(weir_cuda_tasks_wait_for_stream(s->cuda, s->stream));
   share_submit(s, s->step, s->cuda, buffer, COUNT, 1, &step);
   share_submit(s, s->step, s->cuda, other, COUNT, 2, &apart); // has nothing to do with what is in the stream
   weir_task host_task = {.host = raise_flag, .user = &flag};
@@ -185,7 +185,7 @@ static void cpu_waits_for_default_stream(share *s) {
   s->stream = NULL;
   share_launch(s, s->own_held, memory, COUNT, 7);
   s->stream = own;
-  share_ok(weir_cuda_wait_stream(s->cuda, NULL));
+  share_ok(weir_cuda_tasks_wait_for_stream(s->cuda, NULL));
   share_submit(s, s->step, s->cpu, buffer, COUNT, 1, &event);
   assert_int_equal(weir_event_wait(event, 1000000), WEIR_TIMEOUT);
   share_open();
@@ -212,7 +212,7 @@ static void stream_waits(share *s, bool by_event) {
   share_submit(s, s->set, s->cuda, buffer, COUNT, 3, NULL);
   share_submit(s, s->held, s->cuda, buffer, COUNT, 1, NULL);
   share_submit(s, s->step, s->cuda, buffer, COUNT, 2, &event);
-  share_ok(weir_cuda_stream_wait(s->cuda, s->stream, by_event ? event : NULL));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, by_event ? event : NULL));
   share_launch(s, s->own_step, memory, COUNT, 4);
   assert_int_equal(weir_event_poll(event), WEIR_PENDING);
   share_open();
@@ -247,7 +247,7 @@ static void event_done(share *s) {
   share_submit(s, s->set, s->cuda, buffer, COUNT, 3, &event);
   share_ok(weir_event_wait(event, WEIR_FOREVER));
   share_submit(s, s->held, s->cuda, other, COUNT, 1, NULL);
-  share_ok(weir_cuda_stream_wait(s->cuda, s->stream, event));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, event));
   share_read(s, numbers, memory, COUNT);
   share_expect(numbers, COUNT, 3, NULL, 0);
   weir_event_release(event);
@@ -274,7 +274,7 @@ static void stream_waits_for_cpu(share *s) {
       share_submit(s, s->step, s->cpu, buffer, COUNT, 2, NULL);
       share_submit(s, s->step, s->cuda, buffer, COUNT, 3, NULL);
       share_submit(s, s->step, last_on_cpu ? s->cpu : s->cuda, buffer, COUNT, 4, &event);
-      share_ok(weir_cuda_stream_wait(s->cuda, s->stream, by_event ? event : NULL));
+      share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, by_event ? event : NULL));
       share_launch(s, s->own_step, memory, COUNT, 5);
       share_read(s, numbers, memory, COUNT);
       share_expect(numbers, COUNT, 3, (uint32_t[]){1, 2, 3, 4, 5}, 5);
@@ -303,7 +303,7 @@ static void stream_waits_for_write_back(share *s) {
   share_submit(s, s->set, s->cuda, buffer, COUNT, 3, NULL);
   share_submit(s, s->held, s->cuda, buffer, COUNT, 1, &event);
   share_open();
-  share_ok(weir_cuda_stream_wait(s->cuda, s->stream, event));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, event));
   share_good(s->driver->cuMemcpyAsync(memory, (CUdeviceptr)(uintptr_t)pinned, BYTES, s->stream));
   share_read(s, numbers, memory, COUNT);
   share_expect(numbers, COUNT, 3, (uint32_t[]){1}, 1);
@@ -329,13 +329,13 @@ static void turns(share *s) {
   share_write(s, memory, numbers, COUNT);
   for (uint32_t i = 0; i < TURNS; i++) {
     share_launch(s, s->own_step, memory, COUNT, steps[count++] = 10 * i);
-    share_ok(weir_cuda_wait_stream(s->cuda, s->stream));
+    share_ok(weir_cuda_tasks_wait_for_stream(s->cuda, s->stream));
     share_submit(s, s->step, s->cuda, buffer, COUNT, steps[count++] = 10 * i + 1, NULL);
     if (s->cpu != NULL && i % 3 == 0)
       share_submit(s, s->step, s->cpu, buffer, COUNT, steps[count++] = 10 * i + 2, NULL);
     weir_event *event;
     share_submit(s, s->step, s->cuda, buffer, COUNT, steps[count++] = 10 * i + 3, &event);
-    share_ok(weir_cuda_stream_wait(s->cuda, s->stream, i % 2 == 0 ? event : NULL));
+    share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, i % 2 == 0 ? event : NULL));
     weir_event_release(event);
   }
   share_read(s, numbers, memory, COUNT);
@@ -364,7 +364,7 @@ static void repeated_program(share *s) {
   for (uint32_t round = 0; round < ROUNDS; round++) {
     share_launch(s, s->own_step, memory, COUNT, round);
     for (uint32_t i = 0; i < COUNT; i++) wanted[i] = stepped(wanted[i], round);
-    share_ok(weir_cuda_wait_stream(s->cuda, s->stream));
+    share_ok(weir_cuda_tasks_wait_for_stream(s->cuda, s->stream));
     share_ok(weir_copy_in(nothing, 0, BYTES, zero, NULL));
     for (uint32_t chain = 0; chain < CHAINS; chain++) {
       share_submit(s, s->set, s->cuda, scratch, COUNT, chain, NULL); // renamed, so that chains overlap
@@ -374,7 +374,7 @@ static void repeated_program(share *s) {
       share_sum(s, s->cuda, buffer, total, nothing, COUNT, NULL);
       for (uint32_t i = 0; i < COUNT; i++) wanted[i] += stepped(stepped(chain + i, 1), 2);
     }
-    share_ok(weir_cuda_stream_wait(s->cuda, s->stream, NULL));
+    share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, NULL));
     if (round % 5 == 4) share_ok(weir_finish(s->context));
   }
   share_read(s, numbers, memory, COUNT);
@@ -397,7 +397,7 @@ static weir_status in_callback;
 static void wait_in_callback(void *user, weir_status status) {
   const share *s = user;
   (void)status;
-  in_callback = weir_cuda_stream_wait(s->cuda, s->stream, NULL);
+  in_callback = weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, NULL);
 }
 
 static void wrong_calls_are_refused(share *s) {
@@ -405,10 +405,10 @@ static void wrong_calls_are_refused(share *s) {
   weir_context *other;
   weir_event *foreign;
   void *memory;
-  share_refused(weir_cuda_wait_stream(NULL, s->stream), invalid, "the device is NULL");
-  share_refused(weir_cuda_wait_stream(s->cpu, s->stream), invalid, "cpu:1 is no CUDA device");
-  share_refused(weir_cuda_stream_wait(NULL, s->stream, NULL), invalid, "the device is NULL");
-  share_refused(weir_cuda_stream_wait(s->cpu, s->stream, NULL), invalid, "cpu:1 is no CUDA device");
+  share_refused(weir_cuda_tasks_wait_for_stream(NULL, s->stream), invalid, "the device is NULL");
+  share_refused(weir_cuda_tasks_wait_for_stream(s->cpu, s->stream), invalid, "cpu:1 is no CUDA device");
+  share_refused(weir_cuda_stream_waits_for_tasks(NULL, s->stream, NULL), invalid, "the device is NULL");
+  share_refused(weir_cuda_stream_waits_for_tasks(s->cpu, s->stream, NULL), invalid, "cpu:1 is no CUDA device");
   share_refused(weir_host_allocate(s->cuda, 0, &memory), invalid, "0 bytes");
   assert_null(memory);
   share_refused(weir_host_allocate(s->cuda, 16, NULL), invalid, "out_memory is NULL");
@@ -417,7 +417,7 @@ static void wrong_calls_are_refused(share *s) {
   atomic_bool flag = false;
   weir_task task = {.host = raise_flag, .user = &flag};
   share_ok(weir_submit(other, &task, &foreign));
-  share_refused(weir_cuda_stream_wait(s->cuda, s->stream, foreign), invalid, "another context");
+  share_refused(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, foreign), invalid, "another context");
   weir_event_release(foreign);
   weir_context_release(other);
   weir_event *event;
@@ -449,15 +449,15 @@ static void driver_fails(share *s) {
         assert_true(stub_failed());
         share_ok(weir_buffer_wrap_cuda(s->cuda, memory, BYTES, &buffer));
       }
-      if (weir_cuda_wait_stream(s->cuda, s->stream) != WEIR_OK) {
+      if (weir_cuda_tasks_wait_for_stream(s->cuda, s->stream) != WEIR_OK) {
         assert_true(stub_failed());
-        share_ok(weir_cuda_wait_stream(s->cuda, s->stream));
+        share_ok(weir_cuda_tasks_wait_for_stream(s->cuda, s->stream));
       }
       share_submit(s, s->step, s->cuda, buffer, COUNT, 2, NULL);
       share_submit(s, s->step, s->cuda, buffer, COUNT, 3, NULL);
-      if (weir_cuda_stream_wait(s->cuda, s->stream, NULL) != WEIR_OK) {
+      if (weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, NULL) != WEIR_OK) {
         assert_true(stub_failed());
-        share_ok(weir_cuda_stream_wait(s->cuda, s->stream, NULL));
+        share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, NULL));
       }
       share_launch(s, s->own_step, memory, COUNT, 4);
       weir_status status = weir_finish(s->context);
@@ -488,7 +488,7 @@ static void no_event_for_a_wait(share *s) {
   share_write(s, memory, numbers, COUNT);
   share_launch(s, s->own_held, memory, COUNT, 7);
   stub_fail_nth("cuEventCreate", 2, CUDA_ERROR_OUT_OF_MEMORY); // behind the one in the stream
-  share_ok(weir_cuda_wait_stream(device, s->stream));
+  share_ok(weir_cuda_tasks_wait_for_stream(device, s->stream));
   share_ok(weir_copy_out(buffer, 0, BYTES, numbers, &event));
   assert_int_equal(weir_event_wait(event, 2000000), WEIR_TIMEOUT);
   share_open();

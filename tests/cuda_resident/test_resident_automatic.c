@@ -332,13 +332,13 @@ static void streams_of_the_caller(void **state) {
       // With odd numbers the stream waits first, and finds tasks that may be resident; else tasks do.
       if (round > 0 || i % 2 == 0) {
         set_words(&own, round);
-        assert_int_equal(weir_cuda_wait_stream(r.device, own.stream), WEIR_OK);
+        assert_int_equal(weir_cuda_tasks_wait_for_stream(r.device, own.stream), WEIR_OK);
       } else {
         run_single(&r, RIG_MIX, 2);
       }
       if (round == 0 && i % 2 == 0) resident = rig_resident_tasks(&r);
       weir_event *event = mix_words(&r, &own);
-      assert_int_equal(weir_cuda_stream_wait(r.device, own.stream, round % 2 == 0 ? event : NULL), WEIR_OK);
+      assert_int_equal(weir_cuda_stream_waits_for_tasks(r.device, own.stream, round % 2 == 0 ? event : NULL), WEIR_OK);
       weir_event_release(event);
       compare_words(&own);
       if (round == 0 && i % 2 == 1) resident = rig_resident_tasks(&r);
@@ -370,7 +370,7 @@ static void a_stream_waits_for_a_task_that_is_resident(void **state) {
       for (uint32_t j = 0; j < RIG_WORDS; j++) own.words[j] = 3 * own.words[j] + r.expected[0][j] + value;
       weir_finish_for(r.context, 0); // launches it
     }
-    assert_int_equal(weir_cuda_stream_wait(r.device, own.stream, i % 2 == 0 ? event : NULL), WEIR_OK);
+    assert_int_equal(weir_cuda_stream_waits_for_tasks(r.device, own.stream, i % 2 == 0 ? event : NULL), WEIR_OK);
     weir_event_release(event);
     compare_words(&own);
     free_stream(&r, &own);

@@ -79,7 +79,7 @@ static void streams_of_the_caller(void **state) {
     assert_int_equal(weir_buffer_wrap_cuda(r.device, memory, sizeof words, &wrapped), WEIR_OK);
     for (uint32_t round = 0; round < 5; round++) {
       assert_int_equal(cuMemsetD32Async(memory, round, RIG_WORDS, stream), CUDA_SUCCESS);
-      assert_int_equal(weir_cuda_wait_stream(r.device, stream), WEIR_OK);
+      assert_int_equal(weir_cuda_tasks_wait_for_stream(r.device, stream), WEIR_OK);
       for (uint32_t i = 0; i < RIG_WORDS; i++) words[i] = round;
       weir_event *event = NULL;
       for (uint32_t i = 0; i < 10; i++) {
@@ -91,7 +91,7 @@ static void streams_of_the_caller(void **state) {
         assert_int_equal(weir_submit(r.context, &task, i == 9 ? &event : NULL), WEIR_OK);
         for (uint32_t j = 0; j < RIG_WORDS; j++) words[j] = 3 * words[j] + r.expected[i % RIG_BUFFERS][j] + i;
       }
-      assert_int_equal(weir_cuda_stream_wait(r.device, stream, round % 2 == 0 ? event : NULL), WEIR_OK);
+      assert_int_equal(weir_cuda_stream_waits_for_tasks(r.device, stream, round % 2 == 0 ? event : NULL), WEIR_OK);
       weir_event_release(event);
       assert_int_equal(cuMemcpyAsync((CUdeviceptr)(uintptr_t)read, memory, sizeof read, stream), CUDA_SUCCESS);
       assert_int_equal(cuStreamSynchronize(stream), CUDA_SUCCESS);
