@@ -62,10 +62,10 @@ static double measure_weir(weir_context *context, const bench_settings *settings
                            uint64_t tokens) {
   weir_run run = {.row = row};
   uint32_t middle = row->parallel ? WEIR_STAGE_PARALLEL : WEIR_STAGE_SERIAL;
-  weir_stage stages[STAGES] = {{source_stage, &run, 0, NULL, "source"},
-                               {work_stage, &run, middle, NULL, "first"},
-                               {work_stage, &run, middle, NULL, "second"},
-                               {work_stage, &run, 0, NULL, "end"}};
+  weir_stage stages[STAGES] = {{.function = source_stage, .user = &run, .name = "source"},
+                               {.function = work_stage, .user = &run, .flags = middle, .name = "first"},
+                               {.function = work_stage, .user = &run, .flags = middle, .name = "second"},
+                               {.function = work_stage, .user = &run, .name = "end"}};
   need(weir_kernel_create(context, "add", &run.kernel));
   need(weir_kernel_set_cpu(run.kernel, add_one));
   for (uint32_t i = 0; i < settings->lines; i++) {

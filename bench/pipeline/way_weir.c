@@ -142,8 +142,9 @@ static void *open_way(const job_shape *shape, const job_options *options, uint32
   if (status == WEIR_OK) {
     // While one thread waits for an input, another one delivers.
     uint32_t threads = options->workers > 1 ? options->workers : 2;
-    weir_stage stages[] = {{take_input, s, 0, s->device, "input"},
-                           {submit_job, s, WEIR_STAGE_PARALLEL | graph, s->device, "job"}};
+    weir_stage stages[] = {
+        {.function = take_input, .user = s, .device = s->device, .name = "input"},
+        {.function = submit_job, .user = s, .flags = WEIR_STAGE_PARALLEL | graph, .device = s->device, .name = "job"}};
     status = weir_pipeline_create(s->context,
                                   &(weir_pipeline_options){.stages = stages,
                                                            .stage_count = 2,

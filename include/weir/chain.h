@@ -43,6 +43,7 @@ typedef struct weir_chain_arg {
   weir_chain_source source;
   weir_arg arg; // a value is copied when the chain is created
   uint32_t index;
+  uint64_t reserved[2]; // 0
 } weir_chain_arg;
 
 // Arguments in short. A fixed buffer that a stage updates holds what it keeps from item to item; such a stage does one item after
@@ -63,6 +64,7 @@ typedef struct weir_chain_stage {
   uint32_t arg_count;
   int32_t priority;
   const char *label;
+  uint64_t reserved[2]; // 0
 } weir_chain_stage;
 
 // Options. Zero in a field means its default, where there is one.
@@ -82,8 +84,12 @@ typedef struct weir_chain_options {
 // Errors: INVALID_ARGUMENT (a number out of its range; a link that is not written by one stage and read by later ones; a number
 // of an item's argument that no stage has, below one that is used; and as weir_submit), NO_CODE, RELEASED, OUT_OF_RANGE,
 // OUT_OF_MEMORY. The text names the stage.
-WEIR_API weir_status weir_chain_create(weir_context *context, const weir_chain_options *options,
-                                       weir_chain **out_chain);
+WEIR_API weir_status weir_chain_create_sized(weir_context *context, const weir_chain_options *options,
+                                             size_t options_size, weir_chain **out_chain);
+static inline weir_status weir_chain_create(weir_context *context_, const weir_chain_options *options_,
+                                            weir_chain **out_chain_) {
+  return weir_chain_create_sized(context_, options_, sizeof *options_, out_chain_);
+}
 
 // Releases a chain, at any time: items in flight finish. NULL is allowed. Errors: RELEASED.
 WEIR_API weir_status weir_chain_release(weir_chain *chain);
@@ -107,7 +113,11 @@ typedef struct weir_chain_item {
 // also if another thread waits in the middle of an item.
 // Refused, with nothing changed: as weir_submit, for any stage, which the text names. Only if memory runs out in the middle, the
 // first stages may have been submitted: these run, the others do not, and the item counts as failed.
-WEIR_API weir_status weir_chain_submit(weir_chain *chain, const weir_chain_item *item, weir_event **out_event);
+WEIR_API weir_status weir_chain_submit_sized(weir_chain *chain, const weir_chain_item *item, size_t item_size,
+                                             weir_event **out_event);
+static inline weir_status weir_chain_submit(weir_chain *chain_, const weir_chain_item *item_, weir_event **out_event_) {
+  return weir_chain_submit_sized(chain_, item_, sizeof *item_, out_event_);
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // What happened
@@ -124,6 +134,7 @@ typedef struct weir_chain_stage_statistics {
   uint64_t input_ns;         // it had no item, because none was submitted or the stage before was not done
   uint64_t room_ns;          // it had an item, but `depth` of them were between it and the next stage
   uint64_t start_ns, end_ns; // of its first item, and of its last
+  uint64_t reserved[2];      // 0
 } weir_chain_stage_statistics;
 
 // What a chain did.
@@ -137,7 +148,11 @@ typedef struct weir_chain_statistics {
 } weir_chain_statistics;
 
 // Errors: INVALID_ARGUMENT, RELEASED; then all is 0.
-WEIR_API weir_status weir_chain_get_statistics(weir_chain *chain, weir_chain_statistics *out_statistics);
+WEIR_API weir_status weir_chain_get_statistics_sized(weir_chain *chain, weir_chain_statistics *out_statistics,
+                                                     size_t statistics_size);
+static inline weir_status weir_chain_get_statistics(weir_chain *chain_, weir_chain_statistics *out_statistics_) {
+  return weir_chain_get_statistics_sized(chain_, out_statistics_, sizeof *out_statistics_);
+}
 
 #ifdef __cplusplus
 }

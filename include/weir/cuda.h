@@ -38,6 +38,7 @@ typedef struct weir_cuda_launch {
   uint32_t shared_bytes; // dynamic shared memory
   const void *value;    // not NULL: the launch has this one parameter, `value_bytes` bytes that are copied, in place of
   uint32_t value_bytes; // the task's arguments
+  uint64_t reserved[2]; // 0
 } weir_cuda_launch;
 
 // Gives a kernel its code for the context's CUDA devices: launches that run one after another. Code that several kernels
@@ -45,8 +46,12 @@ typedef struct weir_cuda_launch {
 // place in the order.
 // Errors: INVALID_ARGUMENT (no such function, a block or shared memory larger than the device allows, source that does
 // not compile: the text holds the compiler's log), UNAVAILABLE (the context has no CUDA device; no NVRTC), OUT_OF_MEMORY.
-WEIR_API weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code,
-                                          const weir_cuda_launch *launches, uint32_t count);
+WEIR_API weir_status weir_kernel_set_cuda_sized(weir_kernel *kernel, const weir_cuda_code *code, size_t code_size,
+                                                const weir_cuda_launch *launches, uint32_t count);
+static inline weir_status weir_kernel_set_cuda(weir_kernel *kernel_, const weir_cuda_code *code_,
+                                               const weir_cuda_launch *launches_, uint32_t count_) {
+  return weir_kernel_set_cuda_sized(kernel_, code_, sizeof *code_, launches_, count_);
+}
 
 // The same with a CUfunction of the caller's, which must stay loaded as long as the kernel is used. launch->function is
 // ignored. Only for `device`.

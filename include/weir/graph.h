@@ -27,14 +27,22 @@ typedef struct weir_graph_options {
 // Creates an empty graph. `options` may be NULL: all defaults.
 // Errors: INVALID_ARGUMENT (a device of another context), OUT_OF_RANGE (a queue that the device does not have, with their
 // number; where the device is not known yet, from weir_graph_launch), OUT_OF_MEMORY.
-WEIR_API weir_status weir_graph_create(weir_context *context, const weir_graph_options *options,
-                                       weir_graph **out_graph);
+WEIR_API weir_status weir_graph_create_sized(weir_context *context, const weir_graph_options *options,
+                                             size_t options_size, weir_graph **out_graph);
+static inline weir_status weir_graph_create(weir_context *context_, const weir_graph_options *options_,
+                                            weir_graph **out_graph_) {
+  return weir_graph_create_sized(context_, options_, sizeof *options_, out_graph_);
+}
 
 // Records a task, in the order in which it would be submitted; nothing runs. All tasks of a graph run on one device. `after`
 // must be empty. `out_node` (may be NULL) gets the number of the task in the graph: 0, 1, 2, ... Tasks can be added after launches,
 // too: launches in flight go on as they were, and the next launch prepares the graph anew.
 // Errors as weir_submit.
-WEIR_API weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node);
+WEIR_API weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *task, size_t task_size,
+                                          uint32_t *out_node);
+static inline weir_status weir_graph_add(weir_graph *graph_, const weir_task *task_, uint32_t *out_node_) {
+  return weir_graph_add_sized(graph_, task_, sizeof *task_, out_node_);
+}
 
 // Record copies, as weir_copy_in, weir_copy_out and weir_copy would submit them, and fills, as weir_fill.
 // - The source of a copy in is read by every launch, at some time from the call of weir_graph_launch until the launch is
@@ -109,7 +117,10 @@ typedef struct weir_graph_info {
 } weir_graph_info;
 
 // Does not wait. Errors: INVALID_ARGUMENT, RELEASED; then all is 0.
-WEIR_API weir_status weir_graph_information(weir_graph *graph, weir_graph_info *out_info);
+WEIR_API weir_status weir_graph_information_sized(weir_graph *graph, weir_graph_info *out_info, size_t info_size);
+static inline weir_status weir_graph_information(weir_graph *graph_, weir_graph_info *out_info_) {
+  return weir_graph_information_sized(graph_, out_info_, sizeof *out_info_);
+}
 
 // Releases a graph: launches in flight finish. The buffers that it names belong to the caller. NULL is allowed.
 // Errors: RELEASED.

@@ -42,7 +42,12 @@ typedef struct weir_image_info {
 // after weir_buffer_release, when the last task that uses it is done.
 // Errors: INVALID_ARGUMENT, UNAVAILABLE (the device has no such images; the text lists those that it has; an OpenCL device that
 // works in the host's memory has none), OUT_OF_MEMORY.
-WEIR_API weir_status weir_image_create(weir_device *device, const weir_image_info *info, weir_buffer **out_buffer);
+WEIR_API weir_status weir_image_create_sized(weir_device *device, const weir_image_info *info, size_t info_size,
+                                             weir_buffer **out_buffer);
+static inline weir_status weir_image_create(weir_device *device_, const weir_image_info *info_,
+                                            weir_buffer **out_buffer_) {
+  return weir_image_create_sized(device_, info_, sizeof *info_, out_buffer_);
+}
 
 #ifdef __cplusplus
 }

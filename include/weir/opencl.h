@@ -42,6 +42,7 @@ typedef struct weir_opencl_launch {
   uint32_t local_count;                         // how many these are
   const void *value; // not NULL: the kernel has this one argument, `value_bytes` bytes that are copied, in place of the
   uint32_t value_bytes; // task's
+  uint64_t reserved[2]; // 0
 } weir_opencl_launch;
 
 // Gives a kernel its code for the context's OpenCL devices. It is built at once, on each of them; code that several kernels
@@ -49,8 +50,12 @@ typedef struct weir_opencl_launch {
 // Errors: INVALID_ARGUMENT (source that does not build: the text holds the log of the build; no such kernel in it, a work-group or
 // local memory larger than the device allows, a work-group that the code asks to be another), UNAVAILABLE (the context has no
 // OpenCL device; a device that does not take SPIR-V), OUT_OF_MEMORY.
-WEIR_API weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *code,
-                                            const weir_opencl_launch *launch);
+WEIR_API weir_status weir_kernel_set_opencl_sized(weir_kernel *kernel, const weir_opencl_code *code, size_t code_size,
+                                                  const weir_opencl_launch *launch);
+static inline weir_status weir_kernel_set_opencl(weir_kernel *kernel_, const weir_opencl_code *code_,
+                                                 const weir_opencl_launch *launch_) {
+  return weir_kernel_set_opencl_sized(kernel_, code_, sizeof *code_, launch_);
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Sharing with other OpenCL code (docs/guide/opencl.md has an example)
@@ -73,7 +78,11 @@ typedef struct weir_opencl_handles {
 // that keep times (CL_QUEUE_PROFILING_ENABLE). Errors: INVALID_ARGUMENT (something is missing, a device that is not the context's,
 // a queue of another context or device or one that is out of order, `size` too small), UNAVAILABLE (no loader, OpenCL older than
 // 1.2), OUT_OF_MEMORY. Any thread.
-WEIR_API weir_status weir_opencl_register(const weir_opencl_handles *handles, char *out_name, uint64_t size);
+WEIR_API weir_status weir_opencl_register_sized(const weir_opencl_handles *handles, size_t handles_size, char *out_name,
+                                                uint64_t size);
+static inline weir_status weir_opencl_register(const weir_opencl_handles *handles_, char *out_name_, uint64_t size_) {
+  return weir_opencl_register_sized(handles_, sizeof *handles_, out_name_, size_);
+}
 
 // Forgets the name; contexts that use the device go on. Errors: INVALID_ARGUMENT (no such name).
 WEIR_API weir_status weir_opencl_unregister(const char *name);

@@ -76,7 +76,10 @@ WEIR_API weir_status weir_token_await(weir_token *token, weir_event *event);
 // stage's name. A failure of the task is the token's, and not reported by weir_finish. The CPU device may run a task of less than a
 // microsecond within this call, in this thread, so hold no lock meanwhile that its function takes.
 // Errors: as weir_submit; then the token has not failed, unless the stage says so.
-WEIR_API weir_status weir_token_submit(weir_token *token, const weir_task *task);
+WEIR_API weir_status weir_token_submit_sized(weir_token *token, const weir_task *task, size_t task_size);
+static inline weir_status weir_token_submit(weir_token *token_, const weir_task *task_) {
+  return weir_token_submit_sized(token_, task_, sizeof *task_);
+}
 
 // Submit copies and fills, as weir_copy_in, weir_copy_out, weir_copy and weir_fill, and await them. The caller's memory
 // must be valid until the copy is done: until the next stage after one with WEIR_STAGE_AWAIT, or until delivery. A source must
@@ -114,9 +117,10 @@ enum {
 typedef struct weir_stage {
   weir_stage_function function;
   void *user;
-  uint32_t flags;      // WEIR_STAGE_*
-  weir_device *device; // for the tasks of weir_token_submit; NULL: left to weir_submit
-  const char *name;    // for messages; copied, cut at 47 bytes; NULL: none
+  uint32_t flags;       // WEIR_STAGE_*
+  weir_device *device;  // for the tasks of weir_token_submit; NULL: left to weir_submit
+  const char *name;     // for messages; copied, cut at 47 bytes; NULL: none
+  uint64_t reserved[2]; // 0
 } weir_stage;
 
 enum {
@@ -146,8 +150,12 @@ typedef struct weir_pipeline_options {
 // Creates a pipeline, which rests until it is started. Nothing that the options point to is needed afterwards, except `user`s.
 // Errors: INVALID_ARGUMENT (a number out of its range, a stage without a function, a parallel first stage, unknown flags, a
 // device of another context), OUT_OF_MEMORY, and what open_line returns.
-WEIR_API weir_status weir_pipeline_create(weir_context *context, const weir_pipeline_options *options,
-                                          weir_pipeline **out_pipeline);
+WEIR_API weir_status weir_pipeline_create_sized(weir_context *context, const weir_pipeline_options *options,
+                                                size_t options_size, weir_pipeline **out_pipeline);
+static inline weir_status weir_pipeline_create(weir_context *context_, const weir_pipeline_options *options_,
+                                               weir_pipeline **out_pipeline_) {
+  return weir_pipeline_create_sized(context_, options_, sizeof *options_, out_pipeline_);
+}
 
 // Has the first stage called for one token after the other, until it ends the input. Does not wait.
 // Errors: INVALID_ARGUMENT (it runs).
@@ -183,12 +191,13 @@ WEIR_API weir_status weir_pipeline_release(weir_pipeline *pipeline);
 
 // What a line did. Times need WEIR_PIPELINE_TIMES, and cover whole states that are over: they are added up when a state ends.
 typedef struct weir_pipeline_line {
-  uint64_t tokens;    // that ended on it
-  uint64_t busy_ns;   // in calls of stages and of `deliver`, with tasks that the same thread ran
-  uint64_t input_ns;  // it had no token
-  uint64_t turn_ns;   // its token waited for tokens before it, at a serial stage or for its delivery
-  uint64_t tasks_ns;  // its token waited for tasks
-  uint64_t thread_ns; // its token waited for a thread
+  uint64_t tokens;      // that ended on it
+  uint64_t busy_ns;     // in calls of stages and of `deliver`, with tasks that the same thread ran
+  uint64_t input_ns;    // it had no token
+  uint64_t turn_ns;     // its token waited for tokens before it, at a serial stage or for its delivery
+  uint64_t tasks_ns;    // its token waited for tasks
+  uint64_t thread_ns;   // its token waited for a thread
+  uint64_t reserved[2]; // 0
 } weir_pipeline_line;
 
 enum { WEIR_PIPELINE_LATENCIES = 4096 };
@@ -211,7 +220,13 @@ typedef struct weir_pipeline_statistics {
 } weir_pipeline_statistics;
 
 // Errors: INVALID_ARGUMENT, OUT_OF_MEMORY (to sort latencies); then all is 0.
-WEIR_API weir_status weir_pipeline_get_statistics(weir_pipeline *pipeline, weir_pipeline_statistics *out_statistics);
+WEIR_API weir_status weir_pipeline_get_statistics_sized(weir_pipeline *pipeline,
+                                                        weir_pipeline_statistics *out_statistics,
+                                                        size_t statistics_size);
+static inline weir_status weir_pipeline_get_statistics(weir_pipeline *pipeline_,
+                                                       weir_pipeline_statistics *out_statistics_) {
+  return weir_pipeline_get_statistics_sized(pipeline_, out_statistics_, sizeof *out_statistics_);
+}
 
 #ifdef __cplusplus
 }

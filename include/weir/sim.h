@@ -21,6 +21,7 @@ typedef struct weir_sim_launch {
   double us;             // microseconds
   uint64_t copy_bytes;   // not 0: a copy or memset of this many bytes; blocks, threads, ... do not count
   double group_us;       // microseconds more for each work-group of the task
+  uint64_t reserved[2];  // 0
 } weir_sim_launch;
 
 // Gives a kernel its code for simulated devices: launches that run one after another. If the kernel has code for the

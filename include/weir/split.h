@@ -72,7 +72,8 @@ typedef struct weir_split_arg {
   uint32_t halo_before, halo_after; // BLOCK that is read: in work-groups
   weir_split_function function;     // FUNCTION
   void *function_user;
-  uint32_t halo_of; // PART: index of the argument whose halo it tells; if that is no BLOCK, 0 and 0
+  uint32_t halo_of;     // PART: index of the argument whose halo it tells; if that is no BLOCK, 0 and 0
+  uint64_t reserved[2]; // 0
 } weir_split_arg;
 
 // Arguments in short, from weir_reads, weir_writes_range and so on.
@@ -115,6 +116,7 @@ typedef struct weir_split_state {
   uint32_t round_count;   // launches with the same key that were measured, at most WEIR_SPLIT_MOST_ROUNDS,
   weir_split_measure rounds[WEIR_SPLIT_MOST_ROUNDS]; // newest first
   weir_split_measure first;                          // the first that was measured ever
+  uint64_t reserved[2];                              // 0
 } weir_split_state;
 
 // What launches with the same key took that a policy cut in one of its ways.
@@ -156,6 +158,7 @@ typedef struct weir_split_policy {
   // May be NULL. Says in a few words why the launch is cut as it is; called once, at its start.
   void (*why)(void *user, const weir_split_view *view, char *out_text, size_t size);
   void *user;
+  uint64_t reserved[2]; // 0
 } weir_split_policy;
 
 // The policies that there are, by name; NULL: none of this name.
@@ -196,8 +199,12 @@ typedef struct weir_split_options {
 // Creates a split. `options` may be NULL.
 // Errors: INVALID_ARGUMENT (a device of another context or named twice, no such policy, a number out of its range),
 // OUT_OF_MEMORY, UNAVAILABLE (the context has too many devices already: 16 with one that splits need).
-WEIR_API weir_status weir_split_create(weir_context *context, const weir_split_options *options,
-                                       weir_split **out_split);
+WEIR_API weir_status weir_split_create_sized(weir_context *context, const weir_split_options *options,
+                                             size_t options_size, weir_split **out_split);
+static inline weir_status weir_split_create(weir_context *context_, const weir_split_options *options_,
+                                            weir_split **out_split_) {
+  return weir_split_create_sized(context_, options_, sizeof *options_, out_split_);
+}
 
 // Releases a split, at any time: launches in flight finish. Saves its history, if it has a file. NULL is allowed.
 WEIR_API weir_status weir_split_release(weir_split *split);
@@ -223,7 +230,12 @@ typedef struct weir_split_launch {
 // `out_event` may be NULL. In a context that is IN_ORDER the launch is one part, on the first device.
 // Refused, with nothing changed: as weir_submit; INVALID_ARGUMENT (parts that overlap or leave gaps where they write, with the
 // ranges; a dimension that there is not), NO_CODE (with the device), DEVICE_LOST (no device of the split is left).
-WEIR_API weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch, weir_event **out_event);
+WEIR_API weir_status weir_split_submit_sized(weir_split *split, const weir_split_launch *launch, size_t launch_size,
+                                             weir_event **out_event);
+static inline weir_status weir_split_submit(weir_split *split_, const weir_split_launch *launch_,
+                                            weir_event **out_event_) {
+  return weir_split_submit_sized(split_, launch_, sizeof *launch_, out_event_);
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // What happened
@@ -237,6 +249,7 @@ typedef struct weir_split_device_round {
   uint64_t busy_ns;          // time that it was busy, transfers included, in the clock of the device (weir_device_time)
   uint64_t start_ns, end_ns; // of its first and its last piece, in the same clock; 0 and 0: it had none
   bool failed;               // it failed in this launch, or was lost before
+  uint64_t reserved[2];      // 0
 } weir_split_device_round;
 
 // A launch that is done.
@@ -255,7 +268,10 @@ typedef struct weir_split_round {
 } weir_split_round;
 
 // The launch that was done last. Errors: UNAVAILABLE (none is done yet).
-WEIR_API weir_status weir_split_last_round(weir_split *split, weir_split_round *out_round);
+WEIR_API weir_status weir_split_last_round_sized(weir_split *split, weir_split_round *out_round, size_t round_size);
+static inline weir_status weir_split_last_round(weir_split *split_, weir_split_round *out_round_) {
+  return weir_split_last_round_sized(split_, out_round_, sizeof *out_round_);
+}
 
 // What was wrong with the file of the history; "" if nothing was. Valid as long as the split.
 WEIR_API const char *weir_split_warning(const weir_split *split);

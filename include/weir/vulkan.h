@@ -40,6 +40,7 @@ typedef struct weir_vulkan_family {
   bool graphics, compute, transfer, sparse;
   uint32_t queues;         // how many there are
   uint32_t timestamp_bits; // that count in a timestamp; 0: its queues have no timestamps
+  uint64_t reserved[2];    // 0
 } weir_vulkan_family;
 
 // A device of the machine, whether or not Weir can use it.
@@ -66,7 +67,11 @@ typedef struct weir_vulkan_description {
 WEIR_API weir_status weir_vulkan_device_count(uint32_t *out_count);
 
 // Describes one of them. Errors: INVALID_ARGUMENT (there is none of this index), UNAVAILABLE, OUT_OF_MEMORY. Any thread.
-WEIR_API weir_status weir_vulkan_device_describe(uint32_t index, weir_vulkan_description *out_description);
+WEIR_API weir_status weir_vulkan_device_describe_sized(uint32_t index, weir_vulkan_description *out_description,
+                                                       size_t description_size);
+static inline weir_status weir_vulkan_device_describe(uint32_t index_, weir_vulkan_description *out_description_) {
+  return weir_vulkan_device_describe_sized(index_, out_description_, sizeof *out_description_);
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Kernels
@@ -100,6 +105,7 @@ typedef struct weir_vulkan_launch {
   const void
       *value; // not NULL: the push constants are these `value_bytes` bytes, copied, in place of the task's values
   uint32_t value_bytes; // and no buffers are bound if the shader declares none
+  uint64_t reserved[2]; // 0
 } weir_vulkan_launch;
 
 // Gives a kernel its code for the context's Vulkan devices: dispatches that run one after another, each seeing what the one
@@ -108,8 +114,12 @@ typedef struct weir_vulkan_launch {
 // kernel dispatches nothing, but keeps its place in the order.
 // Errors: INVALID_ARGUMENT (no SPIR-V, no such entry point, a work-group, push constants or a capability beyond what the
 // device offers: the text says what it does offer), UNAVAILABLE (the context has no Vulkan device), OUT_OF_MEMORY.
-WEIR_API weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *code,
-                                            const weir_vulkan_launch *launches, uint32_t count);
+WEIR_API weir_status weir_kernel_set_vulkan_sized(weir_kernel *kernel, const weir_vulkan_code *code, size_t code_size,
+                                                  const weir_vulkan_launch *launches, uint32_t count);
+static inline weir_status weir_kernel_set_vulkan(weir_kernel *kernel_, const weir_vulkan_code *code_,
+                                                 const weir_vulkan_launch *launches_, uint32_t count_) {
+  return weir_kernel_set_vulkan_sized(kernel_, code_, sizeof *code_, launches_, count_);
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Sharing with other Vulkan code
@@ -147,7 +157,11 @@ typedef struct weir_vulkan_handles {
 // call only, but for `user`. The device's name, "vulkan:shared1" and so on, is for weir_context_options.devices; `size` 32 is
 // enough. Errors: INVALID_ARGUMENT (something is missing, a queue that the device does not have, no queue that computes,
 // `size` too small), UNAVAILABLE (Vulkan older than 1.2, no timeline semaphores), OUT_OF_MEMORY. Any thread.
-WEIR_API weir_status weir_vulkan_register(const weir_vulkan_handles *handles, char *out_name, uint64_t size);
+WEIR_API weir_status weir_vulkan_register_sized(const weir_vulkan_handles *handles, size_t handles_size, char *out_name,
+                                                uint64_t size);
+static inline weir_status weir_vulkan_register(const weir_vulkan_handles *handles_, char *out_name_, uint64_t size_) {
+  return weir_vulkan_register_sized(handles_, sizeof *handles_, out_name_, size_);
+}
 
 // Forgets it, before the caller destroys the device. Errors: INVALID_ARGUMENT (no such name, or a context uses it).
 WEIR_API weir_status weir_vulkan_unregister(const char *name);

@@ -14,6 +14,17 @@
 // Threads: every function may be called from any thread at any time, except that an object must not be used while or
 // after it is released. Tasks that several threads submit are ordered by who got in first.
 //
+// Growth: a program that was compiled with this header runs with every later library of the same soname.
+// - Structs that a call takes or fills grow at their ends only. Zero in a member is its default. Such a call is an inline
+//   function here, which passes the size that its struct has in the program's header to the function that the library
+//   exports: weir_submit calls weir_submit_sized. What the program's struct does not have counts as 0; what it has no
+//   room for it does not get. A later program on an earlier library is refused if it sets what that does not know.
+// - Structs that stand in arrays or in other structs keep their sizes: members `reserved`, which must be 0, make room.
+// - Structs that Weir hands out by pointer (weir_work, weir_device_info, ...) grow at their ends.
+// - weir_vulkan_constant, weir_vulkan_queue, weir_split_part, weir_split_measure and weir_split_way stay as they are, and so
+//   do enumerators and the parameters of functions. tests/install/abi.txt records it all.
+// Who calls from another language calls the _sized functions, with the sizes of its own declarations.
+//
 // Errors: functions that can fail return a weir_status. weir_last_error() then gives the text, which names the task,
 // the argument, the buffer and the byte range. Outputs are the last parameters; on failure they are set to NULL.
 #ifndef WEIR_WEIR_H
@@ -122,7 +133,11 @@ typedef struct weir_context_options {
 
 // Creates a context with its devices. `options` may be NULL: all defaults.
 // Errors: INVALID_ARGUMENT (an option or device name), UNAVAILABLE (a named device, with the reason), OUT_OF_MEMORY.
-WEIR_API weir_status weir_context_create(const weir_context_options *options, weir_context **out_context);
+WEIR_API weir_status weir_context_create_sized(const weir_context_options *options, size_t options_size,
+                                               weir_context **out_context);
+static inline weir_status weir_context_create(const weir_context_options *options_, weir_context **out_context_) {
+  return weir_context_create_sized(options_, sizeof *options_, out_context_);
+}
 
 // Waits for all tasks in flight, then frees the context and all that still belongs to it. To drop what has not
 // started instead of running it, call weir_context_cancel first. NULL is allowed. Not to be called from a task or
@@ -160,8 +175,11 @@ typedef struct weir_statistics {
   uint64_t resident_moves; // copies, fills and transfers that they made (WEIR_ISSUE_RESIDENT)
 } weir_statistics;
 
-// The counts as they are now; zeros for NULL.
-WEIR_API void weir_context_statistics(weir_context *context, weir_statistics *out_statistics);
+WEIR_API void weir_context_statistics_sized(weir_context *context, weir_statistics *out_statistics,
+                                            size_t statistics_size);
+static inline void weir_context_statistics(weir_context *context_, weir_statistics *out_statistics_) {
+  weir_context_statistics_sized(context_, out_statistics_, sizeof *out_statistics_);
+}
 
 // Devices of a context: count, and the device at an index (NULL past the end).
 WEIR_API uint32_t weir_context_device_count(const weir_context *context);
@@ -264,6 +282,7 @@ typedef enum weir_mode {
 // An argument of a task: a range of a buffer, or a value.
 typedef struct weir_arg {
   weir_mode mode;
+  uint32_t reserved;   // 0
   weir_buffer *buffer; // READ, WRITE, READ_WRITE
   uint64_t offset;     // first byte of the range
   uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
@@ -305,7 +324,11 @@ typedef struct weir_task {
 // that overlap and disagree), OUT_OF_RANGE, RELEASED, NO_CODE, OUT_OF_MEMORY.
 // A simulated device may also run out of memory for its own notes: then the task fails with OUT_OF_MEMORY.
 // Two arguments disagree when their ranges overlap, one of them writes, and they differ in range or mode.
-WEIR_API weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event);
+WEIR_API weir_status weir_submit_sized(weir_context *context, const weir_task *task, size_t task_size,
+                                       weir_event **out_event);
+static inline weir_status weir_submit(weir_context *context_, const weir_task *task_, weir_event **out_event_) {
+  return weir_submit_sized(context_, task_, sizeof *task_, out_event_);
+}
 
 // Copies between the caller's memory and a buffer, or between two buffers, as tasks like any other: in order with all
 // that is submitted, and asynchronous. The caller's memory must stay valid and untouched until the copy is done, by other

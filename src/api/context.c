@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "base/topology.h"
 #include "engine/create.h"
 #include "graph/graph.h"
@@ -104,16 +105,17 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   return status == WEIR_OK ? weir__context_open(context) : status;
 }
 
-weir_status weir_context_create(const weir_context_options *options, weir_context **out_context) {
+weir_status weir_context_create_sized(const weir_context_options *given, size_t options_size,
+                                      weir_context **out_context) {
   if (out_context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: out_context is NULL");
   *out_context = NULL;
-  weir_context_options defaults = {0};
-  if (options == NULL) options = &defaults;
-  weir_status status = check_options(options);
+  weir_context_options options;
+  weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "context");
+  if (status == WEIR_OK) status = check_options(&options);
   if (status != WEIR_OK) return status;
   weir_context *context = weir__allocate_zeroed(sizeof *context);
   if (context == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
-  status = initialize(context, options);
+  status = initialize(context, &options);
   if (status != WEIR_OK) {
     weir__context_destroy(context);
     return status;
@@ -158,18 +160,23 @@ void weir_context_cancel(weir_context *context) {
   weir__context_unlock(context);
 }
 
-void weir_context_statistics(weir_context *context, weir_statistics *out_statistics) {
-  if (out_statistics == NULL) return;
-  *out_statistics = (weir_statistics){0};
-  if (context == NULL) return;
+static weir_statistics statistics_of(weir_context *context) {
   weir__context_lock(context);
-  *out_statistics = context->host.statistics;
-  out_statistics->edges = context->host.window.edges + context->host.statistics.edges;
+  weir_statistics statistics = context->host.statistics;
+  statistics.edges += context->host.window.edges;
   for (uint32_t i = 0; i < context->space_count; i++) {
-    out_statistics->bytes += context->pools[i].bytes;
-    out_statistics->peak_bytes += context->pools[i].peak_bytes;
+    statistics.bytes += context->pools[i].bytes;
+    statistics.peak_bytes += context->pools[i].peak_bytes;
   }
   weir__context_unlock(context);
+  return statistics;
+}
+
+void weir_context_statistics_sized(weir_context *context, weir_statistics *out_statistics, size_t statistics_size) {
+  if (out_statistics == NULL) return;
+  weir_statistics statistics = {0};
+  if (context != NULL) statistics = statistics_of(context);
+  weir__struct_give(out_statistics, statistics_size, &statistics, sizeof statistics);
 }
 
 uint32_t weir_context_device_count(const weir_context *context) {

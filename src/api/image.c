@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/structs.h"
 #include "engine/admit.h"
 #include "engine/buffer.h"
 #include "engine/room.h"
@@ -69,7 +70,8 @@ static weir_status clear(weir_device *device, weir_buffer *buffer) {
   return status;
 }
 
-weir_status weir_image_create(weir_device *device, const weir_image_info *info, weir_buffer **out_buffer) {
+weir_status weir_image_create_sized(weir_device *device, const weir_image_info *given, size_t info_size,
+                                    weir_buffer **out_buffer) {
   void *memory;
   uint64_t bytes;
   if (out_buffer == NULL) return invalid("out_buffer is NULL");
@@ -82,8 +84,11 @@ weir_status weir_image_create(weir_device *device, const weir_image_info *info, 
                        device->name);
   if (device->ops->image_make == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %s is no Vulkan or OpenCL device", device->name);
-  weir_status status = check_info(info);
-  if (status == WEIR_OK) status = device->ops->image_make(device, info, &memory, &bytes);
+  if (given == NULL) return invalid("the info is NULL");
+  weir_image_info info;
+  weir_status status = weir__struct_take(&info, sizeof info, given, info_size, "image create");
+  if (status == WEIR_OK) status = check_info(&info);
+  if (status == WEIR_OK) status = device->ops->image_make(device, &info, &memory, &bytes);
   if (status != WEIR_OK) return status;
   weir_buffer *buffer = NULL;
   status =

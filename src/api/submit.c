@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/submit.h"
 #include "base/error.h"
+#include "base/structs.h"
 
-weir_status weir_submit(weir_context *context, const weir_task *task, weir_event **out_event) {
+weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
-  if (context == NULL || task == NULL)
+  if (context == NULL || given == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
+  weir_task own;
+  const weir_task *task = weir__task_take(&own, given, task_size, "submit");
+  if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   weir__context_lock(context);
   const weir__submission submission = {.task = task, .origin = weir__origin_of(context)};
   weir_status status = weir__submit(context, &submission, out_event);

@@ -131,6 +131,14 @@ static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_ar
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: %d is no mode", what, index, (int)arg->mode);
 }
 
+static weir_status bad_reserved(const weir_task *task) {
+  char what[WEIR__WHAT_BYTES];
+  uint32_t index = 0;
+  while (task->args[index].reserved == 0) index++;
+  weir__describe_task(task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: its reserved member must be 0", what, index);
+}
+
 // Which contents are elsewhere, and what must be brought back there.
 static weir_status check_spaces(const weir_context *context, const weir_task *task, const weir__access *accesses,
                                 weir__checked *checked) {
@@ -155,12 +163,13 @@ static weir_status check_spaces(const weir_context *context, const weir_task *ta
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked) {
   enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
-  uint32_t found = 0, value_bytes = 0;
+  uint32_t found = 0, value_bytes = 0, reserved = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
+    reserved |= arg->reserved;
     if (arg->mode == WEIR_VALUE) {
       if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(task, i, arg);
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
@@ -190,6 +199,7 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
     buffer->named = check;
     access++;
   }
+  if (reserved != 0) return bad_reserved(task);
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,

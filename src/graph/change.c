@@ -10,6 +10,8 @@
 static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg) {
   if (node >= graph->recorded_count || index >= graph->recorded[node].task.arg_count)
     return weir__error(WEIR_ERROR_OUT_OF_RANGE, "graph set arg: there is no argument %u of node %u", index, node);
+  if (arg->reserved != 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: the argument's reserved member must be 0");
   struct weir__recorded *recorded = &graph->recorded[node];
   weir_arg *old = &recorded->args[index];
   if (old->mode == WEIR_VALUE) {

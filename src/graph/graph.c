@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "engine/check.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
@@ -30,18 +31,20 @@ static weir_status configure(weir_graph *graph, const weir_graph_options *option
   return options->device == NULL ? WEIR_OK : weir__graph_check_queue(options->device, graph->queue, "graph create");
 }
 
-weir_status weir_graph_create(weir_context *context, const weir_graph_options *options, weir_graph **out_graph) {
+weir_status weir_graph_create_sized(weir_context *context, const weir_graph_options *given, size_t options_size,
+                                    weir_graph **out_graph) {
   if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: out_graph is NULL");
   *out_graph = NULL;
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the context is NULL");
-  const weir_graph_options defaults = {0};
-  if (options == NULL) options = &defaults;
-  if (options->device != NULL && options->device->host != &context->host)
+  weir_graph_options options;
+  weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "graph create");
+  if (status != WEIR_OK) return status;
+  if (options.device != NULL && options.device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the device belongs to another context");
   weir__context_lock(context);
   weir_graph *graph = take(context);
-  weir_status status =
-      graph == NULL ? weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory") : configure(graph, options);
+  status =
+      graph == NULL ? weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory") : configure(graph, &options);
   if (graph != NULL && status != WEIR_OK) weir__object_give(&context->graphs, &graph->object);
   weir__context_unlock(context);
   if (status == WEIR_OK) *out_graph = graph;
@@ -111,11 +114,14 @@ weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const stru
   return WEIR_OK;
 }
 
-weir_status weir_graph_add(weir_graph *graph, const weir_task *task, uint32_t *out_node) {
+weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size_t task_size, uint32_t *out_node) {
   if (out_node != NULL) *out_node = 0;
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph add");
   if (status != WEIR_OK) return status;
-  if (task == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: the task is NULL");
+  if (given == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: the task is NULL");
+  weir_task own;
+  const weir_task *task = weir__task_take(&own, given, task_size, "graph add");
+  if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   weir_context *context = graph->object.context;
   const struct weir__recorded call = {.kind = WEIR__GRAPH_CALL};
   weir__context_lock(context);
@@ -171,9 +177,10 @@ weir_status weir_graph_build(weir_graph *graph) {
   return status;
 }
 
-weir_status weir_graph_information(weir_graph *graph, weir_graph_info *out_info) {
+weir_status weir_graph_information_sized(weir_graph *graph, weir_graph_info *out_info, size_t info_size) {
   if (out_info == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph information: out_info is NULL");
-  *out_info = (weir_graph_info){0};
+  weir_graph_info info = {0};
+  weir__struct_give(out_info, info_size, &info, sizeof info);
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph information");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
@@ -182,11 +189,12 @@ weir_status weir_graph_information(weir_graph *graph, weir_graph_info *out_info)
     weir__context_flush(context);
     weir__context_poll(context);
   }
-  *out_info = (weir_graph_info){.tasks = graph->recorded_count,
-                                .running = graph->running,
-                                .edges = graph->plan == NULL ? 0 : graph->plan->edge_count,
-                                .build_ns = graph->build_ns};
+  info = (weir_graph_info){.tasks = graph->recorded_count,
+                           .running = graph->running,
+                           .edges = graph->plan == NULL ? 0 : graph->plan->edge_count,
+                           .build_ns = graph->build_ns};
   weir__context_unlock(context);
+  weir__struct_give(out_info, info_size, &info, sizeof info);
   return WEIR_OK;
 }
 

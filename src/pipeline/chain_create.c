@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "engine/buffer.h"
 #include "engine/check.h"
 #include "pipeline/chain.h"
@@ -33,6 +34,8 @@ static weir_status check_numbers(const weir_chain_options *options) {
   }
   for (uint32_t i = 0; i < options->stage_count; i++) {
     const weir_chain_stage *stage = &options->stages[i];
+    if (weir__sets_reserved(stage->reserved))
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: stage %u: " WEIR__RESERVED_TEXT, i);
     if (stage->arg_count > WEIR_MAX_ARGS || (stage->arg_count > 0 && stage->args == NULL))
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                          "chain create: stage %u has %u arguments%s; at most %d are possible", i, stage->arg_count,
@@ -117,6 +120,9 @@ static weir_status take_args(weir_chain *chain) {
       else if (args[j].source != WEIR_CHAIN_FIXED && args[j].source != WEIR_CHAIN_ITEM)
         status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: stage %u, argument %u: %d is no source", i, j,
                              (int)args[j].source);
+      if (status == WEIR_OK && weir__sets_reserved(args[j].reserved))
+        status =
+            weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: stage %u, argument %u: " WEIR__RESERVED_TEXT, i, j);
       if (status != WEIR_OK) return status;
     }
     given->args = args;
@@ -280,13 +286,16 @@ static void destroy_object(weir__object *object) {
   chain->object = header;
 }
 
-weir_status weir_chain_create(weir_context *context, const weir_chain_options *options, weir_chain **out_chain) {
+weir_status weir_chain_create_sized(weir_context *context, const weir_chain_options *given, size_t options_size,
+                                    weir_chain **out_chain) {
   if (out_chain == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: out_chain is NULL");
   *out_chain = NULL;
-  if (context == NULL || options == NULL)
+  if (context == NULL || given == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: the %s NULL",
                        context == NULL ? "context is" : "options are");
-  weir_status status = check_numbers(options);
+  weir_chain_options options;
+  weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "chain create");
+  if (status == WEIR_OK) status = check_numbers(&options);
   if (status != WEIR_OK) return status;
   weir_chain *chain;
   weir__context_lock(context);
@@ -300,7 +309,7 @@ weir_status weir_chain_create(weir_context *context, const weir_chain_options *o
   }
   weir__context_unlock(context);
   if (chain == NULL) return no_memory();
-  status = initialize(chain, options);
+  status = initialize(chain, &options);
   if (status != WEIR_OK) {
     release_buffers(chain);
     weir__context_lock(context);
@@ -353,16 +362,19 @@ weir_chain_arg weir_chain_reads(uint32_t link) {
   return (weir_chain_arg){.source = WEIR_CHAIN_LINK, .arg.mode = WEIR_READ, .index = link};
 }
 
-weir_status weir_chain_get_statistics(weir_chain *chain, weir_chain_statistics *out_statistics) {
+weir_status weir_chain_get_statistics_sized(weir_chain *chain, weir_chain_statistics *out_statistics,
+                                            size_t statistics_size) {
   if (out_statistics == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain statistics: out_statistics is NULL");
-  *out_statistics = (weir_chain_statistics){0};
+  weir_chain_statistics statistics = {0};
+  weir__struct_give(out_statistics, statistics_size, &statistics, sizeof statistics);
   weir_status status = weir__object_check(chain, WEIR__KIND_CHAIN, NULL, "chain statistics");
   if (status != WEIR_OK) return status;
   weir__context_lock(chain->object.context);
-  *out_statistics = chain->statistics;
-  out_statistics->stage_count = chain->stage_count;
-  for (uint32_t i = 0; i < chain->stage_count; i++) out_statistics->stages[i] = chain->stages[i].statistics;
+  statistics = chain->statistics;
+  statistics.stage_count = chain->stage_count;
+  for (uint32_t i = 0; i < chain->stage_count; i++) statistics.stages[i] = chain->stages[i].statistics;
   weir__context_unlock(chain->object.context);
+  weir__struct_give(out_statistics, statistics_size, &statistics, sizeof statistics);
   return WEIR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "engine/check.h"
 #include "engine/submit.h"
 #include "pipeline/chain.h"
@@ -243,19 +244,20 @@ static weir_status submit_item(weir_chain *chain, const weir_chain_item *given, 
   return status;
 }
 
-weir_status weir_chain_submit(weir_chain *chain, const weir_chain_item *item, weir_event **out_event) {
+weir_status weir_chain_submit_sized(weir_chain *chain, const weir_chain_item *given, size_t item_size,
+                                    weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(chain, WEIR__KIND_CHAIN, NULL, "chain submit");
   if (status != WEIR_OK) return status;
-  const weir_chain_item none = {0};
-  if (item == NULL) item = &none;
-  status = check_item(chain, item);
+  weir_chain_item item;
+  status = weir__struct_take(&item, sizeof item, given, item_size, "chain submit");
+  if (status == WEIR_OK) status = check_item(chain, &item);
   if (status != WEIR_OK) return status;
   weir_context *context = chain->object.context;
   weir__context_lock(context);
   status = take_turn(chain);
   if (status == WEIR_OK) {
-    status = submit_item(chain, item, out_event);
+    status = submit_item(chain, &item, out_event);
     end_turn(chain);
   }
   weir__context_unlock(context);

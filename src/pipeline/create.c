@@ -10,6 +10,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "pipeline/job.h"
 
 enum {
@@ -26,6 +27,7 @@ static weir_status check_stage(const weir_context *context, const weir_stage *st
   if (stage->flags & ~(uint32_t)STAGE_FLAGS) why = "its flags are unknown";
   if (index == 0 && (stage->flags & WEIR_STAGE_PARALLEL)) why = "the first stage must be serial";
   if (stage->device != NULL && stage->device->host != &context->host) why = "its device is another context's";
+  if (weir__sets_reserved(stage->reserved)) why = WEIR__RESERVED_TEXT;
   if (why == NULL) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "pipeline create: stage %u '%.40s': %s", index,
                      stage->name == NULL ? "" : stage->name, why);
@@ -196,19 +198,21 @@ static void close_with_context(weir__closer *closer) {
   stop_and_destroy((weir_pipeline *)(void *)((char *)closer - offsetof(weir_pipeline, closer)));
 }
 
-weir_status weir_pipeline_create(weir_context *context, const weir_pipeline_options *options,
-                                 weir_pipeline **out_pipeline) {
+weir_status weir_pipeline_create_sized(weir_context *context, const weir_pipeline_options *given, size_t options_size,
+                                       weir_pipeline **out_pipeline) {
   if (out_pipeline == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "pipeline create: out_pipeline is NULL");
   *out_pipeline = NULL;
-  if (context == NULL || options == NULL)
+  if (context == NULL || given == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "pipeline create: the %s NULL",
                        context == NULL ? "context is" : "options are");
-  weir_status status = check(context, options);
+  weir_pipeline_options options;
+  weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "pipeline create");
+  if (status == WEIR_OK) status = check(context, &options);
   if (status != WEIR_OK) return status;
   weir_pipeline *pipeline = weir__allocate_zeroed(sizeof *pipeline);
   if (pipeline == NULL) return no_memory();
   pipeline->context = context;
-  status = initialize(pipeline, options);
+  status = initialize(pipeline, &options);
   if (status != WEIR_OK) {
     destroy(pipeline);
     return status;

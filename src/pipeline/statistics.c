@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "pipeline/pipeline.h"
 
 static uint64_t get(const _Atomic uint64_t *number) {
@@ -54,26 +55,26 @@ static void add_lines(const weir_pipeline *pipeline, weir_pipeline_statistics *s
   }
 }
 
-weir_status weir_pipeline_get_statistics(weir_pipeline *pipeline, weir_pipeline_statistics *out_statistics) {
-  if (out_statistics == NULL || pipeline == NULL) {
-    if (out_statistics != NULL) memset(out_statistics, 0, sizeof *out_statistics);
+weir_status weir_pipeline_get_statistics_sized(weir_pipeline *pipeline, weir_pipeline_statistics *out_statistics,
+                                               size_t statistics_size) {
+  weir_pipeline_statistics statistics = {0};
+  if (out_statistics != NULL) weir__struct_give(out_statistics, statistics_size, &statistics, sizeof statistics);
+  if (out_statistics == NULL || pipeline == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "pipeline statistics: the %s NULL",
                        pipeline == NULL ? "pipeline is" : "statistics are");
-  }
-  memset(out_statistics, 0, sizeof *out_statistics);
   weir__lock_acquire(&pipeline->lock); // no run begins meanwhile
   bool runs = atomic_load_explicit(&pipeline->running, memory_order_acquire) != 0;
-  add_lines(pipeline, out_statistics);
-  uint64_t ended = out_statistics->delivered + out_statistics->failed + out_statistics->dropped;
-  out_statistics->tokens = get(&pipeline->next_number);
-  if (out_statistics->tokens < ended) out_statistics->tokens = ended; // they change while they are read
-  out_statistics->in_flight = (uint32_t)(out_statistics->tokens - ended);
-  if (out_statistics->in_flight > pipeline->line_count) out_statistics->in_flight = pipeline->line_count;
-  out_statistics->run_ns = (runs ? weir__clock_ns() : get(&pipeline->end_ns)) - get(&pipeline->start_ns);
-  if (out_statistics->run_ns > 0)
-    out_statistics->per_second = (double)(ended - get(&pipeline->ended_before)) * 1e9 / (double)out_statistics->run_ns;
+  add_lines(pipeline, &statistics);
+  uint64_t ended = statistics.delivered + statistics.failed + statistics.dropped;
+  statistics.tokens = get(&pipeline->next_number);
+  if (statistics.tokens < ended) statistics.tokens = ended; // they change while they are read
+  statistics.in_flight = (uint32_t)(statistics.tokens - ended);
+  if (statistics.in_flight > pipeline->line_count) statistics.in_flight = pipeline->line_count;
+  statistics.run_ns = (runs ? weir__clock_ns() : get(&pipeline->end_ns)) - get(&pipeline->start_ns);
+  if (statistics.run_ns > 0)
+    statistics.per_second = (double)(ended - get(&pipeline->ended_before)) * 1e9 / (double)statistics.run_ns;
   weir__lock_release(&pipeline->lock);
-  weir_status status = add_latencies(pipeline, out_statistics);
-  if (status != WEIR_OK) memset(out_statistics, 0, sizeof *out_statistics);
+  weir_status status = add_latencies(pipeline, &statistics);
+  if (status == WEIR_OK) weir__struct_give(out_statistics, statistics_size, &statistics, sizeof statistics);
   return status;
 }

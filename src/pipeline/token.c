@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "engine/submit.h"
 #include "graph/flight.h"
 #include "pipeline/job.h"
@@ -228,11 +229,14 @@ weir_status weir__line_launch(weir__pipeline_line *line, weir_graph *graph) {
 // ---------------------------------------------------------------------------------------------------------------
 // What a stage submits
 
-weir_status weir_token_submit(weir_token *token, const weir_task *task) {
+weir_status weir_token_submit_sized(weir_token *token, const weir_task *task, size_t task_size) {
   weir__pipeline_line *line = line_of(token, "token submit");
   if (line == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   if (task == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "token submit: the task is NULL");
-  weir_task filled = *task;
+  weir_task filled;
+  const weir_task *known = weir__task_take(&filled, task, task_size, "token submit");
+  if (known == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
+  if (known != &filled) filled = *known;
   if (filled.device == NULL && filled.kernel != NULL) filled.device = token->device;
   if (filled.tag == 0) filled.tag = token->number;
   if (filled.label == NULL) filled.label = line->pipeline->stages[line->stage].name;

@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/structs.h"
 #include "split/policy.h"
 #include "split/split.h"
 
@@ -82,6 +83,7 @@ static weir_status take_policy(weir_split *split, const weir_split_options *opti
                        options->policy);
   if (policy->next == NULL || policy->name == NULL || strlen(policy->name) >= sizeof split->policy_name)
     return invalid("a policy without the function `next`, or without a name of at most 23 bytes");
+  if (weir__sets_reserved(policy->reserved)) return invalid("the policy: " WEIR__RESERVED_TEXT);
   split->resident = options->resident;
   if (split->resident && (policy->next == weir__split_queue.next || policy->next == weir__split_guided.next))
     return weir__error(
@@ -114,18 +116,21 @@ static weir_status initialize(weir_split *split, const weir_split_options *optio
   return WEIR_OK;
 }
 
-weir_status weir_split_create(weir_context *context, const weir_split_options *options, weir_split **out_split) {
+weir_status weir_split_create_sized(weir_context *context, const weir_split_options *given, size_t options_size,
+                                    weir_split **out_split) {
   if (out_split == NULL) return invalid("out_split is NULL");
   *out_split = NULL;
   if (context == NULL) return invalid("the context is NULL");
-  const weir_split_options defaults = {0};
+  weir_split_options options;
+  weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "split");
+  if (status != WEIR_OK) return status;
   weir_split *split = weir__allocate_zeroed(sizeof *split);
   if (split == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "split: no memory");
   split->context = context;
   split->references = 1;
   split->cost_ns = COST_NS;
   weir_device *device = NULL;
-  weir_status status = initialize(split, options == NULL ? &defaults : options);
+  status = initialize(split, &options);
   if (status == WEIR_OK) status = weir__split_device(context, &device);
   if (status != WEIR_OK) {
     destroy(split);
@@ -167,13 +172,13 @@ weir_status weir_split_release(weir_split *split) {
   return status;
 }
 
-weir_status weir_split_last_round(weir_split *split, weir_split_round *out_round) {
+weir_status weir_split_last_round_sized(weir_split *split, weir_split_round *out_round, size_t round_size) {
   if (split == NULL || out_round == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split last round: the %s is NULL",
                        split == NULL ? "split" : "round");
   weir__lock_acquire(&split->lock);
   bool has = split->has_last;
-  *out_round = split->last;
+  weir__struct_give(out_round, round_size, &split->last, sizeof split->last);
   weir__lock_release(&split->lock);
   return has ? WEIR_OK : weir__error(WEIR_ERROR_UNAVAILABLE, "split last round: no launch is done yet");
 }

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "split/policy.h"
@@ -108,6 +109,8 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
   for (uint32_t i = 0; i < launch->arg_count; i++) {
     const weir_split_arg *arg = &launch->args[i];
     const weir_buffer *buffer = arg->arg.buffer;
+    if (weir__sets_reserved(arg->reserved))
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: " WEIR__RESERVED_TEXT, what, i);
     out_bytes[i] = 0;
     if (arg->mapping != WEIR_SPLIT_PART && arg->arg.mode != WEIR_VALUE) {
       snprintf(place, sizeof place, "%s, argument %u", what, i);
@@ -318,11 +321,15 @@ static void fill_run(weir_split *split, const weir_split_launch *launch, weir__s
   run->free_count = 1;
 }
 
-weir_status weir_split_submit(weir_split *split, const weir_split_launch *launch, weir_event **out_event) {
+weir_status weir_split_submit_sized(weir_split *split, const weir_split_launch *given, size_t launch_size,
+                                    weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
-  if (split == NULL || launch == NULL)
+  if (split == NULL || given == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: the %s is NULL", split == NULL ? "split" : "launch");
-  weir_status status = check_launch(split, launch);
+  weir_split_launch taken;
+  const weir_split_launch *launch = &taken;
+  weir_status status = weir__struct_take(&taken, sizeof taken, given, launch_size, "split submit");
+  if (status == WEIR_OK) status = check_launch(split, launch);
   if (status != WEIR_OK) return status;
   weir__split_cut cut = cut_of(launch);
   uint32_t slots = slots_of_piece(split, launch), most = most_pieces(split, slots);

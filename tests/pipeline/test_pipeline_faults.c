@@ -45,10 +45,11 @@ static void note(weir_token *token) {
 }
 
 static weir_pipeline *make(weir_context *context, plan *p, uint32_t lines, uint32_t flags) {
-  weir_stage stages[4] = {{follow, p, 0, NULL, "read"},
-                          {follow, p, WEIR_STAGE_PARALLEL, NULL, "turn"},
-                          {follow, p, WEIR_STAGE_PARALLEL | WEIR_STAGE_AWAIT, NULL, "work"},
-                          {follow, p, 0, NULL, "write"}};
+  weir_stage stages[4] = {
+      {.function = follow, .user = p, .name = "read"},
+      {.function = follow, .user = p, .flags = WEIR_STAGE_PARALLEL, .name = "turn"},
+      {.function = follow, .user = p, .flags = WEIR_STAGE_PARALLEL | WEIR_STAGE_AWAIT, .name = "work"},
+      {.function = follow, .user = p, .name = "write"}};
   return rig_pipeline(context, &(weir_pipeline_options){.stages = stages,
                                                         .stage_count = 4,
                                                         .lines = lines,
@@ -153,8 +154,9 @@ static void test_many_fail_at_once(void **state) {
   (void)state;
   weir_context *context = rig_context("cpu:4", 0);
   _Atomic uint64_t failures = 0;
-  weir_stage stages[] = {{submit_failing_tasks, context, 0, NULL, "read"},
-                         {submit_failing_tasks, context, WEIR_STAGE_PARALLEL, NULL, "work"}};
+  weir_stage stages[] = {
+      {.function = submit_failing_tasks, .user = context, .name = "read"},
+      {.function = submit_failing_tasks, .user = context, .flags = WEIR_STAGE_PARALLEL, .name = "work"}};
   weir_pipeline *pipeline = rig_pipeline(context, &(weir_pipeline_options){.stages = stages,
                                                                            .stage_count = 2,
                                                                            .lines = 4,
@@ -341,8 +343,8 @@ static bool play_memory(uint32_t flags) {
   for (int i = 0; i < 2; i++) {
     all = all && good(weir_buffer_create(context, 4, &s.buffers[i])) && good(weir_fill(s.buffers[i], 0, 4, 0, NULL));
   }
-  weir_stage stages[] = {{submit_many, &s, WEIR_STAGE_AWAIT | flags, NULL, "many"},
-                         {submit_many, &s, flags, NULL, "more"}};
+  weir_stage stages[] = {{.function = submit_many, .user = &s, .flags = WEIR_STAGE_AWAIT | flags, .name = "many"},
+                         {.function = submit_many, .user = &s, .flags = flags, .name = "more"}};
   weir_pipeline_options options = {.stages = stages,
                                    .stage_count = 2,
                                    .lines = 2,

@@ -192,7 +192,8 @@ static void test_routes(void **state) {
     route r = {.count = 60};
     weir_stage stages[4];
     for (uint32_t i = 0; i < 4; i++)
-      stages[i] = (weir_stage){take_route, &r, i > 0 && flags != 0 ? WEIR_STAGE_PARALLEL : 0, NULL, "route"};
+      stages[i] = (weir_stage){
+          .function = take_route, .user = &r, .flags = i > 0 && flags != 0 ? WEIR_STAGE_PARALLEL : 0, .name = "route"};
     weir_context *context = rig_context("cpu:1", rig_seed());
     weir_pipeline *pipeline = rig_pipeline(
         context,

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/structs.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/module.h"
 #include "device/cuda/resident/automatic.h"
@@ -70,6 +71,8 @@ static weir_status copy_launch(const weir_kernel *kernel, uint32_t index, const 
                                weir__cuda_launch *to) {
   char what[WEIR__WHAT_BYTES];
   snprintf(what, sizeof what, "kernel '%s', launch %u", kernel->name, index);
+  if (weir__sets_reserved(from->reserved))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: " WEIR__RESERVED_TEXT, what);
   bool own_grid = from->grid[0] != 0 || from->grid[1] != 0 || from->grid[2] != 0;
   for (int i = 0; i < 3; i++) {
     to->grid[i] = own_grid && from->grid[i] == 0 ? 1 : from->grid[i];
@@ -263,9 +266,11 @@ static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
   return weir__host_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", merge);
 }
 
-weir_status weir_kernel_set_cuda(weir_kernel *kernel, const weir_cuda_code *code, const weir_cuda_launch *launches,
-                                 uint32_t count) {
+weir_status weir_kernel_set_cuda_sized(weir_kernel *kernel, const weir_cuda_code *given, size_t code_size,
+                                       const weir_cuda_launch *launches, uint32_t count) {
+  weir_cuda_code taken, *code = given == NULL ? NULL : &taken;
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for CUDA");
+  if (status == WEIR_OK) status = weir__struct_take(&taken, sizeof taken, given, code_size, "kernel code for CUDA");
   if (status == WEIR_OK) status = check_code(kernel, code, launches, count);
   if (status != WEIR_OK) return status;
   const weir__host *host = weir__host_of(kernel->object.context);

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "device/host.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
@@ -37,6 +38,8 @@ static weir_status check_call(const weir_kernel *kernel, const weir_opencl_code 
     why = "more arguments of local memory than WEIR_OPENCL_MOST_LOCAL";
   else if (launch->value != NULL && launch->value_bytes == 0)
     why = "the launch's value has no bytes";
+  else if (weir__sets_reserved(launch->reserved))
+    why = "the launch: " WEIR__RESERVED_TEXT;
   for (uint32_t i = 0; why == NULL && i < launch->local_count; i++) {
     if (launch->local_bytes[i] == 0) why = "an argument of local memory has no bytes";
   }
@@ -155,9 +158,11 @@ static weir__opencl_kernel *make(const weir_opencl_launch *launch) {
   return opencl;
 }
 
-weir_status weir_kernel_set_opencl(weir_kernel *kernel, const weir_opencl_code *code,
-                                   const weir_opencl_launch *launch) {
+weir_status weir_kernel_set_opencl_sized(weir_kernel *kernel, const weir_opencl_code *given, size_t code_size,
+                                         const weir_opencl_launch *launch) {
+  weir_opencl_code taken, *code = given == NULL ? NULL : &taken;
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for OpenCL");
+  if (status == WEIR_OK) status = weir__struct_take(&taken, sizeof taken, given, code_size, "kernel code for OpenCL");
   if (status == WEIR_OK) status = check_call(kernel, code, launch);
   if (status != WEIR_OK) return status;
   weir__opencl_kernel *opencl = make(launch);

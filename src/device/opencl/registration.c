@@ -4,6 +4,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/structs.h"
 #include "device/opencl/share.h"
 
 enum { MOST_DEVICES = 256, NAME_BYTES = 32 };
@@ -104,9 +105,12 @@ static weir_status hold(weir__opencl_registration *registration, uint32_t queue_
   return WEIR_OK;
 }
 
-weir_status weir_opencl_register(const weir_opencl_handles *handles, char *out_name, uint64_t size) {
+weir_status weir_opencl_register_sized(const weir_opencl_handles *given, size_t handles_size, char *out_name,
+                                       uint64_t size) {
   char reason[256];
-  weir_status status = check_handles(handles, out_name, size);
+  weir_opencl_handles taken, *handles = given == NULL ? NULL : &taken;
+  weir_status status = weir__struct_take(&taken, sizeof taken, given, handles_size, "register");
+  if (status == WEIR_OK) status = check_handles(handles, out_name, size);
   if (status != WEIR_OK) return status;
   const weir__opencl_driver *driver = weir__opencl_driver_load(reason, sizeof reason);
   if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "register: %s", reason);

@@ -5,11 +5,15 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "device/host.h"
 
 static const double LONGEST_LAUNCH_US = 1e9;
 
 static weir_status check_launch(const weir_kernel *kernel, uint32_t index, const weir_sim_launch *launch) {
+  if (weir__sets_reserved(launch->reserved))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', simulated launch %u: " WEIR__RESERVED_TEXT,
+                       kernel->name, index);
   if (!isfinite(launch->us) || launch->us < 0 || launch->us > LONGEST_LAUNCH_US)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', simulated launch %u: %g us is no duration from 0 to %g us", kernel->name, index,

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "device/vulkan/driver.h"
 #include "weir/vulkan.h"
 
@@ -76,11 +77,13 @@ weir_status weir_vulkan_device_count(uint32_t *out_count) {
   return WEIR_OK;
 }
 
-weir_status weir_vulkan_device_describe(uint32_t index, weir_vulkan_description *out_description) {
+weir_status weir_vulkan_device_describe_sized(uint32_t index, weir_vulkan_description *out_description,
+                                              size_t description_size) {
   char reason[512];
   if (out_description == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "Vulkan device %u: the result is NULL", index);
-  memset(out_description, 0, sizeof *out_description);
+  weir_vulkan_description description = {0};
+  weir__struct_give(out_description, description_size, &description, sizeof description);
   const weir__vulkan_driver *driver = weir__vulkan_driver_load(reason, sizeof reason);
   if (driver == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "Vulkan device %u: %s", index, reason);
   if (index >= driver->device_count)
@@ -88,7 +91,8 @@ weir_status weir_vulkan_device_describe(uint32_t index, weir_vulkan_description 
   weir__vulkan_facts *facts = weir__allocate(sizeof *facts);
   if (facts == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "Vulkan device %u: no memory to describe it", index);
   weir__vulkan_find_facts(driver, driver->devices[index], facts);
-  describe(facts, out_description);
+  describe(facts, &description);
+  weir__struct_give(out_description, description_size, &description, sizeof description);
   weir__free(facts);
   return WEIR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "device/host.h"
 #include "device/vulkan/vulkan.h"
 
@@ -51,6 +52,8 @@ static weir_status check_code(const weir_kernel *kernel, const weir_vulkan_code 
 
 // Copies what a launch says, apart from its shader.
 static weir_status copy_launch(const weir_kernel *kernel, const weir_vulkan_launch *from, weir__vulkan_launch *to) {
+  if (weir__sets_reserved(from->reserved))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', a launch: " WEIR__RESERVED_TEXT, kernel->name);
   bool own_groups = from->groups[0] != 0 || from->groups[1] != 0 || from->groups[2] != 0;
   for (int i = 0; i < 3; i++) to->groups[i] = own_groups && from->groups[i] == 0 ? 1 : from->groups[i];
   if (from->value == NULL) return WEIR_OK;
@@ -105,9 +108,11 @@ static weir_status prepare(weir_device *device, const weir_kernel *kernel, uint3
   return WEIR_OK;
 }
 
-weir_status weir_kernel_set_vulkan(weir_kernel *kernel, const weir_vulkan_code *code,
-                                   const weir_vulkan_launch *launches, uint32_t count) {
+weir_status weir_kernel_set_vulkan_sized(weir_kernel *kernel, const weir_vulkan_code *given, size_t code_size,
+                                         const weir_vulkan_launch *launches, uint32_t count) {
+  weir_vulkan_code taken, *code = given == NULL ? NULL : &taken;
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel code for Vulkan");
+  if (status == WEIR_OK) status = weir__struct_take(&taken, sizeof taken, given, code_size, "kernel code for Vulkan");
   if (status == WEIR_OK) status = check_code(kernel, code, launches, count);
   if (status != WEIR_OK) return status;
   const weir__host *host = weir__host_of(kernel->object.context);

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/structs.h"
 #include "device/vulkan/share.h"
 #include "device/vulkan/vulkan.h"
 
@@ -206,8 +207,11 @@ static weir_status fill_in(weir__vulkan_registration *registration, const weir_v
   return WEIR_OK;
 }
 
-weir_status weir_vulkan_register(const weir_vulkan_handles *handles, char *out_name, uint64_t size) {
-  weir_status status = check_handles(handles, out_name);
+weir_status weir_vulkan_register_sized(const weir_vulkan_handles *given, size_t handles_size, char *out_name,
+                                       uint64_t size) {
+  weir_vulkan_handles taken, *handles = given == NULL ? NULL : &taken;
+  weir_status status = weir__struct_take(&taken, sizeof taken, given, handles_size, "register");
+  if (status == WEIR_OK) status = check_handles(handles, out_name);
   if (status != WEIR_OK) return status;
   if (size < NAME_BYTES) return invalid("no room for the name");
   weir__vulkan_registration *registration = weir__allocate_zeroed(sizeof *registration);
