@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs: a sequence of tasks and copies that is recorded once and launched many times (docs/sequences.md).
+// Graphs: a sequence of tasks and copies that is recorded once and launched many times (docs/guide/sequences.md).
 #ifndef WEIR_GRAPH_H
 #define WEIR_GRAPH_H
 
@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+// A recorded sequence of tasks and copies, to be launched as one task.
 typedef struct weir_graph weir_graph;
 
 // Options of a graph. Zero in a field means its default.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for simulated devices (docs/sim.md): how long a kernel takes, in virtual time.
+// Kernels for simulated devices (docs/guide/sim.md): how long a kernel takes, in virtual time.
 #ifndef WEIR_SIM_H
 #define WEIR_SIM_H
 

@@ -175,6 +175,7 @@ typedef struct weir_statistics {
   uint64_t resident_moves; // copies, fills and transfers that they made (WEIR_ISSUE_RESIDENT)
 } weir_statistics;
 
+// Counts of a context up to now. Does not wait.
 WEIR_API void weir_context_statistics_sized(weir_context *context, weir_statistics *out_statistics,
                                             size_t statistics_size);
 static inline void weir_context_statistics(weir_context *context_, weir_statistics *out_statistics_) {

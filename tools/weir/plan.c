@@ -91,7 +91,7 @@ static bool parse_options(int argc, char **argv, plan_options *options, char ***
       "With --barriers: dispatches (one for each kernel and copy), barriers with one after every\ndispatch, barriers "
       "of "
       "this plan, the fewest that any plan for this order has, signals and\nwaits between queues, and estimated times. "
-      "Every plan is checked before it is printed.\ndocs/barriers.md says more.\n\n"
+      "Every plan is checked before it is printed.\ndocs/guide/barriers.md says more.\n\n"
       "Exit codes: 0 done, 1 no memory, 2 bad input or usage.",
       list,
       sizeof list / sizeof *list,
