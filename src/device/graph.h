@@ -118,7 +118,6 @@ typedef struct weir__graph_run {
   weir__block *staging;          // on the host, where it does not; NULL: none yet
   bool staged;                   // what is copied in is there
   bool staged_out;               // what is copied out is in the caller's memory
-  bool kept;                     // its event has it, until it is staged out
   bool ran;                      // a device started with it
   uint32_t queue;                // of the device, that the caller chose; WEIR__GRAPH_ANY_QUEUE: the device's choice
   bool timed;                    // the device notes in these, per node, when it starts and ends, in ns of its time

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/graph.h"
 #include "engine/context.h"
 #include "engine/rules.h"
-#include "graph/graph.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
                        weir__copy_rules = {.name = "copy"}, weir__fence_rules = {.name = "fence"};

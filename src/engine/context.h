@@ -32,6 +32,22 @@ typedef struct weir__completion_target {
   weir_event *moves; // of transfers that the task needs: their times are summed in it; NULL: they have no event
 } weir__completion_target;
 
+// The part of an event's end that belongs to the layer which submitted its task. The functions are called with the lock held.
+typedef struct weir__ending weir__ending;
+typedef struct weir__ending_rules {
+  // The outcome is known, and the ending delivers: whether it may do so now. If not, its layer calls weir__event_queue later.
+  bool (*is_next)(const weir__ending *ending);
+  // Delivers, where callbacks are called. The lock is released meanwhile.
+  void (*deliver)(weir__ending *ending);
+  // The event gets its status.
+  void (*end)(weir__ending *ending);
+} weir__ending_rules;
+
+struct weir__ending {
+  const weir__ending_rules *rules;
+  bool delivers; // contents must be delivered before the event is done; false: not, or it was done
+};
+
 struct weir_event {
   weir__object object;
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
@@ -45,15 +61,9 @@ struct weir_event {
   bool has_target;
   uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
   uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
-  // Of the launch of a graph (graph_flight.h); NULL: of another task.
-  weir_graph *graph;
-  struct weir__graph_run *run; // has bytes for the caller's memory; NULL: not, or they are there
-  bool writes_host;            // the device writes to the caller's memory by itself
-  bool reported;               // a failure is not for weir_graph_wait: somebody else learns of it
-  bool decided;                // its outcome is known; the status follows when all that is done
+  weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
+  bool decided;              // its outcome is known
   weir_status outcome;
-  uint64_t launch; // number
-  struct weir_event *next_launch, *previous_launch;
   char message[WEIR__MESSAGE_BYTES];
 };
 
@@ -146,7 +156,7 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
 weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
 // Has a function called when the task is done. The lock is held. False: no memory.
 bool weir__event_add_callback(weir_event *event, weir_event_function function, void *user);
-// Lets a launch's bytes be brought and callbacks be called; one reference goes to the queue.
+// Lets the event's ending deliver, and its callbacks be called; one reference goes to the queue.
 void weir__event_queue(weir_event *event);
 void weir__event_drop(weir_event *event); // one reference; the lock is held
 // weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.

@@ -6,7 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "graph/flight.h"
+#include "engine/context.h"
 
 enum { CALLBACKS_AT_ONCE = 64 };
 
@@ -23,8 +23,7 @@ weir_event *weir__event_take(weir_context *context, weir__id task, const weir__c
   event->has_target = target != NULL;
   event->target = target != NULL ? *target : (weir__completion_target){0};
   event->start_ns = event->end_ns = event->moved_ns = 0;
-  event->graph = NULL;
-  event->run = NULL;
+  event->ending = NULL;
   event->decided = false;
   event->message[0] = '\0';
   return event;
@@ -53,7 +52,9 @@ static void queue_callbacks(weir_event *event) {
 }
 
 static void set_status(weir_event *event, weir_status status) {
-  if (event->graph != NULL) weir__flight_end(event);
+  weir__ending *ending = event->ending;
+  event->ending = NULL;
+  if (ending != NULL) ending->rules->end(ending);
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
   if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
     weir__host_wake(&event->object.context->host, &event->status);
@@ -72,8 +73,8 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
   if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
   event->decided = true;
   event->outcome = status;
-  if (event->run != NULL) {
-    if (weir__flight_is_next(event)) weir__event_queue(event);
+  if (event->ending != NULL && event->ending->delivers) {
+    if (event->ending->rules->is_next(event->ending)) weir__event_queue(event);
     return;
   }
   set_status(event, status);
@@ -108,8 +109,9 @@ void weir__host_unlock_and_call(weir__host *host) {
   notices->calling = true;
   while (context->called_first != NULL) {
     weir_event *event = context->called_first;
-    if (event->run != NULL) {
-      weir__flight_bring_bytes(event);
+    if (event->ending != NULL && event->ending->delivers) {
+      event->ending->rules->deliver(event->ending);
+      event->ending->delivers = false;
       set_status(event, event->outcome);
       continue;
     }

@@ -3,93 +3,105 @@
 // Launches in flight: listed, waited for, ended.
 #include "graph/flight.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 
-void weir__flight_begin(weir__graph_run *run, weir_event *event) {
-  weir_graph *graph = run->graph;
-  run->kept = weir__graph_run_stages_out(run);
-  event->run = run->kept ? run : NULL;
-  event->graph = graph;
-  event->writes_host = weir__graph_run_writes_host(run);
-  event->launch = ++graph->launch_count;
-  event->next_launch = NULL;
-  event->previous_launch = graph->last_launch;
-  if (graph->last_launch != NULL)
-    graph->last_launch->next_launch = event;
-  else
-    graph->first_launch = event;
-  graph->last_launch = event;
-  graph->running++;
+static weir__graph_launch *launch_of(const weir__ending *ending) {
+  return (weir__graph_launch *)(void *)((char *)(uintptr_t)ending - offsetof(weir__graph_launch, ending));
 }
 
 // The oldest launch in flight that has bytes for the caller's memory; NULL: none.
-static weir_event *oldest_with_bytes(const weir_graph *graph) {
-  weir_event *event = graph->first_launch;
-  while (event != NULL && event->run == NULL) event = event->next_launch;
-  return event;
+static weir__graph_launch *oldest_with_bytes(const weir_graph *graph) {
+  weir__graph_launch *launch = graph->first_launch;
+  while (launch != NULL && !launch->ending.delivers) launch = launch->next;
+  return launch;
 }
 
-bool weir__flight_is_next(const weir_event *event) {
-  return oldest_with_bytes(event->graph) == event;
+// Launches that have bytes for the caller's memory come to their ends in order, so that those of a later one stay.
+static bool is_next(const weir__ending *ending) {
+  const weir__graph_launch *launch = launch_of(ending);
+  return oldest_with_bytes(launch->run.graph) == launch;
 }
 
 void weir__graph_run_stage_out(weir__graph_run *run) {
   if (!weir__graph_run_stages_out(run)) return;
   weir_context *context = run->context;
   weir__context_lock(context);
-  const weir_event *oldest = oldest_with_bytes(run->graph);
-  bool next = oldest != NULL && oldest->run == run;
+  bool next = oldest_with_bytes(run->graph) == weir__graph_launch_of(run);
   weir__context_unlock(context);
   if (!next) return;
   weir__graph_run_copy_out(run);
   run->staged_out = true;
 }
 
-void weir__flight_bring_bytes(weir_event *event) {
-  weir__graph_run *run = event->run;
+// Puts the bytes of the launch into the caller's memory, if the device's thread did not, and lets the next launch do so.
+static void deliver(weir__ending *ending) {
+  weir__graph_launch *launch = launch_of(ending);
+  weir__graph_run *run = &launch->run;
   if (!run->staged_out && run->ran) {
     weir__host_unlock_and_wake(&run->context->host);
     weir__graph_run_copy_out(run);
     weir__context_lock(run->context);
   }
-  event->run = NULL;
-  weir__graph_run_give(run);
-  weir_event *next = oldest_with_bytes(event->graph);
-  if (next != NULL && next->decided) weir__event_queue(next);
+  ending->delivers = false;
+  const weir__graph_launch *next = oldest_with_bytes(run->graph);
+  if (next != NULL && next->event->decided) weir__event_queue(next->event);
 }
 
-static void note_failure(weir_graph *graph, const weir_event *event) {
-  if (event->outcome == WEIR_OK || event->reported ||
-      (graph->failure != WEIR_OK && graph->failed_launch < event->launch))
-    return;
+static void note_failure(weir_graph *graph, uint64_t number, const weir_event *event) {
+  if (event->outcome == WEIR_OK || (graph->failure != WEIR_OK && graph->failed_launch < number)) return;
   graph->failure = event->outcome;
-  graph->failed_launch = event->launch;
+  graph->failed_launch = number;
   snprintf(graph->failure_text, sizeof graph->failure_text, "%s", event->message);
 }
 
-void weir__flight_end(weir_event *event) {
-  weir_graph *graph = event->graph;
-  if (event->previous_launch != NULL)
-    event->previous_launch->next_launch = event->next_launch;
+static void end(weir__ending *ending) {
+  weir__graph_launch *launch = launch_of(ending);
+  weir_graph *graph = launch->run.graph;
+  if (launch->previous != NULL)
+    launch->previous->next = launch->next;
   else
-    graph->first_launch = event->next_launch;
-  if (event->next_launch != NULL)
-    event->next_launch->previous_launch = event->previous_launch;
+    graph->first_launch = launch->next;
+  if (launch->next != NULL)
+    launch->next->previous = launch->previous;
   else
-    graph->last_launch = event->previous_launch;
-  event->graph = NULL;
-  note_failure(graph, event);
+    graph->last_launch = launch->previous;
+  if (!launch->reported) note_failure(graph, launch->number, launch->event);
+  weir__graph_launch_drop(launch);
   if (--graph->running == 0 && graph->to_be_freed) weir__object_give(&graph->object.context->graphs, &graph->object);
 }
 
+void weir__flight_begin(weir__graph_launch *launch, weir_event *event) {
+  static const weir__ending_rules rules = {.is_next = is_next, .deliver = deliver, .end = end};
+  weir_graph *graph = launch->run.graph;
+  launch->ending = (weir__ending){.rules = &rules, .delivers = weir__graph_run_stages_out(&launch->run)};
+  launch->writes_host = weir__graph_run_writes_host(&launch->run);
+  launch->event = event;
+  launch->holders = 2;
+  launch->number = ++graph->launch_count;
+  launch->next = NULL;
+  launch->previous = graph->last_launch;
+  if (graph->last_launch != NULL)
+    graph->last_launch->next = launch;
+  else
+    graph->first_launch = launch;
+  graph->last_launch = launch;
+  graph->running++;
+  event->ending = &launch->ending;
+}
+
 // The caller does not wait for the launch any more: how it ends is told by weir_graph_wait.
-static void leave(weir_graph *graph, weir_event *event) {
+static void leave(weir_graph *graph, uint64_t number, const weir_event *event) {
   weir__context_lock(graph->object.context);
-  event->reported = false;
-  if (event->graph == NULL) note_failure(graph, event);
+  weir__graph_launch *launch = graph->first_launch;
+  while (launch != NULL && launch->number != number) launch = launch->next;
+  if (launch != NULL)
+    launch->reported = false;
+  else
+    note_failure(graph, number, event);
   weir__context_unlock(graph->object.context);
 }
 
@@ -97,14 +109,15 @@ weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns) {
   if (weir__this_thread.in_task)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph evaluate: called from a task or callback");
   uint64_t start = weir__clock_ns();
+  uint64_t number;
   weir_event *event;
-  weir_status status = weir__graph_launch(graph, true, &event);
+  weir_status status = weir__graph_submit(graph, &number, &event);
   if (status != WEIR_OK) return status;
   uint64_t spent = weir__clock_ns() - start;
   uint64_t left = timeout_ns == WEIR_FOREVER ? WEIR_FOREVER : timeout_ns > spent ? timeout_ns - spent : 0;
   status = weir__event_await(event, left);
   if (status == WEIR_TIMEOUT) {
-    leave(graph, event);
+    leave(graph, number, event);
     weir__error(status, "graph evaluate: the launch still runs after %llu ns, and goes on",
                 (unsigned long long)timeout_ns);
   } else if (status != WEIR_OK) {
@@ -117,9 +130,10 @@ weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns) {
 // Waits for the oldest launch in flight, if it is not newer than `newest`. The lock is held before and after, not
 // meanwhile. False: it is not done at the deadline (0: none). `*out_any`: there was one.
 static bool await_oldest(weir_graph *graph, uint64_t newest, uint64_t deadline_ns, bool *out_any) {
-  weir_event *event = graph->first_launch;
-  *out_any = event != NULL && event->launch <= newest;
+  const weir__graph_launch *launch = graph->first_launch;
+  *out_any = launch != NULL && launch->number <= newest;
   if (!*out_any) return true;
+  weir_event *event = launch->event;
   event->references++;
   weir__context_unlock(graph->object.context);
   uint64_t now = weir__clock_ns();

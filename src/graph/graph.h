@@ -7,6 +7,18 @@
 #include "device/graph.h"
 #include "engine/submission.h"
 
+// A launch: its run, and while it is in flight its place among the graph's launches.
+typedef struct weir__graph_launch {
+  weir__graph_run run; // what the device sees; the first member
+  weir__ending ending; // of its event
+  weir_event *event;
+  struct weir__graph_launch *next, *previous; // in flight, by age
+  uint64_t number;
+  uint32_t holders; // of the run: its task, its event
+  bool writes_host; // the device writes to the caller's memory by itself
+  bool reported;    // a failure is not for weir_graph_wait: somebody else learns of it
+} weir__graph_launch;
+
 struct weir_graph {
   weir__object object;
   struct weir__recorded *recorded;
@@ -22,7 +34,7 @@ struct weir_graph {
   bool timed;
   bool to_be_freed; // released, but launches are in flight
   uint32_t queue;
-  weir_event *first_launch, *last_launch; // in flight, oldest first
+  weir__graph_launch *first_launch, *last_launch; // in flight, oldest first
   uint64_t launch_count;
   uint32_t running;       // launches in flight
   weir_status failure;    // of a launch, not reported yet
@@ -35,6 +47,11 @@ struct weir_graph {
 // The device that the graph runs on.
 static inline weir_device *weir__graph_device(const weir_graph *graph) {
   return graph->device != NULL ? graph->device : graph->object.context->host.devices[0];
+}
+
+// The launch that a run is part of.
+static inline weir__graph_launch *weir__graph_launch_of(weir__graph_run *run) {
+  return (weir__graph_launch *)(void *)run;
 }
 
 // The caller's memory, where the device does not reach it. Both are called without the lock. stage_in: before the launch is
@@ -86,7 +103,10 @@ void weir__graph_run_poison(weir__task *task);
 // Adds the nodes to the timeline, with the times of the launch's spans. The lock is held.
 void weir__graph_run_trace(const weir__task *task);
 
-// The launch is done: the run can serve another one. The lock is held.
+// The task of the launch is done. The lock is held.
 void weir__graph_run_done(weir__task *task);
+
+// Gives up a hold of the launch's run; after the last one it can serve another launch. The lock is held.
+void weir__graph_launch_drop(weir__graph_launch *launch);
 
 #endif // WEIR_GRAPH_GRAPH_H

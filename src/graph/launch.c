@@ -39,13 +39,13 @@ static weir__admit_result make_room(weir_context *context, const weir__submissio
   return weir__await_room(context, by, slots + 1, out_status);
 }
 
-// A launch on its way. What it holds is given back if it is refused.
-typedef struct launch {
+// A launch on its way to be admitted. What it holds is given back if it is refused.
+typedef struct attempt {
   weir_graph *graph;
   weir__graph_run *run; // NULL: none yet
-  bool evaluates;       // the caller waits, and learns how it ends
+  bool reported;        // the caller learns how it ends
   const weir__submission *by;
-} launch;
+} attempt;
 
 weir_status weir__graph_check(weir_graph *graph, const char *what) {
   if (graph->recorded_count == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the graph has no tasks", what);
@@ -69,7 +69,7 @@ static weir__admit_result stage(weir__graph_run *run, const weir__submission *by
   return WEIR__RETRY;
 }
 
-static weir__admit_result get_run(launch *launched, weir_status *out_status) {
+static weir__admit_result get_run(attempt *launched, weir_status *out_status) {
   weir_graph *graph = launched->graph;
   if (launched->run != NULL && launched->run->plan != graph->plan) {
     weir__graph_run_give(launched->run);
@@ -93,10 +93,11 @@ static weir__admit_result get_run(launch *launched, weir_status *out_status) {
   return result;
 }
 
-static void submitted(launch *launched, weir_event *event, bool wanted) {
+static void submitted(attempt *launched, weir_event *event, bool wanted) {
   weir_graph *graph = launched->graph;
-  weir__flight_begin(launched->run, event);
-  event->reported = launched->evaluates;
+  weir__graph_launch *launch = weir__graph_launch_of(launched->run);
+  weir__flight_begin(launch, event);
+  launch->reported = launched->reported;
   graph->object.last_use = launched->run->task_id;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     if (graph->recorded[i].task.kernel != NULL)
@@ -112,12 +113,12 @@ static void submitted(launch *launched, weir_event *event, bool wanted) {
 // else keeps their order. NULL: none.
 static weir_event *writer_before(const weir__graph_run *run) {
   if (!weir__graph_run_writes_host(run)) return NULL;
-  weir_event *event = run->graph->last_launch;
-  while (event != NULL && !event->writes_host) event = event->previous_launch;
-  return event;
+  const weir__graph_launch *launch = run->graph->last_launch;
+  while (launch != NULL && !launch->writes_host) launch = launch->previous;
+  return launch == NULL ? NULL : launch->event;
 }
 
-static weir__admit_result enter(weir_context *context, launch *launched, weir_event **out_event,
+static weir__admit_result enter(weir_context *context, attempt *launched, weir_event **out_event,
                                 weir_status *out_status) {
   weir_graph *graph = launched->graph;
   *out_status = weir__graph_check(graph, "graph launch");
@@ -152,28 +153,29 @@ static weir__admit_result enter(weir_context *context, launch *launched, weir_ev
 }
 
 weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
-  return weir__graph_launch(graph, false, out_event);
+  return weir__graph_submit(graph, NULL, out_event);
 }
 
-weir_status weir__graph_launch_held(weir_graph *graph, const weir__submission *by, bool evaluates,
+weir_status weir__graph_submit_held(weir_graph *graph, const weir__submission *by, uint64_t *out_number,
                                     weir_event **out_event) {
   weir_context *context = graph->object.context;
-  launch launched = {.graph = graph, .evaluates = evaluates, .by = by};
+  attempt launched = {.graph = graph, .reported = out_number != NULL, .by = by};
   weir_status status;
   weir__admit_result result = WEIR__RETRY;
   while (result == WEIR__RETRY) result = enter(context, &launched, out_event, &status);
   if (launched.run != NULL) weir__graph_run_give(launched.run);
+  if (out_number != NULL) *out_number = graph->launch_count;
   return status;
 }
 
-weir_status weir__graph_launch(weir_graph *graph, bool evaluates, weir_event **out_event) {
+weir_status weir__graph_submit(weir_graph *graph, uint64_t *out_number, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
   const weir__submission by = {.origin = weir__origin_of(context)};
-  status = weir__graph_launch_held(graph, &by, evaluates, out_event);
+  status = weir__graph_submit_held(graph, &by, out_number, out_event);
   weir__context_unlock(context);
   return status;
 }

@@ -34,7 +34,7 @@ void weir__graph_run_free(weir__graph_run *run) {
 
 static weir__graph_run *create(weir_graph *graph) {
   weir__graph_plan *plan = graph->plan;
-  weir__graph_run *run = weir__allocate_zeroed(sizeof *run);
+  weir__graph_run *run = weir__allocate_zeroed(sizeof(weir__graph_launch));
   if (run == NULL) return NULL;
   run->graph = graph;
   run->context = graph->object.context;
@@ -97,7 +97,7 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
     run->hosts[i] = graph->recorded[plan->hosts[i].node].host;
     run->reached[i] = true;
   }
-  run->staged = run->staged_out = run->kept = run->ran = false;
+  run->staged = run->staged_out = run->ran = false;
   run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
   run->all_poisoned = false;
   run->message_node = UINT32_MAX;
@@ -136,7 +136,11 @@ void weir__graph_run_done(weir__task *task) {
     run->graph->time_count = run->plan->node_count;
     run->start_ns = NULL;
   }
-  if (!run->kept) weir__graph_run_give(run);
+  weir__graph_launch_drop(weir__graph_launch_of(run));
+}
+
+void weir__graph_launch_drop(weir__graph_launch *launch) {
+  if (--launch->holders == 0) weir__graph_run_give(&launch->run);
 }
 
 // Appends a hit to a list. False: no memory.

@@ -192,7 +192,8 @@ static weir_status submit_awaited(weir__pipeline_line *line, const weir_task *ta
                                        .origin = line->trace != NULL ? &line->origin : NULL,
                                        .guest = guest.cpu != NULL ? &guest : NULL,
                                        .kernel_checked = true};
-  weir_status status = graph != NULL ? weir__graph_launch_held(graph, &submission, true, &await->event)
+  uint64_t number;
+  weir_status status = graph != NULL ? weir__graph_submit_held(graph, &submission, &number, &await->event)
                                      : weir__submit(context, &submission, &await->event);
   if (status == WEIR_OK) {
     await->event->object.released = true;
