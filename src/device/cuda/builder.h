@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes executable graphs in a thread of its own, for pieces that may come again, while the device's thread launches other
+// Makes executable graphs in a thread of its own, for batches that may come again, while the device's thread launches other
 // things. Except for the thread itself all is called by the device's thread.
 #ifndef WEIR_DEVICE_CUDA_BUILDER_H
 #define WEIR_DEVICE_CUDA_BUILDER_H

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/cuda/batches.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/graph.h"
-#include "device/cuda/pieces.h"
 #include "device/cuda/resident/resident.h"
 #include "device/cuda/share.h"
 #include "device/graph.h"
@@ -46,8 +46,8 @@ static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
 
 // Takes an op out of the books, which its queue has done already. The lock is held.
 static void report(weir__cuda_device *device, weir__cuda_op *op) {
-  if (op->piece != NULL)
-    weir__cuda_report_piece(device, op);
+  if (op->batch != NULL)
+    weir__cuda_batch_report(device, op);
   else
     report_task(device, op);
   if (op->event != NULL) weir__cuda_give_event(device, op->event);

@@ -32,15 +32,15 @@ typedef struct weir__cuda_wait {
   uint64_t number; // of the op there: the event stands for it once the queue has got so far
 } weir__cuda_wait;
 
-// Something that was put into a queue: a task, the launch of a graph, or a piece, a run of tasks launched as one graph.
+// Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph.
 // Until it is issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
 typedef struct weir__cuda_op {
   struct weir__cuda_op *next; // in its queue, oldest first; or in the list of free ones
   weir__queue_task *place;
   CUevent event;      // stands for its end; NULL: none is recorded
   CUevent start, end; // for timelines; else NULL
-  weir__task *task;   // NULL: a piece
-  struct weir__cuda_piece *piece;
+  weir__task *task;   // NULL: a batch
+  struct weir__cuda_batch *batch;
   uint64_t number;  // in its queue: 1, 2, ...
   uint64_t done_ns; // a guess, on the device's own time-scale
   bool finished;    // known without an event
@@ -113,8 +113,8 @@ typedef struct weir__cuda_device {
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
-  _Atomic bool doomed;              // some task was: what comes after one may be, once it is launched
-  struct weir__cuda_pieces *pieces; // NULL: tasks are launched one by one
+  _Atomic bool doomed;                // some task was: what comes after one may be, once it is launched
+  struct weir__cuda_batches *batches; // NULL: tasks are launched one by one
   weir__resident
       *resident; // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks
   weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
@@ -162,7 +162,7 @@ void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request);
 // Puts a task into a queue (issue.c). The task is reported later, whatever happens.
 void weir__cuda_issue(weir__cuda_device *device, weir__task *task);
 
-// Parts of it, for pieces. `new_op`: NULL: no memory.
+// Parts of it, for batches. `new_op`: NULL: no memory.
 weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device);
 void weir__cuda_free_op(weir__cuda_device *device, weir__cuda_op *op);
 weir__cuda_op *weir__cuda_find(const weir__cuda_device *device, weir__id id); // of a task in flight; NULL: done

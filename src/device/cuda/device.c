@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
+#include "device/cuda/batches.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/module.h"
-#include "device/cuda/pieces.h"
 #include "device/cuda/pinned.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
@@ -150,7 +150,7 @@ static void destroy(weir_device *base) {
   weir__cuda_pinned_forget(device);
   if (device->primary != NULL) {
     bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
-    weir__cuda_pieces_destroy(device->pieces);
+    weir__cuda_batches_destroy(device->batches);
     if (entered) destroy_streams(device);
     if (entered) weir__cuda_leave(device);
     weir__resident_automatic_destroy(device);
@@ -326,7 +326,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
                                          : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   if (status == WEIR_OK) make_memory(device);
   if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
-  if (status == WEIR_OK) status = weir__cuda_pieces_create(device);
+  if (status == WEIR_OK) status = weir__cuda_batches_create(device);
   if (status == WEIR_OK) status = weir__resident_create(device);
   if (status == WEIR_OK) status = weir__resident_automatic_create(device);
   if (status == WEIR_OK) status = weir__cuda_thread_start(device);

@@ -98,7 +98,7 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
     edges += steps[i].predecessor_count;
   }
   exec->step_count = count;
-  exec->launch_count = launches;
+  exec->head.launch_count = launches;
   exec->edge_count = edges;
   exec->steps = weir__allocate(count * sizeof *exec->steps);
   exec->launches = weir__allocate_zeroed(launches * sizeof *exec->launches);
@@ -225,17 +225,17 @@ bool weir__cuda_exec_fits(const weir__cuda_exec *exec, const weir__cuda_step *st
   return true;
 }
 
-weir__cuda_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, const weir__cuda_exec *exec,
-                                             const weir__cuda_step *steps) {
-  weir__cuda_likeness likeness = WEIR__CUDA_SAME;
+weir__graph_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, const weir__cuda_exec *exec,
+                                              const weir__cuda_step *steps) {
+  weir__graph_likeness likeness = WEIR__SAME_GRAPH;
   for (uint32_t i = 0; i < exec->step_count; i++) {
     for (uint32_t j = 0; j < exec->steps[i].launch_count; j++) {
       const weir__cuda_launch *launch = &steps[i].kernel->launches[j];
       const exec_launch *set = &exec->launches[exec->steps[i].first_launch + j];
-      if (!same_shape(device, set, launch, &steps[i])) return WEIR__CUDA_OTHER_SHAPE;
-      if (likeness == WEIR__CUDA_SAME &&
+      if (!same_shape(device, set, launch, &steps[i])) return WEIR__OTHER_SHAPE;
+      if (likeness == WEIR__SAME_GRAPH &&
           (set->unknown || !same_parameters(launch, &steps[i], exec->bytes + set->first_byte)))
-        likeness = WEIR__CUDA_SAME_SHAPE;
+        likeness = WEIR__SAME_SHAPE;
     }
   }
   return likeness;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executable graphs of the driver's, made of steps: tasks of a piece, or nodes of a recorded graph. An executable graph is
+// Executable graphs of the driver's, made of steps: tasks of a batch, or nodes of a recorded graph. An executable graph is
 // made for a topology; functions, sizes and parameters can be set anew for each launch, which costs much less than making
 // one. Called with the device's context current; an executable graph is used by one thread at a time.
 #ifndef WEIR_DEVICE_CUDA_EXEC_H
 #define WEIR_DEVICE_CUDA_EXEC_H
 
 #include "device/cuda/cuda.h"
+#include "issue/graph_cache.h"
 
 // Bytes that are copied, or filled with a pattern, instead of launches of a kernel.
 typedef struct weir__cuda_bytes {
@@ -33,10 +34,10 @@ typedef struct weir__cuda_step {
 
 // An executable graph, and what is set in it now.
 typedef struct weir__cuda_exec {
-  struct weir__cuda_exec *next; // the owner's
+  weir__cached_graph head; // the cache's, but for the number of launches
   CUgraph graph;
   CUgraphExec exec;
-  uint32_t step_count, launch_count, edge_count;
+  uint32_t step_count, edge_count;
   struct weir__cuda_exec_step *steps;
   struct weir__cuda_exec_launch *launches;
   struct weir__cuda_exec_mover *movers; // launches that copy and fill
@@ -45,9 +46,6 @@ typedef struct weir__cuda_exec {
   uint32_t *edges;
   CUevent *marks;                       // two per step: its start and its end, for timelines; else NULL
   unsigned char *bytes;                 // parameters as they are set now
-  uint64_t hash;                        // the owner's
-  uint64_t last_used;                   // the owner's
-  uint32_t in_flight;                   // the owner's: launches
   const struct weir__cuda_queue *queue; // the owner's: of the last launch; NULL: none
   uint64_t number;                      // the owner's: of the last launch, in its queue
 } weir__cuda_exec;
@@ -66,15 +64,9 @@ void weir__cuda_exec_destroy(weir__cuda_device *device, weir__cuda_exec *exec);
 // Whether the steps have the topology that the graph was made for.
 bool weir__cuda_exec_fits(const weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_t count);
 
-typedef enum weir__cuda_likeness {
-  WEIR__CUDA_OTHER_SHAPE = 0, // functions, grids or blocks differ
-  WEIR__CUDA_SAME_SHAPE = 1,  // parameters differ
-  WEIR__CUDA_SAME = 2,
-} weir__cuda_likeness;
-
 // How much of what is set now the steps, which fit, have in common with the graph.
-weir__cuda_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, const weir__cuda_exec *exec,
-                                             const weir__cuda_step *steps);
+weir__graph_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, const weir__cuda_exec *exec,
+                                              const weir__cuda_step *steps);
 
 // Sets what differs from the steps, which fit; `changed`, per step: whether it may differ, or NULL: any may. Launches in
 // flight are not affected. `*out_set` counts launches that were set. After a failure the executable graph is of no more

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/cuda/batches.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/pieces.h"
 #include "device/cuda/share.h"
 #include "device/graph.h"
 
@@ -39,7 +39,7 @@ weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device) {
   op->place = NULL;
   op->event = op->start = op->end = NULL;
   op->task = NULL;
-  op->piece = NULL;
+  op->batch = NULL;
   op->finished = op->here = false;
   op->done_ns = 0;
   op->wait_count = 0;
@@ -164,7 +164,7 @@ static void doom(weir__cuda_device *device, const weir__cuda_op *op) {
   weir__host *host = device->base.host;
   weir__host_lock(host);
   if (op->task != NULL) weir__window_doom(&host->window, op->task);
-  if (op->piece != NULL) weir__cuda_doom_piece(device, op->piece, false);
+  if (op->batch != NULL) weir__cuda_batch_mark_failing(device, op->batch, false);
   weir__host_unlock(host);
   atomic_store_explicit(&device->doomed, true, memory_order_relaxed);
 }
@@ -180,8 +180,8 @@ static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
   weir__host *host = device->base.host;
   if (!atomic_load_explicit(&device->doomed, memory_order_relaxed) || op->status != WEIR_OK) return;
   weir__host_lock(host);
-  if (op->piece != NULL) {
-    weir__cuda_doom_piece(device, op->piece, true);
+  if (op->batch != NULL) {
+    weir__cuda_batch_mark_failing(device, op->batch, true);
   } else if (op->task->run == NULL) {
     op->status = weir__host_skip_status(host, op->task);
     if (is_missed(op)) weir__window_doom(&host->window, op->task);
@@ -253,7 +253,7 @@ static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, 
 }
 
 static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (op->piece != NULL) return weir__cuda_launch_piece(device, op->piece, stream);
+  if (op->batch != NULL) return weir__cuda_batch_launch(device, op->batch, stream);
   const weir__task *task = op->task;
   if (task->run != NULL) return weir__cuda_launch_run(device, op->task, stream);
   if (task->fence != NULL) return launch_fence(device, task->fence, stream);

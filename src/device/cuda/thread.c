@@ -6,8 +6,8 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/cuda/batches.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/pieces.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
@@ -116,8 +116,8 @@ static bool take_tasks(weir__cuda_device *device) {
   for (uint64_t at = device->taken; at < end; at++) prefetch(device->ring[at & mask]);
   for (; device->taken < end; device->taken++) {
     weir__task *task = device->ring[device->taken & mask];
-    if (device->pieces != NULL)
-      weir__cuda_collect(device, task);
+    if (device->batches != NULL)
+      weir__cuda_batches_take(device, task);
     else if (device->resident != NULL)
       weir__resident_take(device, task, true);
     else
@@ -142,7 +142,7 @@ static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
                 asked;
   while (wanted && take_tasks(device)) {
   }
-  if (device->pieces != NULL) weir__cuda_launch_collected(device, wanted);
+  if (device->batches != NULL) weir__cuda_batches_flush(device, wanted);
   return requests;
 }
 
@@ -156,7 +156,7 @@ static bool must_sleep(weir__cuda_device *device, uint64_t *out_ns) {
 }
 
 static bool holds_work(const weir__cuda_device *device) {
-  return device->ops_in_flight > 0 || (device->pieces != NULL && weir__cuda_held_back(device) > 0) ||
+  return device->ops_in_flight > 0 || (device->batches != NULL && weir__cuda_batches_stalled(device) > 0) ||
          (device->resident != NULL && weir__resident_is_busy(device));
 }
 
@@ -167,7 +167,7 @@ static void *thread_main(void *argument) {
   uint64_t idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);
-    if (device->pieces != NULL) weir__cuda_note_work(device, any);
+    if (device->batches != NULL) weir__cuda_batches_note_work(device, any);
     if (device->automatic != NULL) weir__resident_adopt(device);
     weir__cuda_request *requests = any ? NULL : launch_what_is_wanted(device);
     bool well = weir__cuda_is_well(device);

@@ -317,7 +317,7 @@ static void set_patience(weir__resident_automatic *automatic, uint64_t seed) {
 weir_status weir__resident_automatic_create(weir__cuda_device *device) {
   const weir__host *host = device->base.host;
   bool chooses = host->issue == WEIR_ISSUE_AUTO && host->trace == NULL && device->launcher_count > 0;
-  if (!chooses || device->pieces == NULL) return WEIR_OK;
+  if (!chooses || device->batches == NULL) return WEIR_OK;
   weir__resident_automatic *automatic = weir__allocate_zeroed(sizeof *automatic);
   if (automatic == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
   automatic->device = device;

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/batches.h"
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/cuda/batches_inside.h"
+#include "device/cuda/resident/automatic.h"
+#include "device/cuda/resident/resident.h"
+
+enum { IDLE_NS = 50000 };
+
+uint32_t weir__cuda_batches_stalled(const weir__cuda_device *device) {
+  return weir__recurrence_stalled(device->batches->recurrence);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs
+
+static bool reserve_parameters(weir__cuda_batches *batches, uint32_t wanted) {
+  if (wanted <= batches->parameter_capacity) return true;
+  void **larger = weir__allocate(2 * (size_t)wanted * sizeof(void *));
+  if (larger == NULL) return false;
+  weir__free(batches->parameters);
+  batches->parameters = larger;
+  batches->parameter_capacity = 2 * wanted;
+  return true;
+}
+
+// Makes steps of the batch's tasks.
+static bool prepare(void *user, const weir__batch *batch) {
+  weir__cuda_batches *batches = weir__cuda_of(user)->batches;
+  const weir__collection *collection = batch->collection;
+  uint32_t total = 0, at = 0;
+  for (uint32_t i = 0; i < batch->count; i++) total += collection->tasks[i].task->arg_count;
+  if (!reserve_parameters(batches, total + 1)) return false;
+  for (uint32_t i = 0; i < batch->count; i++) {
+    const weir__collected *from = &collection->tasks[i];
+    const weir__task *task = from->task;
+    batches->steps[i] = (weir__cuda_step){.kernel = from->code,
+                                          .groups = task->groups,
+                                          .parameters = batches->parameters + at,
+                                          .parameter_count = task->arg_count,
+                                          .predecessors = collection->predecessors + from->first_predecessor,
+                                          .predecessor_count = from->predecessor_count};
+    for (uint32_t j = 0; j < task->arg_count; j++)
+      batches->parameters[at++] = weir__task_is_value(task, j) ? task->args[j] : (void *)&task->args[j];
+  }
+  batches->step_count = batch->count;
+  return true;
+}
+
+static weir__graph_likeness compare(void *user, const weir__cached_graph *graph) {
+  weir__cuda_device *device = weir__cuda_of(user);
+  const weir__cuda_batches *batches = device->batches;
+  const weir__cuda_exec *exec = (const weir__cuda_exec *)graph;
+  if (!weir__cuda_exec_fits(exec, batches->steps, batches->step_count)) return WEIR__OTHER_TOPOLOGY;
+  return weir__cuda_exec_likeness(device, exec, batches->steps);
+}
+
+static bool set(void *user, weir__cached_graph *graph) {
+  weir__cuda_device *device = weir__cuda_of(user);
+  weir__cuda_exec *exec = (weir__cuda_exec *)graph;
+  // A launch that was placed must be in its stream, with what is set now, before anything else is set.
+  while (exec->queue != NULL && !weir__cuda_is_issued(exec->queue, exec->number)) weir__pause();
+  uint32_t changed;
+  CUresult result = weir__cuda_exec_set(device, exec, device->batches->steps, NULL, &changed);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+  return result == CUDA_SUCCESS;
+}
+
+static weir__cached_graph *make(void *user) {
+  weir__cuda_device *device = weir__cuda_of(user);
+  const weir__cuda_batches *batches = device->batches;
+  uint32_t flags = device->base.host->trace != NULL ? WEIR__CUDA_EXEC_MARKS : 0;
+  weir__cuda_exec *exec;
+  CUresult result = weir__cuda_exec_create(device, batches->steps, batches->step_count, flags, &exec);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+  return exec != NULL ? &exec->head : NULL;
+}
+
+static void destroy(void *user, weir__cached_graph *graph) {
+  weir__cuda_exec_destroy(weir__cuda_of(user), (weir__cuda_exec *)graph);
+}
+
+static void request_graph(void *user, const weir__batch *batch) {
+  const weir__cuda_batches *batches = weir__cuda_of(user)->batches;
+  weir__cuda_builder_ask(batches->builder, batches->steps, batches->step_count, batch->topology, batch->known);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tasks one by one
+
+// Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there, or, if it is a small copy, has
+// it go there as well.
+static void launch_task(void *user, weir__task *task) {
+  weir__cuda_device *device = weir__cuda_of(user);
+  if (device->resident != NULL && weir__resident_is_busy(device)) {
+    weir__resident_take(device, task, task->move != NULL);
+    return;
+  }
+  if (device->resident != NULL) weir__resident_make_room(device->resident);
+  weir__cuda_issue(device, task);
+}
+
+static bool direct_is_ready(void *user) {
+  return weir__cuda_of(user)->resident != NULL;
+}
+
+static bool direct_wants(void *user, weir__task *const *tasks, uint32_t count) {
+  return weir__resident_wants(weir__cuda_of(user), tasks, count);
+}
+
+static void direct_take(void *user, weir__task *task) {
+  weir__resident_take(weir__cuda_of(user), task, true);
+}
+
+static void direct_missed(void *user, weir__task *const *tasks, uint32_t count) {
+  weir__resident_missed(weir__cuda_of(user), tasks, count);
+}
+
+static bool direct_has_any(void *user, const weir__id *tasks, uint32_t count) {
+  weir__cuda_device *device = weir__cuda_of(user);
+  return weir__resident_is_busy(device) && weir__resident_has_any(device, tasks, count);
+}
+
+static void direct_drain(void *user) {
+  weir__resident_drain(weir__cuda_of(user));
+}
+
+static const weir__direct_ops direct_ops = {.is_ready = direct_is_ready,
+                                            .wants = direct_wants,
+                                            .take = direct_take,
+                                            .missed = direct_missed,
+                                            .has_any = direct_has_any,
+                                            .drain = direct_drain};
+
+#define GRAPH_OPS                                                                                                      \
+  { .compare = compare, .set = set, .make = make, .destroy = destroy }
+
+// Graphs are made when they are needed, and there is no resident kernel.
+static const weir__recurrence_ops at_once = {
+    .graphs = GRAPH_OPS, .launch_task = launch_task, .prepare = prepare, .launch_batch = weir__cuda_batch_start};
+
+static const weir__recurrence_ops on_the_side = {.graphs = GRAPH_OPS,
+                                                 .direct = &direct_ops,
+                                                 .launch_task = launch_task,
+                                                 .prepare = prepare,
+                                                 .launch_batch = weir__cuda_batch_start,
+                                                 .request_graph = request_graph};
+
+// ---------------------------------------------------------------------------------------------------------------
+
+weir_status weir__cuda_batches_create(weir__cuda_device *device) {
+  weir__host *host = device->base.host;
+  bool one_by_one = host->issue == WEIR_ISSUE_QUEUES || host->issue == WEIR_ISSUE_RESIDENT;
+  if (one_by_one || (host->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
+  // Where launching goes on in other threads there is a core for making graphs, too.
+  bool builds = device->launcher_count > 0 && host->issue == WEIR_ISSUE_AUTO && host->trace == NULL;
+  weir__recurrence_options options = {.window = host->window.size,
+                                      .seed = host->seed,
+                                      .always = host->issue == WEIR_ISSUE_GRAPHS,
+                                      .exclusive = host->trace != NULL}; // its events belong to one launch at a time
+  weir__cuda_batches *batches = weir__allocate_zeroed(sizeof *batches);
+  device->batches = batches;
+  if (batches != NULL) {
+    batches->device = device;
+    batches->recurrence = weir__recurrence_create(builds ? &on_the_side : &at_once, &device->base, host, &options);
+    if (builds) batches->builder = weir__cuda_builder_create(device);
+  }
+  if (batches == NULL || batches->recurrence == NULL || (builds && batches->builder == NULL))
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for graphs");
+  return WEIR_OK;
+}
+
+void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
+  if (batches == NULL) return;
+  weir__cuda_builder_destroy(batches->builder);
+  weir__recurrence_destroy(batches->recurrence);
+  weir__cuda_batches_free(batches);
+  weir__free(batches->parameters);
+  weir__free(batches);
+}
+
+void weir__cuda_batches_take(weir__cuda_device *device, weir__task *task) {
+  weir__cuda_batches *batches = device->batches;
+  batches->last_taken_ns = 0;
+  if (task->kind == WEIR__TASK_KERNEL && device->lost == WEIR_OK)
+    weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code,
+                         ((const weir__cuda_kernel *)task->code)->count);
+  else
+    weir__recurrence_pass(batches->recurrence, task);
+}
+
+static bool is_busy(const weir__cuda_device *device) {
+  return device->ops_in_flight > 0 || (device->resident != NULL && weir__resident_is_busy(device));
+}
+
+void weir__cuda_batches_flush(weir__cuda_device *device, bool wanted) {
+  weir__cuda_batches *batches = device->batches;
+  if (!wanted) {
+    if (weir__cuda_batches_stalled(device) == 0 || is_busy(device)) return;
+    uint64_t now = weir__clock_ns();
+    if (batches->last_taken_ns == 0) batches->last_taken_ns = now;
+    if (now - batches->last_taken_ns < IDLE_NS) return;
+  }
+  weir__recurrence_flush(batches->recurrence);
+}
+
+void weir__cuda_batches_note_work(weir__cuda_device *device, bool any) {
+  weir__cuda_batches *batches = device->batches;
+  if (batches->builder == NULL) return;
+  bool busy = any || is_busy(device), known = weir__recurrence_is_known(batches->recurrence);
+  weir__cuda_builder_note_work(batches->builder, !busy   ? WEIR__CUDA_IDLE
+                                                 : known ? WEIR__CUDA_BUSY
+                                                         : WEIR__CUDA_BUSY_WITH_NEW);
+  uint64_t topology;
+  weir__cuda_exec *exec = weir__cuda_builder_fetch(batches->builder, &topology);
+  if (exec != NULL) weir__graph_cache_add(weir__recurrence_graphs(batches->recurrence), &exec->head, topology);
+}

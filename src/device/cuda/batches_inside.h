@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches from inside: what is shared by how they come about (batches.c) and by what becomes of one that is launched (batch.c).
+#ifndef WEIR_DEVICE_CUDA_BATCHES_INSIDE_H
+#define WEIR_DEVICE_CUDA_BATCHES_INSIDE_H
+
+#include "device/cuda/batches.h"
+#include "device/cuda/builder.h"
+#include "issue/recurrence.h"
+
+struct weir__cuda_batches {
+  weir__cuda_device *device;
+  weir__recurrence *recurrence;
+  weir__cuda_builder *builder; // NULL: graphs are made when they are needed
+  // The batch that was prepared last.
+  uint32_t step_count;
+  weir__cuda_step steps[WEIR__MOST_COLLECTED];
+  void **parameters;
+  uint32_t parameter_capacity;
+  uint64_t last_taken_ns; // when the ring was first found empty; 0: not yet
+  weir__cuda_batch *free_batches;
+};
+
+// weir__recurrence_ops.launch_batch. A graph in which something was set takes long to launch, and is launched elsewhere, where
+// the next one can be set meanwhile.
+bool weir__cuda_batch_start(void *device, const weir__batch *batch, weir__cached_graph *graph, bool same);
+
+// Frees the batches that are kept to be used again.
+void weir__cuda_batches_free(weir__cuda_batches *batches);
+
+#endif // WEIR_DEVICE_CUDA_BATCHES_INSIDE_H
