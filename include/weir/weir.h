@@ -100,7 +100,8 @@ enum {
   WEIR_CONTEXT_IN_ORDER = 1u << 2,  // every task also waits for the one before it: serial execution, as a reference
 };
 
-// How tasks get to a CUDA device. On other devices, which have one way, all of these mean the same.
+// How tasks get to a CUDA device, or to a simulated one (docs/sim.md says how far). On other devices, which have one way, all of
+// these mean the same.
 typedef enum weir_issue {
   // Graphs where they are faster, else queues; and small tasks of kernels that are written with weir/kernel.h, once a program has had
   // many of them that were new each time, by a kernel that stays on the card, as with RESIDENT. docs/guide/scheduling.md says when.

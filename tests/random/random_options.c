@@ -13,6 +13,8 @@
 uint32_t random_queues;
 bool random_resident, random_automatic;
 
+static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
+
 static void choose_listed(random_run *run, random_state *random, const char *devices, program_shape *shape) {
   run->options.context.devices = devices;
   shape->host_tasks = strstr(devices, "cpu") != NULL;
@@ -36,7 +38,6 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
     shape->alignment = PROGRAM_OPENCL_ALIGNMENT;
   shape->device_count = shape->cards != 0 ? count : random_below(random, 2);
   if (shape->cards == 0) return;
-  static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
   run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
   if (random_queues != 0) run->options.context.queues = random_queues;
@@ -54,15 +55,22 @@ static void choose_devices(random_run *run, random_state *random, const char *de
     const char *devices;
     uint32_t count;
     bool cpu;
-  } choices[] = {{"sim:ideal", 1, false},      {"sim:h200", 1, false},      {"sim:ideal,sim:h200", 2, false},
-                 {"sim:ideal,cpu:2", 2, true}, {"cpu:1,sim:h200", 2, true}, {"cpu:2,sim:h200,cpu:1", 3, true}};
+  } choices[] = {{"sim:ideal", 1, false},
+                 {"sim:h200", 1, false},
+                 {"sim:ideal,sim:h200", 2, false},
+                 {"sim:ideal,cpu:2", 2, true},
+                 {"cpu:1,sim:h200", 2, true},
+                 {"cpu:2,sim:h200,cpu:1", 3, true},
+                 {"sim:h200+auto_graphs=1", 1, false},
+                 {"sim:h200+auto_graphs=1,cpu:2", 2, true}};
   if (strcmp(device, "sim") != 0) {
     choose_listed(run, random, device, shape);
     return;
   }
-  uint32_t choice = random_below(random, 6);
+  uint32_t choice = random_below(random, sizeof choices / sizeof choices[0]);
   run->options.context.devices = choices[choice].devices;
   run->options.simulated = true;
+  run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
   shape->host_tasks = choices[choice].cpu;
   shape->device_count = choices[choice].count;

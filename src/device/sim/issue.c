@@ -2,7 +2,7 @@
 //
 // From tasks to ops: where they are placed, what they wait for, what that costs the host.
 #include "base/allocate.h"
-#include "device/sim/sim.h"
+#include "device/sim/batch.h"
 
 weir__sim_task *weir__sim_find(const weir__sim_device *device, weir__id id) {
   weir__sim_task *sim_task = device->tasks[id & device->base.host->window.live.mask];
@@ -26,7 +26,7 @@ bool weir__sim_reserve(weir__sim_device *device, uint32_t count) {
   return true;
 }
 
-static weir__sim_task *new_task(weir__sim_device *device, weir__task *task) {
+weir__sim_task *weir__sim_new_task(weir__sim_device *device, weir__task *task) {
   weir__sim_task *sim_task = device->free_tasks;
   if (sim_task != NULL)
     device->free_tasks = sim_task->next_free;
@@ -36,12 +36,12 @@ static weir__sim_task *new_task(weir__sim_device *device, weir__task *task) {
   *sim_task = (weir__sim_task){.task = task};
   device->in_flight++;
   device->new_tasks++;
-  sim_task->whole = (weir__sim_piece){.owner = sim_task, .kernel = task->kernel};
+  sim_task->whole = (weir__sim_chain){.owner = sim_task, .kernel = task->kernel};
   device->tasks[task->id & device->base.host->window.live.mask] = sim_task;
   return sim_task;
 }
 
-static int32_t priority_of(weir__sim_device *device, const weir__task *task) {
+int32_t weir__sim_priority(weir__sim_device *device, const weir__task *task) {
   if (device->random == 0) return task->priority;
   device->random ^= device->random << 13; // xorshift64
   device->random ^= device->random >> 7;
@@ -58,34 +58,36 @@ static void wait_for_all(weir__sim_device *device, const weir__task *task, weir_
   }
 }
 
-// With queues, for those that the queue's order does not imply.
-static bool choose_queue(weir__sim_device *device, weir__sim_task *sim_task, weir__sim_start *start) {
-  const weir__task *task = sim_task->task;
+weir__queue_task *weir__sim_choose_queue(weir__sim_device *device, uint32_t count, uint32_t wanted,
+                                         weir__sim_start *start) {
   const weir__sim_profile *profile = weir__sim_engine_profile(device->engine);
+  weir__queue_choice choice = weir__queues_issue(device->queues, device->places, count, wanted);
+  if (choice.task == NULL) return NULL;
+  start->queue = choice.queue;
+  for (uint32_t i = 0; i < choice.wait_count; i++)
+    device->waits[start->wait_count++] = (weir__sim_wait){.op = choice.waits[i]->user, .link = WEIR__SIM_LINK_EVENT};
+  weir__sim_engine_host_spend(device->engine,
+                              choice.record_count * profile->event_record + choice.wait_count * profile->event_wait);
+  return choice.task;
+}
+
+// With queues, for those that the queue's order does not imply.
+static bool place(weir__sim_device *device, weir__sim_task *sim_task, weir__sim_start *start) {
+  const weir__task *task = sim_task->task;
   uint32_t count = 0;
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     const weir__sim_task *predecessor = weir__sim_find(device, task->predecessors[i]);
     if (predecessor != NULL && predecessor->place != NULL) device->places[count++] = predecessor->place;
   }
   uint32_t wanted = task->run != NULL ? task->run->queue : WEIR__ANY_QUEUE;
-  weir__queue_choice choice = weir__queues_issue(device->queues, device->places, count, wanted);
-  if (choice.task == NULL) return false;
-  sim_task->place = choice.task;
-  choice.task->user = sim_task;
-  start->queue = choice.queue;
-  for (uint32_t i = 0; i < choice.wait_count; i++) {
-    const weir__sim_task *predecessor = choice.waits[i]->user;
-    device->waits[start->wait_count++] = (weir__sim_wait){.op = predecessor->last, .link = WEIR__SIM_LINK_EVENT};
-  }
-  weir__sim_engine_host_spend(device->engine,
-                              choice.record_count * profile->event_record + choice.wait_count * profile->event_wait);
-  return true;
+  sim_task->place = weir__sim_choose_queue(device, count, wanted, start);
+  return sim_task->place != NULL;
 }
 
-bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_start *start) {
+bool weir__sim_add_chain(weir__sim_device *device, weir__sim_chain *chain, const weir__sim_start *start) {
   static const weir_sim_launch marker = {0};
   const weir__sim_profile *profile = weir__sim_engine_profile(device->engine);
-  const weir__sim_code *code = weir__sim_code_of(piece->kernel);
+  const weir__sim_code *code = weir__sim_code_of(chain->kernel);
   const weir_sim_launch *launches = code != NULL ? code->launches : &marker;
   uint32_t count = code != NULL ? code->count : 1;
   uint64_t groups = (uint64_t)start->groups[0] * start->groups[1] * start->groups[2];
@@ -93,17 +95,17 @@ bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const
                                .waits = device->waits,
                                .wait_count = start->wait_count,
                                .priority = start->priority,
-                               .tail_ps = &piece->tail_ps,
-                               .user = piece};
+                               .tail_ps = &chain->tail_ps,
+                               .user = chain};
   weir__sim_cost cost = {0};
   for (uint32_t i = 0; i < count; i++) {
-    if (piece->kernel != NULL) weir__sim_profile_cost(profile, &launches[i], groups, &cost);
-    piece->chain_ps += cost.alone_ps;
+    if (chain->kernel != NULL) weir__sim_profile_cost(profile, &launches[i], groups, &cost);
+    chain->alone_ps += cost.alone_ps;
   }
-  request.rest_ps = piece->chain_ps;
+  request.rest_ps = chain->alone_ps;
   weir__sim_wait previous = {.link = start->in_graph ? WEIR__SIM_LINK_GRAPH : WEIR__SIM_LINK_DIRECT};
   for (uint32_t i = 0; i < count; i++) {
-    if (piece->kernel != NULL) weir__sim_profile_cost(profile, &launches[i], groups, &cost);
+    if (chain->kernel != NULL) weir__sim_profile_cost(profile, &launches[i], groups, &cost);
     request.cost = &cost;
     request.rest_ps -= cost.alone_ps;
     if (!start->in_graph) {
@@ -115,17 +117,18 @@ bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const
     request.waits = &previous;
     request.wait_count = start->queue == WEIR__SIM_NO_QUEUE ? 1 : 0; // else the queue's order is enough
   }
-  piece->last = previous.op;
+  chain->last = previous.op;
   return true;
 }
 
 static bool try_to_issue(weir__sim_device *device, weir__task *task) {
-  weir__sim_task *sim_task = new_task(device, task);
+  weir__sim_task *sim_task = weir__sim_new_task(device, task);
   if (sim_task == NULL || !weir__sim_reserve(device, task->predecessor_count + 1)) return false;
-  weir__sim_start start = {.queue = WEIR__SIM_NO_QUEUE, .groups = task->groups, .priority = priority_of(device, task)};
+  weir__sim_start start = {
+      .queue = WEIR__SIM_NO_QUEUE, .groups = task->groups, .priority = weir__sim_priority(device, task)};
   if (device->queues == NULL)
     wait_for_all(device, task, &start);
-  else if (!choose_queue(device, sim_task, &start))
+  else if (!place(device, sim_task, &start))
     return false;
   if (task->run != NULL) {
     if (!weir__sim_add_graph(device, sim_task, &start)) return false;
@@ -133,10 +136,11 @@ static bool try_to_issue(weir__sim_device *device, weir__task *task) {
     return false;
   }
   sim_task->last = sim_task->whole.last;
+  if (sim_task->place != NULL) sim_task->place->user = sim_task->last;
   return true;
 }
 
-static void refuse(weir__sim_device *device, weir__task *task) {
+void weir__sim_refuse(weir__sim_device *device, weir__task *task) {
   weir__sim_engine_advance(device->engine, UINT64_MAX);
   weir__sim_task *sim_task = weir__sim_find(device, task->id);
   if (sim_task != NULL && sim_task->place != NULL) {
@@ -151,8 +155,15 @@ static void refuse(weir__sim_device *device, weir__task *task) {
   device->refused_last = task;
 }
 
+void weir__sim_launch_task(weir__sim_device *device, weir__task *task) {
+  if (!try_to_issue(device, task)) weir__sim_refuse(device, task);
+}
+
 void weir__sim_issue(weir_device *base, weir__task *task) {
   weir__sim_device *device = weir__sim_of(base);
   device->leader->idle_polls = 0;
-  if (!try_to_issue(device, task)) refuse(device, task);
+  if (device->batches != NULL)
+    weir__sim_batches_take(device, task);
+  else
+    weir__sim_launch_task(device, task);
 }

@@ -62,6 +62,9 @@ typedef struct weir__sim_profile {
   uint64_t graph_build_node;
   uint64_t graph_instantiate_node;
   uint64_t graph_launch;
+  uint64_t graph_set_parameters; // per launch in the graph that gets other parameters, the later launch included
+  uint64_t graph_set_function;   // per launch that gets another function or grid, the same
+  uint64_t auto_graphs;          // 1: with AUTO tasks that come again are launched as graphs
   // A resident kernel that the host feeds; for 0: there is none.
   uint64_t resident_launch;   // host, per task
   uint64_t resident_latency;  // from the end of the host's call to the task's start on an idle device

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/allocate.h"
-#include "device/sim/sim.h"
+#include "device/sim/batch.h"
 #include "device/work.h"
 
 // A program that does nothing but poll would never see time pass: after so many polls in vain it is taken to wait.
@@ -26,27 +26,27 @@ static uint32_t choose_lane(const weir__sim_device *device, const weir__sim_op *
   return oldest;
 }
 
-static const char *piece_name(const weir__sim_piece *piece) {
-  const weir__task *task = piece->owner->task;
-  if (task->run != NULL) return weir__graph_node_name(&task->run->plan->nodes[piece->node]);
-  return piece->kernel != NULL ? piece->kernel->name : "host";
+static const char *chain_name(const weir__sim_chain *chain) {
+  const weir__task *task = chain->owner->task;
+  if (task->run != NULL) return weir__graph_node_name(&task->run->plan->nodes[chain->node]);
+  return chain->kernel != NULL ? chain->kernel->name : "host";
 }
 
 // Notes an op in the timeline: as a span where the task as a whole does not say it all.
-static void trace_op(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_op *op) {
+static void trace_op(weir__sim_device *device, weir__sim_chain *chain, const weir__sim_op *op) {
   weir__trace *trace = device->base.host->trace;
-  weir__sim_task *owner = piece->owner;
+  weir__sim_task *owner = chain->owner;
   if (trace == NULL) return;
-  if (piece->ended == 0) piece->lane = choose_lane(device, op);
-  device->lane_ends[piece->lane] = op == piece->last ? weir__sim_op_end_ps(op) : UINT64_MAX; // kept to the end
-  const weir__sim_code *code = weir__sim_code_of(piece->kernel);
-  bool part = owner->nodes != NULL ? piece != &owner->whole : code != NULL && code->count > 1;
+  if (chain->ended == 0) chain->lane = choose_lane(device, op);
+  device->lane_ends[chain->lane] = op == chain->last ? weir__sim_op_end_ps(op) : UINT64_MAX; // kept to the end
+  const weir__sim_code *code = weir__sim_code_of(chain->kernel);
+  bool part = owner->nodes != NULL ? chain != &owner->whole : code != NULL && code->count > 1;
   if (!part) return;
   weir__trace_span span = {
-      .lane = piece->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
-  if (owner->nodes != NULL) span.node = piece->node + 1;
-  const char *name = code != NULL ? code->launches[piece->ended].name : NULL;
-  snprintf(span.name, sizeof span.name, "%s", name != NULL ? name : piece_name(piece));
+      .lane = chain->lane, .start_ns = to_ns(weir__sim_op_start_ps(op)), .end_ns = to_ns(weir__sim_op_end_ps(op))};
+  if (owner->nodes != NULL) span.node = chain->node + 1;
+  const char *name = code != NULL ? code->launches[chain->ended].name : NULL;
+  snprintf(span.name, sizeof span.name, "%s", name != NULL ? name : chain_name(chain));
   weir__trace_add_span(trace, owner->task->id, &span);
 }
 
@@ -86,16 +86,16 @@ static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const
   if (sim_task->status == WEIR_OK) weir__graph_run_start(sim_task->task->run);
 }
 
-static void end_node(weir__sim_device *device, const weir__sim_piece *piece, const weir__sim_op *op) {
-  weir__graph_run *run = piece->owner->task->run;
-  const weir__graph_node *node = &run->plan->nodes[piece->node];
+static void end_node(weir__sim_device *device, const weir__sim_chain *chain, const weir__sim_op *op) {
+  weir__graph_run *run = chain->owner->task->run;
+  const weir__graph_node *node = &run->plan->nodes[chain->node];
   bool in_task = unlock_for_code(device);
-  weir__graph_run_node(run, piece->node);
+  weir__graph_run_node(run, chain->node);
   lock_after_code(device, in_task);
-  uint8_t state = atomic_load_explicit(&run->states[piece->node], memory_order_relaxed);
+  uint8_t state = atomic_load_explicit(&run->states[chain->node], memory_order_relaxed);
   if (run->timed && (state == WEIR__NODE_OK || state == WEIR__NODE_FAILED)) {
-    run->start_ns[piece->node] = to_ns(piece->start_ps);
-    run->end_ns[piece->node] = to_ns(weir__sim_op_end_ps(op));
+    run->start_ns[chain->node] = to_ns(chain->start_ps);
+    run->end_ns[chain->node] = to_ns(weir__sim_op_end_ps(op));
   }
   if (state == WEIR__NODE_OK) return;
   for (uint32_t i = 0; i < node->successor_count; i++)
@@ -104,14 +104,17 @@ static void end_node(weir__sim_device *device, const weir__sim_piece *piece, con
 
 static void forget(weir__sim_device *device, weir__sim_task *sim_task) {
   device->tasks[sim_task->task->id & device->base.host->window.live.mask] = NULL;
-  if (sim_task->place != NULL) weir__queues_done(device->queues, sim_task->place);
+  if (sim_task->batch != NULL)
+    weir__sim_batch_leave(device, sim_task->batch);
+  else if (sim_task->place != NULL)
+    weir__queues_done(device->queues, sim_task->place);
   device->in_flight--;
   weir__free(sim_task->nodes);
   sim_task->next_free = device->free_tasks;
   device->free_tasks = sim_task;
 }
 
-static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_op *op) {
+static void end_task(weir__sim_device *device, weir__sim_task *sim_task) {
   weir__host *host = device->base.host;
   weir__task *task = sim_task->task;
   weir__failure failure;
@@ -120,7 +123,7 @@ static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const w
                                  .lane = sim_task->whole.lane,
                                  .ready_ns = to_ns(sim_task->ready_ps),
                                  .start_ns = to_ns(sim_task->start_ps),
-                                 .end_ns = to_ns(weir__sim_op_end_ps(op))};
+                                 .end_ns = to_ns(sim_task->end_ps)};
   if (task->run != NULL) {
     if (completion.status == WEIR_OK) completion.status = weir__graph_run_status(task->run, &completion.message);
   } else {
@@ -135,17 +138,28 @@ static void end_task(weir__sim_device *device, weir__sim_task *sim_task, const w
   weir__host_complete(host, task, &completion);
 }
 
-// True: the op was a task's last one, and the task was reported.
+// The tasks of a batch are reported together, in the order of submission.
+static void end_batch(weir__sim_device *device, const weir__sim_batch *batch) {
+  uint32_t count = batch->count; // it is gone after the last one
+  for (uint32_t i = 0; i < count; i++) end_task(device, weir__sim_find(device, batch->tasks[i]->id));
+}
+
+// True: tasks were reported, of which the op was the last one.
 static bool end_op(weir__sim_device *device, weir__sim_op *op) {
-  weir__sim_piece *piece = weir__sim_op_user(op);
-  weir__sim_task *owner = piece->owner;
-  bool done = op == owner->last;
-  if (owner->last != NULL) { // not refused
+  weir__sim_chain *chain = weir__sim_op_user(op);
+  weir__sim_task *owner = chain->owner;
+  bool done = false;
+  if (chain->batch != NULL) {
+    done = op == chain->last;
+    if (done) end_batch(device, chain->batch);
+  } else if (owner->last != NULL) { // not refused
     if (!owner->started) start_task(device, owner, op);
-    trace_op(device, piece, op);
-    if (piece->ended++ == 0) piece->start_ps = weir__sim_op_start_ps(op);
-    if (piece != &owner->whole && op == piece->last && owner->status == WEIR_OK) end_node(device, piece, op);
-    if (done) end_task(device, owner, op);
+    trace_op(device, chain, op);
+    if (chain->ended++ == 0) chain->start_ps = weir__sim_op_start_ps(op);
+    owner->end_ps = weir__sim_op_end_ps(op);
+    if (chain != &owner->whole && op == chain->last && owner->status == WEIR_OK) end_node(device, chain, op);
+    done = op == owner->last;
+    if (done) end_task(device, owner);
   }
   weir__sim_engine_free_op(device->engine, op);
   return done;
@@ -225,13 +239,27 @@ static void update_tails(const weir__sim_device *leader) {
     weir__sim_update_tails(device);
 }
 
+// Launches what was collected, on a host all of whose simulated devices are idle. Returns whether there was anything.
+static bool flush_idle(const weir__sim_device *leader) {
+  bool any = false;
+  uint32_t index = 0;
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;) {
+    if (!weir__sim_batches_stall(device)) continue;
+    weir__sim_flush(&device->base);
+    any = true;
+  }
+  return any;
+}
+
 // Lets time pass until a task is reported. False: nothing is in flight.
 static bool step(weir__sim_device *leader) {
   while (!report_devices(leader, true, false)) {
     update_tails(leader);
     weir__sim_device *device = earliest(leader, UINT64_MAX);
-    if (device == NULL) return false;
-    weir__sim_engine_handle_next(device->engine);
+    if (device != NULL)
+      weir__sim_engine_handle_next(device->engine);
+    else if (!flush_idle(leader))
+      return false;
   }
   leader->idle_polls = 0;
   return true;

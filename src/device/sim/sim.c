@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/sim/batch.h"
 #include "device/sim/builtin.h"
 
 enum { MAX_QUEUES = 1024, LANES_WITHOUT_QUEUES = 128 };
@@ -26,6 +27,7 @@ static bool probe(char *text, size_t size) {
 static void destroy(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
   weir__sim_engine_destroy(device->engine);
+  weir__sim_batches_destroy(device);
   weir__queues_destroy(device->queues);
   while (device->free_tasks != NULL) {
     weir__sim_task *task = device->free_tasks;
@@ -75,9 +77,13 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   device->lane_ends = weir__allocate_zeroed(device->base.lanes * sizeof *device->lane_ends);
   if (queues > 0) device->queues = weir__queues_create(queues, 0);
   if (device->engine == NULL || device->tasks == NULL || device->lane_ends == NULL ||
-      (queues > 0 && device->queues == NULL)) {
+      (queues > 0 && device->queues == NULL))
+    status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
+  else
+    status = weir__sim_batches_create(device);
+  if (status != WEIR_OK) {
     destroy(&device->base);
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
+    return status;
   }
   device->leader = leader_of(host);
   if (device->leader == NULL)
@@ -108,5 +114,6 @@ const weir__device_ops weir__sim_ops = {.kind = "sim",
                                         .issue = weir__sim_issue,
                                         .progress = weir__sim_progress,
                                         .poll = weir__sim_poll,
+                                        .flush = weir__sim_flush,
                                         .time = time_now,
                                         .graph_build = weir__sim_graph_build};

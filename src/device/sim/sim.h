@@ -13,29 +13,33 @@
 #include "issue/queues.h"
 
 typedef struct weir__sim_task weir__sim_task;
+typedef struct weir__sim_batch weir__sim_batch;
+typedef struct weir__sim_batches weir__sim_batches;
 
-// What runs as a chain of ops: an ordinary task, or a node of a graph.
-typedef struct weir__sim_piece {
-  weir__sim_task *owner;
+// What runs as ops one after another: an ordinary task, a node of a graph, or what begins and ends a batch.
+typedef struct weir__sim_chain {
+  weir__sim_task *owner;     // NULL: a batch's begin and end
+  weir__sim_batch *batch;    // whose begin and end these are; NULL: none
   weir__sim_op *last;        // of the chain
   const weir_kernel *kernel; // NULL: a host task
   uint32_t node;             // of the graph
   uint32_t ended;            // ops of the chain
   uint32_t lane;             // in timelines
   uint64_t start_ps;         // of the chain
-  uint64_t chain_ps;         // time of the ops one after another
-  uint64_t tail_ps;          // of what is known to wait for the piece
-} weir__sim_piece;
+  uint64_t alone_ps;         // time of the ops one after another
+  uint64_t tail_ps;          // of what is known to wait for the chain
+} weir__sim_chain;
 
 // A task that was issued and has not been reported.
 struct weir__sim_task {
   weir__sim_task *next_free;
   weir__task *task;
-  weir__queue_task *place; // NULL: the device has no queues, or the task was refused
-  weir__sim_op *last;      // when this op has ended the task is done; NULL: the task was refused
-  weir__sim_piece whole;   // an ordinary task; of a graph's launch its first and last op, which take no time
-  weir__sim_piece *nodes;  // of a graph's launch, else NULL
-  uint64_t ready_ps, start_ps;
+  weir__sim_batch *batch;  // that it is part of; NULL: none
+  weir__queue_task *place; // the batch's, or its own; NULL: the device has no queues, or the task was refused
+  weir__sim_op *last;      // when this op has ended the task is reported; NULL: the task was refused
+  weir__sim_chain whole;   // an ordinary task; of a graph's launch its first and last op, which take no time
+  weir__sim_chain *nodes;  // of a graph's launch, else NULL
+  uint64_t ready_ps, start_ps, end_ps;
   bool started;
   weir_status status; // why it is not run
 };
@@ -44,6 +48,7 @@ typedef struct weir__sim_device {
   weir_device base;
   weir__sim_engine *engine;
   weir__queues *queues;            // NULL: none
+  weir__sim_batches *batches;      // NULL: tasks are launched one by one
   bool fluid;                      // the engine goes by tails
   struct weir__sim_device *leader; // the first simulated device of the context, which makes progress for all of them
   uint32_t idle_polls;             // leader: in a row that found nothing
@@ -67,13 +72,6 @@ static inline weir__sim_device *weir__sim_of(weir_device *device) {
 // A task in flight by its id, or NULL.
 weir__sim_task *weir__sim_find(const weir__sim_device *device, weir__id id);
 
-// Room for `count` entries in both scratch arrays.
-bool weir__sim_reserve(weir__sim_device *device, uint32_t count);
-
-// weir__device_ops.issue. When memory is too short, the engine first runs dry and the task is refused: it is reported, as
-// failed, after all that has ended by then and before anything else.
-void weir__sim_issue(weir_device *device, weir__task *task);
-
 // Where a chain of ops starts.
 typedef struct weir__sim_start {
   uint32_t queue;
@@ -83,8 +81,32 @@ typedef struct weir__sim_start {
   int32_t priority;
 } weir__sim_start;
 
-// Adds the ops of a piece. False: no memory; the ops added so far remain.
-bool weir__sim_add_chain(weir__sim_device *device, weir__sim_piece *piece, const weir__sim_start *start);
+// The device's own part of a task that is issued now. NULL: no memory.
+weir__sim_task *weir__sim_new_task(weir__sim_device *device, weir__task *task);
+int32_t weir__sim_priority(weir__sim_device *device, const weir__task *task);
+
+// Room for `count` entries in both scratch arrays.
+bool weir__sim_reserve(weir__sim_device *device, uint32_t count);
+
+// Chooses a queue for what comes after the first `count` of device->places; what it must wait for goes to device->waits. Pays for
+// the events. NULL: no memory.
+weir__queue_task *weir__sim_choose_queue(weir__sim_device *device, uint32_t count, uint32_t wanted,
+                                         weir__sim_start *start);
+
+// weir__device_ops.issue. When memory is too short, the engine first runs dry and the task is refused: it is reported, as
+// failed, after all that has ended by then and before anything else.
+void weir__sim_issue(weir_device *device, weir__task *task);
+// The same for a task that is not to be collected.
+void weir__sim_launch_task(weir__sim_device *device, weir__task *task);
+// Refuses a task. Its ops run dry, and have no effect.
+void weir__sim_refuse(weir__sim_device *device, weir__task *task);
+
+// Adds the ops of a chain. False: no memory; the ops added so far remain.
+bool weir__sim_add_chain(weir__sim_device *device, weir__sim_chain *chain, const weir__sim_start *start);
+
+// Adds an op that takes no time, behind the first `wait_count` of device->waits. NULL: no memory.
+weir__sim_op *weir__sim_add_marker(weir__sim_device *device, weir__sim_chain *chain, const weir__sim_start *start,
+                                   uint32_t wait_count, uint64_t arrival_ps);
 
 // Adds a launch of a graph. False: no memory; the ops added so far remain.
 bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_start *start);

@@ -14,7 +14,7 @@ void weir__sim_update_tails(weir__sim_device *device) {
   for (weir__id id = window->next; id-- > window->live.oldest;) {
     const weir__sim_task *task = weir__sim_find(device, id);
     if (task == NULL) continue;
-    uint64_t path_ps = task->whole.chain_ps + task->whole.tail_ps;
+    uint64_t path_ps = task->whole.alone_ps + task->whole.tail_ps;
     for (uint32_t i = 0; i < task->task->predecessor_count; i++) {
       weir__sim_task *predecessor = weir__sim_find(device, task->task->predecessors[i]);
       if (predecessor != NULL && predecessor->whole.tail_ps < path_ps) predecessor->whole.tail_ps = path_ps;

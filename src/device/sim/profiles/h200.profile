@@ -34,6 +34,8 @@ synchronize_us = 2.5
 graph_build_node_us = 0.3
 graph_instantiate_node_us = 1.7
 graph_launch_us = 3.6
+graph_set_parameters_us = 0.2
+graph_set_function_us = 1.57
 
 # A resident kernel: what a prototype took on the card, and what submitting takes the host.
 resident_launch_us = 0.7
