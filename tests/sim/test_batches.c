@@ -12,6 +12,7 @@
 
 #include "../support/sweep.h"
 #include "base/allocate.h"
+#include "weir/sim.h"
 #include "weir/weir.h"
 
 // Times are in ns. Events cost nothing, so that the host pays for launches and graphs alone.

@@ -3,7 +3,7 @@
 // What becomes of a batch that is launched as one graph.
 #include "base/allocate.h"
 #include "device/cuda/batches_inside.h"
-#include "device/cuda/graph.h"
+#include "device/cuda/launch.h"
 #include "device/cuda/resident/resident.h"
 
 enum {
@@ -11,23 +11,14 @@ enum {
   AHEAD = 4,          // so far tasks that will be reported are fetched
 };
 
-// Tasks that were launched as one graph.
-struct weir__cuda_batch {
-  struct weir__cuda_batch *next;
-  weir__cuda_exec *exec; // NULL: nothing has to be launched
-  bool useless;          // it could not be launched
-  uint32_t count;
-  weir__task *tasks[WEIR__LARGEST_BATCH];
-};
-
-static weir__cuda_batch *new_batch(weir__cuda_batches *batches) {
+weir__cuda_batch *weir__cuda_batch_new(weir__cuda_batches *batches) {
   weir__cuda_batch *batch = batches->free_batches;
   if (batch == NULL) return weir__allocate(sizeof *batch);
   batches->free_batches = batch->next;
   return batch;
 }
 
-static void free_batch(weir__cuda_batches *batches, weir__cuda_batch *batch) {
+void weir__cuda_batch_free(weir__cuda_batches *batches, weir__cuda_batch *batch) {
   batch->next = batches->free_batches;
   batches->free_batches = batch;
 }
@@ -38,57 +29,6 @@ void weir__cuda_batches_free(weir__cuda_batches *batches) {
     batches->free_batches = batch->next;
     weir__free(batch);
   }
-}
-
-// Adds what tasks of the batch wait for outside of it to the device's places.
-static bool find_places(weir__cuda_device *device, const weir__batch *batch, uint32_t *out_count) {
-  const weir__collection *collection = batch->collection;
-  uint32_t found = 0;
-  for (uint32_t i = 0; i < batch->count; i++) {
-    const weir__collected *task = &collection->tasks[i];
-    if (!weir__cuda_reserve_places(device, found + task->outside_count + 1)) return false;
-    for (uint32_t j = 0; j < task->outside_count; j++) {
-      const weir__cuda_op *op = weir__cuda_find(device, collection->outside[task->first_outside + j]);
-      bool listed = op == NULL;
-      for (uint32_t k = found; k > 0 && !listed; k--) listed = device->places[k - 1] == op->place;
-      if (!listed) device->places[found++] = op->place;
-    }
-  }
-  *out_count = found;
-  return true;
-}
-
-bool weir__cuda_batch_start(void *user, const weir__batch *of, weir__cached_graph *graph, bool same) {
-  weir__cuda_device *device = weir__cuda_of(user);
-  weir__cuda_batches *batches = device->batches;
-  weir__cuda_exec *exec = (weir__cuda_exec *)graph;
-  uint32_t place_count;
-  weir__cuda_op *op = weir__cuda_new_op(device);
-  weir__cuda_batch *batch = op == NULL ? NULL : new_batch(batches);
-  bool good = batch != NULL && find_places(device, of, &place_count) &&
-              weir__cuda_place(device, op, device->places, place_count, WEIR__ANY_QUEUE);
-  if (!good) {
-    if (batch != NULL) free_batch(batches, batch);
-    if (op != NULL) weir__cuda_free_op(device, op);
-    return false;
-  }
-  batch->exec = exec;
-  batch->useless = false;
-  batch->count = of->count;
-  for (uint32_t i = 0; i < of->count; i++) {
-    batch->tasks[i] = of->collection->tasks[i].task;
-    device->slot_ops[batch->tasks[i]->id & device->slot_mask] = op;
-  }
-  op->batch = batch;
-  op->here = same;
-  op->status = device->lost;
-  if (device->resident != NULL) weir__resident_make_room(device->resident);
-  if (exec != NULL) {
-    exec->queue = &device->queues_in_flight[op->place->queue];
-    exec->number = exec->queue->placed + 1;
-  }
-  weir__cuda_start(device, op);
-  return true;
 }
 
 CUresult weir__cuda_batch_launch(weir__cuda_device *device, weir__cuda_batch *batch, CUstream stream) {
@@ -114,8 +54,8 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
   const weir__trace_task *record = weir__trace_find(device->base.host->trace, op->batch->tasks[index]->id);
   uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
   if (op->batch->exec != NULL && !op->batch->useless) {
-    weir__cuda_step_times(device, op->batch->exec, index, submit_ns, &completion->start_ns, &completion->end_ns,
-                          &completion->lane);
+    weir__cuda_mark_times(device, op->batch->exec->marks + 2 * (size_t)index, submit_ns, &completion->start_ns,
+                          &completion->end_ns, &completion->lane);
     return;
   }
   // Without a graph tasks ran one after another, or have nothing to run: each is shown with an equal share of the time.
@@ -146,5 +86,5 @@ void weir__cuda_batch_report(weir__cuda_device *device, weir__cuda_op *op) {
   }
   if (batch->exec != NULL)
     weir__graph_cache_give(weir__recurrence_graphs(device->batches->recurrence), &batch->exec->head, batch->useless);
-  free_batch(device->batches, batch);
+  weir__cuda_batch_free(device->batches, batch);
 }

@@ -93,6 +93,59 @@ static void request_graph(void *user, const weir__batch *batch) {
 
 // Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there, or, if it is a small copy, has
 // it go there as well.
+// Adds what tasks of the batch wait for outside of it to the device's places.
+static bool find_places(weir__cuda_device *device, const weir__batch *batch, uint32_t *out_count) {
+  const weir__collection *collection = batch->collection;
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < batch->count; i++) {
+    const weir__collected *task = &collection->tasks[i];
+    if (!weir__cuda_reserve_places(device, found + task->outside_count + 1)) return false;
+    for (uint32_t j = 0; j < task->outside_count; j++) {
+      const weir__cuda_op *op = weir__cuda_find(device, collection->outside[task->first_outside + j]);
+      bool listed = op == NULL;
+      for (uint32_t k = found; k > 0 && !listed; k--) listed = device->places[k - 1] == op->place;
+      if (!listed) device->places[found++] = op->place;
+    }
+  }
+  *out_count = found;
+  return true;
+}
+
+// weir__recurrence_ops.launch_batch. A graph in which something was set takes long to launch, and is launched elsewhere, where
+// the next one can be set meanwhile.
+static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *graph, bool same) {
+  weir__cuda_device *device = weir__cuda_of(user);
+  weir__cuda_batches *batches = device->batches;
+  weir__cuda_exec *exec = (weir__cuda_exec *)graph;
+  uint32_t place_count;
+  weir__cuda_op *op = weir__cuda_new_op(device);
+  weir__cuda_batch *batch = op == NULL ? NULL : weir__cuda_batch_new(batches);
+  bool good = batch != NULL && find_places(device, of, &place_count) &&
+              weir__cuda_place(device, op, device->places, place_count, WEIR__ANY_QUEUE);
+  if (!good) {
+    if (batch != NULL) weir__cuda_batch_free(batches, batch);
+    if (op != NULL) weir__cuda_free_op(device, op);
+    return false;
+  }
+  batch->exec = exec;
+  batch->useless = false;
+  batch->count = of->count;
+  for (uint32_t i = 0; i < of->count; i++) {
+    batch->tasks[i] = of->collection->tasks[i].task;
+    device->slot_ops[batch->tasks[i]->id & device->slot_mask] = op;
+  }
+  op->batch = batch;
+  op->here = same;
+  op->status = device->lost;
+  if (device->resident != NULL) weir__resident_make_room(device->resident);
+  if (exec != NULL) {
+    exec->queue = &device->queues_in_flight[op->place->queue];
+    exec->number = exec->queue->placed + 1;
+  }
+  weir__cuda_start(device, op);
+  return true;
+}
+
 static void launch_task(void *user, weir__task *task) {
   weir__cuda_device *device = weir__cuda_of(user);
   if (device->resident != NULL && weir__resident_is_busy(device)) {
@@ -140,13 +193,13 @@ static const weir__direct_ops direct_ops = {.is_ready = direct_is_ready,
 
 // Graphs are made when they are needed, and there is no resident kernel.
 static const weir__recurrence_ops at_once = {
-    .graphs = GRAPH_OPS, .launch_task = launch_task, .prepare = prepare, .launch_batch = weir__cuda_batch_start};
+    .graphs = GRAPH_OPS, .launch_task = launch_task, .prepare = prepare, .launch_batch = start_batch};
 
 static const weir__recurrence_ops on_the_side = {.graphs = GRAPH_OPS,
                                                  .direct = &direct_ops,
                                                  .launch_task = launch_task,
                                                  .prepare = prepare,
-                                                 .launch_batch = weir__cuda_batch_start,
+                                                 .launch_batch = start_batch,
                                                  .request_graph = request_graph};
 
 // ---------------------------------------------------------------------------------------------------------------

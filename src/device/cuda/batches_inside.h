@@ -21,9 +21,18 @@ struct weir__cuda_batches {
   weir__cuda_batch *free_batches;
 };
 
-// weir__recurrence_ops.launch_batch. A graph in which something was set takes long to launch, and is launched elsewhere, where
-// the next one can be set meanwhile.
-bool weir__cuda_batch_start(void *device, const weir__batch *batch, weir__cached_graph *graph, bool same);
+// Tasks that were launched as one graph.
+struct weir__cuda_batch {
+  struct weir__cuda_batch *next;
+  weir__cuda_exec *exec; // NULL: nothing has to be launched
+  bool useless;          // it could not be launched
+  uint32_t count;
+  weir__task *tasks[WEIR__LARGEST_BATCH];
+};
+
+// A batch; NULL: no memory. One that is given back is kept to be used again.
+weir__cuda_batch *weir__cuda_batch_new(weir__cuda_batches *batches);
+void weir__cuda_batch_free(weir__cuda_batches *batches, weir__cuda_batch *batch);
 
 // Frees the batches that are kept to be used again.
 void weir__cuda_batches_free(weir__cuda_batches *batches);

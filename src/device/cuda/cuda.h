@@ -171,17 +171,18 @@ bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_
                       uint32_t count, uint32_t wanted);
 // Puts a placed op behind the others of its queue and launches it, or lets the queue's launcher do so.
 void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op);
-// The launch itself, in whatever thread: what the op waits for, its work, its event.
+// The launch itself (execute.c), in whatever thread: what the op waits for, its work, its event.
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op);
+// The op's task will not run, or was skipped: tasks that read its outputs learn of it before they are launched. Not with the lock.
+void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op);
+// Whether the op's task is skipped, so that its outputs are missing. A write-back that is skipped loses nothing.
+bool weir__cuda_is_missed(const weir__cuda_op *op);
 // Waits until everything that was placed in a queue is in its stream.
 void weir__cuda_settle(const weir__cuda_queue *queue);
 static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t number) {
   return atomic_load_explicit(&queue->issued, memory_order_acquire) >= number;
 }
 bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count);
-CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *task, CUstream stream);
-CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launch *launch, const uint32_t groups[3],
-                               void **parameters, CUstream stream);
 // The queue that the graph of a run is launched in, if the caller chose none and nothing else does: always the same one, as long as
 // that is idle, since the driver and the card do so sooner than from one queue to the next.
 uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task);
@@ -210,6 +211,11 @@ CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);
 void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
 void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
 uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event);
+// Start and end of the work between two events, and a lane on which nothing else was then. Times are `least_ns` at least.
+void weir__cuda_mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,
+                           uint64_t *out_end_ns, uint32_t *out_lane);
+// A lane behind those of the queues on which nothing else ran then, as far as there are some.
+uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, uint64_t end_ns);
 // Makes the event that times are counted from, if there is none yet. The device's context is current; called before anything
 // is launched whose times are wanted, with the context's lock held, or while the device is made.
 CUresult weir__cuda_begin_times(weir__cuda_device *device);

@@ -37,19 +37,6 @@ static const uint64_t LARGEST_FIRST = (uint64_t)2 << 30;
 
 extern const weir__device_ops weir__cuda_ops;
 
-bool weir__is_cuda(const weir_device *device) {
-  return device->ops == &weir__cuda_ops;
-}
-
-CUresult weir__cuda_enter(const weir__cuda_device *device) {
-  return device->driver->cuCtxPushCurrent(device->primary);
-}
-
-void weir__cuda_leave(const weir__cuda_device *device) {
-  CUcontext context;
-  device->driver->cuCtxPopCurrent(&context);
-}
-
 static void *allocate_memory(void *user, uint64_t bytes) {
   weir__cuda_device *device = user;
   CUdeviceptr pointer = 0;

@@ -104,3 +104,23 @@ uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event) {
     return 0;
   return device->base_ns + (uint64_t)((double)milliseconds * 1e6);
 }
+
+uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, uint64_t end_ns) {
+  uint32_t lane = 0;
+  for (uint32_t i = 0; i < WEIR__CUDA_GRAPH_LANES && device->lane_ends[lane] > start_ns; i++) {
+    if (device->lane_ends[i] <= start_ns || device->lane_ends[i] < device->lane_ends[lane]) lane = i;
+  }
+  device->lane_ends[lane] = end_ns;
+  return device->queue_count + lane;
+}
+
+void weir__cuda_mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,
+                           uint64_t *out_end_ns, uint32_t *out_lane) {
+  uint64_t start = weir__cuda_event_ns(device, marks[0]);
+  uint64_t end = weir__cuda_event_ns(device, marks[1]);
+  if (start < least_ns) start = least_ns;
+  if (end < start) end = start;
+  *out_start_ns = start;
+  *out_end_ns = end;
+  *out_lane = weir__cuda_choose_lane(device, start, end);
+}

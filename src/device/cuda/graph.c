@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cuda/binding.h"
+#include "device/cuda/launch.h"
 #include "plan/reduction.h"
 
 // What the device makes of a plan.
@@ -279,31 +280,6 @@ void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task) {
   }
 }
 
-uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, uint64_t end_ns) {
-  uint32_t lane = 0;
-  for (uint32_t i = 0; i < WEIR__CUDA_GRAPH_LANES && device->lane_ends[lane] > start_ns; i++) {
-    if (device->lane_ends[i] <= start_ns || device->lane_ends[i] < device->lane_ends[lane]) lane = i;
-  }
-  device->lane_ends[lane] = end_ns;
-  return device->queue_count + lane;
-}
-
-static void mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,
-                       uint64_t *out_end_ns, uint32_t *out_lane) {
-  uint64_t start = weir__cuda_event_ns(device, marks[0]);
-  uint64_t end = weir__cuda_event_ns(device, marks[1]);
-  if (start < least_ns) start = least_ns;
-  if (end < start) end = start;
-  *out_start_ns = start;
-  *out_end_ns = end;
-  *out_lane = weir__cuda_choose_lane(device, start, end);
-}
-
-void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
-                           uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane) {
-  mark_times(device, exec->marks + 2 * (size_t)step, least_ns, out_start_ns, out_end_ns, out_lane);
-}
-
 void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
                           uint64_t submit_ns) {
   const cuda_plan *plan = task->run->plan->device_data;
@@ -312,14 +288,15 @@ void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, con
     if (atomic_load_explicit(&task->run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     weir__trace_span span = {.node = i + 1};
     if (plan->marks != NULL)
-      mark_times(device, plan->marks + 2 * (size_t)i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
+      weir__cuda_mark_times(device, plan->marks + 2 * (size_t)i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
     else if (one_by_one)
       span = (weir__trace_span){.node = i + 1, // no times of its own
                                 .lane = completion->lane,
                                 .start_ns = completion->start_ns,
                                 .end_ns = completion->end_ns};
     else
-      weir__cuda_step_times(device, plan->exec, i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
+      weir__cuda_mark_times(device, plan->exec->marks + 2 * (size_t)i, submit_ns, &span.start_ns, &span.end_ns,
+                            &span.lane);
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&task->run->plan->nodes[i]));
     weir__trace_add_span(device->base.host->trace, task->id, &span);
   }

@@ -12,13 +12,6 @@
 void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
                           uint64_t submit_ns);
 
-// A lane behind those of the queues for what ran then: one on which nothing else did, as far as there are some.
-uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, uint64_t end_ns);
-
-// Start and end of a step, and a lane on which nothing else was then. Times are `least_ns` at least.
-void weir__cuda_step_times(weir__cuda_device *device, const weir__cuda_exec *exec, uint32_t step, uint64_t least_ns,
-                           uint64_t *out_start_ns, uint64_t *out_end_ns, uint32_t *out_lane);
-
 // A launch that ended well, before it is reported: the caller's memory, and the times of its nodes. No lock is held.
 void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task);
 

@@ -9,13 +9,6 @@
 #include "device/cuda/pinned.h"
 #include "weir/cuda.h"
 
-weir_status weir__cuda_check(weir_device *device, const char *what) {
-  if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device is NULL", what);
-  if (!weir__is_cuda(device))
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is no CUDA device", what, device->name);
-  return WEIR_OK;
-}
-
 weir_status weir__cuda_host_allocate(weir_device *base, uint64_t bytes, void **out_memory) {
   const weir__cuda_device *device = weir__cuda_of(base);
   CUresult result = weir__cuda_enter(device);

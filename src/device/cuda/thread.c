@@ -22,41 +22,6 @@ enum {
   NAP_NS = 1000000, // where a task that is pushed just before the thread sleeps could be missed
 };
 
-static void wake(weir__cuda_device *device) {
-  if (atomic_load_explicit(&device->sleeping, memory_order_relaxed) == 0) return;
-  if (atomic_exchange_explicit(&device->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&device->sleeping, 1);
-}
-
-void weir__cuda_push(weir_device *base, weir__task *task) {
-  weir__cuda_device *device = weir__cuda_of(base);
-  uint64_t at = atomic_load_explicit(&device->pushed, memory_order_relaxed);
-  device->ring[at & device->slot_mask] = task;
-  atomic_store_explicit(&device->pushed, at + 1, memory_order_release);
-  weir__barrier_light(); // see must_sleep
-  wake(device);
-}
-
-void weir__cuda_flush(weir_device *base) {
-  weir__cuda_device *device = weir__cuda_of(base);
-  if (atomic_load_explicit(&device->flush, memory_order_relaxed)) return;
-  atomic_store_explicit(&device->flush, true, memory_order_release);
-}
-
-void weir__cuda_rouse(weir_device *base) {
-  wake(weir__cuda_of(base)); // and its launchers by it
-}
-
-void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request) {
-  atomic_store_explicit(&request->done, 0, memory_order_relaxed);
-  request->next = atomic_load_explicit(&device->requests, memory_order_relaxed);
-  while (!atomic_compare_exchange_weak_explicit(&device->requests, &request->next, request, memory_order_seq_cst,
-                                                memory_order_relaxed)) {
-  }
-  atomic_thread_fence(memory_order_seq_cst);
-  wake(device);
-  while (atomic_load_explicit(&request->done, memory_order_acquire) == 0) weir__sleep_on(&request->done, 0, UINT64_MAX);
-}
-
 static CUresult let_wait(weir__cuda_device *device, CUstream stream, weir__cuda_op *op) {
   CUresult result = weir__cuda_record(device, op);
   if (result == CUDA_SUCCESS && op->finished) return result; // its event could not be recorded
@@ -201,22 +166,6 @@ static void *thread_main(void *argument) {
   }
 }
 
-bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state) {
-  bool good = device->driver->cuCtxSetCurrent(device->primary) == CUDA_SUCCESS;
-  atomic_store_explicit(state, good ? WEIR__CUDA_STARTED : WEIR__CUDA_NOT_STARTED, memory_order_release);
-  weir__wake(state, 1);
-  return good;
-}
-
-weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread) {
-  uint32_t seen;
-  while ((seen = atomic_load_explicit(state, memory_order_acquire)) == WEIR__CUDA_STARTING)
-    weir__sleep_on(state, WEIR__CUDA_STARTING, UINT64_MAX);
-  if (seen == WEIR__CUDA_STARTED) return WEIR_OK;
-  pthread_join(thread, NULL);
-  return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda: a thread cannot use the device's context");
-}
-
 weir_status weir__cuda_thread_start(weir__cuda_device *device) {
   if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no thread");
@@ -230,7 +179,7 @@ void weir__cuda_thread_stop(weir__cuda_device *device) {
   if (!device->has_thread) return;
   atomic_store_explicit(&device->stopping, true, memory_order_seq_cst);
   atomic_thread_fence(memory_order_seq_cst);
-  wake(device);
+  weir__cuda_rouse(&device->base);
   pthread_join(device->thread, NULL);
   device->has_thread = false;
 }

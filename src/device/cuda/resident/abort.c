@@ -12,10 +12,6 @@
 #include "base/error.h"
 #include "device/cuda/resident/resident.h"
 
-bool weir__resident_is_aborted(const weir__resident *resident) {
-  return weir__r_host_load_acquire(&resident->host->abort) != 0;
-}
-
 weir_status weir_cuda_abort(weir_device *base) {
   weir_status status = weir__cuda_check(base, "abort");
   if (status != WEIR_OK) return status;

@@ -4,16 +4,6 @@
 #include "base/clock.h"
 #include "device/cuda/resident/resident.h"
 
-void weir__resident_append(weir__cuda_device *device, weir__resident_list *list, uint32_t slot) {
-  weir__resident_slot *slots = device->resident->slots;
-  slots[slot - 1].next = 0;
-  if (list->first == 0)
-    list->first = slot;
-  else
-    slots[list->last - 1].next = slot;
-  list->last = slot;
-}
-
 static bool args_fit(const weir__task *task) {
   uint64_t words = 0;
   for (uint32_t i = 0; i < task->arg_count && words <= WEIR__R_ARGS; i++)
@@ -77,21 +67,10 @@ static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir_
   return NULL;
 }
 
-// Those who wait at a task look again: it has gone, or is done.
-static void wake_waiters(weir__cuda_device *device, weir__resident_slot *slot) {
-  uint32_t waiter = slot->waiters;
-  slot->waiters = 0;
-  while (waiter != 0) {
-    uint32_t next = device->resident->slots[waiter - 1].next;
-    weir__resident_append(device, &device->resident->again, waiter);
-    waiter = next;
-  }
-}
-
 static void leave(weir__cuda_device *device, weir__resident_slot *slot) {
   device->resident->held--;
   if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.host->start_ns;
-  wake_waiters(device, slot);
+  weir__resident_wake_waiters(device, slot);
 }
 
 static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resident_slot *slot) {
@@ -139,20 +118,4 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
     leave(device, slot);
     return true;
   }
-}
-
-bool weir__resident_has_any(const weir__cuda_device *device, const weir__id *tasks, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    const weir__resident_slot *slot = weir__resident_slot_of(device, tasks[i]);
-    if (slot->id == tasks[i] && (slot->state == WEIR__RESIDENT_HELD || slot->state == WEIR__RESIDENT_PUBLISHED))
-      return true;
-  }
-  return false;
-}
-
-void weir__resident_settled(weir__cuda_device *device, weir__id id) {
-  weir__resident_slot *slot = weir__resident_slot_of(device, id);
-  if (slot->id != id || slot->state == WEIR__RESIDENT_NONE) return;
-  slot->state = WEIR__RESIDENT_NONE;
-  wake_waiters(device, slot);
 }

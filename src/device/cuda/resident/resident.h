@@ -116,8 +116,6 @@ weir_status weir__resident_processors(const weir__cuda_device *device, uint32_t 
 void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident);
 bool weir__resident_poll(weir__cuda_device *device);
 bool weir__resident_go_on(weir__cuda_device *device);
-// A task of a queue was reported.
-void weir__resident_settled(weir__cuda_device *device, weir__id id);
 bool weir__resident_is_busy(const weir__cuda_device *device);
 // Waits until it is not.
 void weir__resident_drain(weir__cuda_device *device);
@@ -133,9 +131,17 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task);
 // Whether the task can go into the ring, as long as the resident kernel can be launched and has its code. Adds its work-groups to
 // those of others.
 bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task, uint64_t *groups);
+
+// ---------------------------------------------------------------------------------------------------------------
+// lists.c
+
 // Whether one of these tasks was handed over and is neither in a queue nor done.
 bool weir__resident_has_any(const weir__cuda_device *device, const weir__id *tasks, uint32_t count);
 void weir__resident_append(weir__cuda_device *device, weir__resident_list *list, uint32_t slot);
+// Those who wait at a task look again: it has gone, or is done.
+void weir__resident_wake_waiters(weir__cuda_device *device, weir__resident_slot *slot);
+// A task of a queue was reported.
+void weir__resident_settled(weir__cuda_device *device, weir__id id);
 
 // ---------------------------------------------------------------------------------------------------------------
 // ring.c: tasks in the ring.
@@ -184,8 +190,10 @@ void weir__resident_watch(weir__cuda_device *device);
 // Lets the kernel leave as soon as nothing is in flight, though more may come soon.
 void weir__resident_make_room(weir__resident *resident);
 
-// abort.c: whether the caller has given up what the resident kernel runs (weir_cuda_abort). Any thread.
-bool weir__resident_is_aborted(const weir__resident *resident);
+// Whether the caller has given up what the resident kernel runs (weir_cuda_abort). Any thread.
+static inline bool weir__resident_is_aborted(const weir__resident *resident) {
+  return weir__r_host_load_acquire(&resident->host->abort) != 0;
+}
 
 // times.c: relates the card's clock to the host's, which waits for an answer of the kernel; when a published task ran.
 void weir__resident_set_clock(weir__cuda_device *device);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver's context of a device, and the threads in which it is current.
+#include "base/error.h"
+#include "device/cuda/cuda.h"
+
+bool weir__is_cuda(const weir_device *device) {
+  return device->ops->code == WEIR__CODE_CUDA;
+}
+
+weir_status weir__cuda_check(weir_device *device, const char *what) {
+  if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device is NULL", what);
+  if (!weir__is_cuda(device))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is no CUDA device", what, device->name);
+  return WEIR_OK;
+}
+
+CUresult weir__cuda_enter(const weir__cuda_device *device) {
+  return device->driver->cuCtxPushCurrent(device->primary);
+}
+
+void weir__cuda_leave(const weir__cuda_device *device) {
+  CUcontext context;
+  device->driver->cuCtxPopCurrent(&context);
+}
+
+bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state) {
+  bool good = device->driver->cuCtxSetCurrent(device->primary) == CUDA_SUCCESS;
+  atomic_store_explicit(state, good ? WEIR__CUDA_STARTED : WEIR__CUDA_NOT_STARTED, memory_order_release);
+  weir__wake(state, 1);
+  return good;
+}
+
+weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread) {
+  uint32_t seen;
+  while ((seen = atomic_load_explicit(state, memory_order_acquire)) == WEIR__CUDA_STARTING)
+    weir__sleep_on(state, WEIR__CUDA_STARTING, UINT64_MAX);
+  if (seen == WEIR__CUDA_STARTED) return WEIR_OK;
+  pthread_join(thread, NULL);
+  return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda: a thread cannot use the device's context");
+}

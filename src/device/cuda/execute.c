@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An op goes into its stream: what it waits for, its work, its event. In whatever thread its queue belongs to.
+#include <stdio.h>
+
+#include "device/cuda/batches.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/launch.h"
+
+void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
+  weir__host *host = device->base.host;
+  weir__host_lock(host);
+  if (op->task != NULL) weir__window_doom(&host->window, op->task);
+  if (op->batch != NULL) weir__cuda_batch_mark_failing(device, op->batch, false);
+  weir__host_unlock(host);
+  atomic_store_explicit(&device->doomed, true, memory_order_relaxed);
+}
+
+bool weir__cuda_is_missed(const weir__cuda_op *op) {
+  return op->status != WEIR_OK && !(op->task->move != NULL && op->task->move->write_back);
+}
+
+// A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it
+// on, since its end may be noticed before theirs. A run finds out by itself which of its nodes are.
+static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
+  weir__host *host = device->base.host;
+  if (!atomic_load_explicit(&device->doomed, memory_order_relaxed) || op->status != WEIR_OK) return;
+  weir__host_lock(host);
+  if (op->batch != NULL) {
+    weir__cuda_batch_mark_failing(device, op->batch, true);
+  } else if (op->task->run == NULL) {
+    op->status = weir__host_skip_status(host, op->task);
+    if (weir__cuda_is_missed(op)) weir__window_doom(&host->window, op->task);
+  }
+  weir__host_unlock(host);
+}
+
+// Nothing can be launched for the op, whose tasks fail with what the result says.
+static void refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result) {
+  char text[160];
+  weir__cuda_result_text(device->driver, result, text, sizeof text);
+  op->status = weir__cuda_status(result);
+  if (op->status == WEIR_OK || op->status == WEIR_PENDING) op->status = WEIR_ERROR_TASK_FAILED;
+  snprintf(op->message, sizeof op->message, "launch: %s", text);
+  if (weir__cuda_is_sticky(result))
+    weir__cuda_trouble(device, result);
+  else
+    weir__cuda_mark_failing(device, op);
+}
+
+static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
+  if (op->batch != NULL) return weir__cuda_batch_launch(device, op->batch, stream);
+  const weir__task *task = op->task;
+  if (task->run != NULL) return weir__cuda_launch_run(device, op->task, stream);
+  if (task->fence != NULL) return weir__cuda_launch_fence(device, task->fence, stream);
+  return task->move != NULL ? weir__cuda_launch_move(device, task->move, stream)
+                            : weir__cuda_launch_task(device, task, stream);
+}
+
+static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUstream stream) {
+  const weir__cuda_queue *queue = &device->queues_in_flight[wait->queue];
+  while (!weir__cuda_is_issued(queue, wait->number)) weir__pause();
+  if (atomic_load_explicit(&queue->awaited, memory_order_relaxed) >= wait->number) return;
+  CUresult result = device->driver->cuStreamWaitEvent(stream, wait->event, CU_EVENT_WAIT_DEFAULT);
+  if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result))
+    result = device->driver->cuStreamSynchronize(queue->stream);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+}
+
+void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
+  weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+  CUstream stream = queue->stream;
+  while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
+  for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
+  look_again(device, op);
+  if (op->status == WEIR_OK) {
+    weir__cuda_mark_start(device, op, stream);
+    CUresult result = launch(device, op, stream);
+    weir__cuda_mark_end(device, op, stream);
+    if (result != CUDA_SUCCESS) refuse(device, op, result);
+  }
+  if (op->event != NULL) {
+    CUresult result = device->driver->cuEventRecord(op->event, stream);
+    if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result)) {
+      result = device->driver->cuStreamSynchronize(stream);
+      op->finished = true;
+      atomic_store_explicit(&queue->awaited, op->number, memory_order_relaxed);
+    }
+    if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+  }
+  atomic_store_explicit(&queue->issued, op->number, memory_order_release);
+}
