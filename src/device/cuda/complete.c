@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From queues back to tasks: what is done is noticed by events, for as many tasks at once as possible, and reported.
-#include <stdio.h>
 #include <string.h>
 
 #include "device/cuda/batches.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "device/cuda/batches.h"
-#include "device/cuda/cuda.h"
 #include "device/cuda/launch.h"
 
 void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {

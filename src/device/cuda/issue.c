@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queue issue: each task goes to a stream, behind events of predecessors that the stream's order does not imply.
-#include <stdio.h>
-#include <string.h>
 
-#include "base/allocate.h"
-#include "device/cuda/batches.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/share.h"
-#include "device/graph.h"
 
 enum {
   LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
