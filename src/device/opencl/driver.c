@@ -1,34 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/opencl/driver.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/lock.h"
+#include "device/loader.h"
 
 enum { MOST_PLATFORMS = 16, VERSION_1_2 = 120, VERSION_2_0 = 200, VERSION_2_1 = 210 };
-
-typedef struct symbol {
-  const char *name;
-  size_t offset; // of the member
-  enum { OPTIONAL, REQUIRED } need;
-} symbol;
-
-static const symbol SYMBOLS[] = {
-#define SYMBOL(result, name, need, parameters) {#name, offsetof(weir__opencl_driver, name), need},
-    WEIR__OPENCL_SYMBOLS(SYMBOL)
-#undef SYMBOL
-};
-
-static struct {
-  weir__lock lock;
-  bool loaded;
-  weir__opencl_driver driver;
-} shared;
 
 const char *weir__opencl_result_text(cl_int result, char *text, size_t size) {
   switch (result) {
@@ -74,18 +54,6 @@ weir_status weir__opencl_error(cl_int result, const char *format, ...) {
   vsnprintf(what, sizeof what, format, arguments);
   va_end(arguments);
   return weir__error(weir__opencl_status(result), "%s: %s", what, weir__opencl_result_text(result, why, sizeof why));
-}
-
-static bool find_symbols(void *library, weir__opencl_driver *driver, const char *path, char *reason, size_t size) {
-  for (size_t i = 0; i < sizeof SYMBOLS / sizeof SYMBOLS[0]; i++) {
-    void *function = dlsym(library, SYMBOLS[i].name);
-    if (function == NULL && SYMBOLS[i].need == REQUIRED) {
-      snprintf(reason, size, "%s: the loader lacks %s", path, SYMBOLS[i].name);
-      return false;
-    }
-    memcpy((char *)driver + SYMBOLS[i].offset, &function, sizeof function);
-  }
-  return true;
 }
 
 static void device_text(const weir__opencl_driver *driver, cl_device_id device, cl_uint what, char *text) {
@@ -152,7 +120,8 @@ void weir__opencl_describe(const weir__opencl_driver *driver, cl_platform_id pla
              out_listed->version / 100, out_listed->version / 10 % 10);
 }
 
-static bool list_devices(weir__opencl_driver *driver, char *reason, size_t size) {
+static bool list_devices(void *table, char *reason, size_t size) {
+  weir__opencl_driver *driver = table;
   cl_platform_id platforms[MOST_PLATFORMS];
   cl_uint platform_count = 0;
   cl_int result = driver->clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
@@ -178,29 +147,22 @@ static bool list_devices(weir__opencl_driver *driver, char *reason, size_t size)
   return false;
 }
 
-// The library stays open once it was asked, whatever it answered: drivers may have threads and exit handlers by then.
-static bool load(weir__opencl_driver *driver, char *reason, size_t size) {
-  const char *path = getenv("WEIR_OPENCL_LOADER");
-  if (path == NULL || path[0] == 0) path = "libOpenCL.so.1";
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) {
-    const char *why = dlerror();
-    snprintf(reason, size, "no OpenCL loader: %s", why != NULL ? why : path);
-    return false;
-  }
-  if (!find_symbols(library, driver, path, reason, size)) {
-    dlclose(library);
-    return false;
-  }
-  return list_devices(driver, reason, size);
-}
-
 const weir__opencl_driver *weir__opencl_driver_load(char *reason, size_t size) {
-  weir__lock_acquire(&shared.lock);
-  if (!shared.loaded) shared.loaded = load(&shared.driver, reason, size);
-  bool loaded = shared.loaded;
-  weir__lock_release(&shared.lock);
-  return loaded ? &shared.driver : NULL;
+  static const char *const FILES[] = {"libOpenCL.so.1", NULL};
+  static const weir__symbol SYMBOLS[] = {
+#define SYMBOL(result, name, need, parameters) WEIR__SYMBOL(weir__opencl_driver, name, name, need),
+      WEIR__OPENCL_SYMBOLS(SYMBOL)
+#undef SYMBOL
+  };
+  static weir__opencl_driver driver;
+  static weir__library library = {.name = "OpenCL loader",
+                                  .lacks = "the loader lacks",
+                                  .variable = "WEIR_OPENCL_LOADER",
+                                  .files = FILES,
+                                  .symbols = WEIR__SYMBOLS_OF(SYMBOLS),
+                                  .table = &driver,
+                                  .start = list_devices};
+  return weir__library_load(&library, reason, size);
 }
 
 bool weir__opencl_probe(char *text, size_t size) {

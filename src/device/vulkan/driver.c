@@ -1,65 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/vulkan/driver.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/allocate.h"
-#include "base/lock.h"
+#include "device/loader.h"
 #include "device/vulkan/validation.h"
 
-typedef struct symbol {
-  const char *name;
-  size_t offset; // of the member
-  enum { OPTIONAL, REQUIRED } need;
-} symbol;
-
-static const symbol INSTANCE_SYMBOLS[] = {
-#define SYMBOL(name, need) {#name, offsetof(weir__vulkan_driver, name), need},
-    WEIR__VULKAN_INSTANCE_SYMBOLS(SYMBOL)
-#undef SYMBOL
-};
-
-static const symbol DEVICE_SYMBOLS[] = {
-#define SYMBOL(name, need) {#name, offsetof(weir__vulkan_calls, name), need},
-    WEIR__VULKAN_DEVICE_SYMBOLS(SYMBOL)
-#undef SYMBOL
-};
-
-static struct {
-  weir__lock lock;
-  bool loaded;
-  weir__vulkan_driver driver;
-} shared;
+static weir__function find_of_instance(void *user, const char *name) {
+  const weir__vulkan_driver *driver = user;
+  return driver->vkGetInstanceProcAddr(driver->instance, name);
+}
 
 bool weir__vulkan_driver_open(PFN_vkGetInstanceProcAddr get, VkInstance instance, weir__vulkan_driver *out_driver,
                               char *reason, size_t size) {
+  static const weir__symbol SYMBOLS[] = {
+#define SYMBOL(name, need) WEIR__SYMBOL(weir__vulkan_driver, name, name, need),
+      WEIR__VULKAN_INSTANCE_SYMBOLS(SYMBOL)
+#undef SYMBOL
+  };
   *out_driver =
       (weir__vulkan_driver){.vkGetInstanceProcAddr = get, .instance = instance, .version = VK_API_VERSION_1_2};
-  for (size_t i = 0; i < sizeof INSTANCE_SYMBOLS / sizeof INSTANCE_SYMBOLS[0]; i++) {
-    PFN_vkVoidFunction function = get(instance, INSTANCE_SYMBOLS[i].name);
-    if (function == NULL && INSTANCE_SYMBOLS[i].need == REQUIRED) {
-      snprintf(reason, size, "the Vulkan instance lacks %s", INSTANCE_SYMBOLS[i].name);
-      return false;
-    }
-    memcpy((char *)out_driver + INSTANCE_SYMBOLS[i].offset, &function, sizeof function);
-  }
-  return true;
+  const char *missing =
+      weir__symbols_find((weir__symbols)WEIR__SYMBOLS_OF(SYMBOLS), out_driver, find_of_instance, out_driver);
+  if (missing != NULL) snprintf(reason, size, "the Vulkan instance lacks %s", missing);
+  return missing == NULL;
+}
+
+typedef struct logical_device {
+  PFN_vkGetDeviceProcAddr get;
+  VkDevice device;
+} logical_device;
+
+static weir__function find_of_device(void *user, const char *name) {
+  const logical_device *of = user;
+  return of->get(of->device, name);
 }
 
 bool weir__vulkan_calls_open(const weir__vulkan_driver *driver, VkDevice device, weir__vulkan_calls *out_calls,
                              char *reason, size_t size) {
-  for (size_t i = 0; i < sizeof DEVICE_SYMBOLS / sizeof DEVICE_SYMBOLS[0]; i++) {
-    PFN_vkVoidFunction function = driver->vkGetDeviceProcAddr(device, DEVICE_SYMBOLS[i].name);
-    if (function == NULL && DEVICE_SYMBOLS[i].need == REQUIRED) {
-      snprintf(reason, size, "the Vulkan device lacks %s", DEVICE_SYMBOLS[i].name);
-      return false;
-    }
-    memcpy((char *)out_calls + DEVICE_SYMBOLS[i].offset, &function, sizeof function);
-  }
-  return true;
+  static const weir__symbol SYMBOLS[] = {
+#define SYMBOL(name, need) WEIR__SYMBOL(weir__vulkan_calls, name, name, need),
+      WEIR__VULKAN_DEVICE_SYMBOLS(SYMBOL)
+#undef SYMBOL
+  };
+  logical_device of = {.get = driver->vkGetDeviceProcAddr, .device = device};
+  const char *missing = weir__symbols_find((weir__symbols)WEIR__SYMBOLS_OF(SYMBOLS), out_calls, find_of_device, &of);
+  if (missing != NULL) snprintf(reason, size, "the Vulkan device lacks %s", missing);
+  return missing == NULL;
 }
 
 // Vulkan 1.3 where the loader has it, else 1.2; 0: it has neither.
@@ -137,7 +125,9 @@ static bool has_usable_device(const weir__vulkan_driver *driver, char *reason, s
 }
 
 // An instance, opened and with a usable device.
-static bool start(PFN_vkGetInstanceProcAddr get, weir__vulkan_driver *driver, char *reason, size_t size) {
+static bool start(void *table, char *reason, size_t size) {
+  weir__vulkan_driver *driver = table;
+  PFN_vkGetInstanceProcAddr get = driver->vkGetInstanceProcAddr;
   uint32_t version = choose_version(get, reason, size);
   if (version == 0) return false;
   VkInstance instance = create_instance(get, version, reason, size);
@@ -151,31 +141,17 @@ static bool start(PFN_vkGetInstanceProcAddr get, weir__vulkan_driver *driver, ch
   return false;
 }
 
-// The library stays open once it was asked for an instance: it, and what it loaded, may have threads and exit handlers by then.
-static bool load(weir__vulkan_driver *driver, char *reason, size_t size) {
-  const char *path = getenv("WEIR_VULKAN_LOADER");
-  if (path == NULL || path[0] == 0) path = "libvulkan.so.1";
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) {
-    const char *why = dlerror();
-    snprintf(reason, size, "no Vulkan loader: %s", why != NULL ? why : path);
-    return false;
-  }
-  void *found = dlsym(library, "vkGetInstanceProcAddr");
-  if (found == NULL) {
-    snprintf(reason, size, "%s: the Vulkan loader lacks vkGetInstanceProcAddr", path);
-    dlclose(library);
-    return false;
-  }
-  PFN_vkGetInstanceProcAddr get;
-  memcpy(&get, &found, sizeof get);
-  return start(get, driver, reason, size);
-}
-
 const weir__vulkan_driver *weir__vulkan_driver_load(char *reason, size_t size) {
-  weir__lock_acquire(&shared.lock);
-  if (!shared.loaded) shared.loaded = load(&shared.driver, reason, size);
-  bool loaded = shared.loaded;
-  weir__lock_release(&shared.lock);
-  return loaded ? &shared.driver : NULL;
+  static const char *const FILES[] = {"libvulkan.so.1", NULL};
+  static const weir__symbol SYMBOLS[] = {
+      WEIR__SYMBOL(weir__vulkan_driver, vkGetInstanceProcAddr, vkGetInstanceProcAddr, REQUIRED)};
+  static weir__vulkan_driver driver;
+  static weir__library library = {.name = "Vulkan loader",
+                                  .lacks = "the Vulkan loader lacks",
+                                  .variable = "WEIR_VULKAN_LOADER",
+                                  .files = FILES,
+                                  .symbols = WEIR__SYMBOLS_OF(SYMBOLS),
+                                  .table = &driver,
+                                  .start = start};
+  return weir__library_load(&library, reason, size);
 }
