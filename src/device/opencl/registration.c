@@ -3,13 +3,13 @@
 // Devices of the caller's: registered by name, used by any number of contexts.
 #include "base/allocate.h"
 #include "base/error.h"
-#include "base/lock.h"
 #include "base/structs.h"
 #include "device/opencl/share.h"
 
-enum { MOST_DEVICES = 256, NAME_BYTES = 32 };
+enum { MOST_DEVICES = 256 };
 
-static weir__registry all = {.kind = "opencl:"};
+static void destroy(weir__registered *registered);
+static weir__registry all = {.kind = "opencl", .destroy = destroy};
 
 static weir_status invalid(const char *what) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "register: %s", what);
@@ -22,7 +22,7 @@ static weir_status check_handles(const weir_opencl_handles *handles, const char 
   if ((handles->queues == NULL) != (handles->queue_count == 0))
     return invalid("queues without a count, or a count without queues");
   if (handles->queue_count > WEIR_OPENCL_MOST_QUEUES) return invalid("more queues than WEIR_OPENCL_MOST_QUEUES");
-  return size < NAME_BYTES ? invalid("no room for the name") : WEIR_OK;
+  return !weir__registry_has_room(&all, size) ? invalid("no room for the name") : WEIR_OK;
 }
 
 static weir_status check_context(const weir__opencl_driver *driver, cl_context context, cl_device_id device) {
@@ -91,6 +91,12 @@ static void let_go(const weir__opencl_registration *registration, uint32_t queue
   registration->driver->clReleaseContext(registration->context);
 }
 
+static void destroy(weir__registered *registered) {
+  weir__opencl_registration *registration = (weir__opencl_registration *)registered;
+  let_go(registration, registration->queue_count);
+  weir__free(registration);
+}
+
 static weir_status hold(weir__opencl_registration *registration, uint32_t queue_count) {
   const weir__opencl_driver *driver = registration->driver;
   cl_int result = driver->clRetainContext(registration->context);
@@ -117,7 +123,6 @@ weir_status weir_opencl_register_sized(const weir_opencl_handles *given, size_t 
   weir__opencl_registration *registration = weir__allocate_zeroed(sizeof *registration);
   if (registration == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "register: no memory");
   registration->driver = driver;
-  registration->references = 1;
   status = fill_in(registration, handles);
   if (status == WEIR_OK) status = hold(registration, handles->queue_count);
   if (status != WEIR_OK) {
@@ -129,32 +134,16 @@ weir_status weir_opencl_register_sized(const weir_opencl_handles *given, size_t 
 }
 
 weir_status weir_opencl_unregister(const char *name) {
-  weir__lock_acquire(&all.lock);
-  weir__registered **link = weir__registry_find_name(&all, name);
-  weir__opencl_registration *found = (weir__opencl_registration *)*link;
-  if (found != NULL) *link = found->registered.next;
-  weir__lock_release(&all.lock);
-  if (found == NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "unregister: there is no '%.40s'", name == NULL ? "" : name);
-  weir__opencl_registration_give(found);
-  return WEIR_OK;
+  return weir__registry_remove(&all, name);
 }
 
 weir_status weir__opencl_registration_take(const char *argument, weir__opencl_registration **out_registration) {
-  weir__lock_acquire(&all.lock);
-  weir__opencl_registration *found = (weir__opencl_registration *)*weir__registry_find(&all, argument);
-  if (found != NULL) found->references++;
-  weir__lock_release(&all.lock);
-  *out_registration = found;
-  if (found != NULL) return WEIR_OK;
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device opencl:%.40s: no such device is registered", argument);
+  weir__registered *found;
+  weir_status status = weir__registry_take(&all, argument, &found);
+  *out_registration = (weir__opencl_registration *)found;
+  return status;
 }
 
 void weir__opencl_registration_give(weir__opencl_registration *registration) {
-  weir__lock_acquire(&all.lock);
-  bool last = --registration->references == 0;
-  weir__lock_release(&all.lock);
-  if (!last) return;
-  let_go(registration, registration->queue_count);
-  weir__free(registration);
+  weir__registry_give(&all, &registration->registered);
 }

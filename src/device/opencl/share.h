@@ -14,7 +14,6 @@ struct weir__opencl_device;
 // A device of the caller's (registration.c), with references to its objects.
 typedef struct weir__opencl_registration {
   weir__registered registered;
-  uint32_t references; // of the registry and of contexts; guarded by the registry's lock
   const weir__opencl_driver *driver;
   weir__opencl_listed listed;
   cl_context context;

@@ -6,7 +6,6 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "base/lock.h"
 #include "base/structs.h"
 #include "device/vulkan/share.h"
 #include "device/vulkan/vulkan.h"
@@ -14,10 +13,11 @@
 // A queue that has no memory to say when it is idle is asked again so many times.
 enum { MOST_TIMES_ASKED = 1000 };
 
-// Bytes of a registered device's name, with its number and the ending 0.
-enum { NAME_BYTES = sizeof "vulkan:" + sizeof "shared" + 10 };
+static void destroy(weir__registered *registered) {
+  weir__free(registered);
+}
 
-static weir__registry all = {.kind = "vulkan:"};
+static weir__registry all = {.kind = "vulkan", .exclusive = true, .destroy = destroy};
 
 // ---------------------------------------------------------------------------------------------------------------
 // The features that a device was made with
@@ -213,7 +213,7 @@ weir_status weir_vulkan_register_sized(const weir_vulkan_handles *given, size_t 
   weir_status status = weir__struct_take(&taken, sizeof taken, given, handles_size, "register");
   if (status == WEIR_OK) status = check_handles(handles, out_name);
   if (status != WEIR_OK) return status;
-  if (size < NAME_BYTES) return invalid("no room for the name");
+  if (!weir__registry_has_room(&all, size)) return invalid("no room for the name");
   weir__vulkan_registration *registration = weir__allocate_zeroed(sizeof *registration);
   if (registration == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "register: no memory");
   status = fill_in(registration, handles);
@@ -226,40 +226,21 @@ weir_status weir_vulkan_register_sized(const weir_vulkan_handles *given, size_t 
 }
 
 weir_status weir_vulkan_unregister(const char *name) {
-  weir__lock_acquire(&all.lock);
-  weir__registered **link = weir__registry_find_name(&all, name);
-  weir__vulkan_registration *found = (weir__vulkan_registration *)*link;
-  bool in_use = found != NULL && found->in_use;
-  if (found != NULL && !in_use) *link = found->registered.next;
-  weir__lock_release(&all.lock);
-  if (in_use) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "unregister: a context uses %.40s", name);
-  if (found == NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "unregister: there is no '%.40s'", name == NULL ? "" : name);
-  weir__free(found);
-  return WEIR_OK;
+  return weir__registry_remove(&all, name);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // What a context makes of it
 
 weir_status weir__vulkan_registration_take(const char *argument, weir__vulkan_registration **out_registration) {
-  *out_registration = NULL;
-  weir__lock_acquire(&all.lock);
-  weir__vulkan_registration *found = (weir__vulkan_registration *)*weir__registry_find(&all, argument);
-  bool in_use = found != NULL && found->in_use;
-  if (found != NULL) found->in_use = true;
-  weir__lock_release(&all.lock);
-  if (found == NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device vulkan:%.40s: no such device is registered", argument);
-  if (in_use) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "device vulkan:%.40s: another context uses it", argument);
-  *out_registration = found;
-  return WEIR_OK;
+  weir__registered *found;
+  weir_status status = weir__registry_take(&all, argument, &found);
+  *out_registration = (weir__vulkan_registration *)found;
+  return status;
 }
 
 void weir__vulkan_registration_give(weir__vulkan_registration *registration) {
-  weir__lock_acquire(&all.lock);
-  registration->in_use = false;
-  weir__lock_release(&all.lock);
+  weir__registry_give(&all, &registration->registered);
 }
 
 void weir__vulkan_registration_queues(const weir__vulkan_registration *registration, uint32_t kernel_lanes,

@@ -15,7 +15,6 @@ weir_status weir__vulkan_check_device(const weir_device *device, const char *wha
 // A device of the caller's (registration.c).
 typedef struct weir__vulkan_registration {
   weir__registered registered;
-  bool in_use; // guarded by the registry's lock
   weir__vulkan_driver driver;
   weir_vulkan_handles handles;
   weir__vulkan_facts enabled; // what the device was made with
