@@ -20,7 +20,7 @@ weir_status weir_opencl_wait_event(weir_device *base, void *cl_event_object) {
   status = weir__opencl_fence_create(device, cl_event_object, &fence);
   if (status != WEIR_OK) return status;
   status = weir__fence_submit(base, &fence->head, NULL, "event", NULL);
-  if (status != WEIR_OK) weir__opencl_fence_destroy(device, fence);
+  if (status != WEIR_OK) weir__opencl_fence_destroy(&device->base, &fence->head);
   return status;
 }
 
@@ -31,7 +31,7 @@ static weir_status submit_signal(weir_device *base, weir_event **out_event) {
   weir_status status = weir__opencl_fence_create(device, NULL, &fence);
   if (status != WEIR_OK) return status;
   status = weir__fence_submit(base, &fence->head, NULL, "signal", out_event);
-  if (status != WEIR_OK) weir__opencl_fence_destroy(device, fence);
+  if (status != WEIR_OK) weir__opencl_fence_destroy(&device->base, &fence->head);
   return status;
 }
 

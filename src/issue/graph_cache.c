@@ -102,7 +102,8 @@ static bool set(weir__graph_cache *cache, weir__cached_graph *graph) {
 }
 
 // What is to be used where no graph is set as the batch says.
-static weir__graph_found set_or_make(weir__graph_cache *cache, const weir__graph_request *request, const candidates *found) {
+static weir__graph_found set_or_make(weir__graph_cache *cache, const weir__graph_request *request,
+                                     const candidates *found) {
   bool enough = found->copies >= MOST_COPIES;
   weir__graph_found use = {.graph = found->same_shape};
   if (use.graph == NULL && !cache->exclusive && (enough || !request->make_now)) {

@@ -84,9 +84,9 @@ static bool find_graph(weir__recurrence *recurrence, weir__batch *batch, bool on
   batch->known = recurrence->boundaries.known;
   if (!ops->prepare(recurrence->device, batch)) return false;
   weir__graph_request request = {.topology = batch->topology,
-                           .known = batch->known,
-                           .make_now = ops->request_graph == NULL,
-                           .only_same = only_same};
+                                 .known = batch->known,
+                                 .make_now = ops->request_graph == NULL,
+                                 .only_same = only_same};
   *out_found = weir__graph_cache_take(recurrence->graphs, &request);
   bool found = out_found->graph != NULL;
   weir__batch_history_note(&recurrence->history, batch->count,

@@ -1,211 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From queues back to tasks: what is done is noticed by the status of events, and reported for as many tasks at once as possible.
-// A command that failed has ended for its dependents, too, in whatever way the driver chose: the device is lost.
+// From queues back to tasks: what is done is noticed by the status of events. A command that failed has ended for its dependents,
+// too, in whatever way the driver chose: the device is lost.
+#include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/allocate.h"
 #include "base/clock.h"
-#include "device/graph.h"
+#include "device/opencl/fence.h"
 #include "device/opencl/opencl.h"
 
 enum { LAG = 48 };                               // tasks of a queue
 static const uint64_t LAST_WAIT_NS = 5000000000; // for commands of a lost device
 
-static uint64_t at_least(uint64_t ns, uint64_t least) {
-  return ns < least ? least : ns;
+// The event of a launch in several queues is that of the marker behind its nodes: it starts with the first of them.
+static void find_start(const weir__opencl_device *device, weir__opencl_operation *operation) {
+  operation->start_ns = 0;
+  for (uint32_t i = 0; i < operation->head.task->run->plan->node_count; i++) {
+    if (operation->nodes[i].event == NULL) continue;
+    uint64_t start_ns = 0, end_ns = 0;
+    weir__opencl_event_times(device, operation->nodes[i].event, &start_ns, &end_ns);
+    if (operation->start_ns == 0 || start_ns < operation->start_ns) operation->start_ns = start_ns;
+  }
 }
 
-static void report(weir__opencl_device *device, weir__opencl_op *op) {
-  weir__host *host = device->base.host;
-  weir__task *task = op->task;
-  weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
-  if (task->run != NULL && op->status != WEIR_OK) weir__graph_run_fail(task->run);
-  // It ran, but on what a task that could not be launched should have written.
-  if (task->run == NULL && op->status == WEIR_OK && task->reads_poison && weir__host_skip_status(host, task) != WEIR_OK)
-    completion.status = WEIR_ERROR_UPSTREAM_FAILED;
-  if (task->run != NULL && op->status == WEIR_OK)
-    completion.status = weir__graph_run_status(task->run, &completion.message);
-  if (host->trace != NULL) {
-    const weir__trace_task *record = weir__trace_find(host->trace, task->id);
-    op->start_ns = at_least(op->start_ns, record != NULL ? record->submit_ns : 0);
-    op->end_ns = at_least(op->end_ns, op->start_ns);
-    if (task->run != NULL && op->status == WEIR_OK) weir__opencl_trace_run(device, op);
+void weir__opencl_finish(weir__in_order_device *base, weir__operation *head) {
+  weir__opencl_device *device = weir__opencl_of_in_order(base);
+  weir__opencl_operation *operation = weir__opencl_operation_of(head);
+  bool traces = base->device.host->trace != NULL;
+  if (head->task->run != NULL && head->status == WEIR_OK) weir__opencl_finish_run(device, operation);
+  if (traces && operation->event != NULL) {
+    weir__opencl_event_times(device, operation->event, &operation->start_ns, &operation->end_ns);
+    if (head->task->run != NULL && operation->nodes != NULL) find_start(device, operation);
   }
-  completion.start_ns = op->start_ns;
-  completion.end_ns = op->end_ns;
-  weir__opencl_release_nodes(device, op);
-  device->slot_ops[task->id & host->window.live.mask] = NULL;
-  weir__free(task->fence);
-  weir__host_complete(host, task, &completion);
-  weir__queues_done(device->queues, op->place);
-  op->next = device->free_ops;
-  device->free_ops = op;
-  device->ops_in_flight--;
+  if (!traces) weir__opencl_release_nodes(device, operation);
+  if (operation->event != NULL) device->driver->clReleaseEvent(operation->event);
+  operation->event = NULL;
 }
 
-// What needs no lock, and takes time.
-static void finish(weir__opencl_device *device, weir__opencl_op *op) {
-  bool traces = device->base.host->trace != NULL;
-  if (op->task->run != NULL && op->status == WEIR_OK) weir__opencl_finish_run(device, op);
-  if (traces && op->event != NULL) {
-    weir__opencl_event_times(device, op->event, &op->start_ns, &op->end_ns);
-    if (op->task->run != NULL && op->nodes != NULL) { // the event is that of the marker behind the nodes
-      uint64_t end_ns = 0;
-      op->start_ns = 0;
-      for (uint32_t i = 0; i < op->task->run->plan->node_count; i++) {
-        if (op->nodes[i].event == NULL) continue;
-        uint64_t start_ns = 0;
-        weir__opencl_event_times(device, op->nodes[i].event, &start_ns, &end_ns);
-        if (op->start_ns == 0 || start_ns < op->start_ns) op->start_ns = start_ns;
-      }
-    }
+void weir__opencl_report(weir__in_order_device *base, weir__operation *head, weir__completion *completion) {
+  weir__opencl_device *device = weir__opencl_of_in_order(base);
+  weir__opencl_operation *operation = weir__opencl_operation_of(head);
+  if (base->device.host->trace != NULL) {
+    weir__in_order_set_times(base, head->task, operation->start_ns, operation->end_ns, completion);
+    operation->start_ns = completion->start_ns;
+    operation->end_ns = completion->end_ns;
+    if (head->task->run != NULL && head->status == WEIR_OK) weir__opencl_trace_run(device, operation);
   }
-  if (!traces) weir__opencl_release_nodes(device, op);
-  if (op->event != NULL) device->driver->clReleaseEvent(op->event);
-  op->event = NULL;
-}
-
-static void report_up_to(weir__opencl_device *device, weir__opencl_queue *queue, const weir__opencl_op *last) {
-  weir__host *host = device->base.host;
-  for (weir__opencl_op *op = queue->first; op != last->next; op = op->next) finish(device, op);
-  weir__host_lock(host);
-  bool more = true;
-  while (more) {
-    weir__opencl_op *op = queue->first;
-    more = op != last;
-    queue->first = op->next;
-    if (queue->first == NULL) queue->last = NULL;
-    report(device, op);
-  }
-  weir__host_completed(host);
-  weir__host_unlock(host);
+  weir__opencl_release_nodes(device, operation);
 }
 
 // CL_COMPLETE, a number above it: not yet, or one below: it failed.
-static cl_int status_of(const weir__opencl_device *device, const weir__opencl_op *op) {
+static cl_int status_of(const weir__opencl_device *device, const weir__operation *head) {
+  cl_event event = ((const weir__opencl_operation *)(const void *)head)->event;
   cl_int status = CL_COMPLETE;
-  if (op->event == NULL) return CL_COMPLETE;
+  if (event == NULL) return CL_COMPLETE;
   cl_int result =
-      device->driver->clGetEventInfo(op->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+      device->driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
   return result == CL_SUCCESS ? status : result;
 }
 
-static bool poll_queue(weir__opencl_device *device, weir__opencl_queue *queue) {
-  const weir__opencl_op *done = NULL;
-  for (const weir__opencl_op *op = queue->first; op != NULL; op = op->next) {
-    cl_int status = status_of(device, op);
-    if (status < CL_COMPLETE) device->trouble = status;
+weir__operation *weir__opencl_last_done(weir__in_order_device *base, uint32_t queue) {
+  weir__opencl_device *device = weir__opencl_of_in_order(base);
+  weir__operation *done = NULL;
+  for (weir__operation *operation = base->in_flight[queue].first; operation != NULL; operation = operation->next) {
+    cl_int status = status_of(device, operation);
+    if (status < CL_COMPLETE) weir__opencl_trouble(device, status);
     if (status != CL_COMPLETE) break;
-    done = op;
+    done = operation;
   }
-  if (done == NULL) return false;
-  report_up_to(device, queue, done);
-  return true;
+  return done;
 }
 
 // What the thread waits for in a queue; if it lags, the first that the host may wait for, or one much later. NULL: nothing is in
 // flight there.
-static weir__opencl_op *awaited(const weir__opencl_queue *queue, bool lags) {
-  weir__opencl_op *op = queue->first;
-  for (int i = 0; lags && op != NULL && op->next != NULL && !op->awaited && i < LAG; i++) op = op->next;
-  return op;
+static weir__operation *awaited(const weir__operation_list *list, bool lags) {
+  weir__operation *operation = list->first;
+  for (int i = 0; lags && operation != NULL && operation->next != NULL && i < LAG; i++) {
+    if (weir__opencl_operation_of(operation)->awaited) break;
+    operation = operation->next;
+  }
+  return operation;
 }
 
 bool weir__opencl_has_done(const weir__opencl_device *device, bool lags) {
-  for (uint32_t i = 0; i < device->queue_count; i++) {
-    const weir__opencl_op *op = awaited(&device->queues_in_flight[i], lags);
-    if (op != NULL && status_of(device, op) <= CL_COMPLETE) return true;
+  for (uint32_t i = 0; i < device->base.queue_count; i++) {
+    const weir__operation *operation = awaited(&device->base.in_flight[i], lags);
+    if (operation != NULL && status_of(device, operation) <= CL_COMPLETE) return true;
   }
   return false;
 }
 
-static void drop_bell(weir__opencl_bell *bell) {
-  if (atomic_fetch_sub_explicit(&bell->references, 1, memory_order_acq_rel) == 1) weir__free(bell);
-}
-
-static void ring(cl_event event, cl_int status, void *user) {
-  (void)event;
-  (void)status;
-  weir__opencl_bell *bell = user;
-  if (atomic_exchange_explicit(&bell->sleeping, 0, memory_order_seq_cst) == 1) weir__wake(&bell->sleeping, 1);
-  drop_bell(bell);
-}
-
 void weir__opencl_ask_to_ring(weir__opencl_device *device, bool lags) {
-  for (uint32_t i = 0; i < device->queue_count; i++) {
-    weir__opencl_op *op = awaited(&device->queues_in_flight[i], lags);
-    if (op == NULL || op->rings || op->event == NULL) continue;
-    op->rings = true;
-    atomic_fetch_add_explicit(&device->bell->references, 1, memory_order_relaxed);
-    if (device->driver->clSetEventCallback(op->event, CL_COMPLETE, ring, device->bell) != CL_SUCCESS)
-      drop_bell(device->bell);
+  for (uint32_t i = 0; i < device->base.queue_count; i++) {
+    weir__operation *head = awaited(&device->base.in_flight[i], lags);
+    weir__opencl_operation *operation = head == NULL ? NULL : weir__opencl_operation_of(head);
+    if (operation == NULL || operation->has_callback || operation->event == NULL) continue;
+    operation->has_callback = true;
+    weir__opencl_listen(device, operation->event);
   }
 }
 
-static bool all_ended(const weir__opencl_device *device) {
-  for (uint32_t i = 0; i < device->queue_count; i++) {
-    for (const weir__opencl_op *op = device->queues_in_flight[i].first; op != NULL; op = op->next) {
-      if (status_of(device, op) > CL_COMPLETE) return false;
+static bool all_ended(const weir__in_order_device *base) {
+  for (uint32_t i = 0; i < base->queue_count; i++) {
+    for (const weir__operation *operation = base->in_flight[i].first; operation != NULL; operation = operation->next) {
+      if (status_of((const weir__opencl_device *)(const void *)base, operation) > CL_COMPLETE) return false;
     }
   }
   return true;
 }
 
-static void lose(weir__opencl_device *device) {
-  char text[64];
-  weir__opencl_result_text(device->trouble, text, sizeof text);
-  device->lost = WEIR_ERROR_DEVICE_LOST;
-  weir__host_lock(device->base.host);
-  device->base.lost = true;
-  weir__host_unlock(device->base.host);
-  snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u tasks in flight)", text,
-           device->ops_in_flight);
+void weir__opencl_lose(weir__in_order_device *base, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]) {
+  char result[64];
+  snprintf(text, WEIR__MESSAGE_BYTES, "%s (with %u tasks in flight)",
+           weir__opencl_result_text((cl_int)trouble, result, sizeof result), base->operation_count);
 }
 
-// Everything that is in flight fails. What still runs may write to memory that others will get: it is given time to end.
-static void fail_all(weir__opencl_device *device) {
+// What still runs may write to memory that others will get: it is given time to end.
+void weir__opencl_settle(weir__in_order_device *base) {
+  weir__opencl_device *device = weir__opencl_of_in_order(base);
   uint64_t start = weir__clock_ns();
   const struct timespec nap = {.tv_nsec = 200000};
-  while (!all_ended(device) && weir__clock_ns() - start < LAST_WAIT_NS) nanosleep(&nap, NULL);
-  device->stuck = device->stuck || !all_ended(device);
-  for (uint32_t i = 0; i < device->queue_count; i++) {
-    weir__opencl_queue *queue = &device->queues_in_flight[i];
-    for (weir__opencl_op *op = queue->first; op != NULL; op = op->next) {
-      if (op->status != WEIR_OK) continue;
-      op->status = device->lost;
-      memcpy(op->message, device->lost_text, sizeof op->message);
-    }
-    if (queue->first != NULL) report_up_to(device, queue, queue->last);
-  }
+  while (!all_ended(base) && weir__clock_ns() - start < LAST_WAIT_NS) nanosleep(&nap, NULL);
+  device->stuck = device->stuck || !all_ended(base);
 }
 
-bool weir__opencl_poll(weir__opencl_device *device) {
-  bool any = false;
-  for (uint32_t i = 0; i < device->queue_count && device->trouble == CL_SUCCESS; i++)
-    any = poll_queue(device, &device->queues_in_flight[i]) || any;
-  if (device->trouble == CL_SUCCESS) return any;
-  if (device->lost == WEIR_OK) lose(device);
-  if (device->ops_in_flight == 0) return any;
-  fail_all(device);
-  return true;
-}
-
-void weir__opencl_drain(weir__opencl_device *device) {
+void weir__opencl_await(weir__in_order_device *base) {
+  weir__opencl_device *device = weir__opencl_of_in_order(base);
+  const weir__operation *first = NULL;
   weir__opencl_flush(device);
-  while (device->ops_in_flight > 0) {
-    if (weir__opencl_poll(device)) continue;
-    const weir__opencl_op *first = NULL;
-    for (uint32_t i = 0; i < device->queue_count && first == NULL; i++) first = device->queues_in_flight[i].first;
-    if (first != NULL && first->event != NULL && device->driver->clWaitForEvents(1, &first->event) != CL_SUCCESS)
-      sched_yield(); // its status says why
-  }
-}
-
-void weir__opencl_fail_now(weir__opencl_device *device, weir__task *task) {
-  weir__opencl_drain(device);
-  weir__free(task->fence);
-  weir__host_fail_unissued(device->base.host, task, device->lost, device->lost_text);
+  for (uint32_t i = 0; i < base->queue_count && first == NULL; i++) first = base->in_flight[i].first;
+  if (first == NULL) return;
+  const weir__opencl_operation *operation = (const weir__opencl_operation *)(const void *)first;
+  if (operation->event != NULL && device->driver->clWaitForEvents(1, &operation->event) != CL_SUCCESS)
+    sched_yield(); // its status says why
 }

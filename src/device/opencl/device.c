@@ -29,9 +29,20 @@ static const char *const MEMORIES[] = {[WEIR__OPENCL_HOST] = "the host's memory"
 
 extern const weir__device_ops weir__opencl_ops, weir__opencl_shared_ops;
 
-bool weir__is_opencl(const weir_device *device) {
-  return device->ops == &weir__opencl_ops || device->ops == &weir__opencl_shared_ops;
-}
+static const weir__in_order_table table = {.operation_bytes = sizeof(weir__opencl_operation),
+                                           .pauses = 8,
+                                           .rounds_per_clock = 16,
+                                           .work = weir__opencl_work,
+                                           .may_sleep = weir__opencl_may_sleep,
+                                           .enqueue = weir__opencl_enqueue,
+                                           .last_done = weir__opencl_last_done,
+                                           .finish = weir__opencl_finish,
+                                           .report = weir__opencl_report,
+                                           .await = weir__opencl_await,
+                                           .lose = weir__opencl_lose,
+                                           .settle = weir__opencl_settle,
+                                           .fence_is_over = weir__opencl_fence_is_over,
+                                           .fence_destroy = weir__opencl_fence_destroy};
 
 static bool reaches(weir_device *base, const void *host_memory, uint64_t bytes, bool writes) {
   (void)base;
@@ -48,8 +59,8 @@ static void release_objects(weir__opencl_device *device) {
   weir__opencl_programs_destroy(device);
   weir__opencl_memory_deinitialize(
       device); // before the queues: NVIDIA's driver asks a memory object for the last one that used it
-  for (uint32_t i = 0; device->queues_in_flight != NULL && i < device->queue_count; i++) {
-    if (device->queues_in_flight[i].queue != NULL) driver->clReleaseCommandQueue(device->queues_in_flight[i].queue);
+  for (uint32_t i = 0; device->queues != NULL && i < device->base.queue_count; i++) {
+    if (device->queues[i].queue != NULL) driver->clReleaseCommandQueue(device->queues[i].queue);
   }
   if (device->context != NULL) driver->clReleaseContext(device->context);
   if (device->registration != NULL) weir__opencl_registration_give(device->registration);
@@ -57,34 +68,12 @@ static void release_objects(weir__opencl_device *device) {
 
 static void destroy(weir_device *base) {
   weir__opencl_device *device = weir__opencl_of(base);
-  weir__opencl_thread_stop(device);
+  weir__in_order_stop(&device->base);
   weir__opencl_stop_listening(device);
   release_objects(device);
-  weir__queues_destroy(device->queues);
-  while (device->free_ops != NULL) {
-    weir__opencl_op *op = device->free_ops;
-    device->free_ops = op->next;
-    weir__free(op);
-  }
-  if (device->bell != NULL && atomic_fetch_sub_explicit(&device->bell->references, 1, memory_order_acq_rel) == 1)
-    weir__free(device->bell);
-  weir__free(device->queues_in_flight);
-  weir__free(device->places);
-  weir__free_sparse(device->slot_ops, base->host->window.size * sizeof(weir__opencl_op *));
-  weir__free_sparse(device->ring, base->host->window.size * sizeof(weir__task *));
+  weir__in_order_deinitialize(&device->base);
+  weir__free(device->queues);
   weir__free(device);
-}
-
-static bool allocate(weir__opencl_device *device) {
-  uint32_t window = device->base.host->window.size;
-  device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
-  device->slot_ops = weir__allocate_sparse(window * sizeof(weir__opencl_op *));
-  device->queues_in_flight = weir__allocate_zeroed(device->queue_count * sizeof *device->queues_in_flight);
-  device->queues = weir__queues_create(device->queue_count, 0);
-  device->bell = weir__allocate_zeroed(sizeof *device->bell);
-  if (device->bell != NULL) device->bell->references = 1;
-  return device->ring != NULL && device->slot_ops != NULL && device->queues_in_flight != NULL &&
-         device->queues != NULL && device->bell != NULL && weir__opencl_reserve_places(device, 64);
 }
 
 // One of the caller's, of which it takes a reference, or one of Weir's own.
@@ -97,7 +86,7 @@ static cl_int open_queue(weir__opencl_device *device, uint32_t index, cl_command
     *out_queue = result == CL_SUCCESS ? registration->queues[index] : NULL;
   } else {
     *out_queue = weir__opencl_queue_create(driver, device->listed, device->context, device->device,
-                                           device->base.host->trace != NULL, &result);
+                                           device->base.device.host->trace != NULL, &result);
   }
   return *out_queue == NULL && result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result;
 }
@@ -120,22 +109,22 @@ static weir_status open_device(weir__opencl_device *device, const weir__opencl_n
   device->device = device->listed->device;
   if (name->parts > 0) result = weir__opencl_part(driver, device->listed, name->parts, name->part, &device->device);
   if (result != CL_SUCCESS) {
-    weir__opencl_error(result, "device %s: part %u of %u", device->base.name, name->part, name->parts);
+    weir__opencl_error(result, "device %s: part %u of %u", device->base.device.name, name->part, name->parts);
     return WEIR_ERROR_UNAVAILABLE;
   }
-  if (device->registration != NULL && device->base.host->trace != NULL && !device->registration->keeps_times)
+  if (device->registration != NULL && device->base.device.host->trace != NULL && !device->registration->keeps_times)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "device %s: a context that traces needs queues that keep times (CL_QUEUE_PROFILING_ENABLE)",
-                       device->base.name);
+                       device->base.device.name);
   result = open_context(device);
   if (result != CL_SUCCESS) {
-    weir__opencl_error(result, "device %s", device->base.name);
+    weir__opencl_error(result, "device %s", device->base.device.name);
     return WEIR_ERROR_UNAVAILABLE;
   }
   weir__opencl_objects_initialize(&device->objects, driver, device->context, device->device);
-  for (uint32_t i = 0; i < device->queue_count; i++) {
-    result = open_queue(device, i, &device->queues_in_flight[i].queue);
-    if (result != CL_SUCCESS) return weir__opencl_error(result, "device %s: queue %u", device->base.name, i);
+  for (uint32_t i = 0; i < device->base.queue_count; i++) {
+    result = open_queue(device, i, &device->queues[i].queue);
+    if (result != CL_SUCCESS) return weir__opencl_error(result, "device %s: queue %u", device->base.device.name, i);
   }
   return WEIR_OK;
 }
@@ -154,20 +143,23 @@ static uint32_t default_queues(const weir__opencl_listed *listed, const weir__op
 static void describe(weir__opencl_device *device, const weir__opencl_name *name) {
   const weir__opencl_listed *listed = device->listed;
   if (device->registration != NULL)
-    snprintf(device->base.name, sizeof device->base.name, "opencl:%s", device->registration->registered.name);
+    snprintf(device->base.device.name, sizeof device->base.device.name, "opencl:%s",
+             device->registration->registered.name);
   else if (name->parts > 0)
-    snprintf(device->base.name, sizeof device->base.name, "opencl:%u/%u.%u", name->number, name->parts, name->part);
+    snprintf(device->base.device.name, sizeof device->base.device.name, "opencl:%u/%u.%u", name->number, name->parts,
+             name->part);
   else
-    snprintf(device->base.name, sizeof device->base.name, "opencl:%u", name->number);
+    snprintf(device->base.device.name, sizeof device->base.device.name, "opencl:%u", name->number);
   uint32_t units = units_of(listed, name);
-  snprintf(device->base.description, sizeof device->base.description, "%.60s, %.40s, %u compute unit%s, %s, %u queue%s",
-           listed->name, listed->platform_name, units, units == 1 ? "" : "s", MEMORIES[device->memory_kind],
-           device->queue_count, device->queue_count == 1 ? "" : "s");
+  snprintf(device->base.device.description, sizeof device->base.device.description,
+           "%.60s, %.40s, %u compute unit%s, %s, %u queue%s", listed->name, listed->platform_name, units,
+           units == 1 ? "" : "s", MEMORIES[device->memory_kind], device->base.device.queues,
+           device->base.device.queues == 1 ? "" : "s");
 }
 
 // The device that a name means, and how many queues of it are used; `queues` 0: as many as suit it.
 static weir_status choose(weir__opencl_device *device, const char *argument, uint32_t queues,
-                          weir__opencl_name *out_name) {
+                          weir__opencl_name *out_name, uint32_t *out_queues) {
   const weir__opencl_driver *driver = device->driver;
   *out_name = (weir__opencl_name){0};
   weir_status status = weir__registry_may_name(argument)
@@ -180,7 +172,7 @@ static weir_status choose(weir__opencl_device *device, const char *argument, uin
   uint32_t given = registration != NULL ? registration->queue_count : 0;
   if (given > 0 && (queues == 0 || queues > given)) queues = given;
   if (queues == 0) queues = default_queues(device->listed, out_name);
-  device->queue_count = device->base.host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
+  *out_queues = device->base.device.host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   return WEIR_OK;
 }
 
@@ -195,28 +187,30 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   weir__opencl_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
   device->driver = driver;
-  device->base.host = host;
-  weir_status status = choose(device, argument, queues, &name);
+  device->base.device.host = host;
+  weir_status status = choose(device, argument, queues, &name, &queues);
   if (status != WEIR_OK) {
     weir__free(device);
     return status;
   }
-  device->base =
+  device->base.device =
       (weir_device){.ops = device->memory_kind == WEIR__OPENCL_HOST ? &weir__opencl_shared_ops : &weir__opencl_ops,
                     .host = host,
-                    .lanes = device->queue_count,
-                    .queues = device->queue_count};
-  device->spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
+                    .lanes = queues,
+                    .queues = queues};
+  device->base.table = &table;
+  device->base.spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
   weir__opencl_memory_initialize(device);
-  status =
-      allocate(device) ? open_device(device, &name) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
-  if (status == WEIR_OK) status = weir__opencl_thread_start(device);
+  device->queues = weir__allocate_zeroed(queues * sizeof *device->queues);
+  bool has_memory = weir__in_order_initialize(&device->base, queues, 0) && device->queues != NULL;
+  status = has_memory ? open_device(device, &name) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
+  if (status == WEIR_OK) status = weir__in_order_start(&device->base);
   if (status != WEIR_OK) {
-    destroy(&device->base);
+    destroy(&device->base.device);
     return status;
   }
-  *out_device = &device->base;
+  *out_device = &device->base.device;
   return WEIR_OK;
 }
 
@@ -232,7 +226,7 @@ static uint64_t time_now(weir_device *device) {
 #define OPENCL_OPS                                                                                                     \
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
   .create = create, .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,  \
-  .issue = weir__opencl_push, .stall = weir__opencl_stall, .time = time_now
+  .issue = weir__in_order_push, .stall = weir__in_order_stall, .time = time_now
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS,
                                            .memory = weir__opencl_memory,

@@ -20,12 +20,11 @@ static void heard(cl_event event, cl_int status, void *user) {
   weir__lock_acquire(&listeners.lock);
   weir__opencl_device *device = listeners.first;
   while (device != NULL && device->listener != (uintptr_t)user) device = device->next_listener;
-  if (device != NULL) weir__opencl_wake(device);
+  if (device != NULL) weir__inbox_ring(&device->base.inbox);
   weir__lock_release(&listeners.lock);
 }
 
-// Has the device's thread woken when the event is done; else it looks once in a while.
-static void listen(weir__opencl_device *device, cl_event event) {
+void weir__opencl_listen(weir__opencl_device *device, cl_event event) {
   weir__lock_acquire(&listeners.lock);
   if (device->listener == 0) {
     device->listener = ++listeners.last_number;
@@ -50,7 +49,7 @@ weir_status weir__opencl_fence_create(weir__opencl_device *device, cl_event even
   if (event != NULL) {
     cl_int result = device->driver->clRetainEvent(event);
     if (result != CL_SUCCESS) return weir__opencl_error(result, "wait for an event: the cl_event");
-    listen(device, event);
+    weir__opencl_listen(device, event);
   }
   weir__opencl_fence *fence = weir__allocate(sizeof *fence);
   if (fence == NULL) {
@@ -67,24 +66,17 @@ static void release_event(const weir__opencl_device *device, weir__opencl_fence 
   fence->released = true;
 }
 
-void weir__opencl_fence_destroy(weir__opencl_device *device, weir__opencl_fence *fence) {
-  release_event(device, fence);
+void weir__opencl_fence_destroy(weir__in_order_device *device, weir__external_fence *fence) {
+  release_event(weir__opencl_of_in_order(device), (weir__opencl_fence *)fence);
   weir__free(fence);
 }
 
-void weir__opencl_stall(weir_device *base, weir__external_fence *fence) {
-  weir__opencl_device *device = weir__opencl_of(base);
-  weir__fences_add(&device->fences, fence);
-  weir__opencl_wake(device);
-}
-
-// Whether the caller's event is done; on a device that is lost nothing waits.
-static bool is_over(void *user, weir__external_fence *head) {
+bool weir__opencl_fence_is_over(void *user, weir__external_fence *head) {
   const weir__opencl_device *device = user;
   const weir__opencl_driver *driver = device->driver;
   weir__opencl_fence *fence = (weir__opencl_fence *)head;
   cl_int status = CL_COMPLETE;
-  if (device->lost != WEIR_OK) {
+  if (device->base.lost != WEIR_OK) {
     release_event(device, fence);
     return true;
   }
@@ -98,16 +90,12 @@ static bool is_over(void *user, weir__external_fence *head) {
   return true;
 }
 
-bool weir__opencl_serve_fences(weir__opencl_device *device) {
-  return weir__fences_serve(&device->fences, device->base.host, is_over, device);
-}
-
-void weir__opencl_end_fence(weir__opencl_op *op) {
-  const weir__opencl_fence *fence = (const weir__opencl_fence *)op->task->fence;
+void weir__opencl_end_fence(weir__operation *operation) {
+  const weir__opencl_fence *fence = (const weir__opencl_fence *)operation->task->fence;
   if (fence->result == CL_SUCCESS) return;
   char text[64];
-  op->status = WEIR_ERROR_TASK_FAILED;
-  snprintf(op->message, sizeof op->message, "the caller's event failed: %s",
+  operation->status = WEIR_ERROR_TASK_FAILED;
+  snprintf(operation->message, WEIR__MESSAGE_BYTES, "the caller's event failed: %s",
            weir__opencl_result_text(fence->result, text, sizeof text));
 }
 
@@ -141,7 +129,7 @@ weir_status weir__opencl_told_create(const weir__opencl_device *device, bool fai
   }
   weir__free(told);
   return weir__opencl_error(result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result, "create event: %s",
-                            device->base.name);
+                            device->base.device.name);
 }
 
 void weir__opencl_told_destroy(weir__opencl_told *told) {

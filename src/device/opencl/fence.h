@@ -7,9 +7,9 @@
 
 #include "device/fence.h"
 #include "device/opencl/driver.h"
+#include "issue/in_order.h"
 
 struct weir__opencl_device;
-struct weir__opencl_op;
 
 typedef struct weir__opencl_fence {
   weir__external_fence head;
@@ -21,19 +21,18 @@ typedef struct weir__opencl_fence {
 // A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure.
 weir_status weir__opencl_fence_create(struct weir__opencl_device *device, cl_event event,
                                       weir__opencl_fence **out_fence);
-// One whose task was not submitted.
-void weir__opencl_fence_destroy(struct weir__opencl_device *device, weir__opencl_fence *fence);
+// weir__in_order_table.fence_destroy; also of a fence whose task was not submitted.
+void weir__opencl_fence_destroy(weir__in_order_device *device, weir__external_fence *fence);
+// weir__in_order_table.fence_is_over: the caller's event is done; on a device that is lost nothing waits.
+bool weir__opencl_fence_is_over(void *device, weir__external_fence *fence);
 
-// weir__device_ops.stall.
-void weir__opencl_stall(weir_device *device, weir__external_fence *fence);
-
-// Callbacks of the caller's events that are still to come find the device no more.
+// Has the driver wake the device's thread when the event is done.
+void weir__opencl_listen(struct weir__opencl_device *device, cl_event event);
+// Callbacks of events that are still to come find the device no more.
 void weir__opencl_stop_listening(struct weir__opencl_device *device);
 
-// Lets tasks go on whose event is done. Returns whether there were any. By the device's thread, as the next.
-bool weir__opencl_serve_fences(struct weir__opencl_device *device);
-// Notes in the task how its event ended.
-void weir__opencl_end_fence(struct weir__opencl_op *op);
+// Notes in the operation of a fence's task how its event ended. By the device's thread.
+void weir__opencl_end_fence(weir__operation *operation);
 
 // A user event that is set when a task of Weir's ends.
 typedef struct weir__opencl_told weir__opencl_told;

@@ -44,12 +44,12 @@ static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint3
   if (waits->count > 0) result = driver->clWaitForEvents(waits->count, waits->events);
   if (result == CL_SUCCESS) result = driver->clFinish(queue);
   waits->count = 0;
-  run->start_ns[index] = device->base.ops->time(&device->base);
+  run->start_ns[index] = device->base.device.ops->time(&device->base.device);
   if (result == CL_SUCCESS) result = launch_node(device, run, &run->plan->nodes[index], queue, waits, &event);
   if (result != CL_SUCCESS) return result;
   result = driver->clWaitForEvents(1, &event);
-  if (result != CL_SUCCESS) device->trouble = result;
-  run->end_ns[index] = device->base.ops->time(&device->base);
+  if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
+  run->end_ns[index] = device->base.device.ops->time(&device->base.device);
   driver->clReleaseEvent(event);
   return CL_SUCCESS;
 }
@@ -59,17 +59,18 @@ static bool is_poisoned(const weir__graph_run *run, uint32_t index) {
 }
 
 // One node after another in the launch's own queue.
-static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
-  weir__graph_run *run = op->task->run;
-  cl_command_queue queue = device->queues_in_flight[op->place->queue].queue;
+static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_operation *operation,
+                             weir__opencl_waits *waits) {
+  weir__graph_run *run = operation->head.task->run;
+  cl_command_queue queue = device->queues[operation->head.place->queue].queue;
   cl_int result = CL_SUCCESS;
   for (uint32_t i = 0; i < run->plan->node_count && result == CL_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
-    cl_event *event = op->nodes != NULL ? &op->nodes[i].event : NULL;
-    if (op->nodes != NULL) op->nodes[i].queue = op->place->queue;
+    cl_event *event = operation->nodes != NULL ? &operation->nodes[i].event : NULL;
+    if (operation->nodes != NULL) operation->nodes[i].queue = operation->head.place->queue;
     if (is_poisoned(run, i))
       weir__graph_run_skip(run, i);
-    else if (run->timed && device->base.host->trace == NULL)
+    else if (run->timed && device->base.device.host->trace == NULL)
       result = time_node(device, run, i, queue, waits);
     else
       result = launch_node(device, run, node, queue, waits, event);
@@ -80,7 +81,7 @@ static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_op *op, w
 // A launch whose nodes are in several queues.
 typedef struct spread {
   weir__opencl_device *device;
-  weir__opencl_op *op;
+  weir__opencl_operation *operation;
   cl_event start;                          // of what comes before all nodes; NULL: the first node does
   uint32_t last[WEIR__OPENCL_MOST_QUEUES]; // node that was put last into each queue, plus 1; 0: none
   uint32_t next_queue;
@@ -89,21 +90,21 @@ typedef struct spread {
 // A predecessor's queue, if that is the last in it; else the next one.
 static uint32_t choose_queue(spread *s, const weir__graph_plan *plan, uint32_t index) {
   const weir__graph_node *node = &plan->nodes[index];
-  if (index == 0) return s->op->place->queue;
+  if (index == 0) return s->operation->head.place->queue;
   for (uint32_t i = 0; i < node->predecessor_count; i++) {
-    uint32_t before = plan->predecessors[node->first_predecessor + i], queue = s->op->nodes[before].queue;
+    uint32_t before = plan->predecessors[node->first_predecessor + i], queue = s->operation->nodes[before].queue;
     if (s->last[queue] == before + 1) return queue;
   }
-  s->next_queue = (s->next_queue + 1) % s->device->queue_count;
+  s->next_queue = (s->next_queue + 1) % s->device->base.queue_count;
   return s->next_queue;
 }
 
 // The last nodes in other queues, of those that are marked by queue, are waited for.
 static void add_waits(spread *s, const uint32_t *nodes, uint32_t own_queue, weir__opencl_waits *waits) {
-  for (uint32_t queue = 0; queue < s->device->queue_count; queue++) {
+  for (uint32_t queue = 0; queue < s->device->base.queue_count; queue++) {
     if (queue == own_queue || nodes[queue] == 0) continue;
-    weir__opencl_flush_queue(s->device, &s->device->queues_in_flight[queue]);
-    waits->events[waits->count++] = s->op->nodes[nodes[queue] - 1].event;
+    weir__opencl_flush_queue(s->device, queue);
+    waits->events[waits->count++] = s->operation->nodes[nodes[queue] - 1].event;
   }
 }
 
@@ -113,11 +114,11 @@ static void find_waits(spread *s, const weir__graph_plan *plan, uint32_t index, 
   uint32_t newest[WEIR__OPENCL_MOST_QUEUES] = {0};
   out_waits->count = 0;
   for (uint32_t i = 0; i < node->predecessor_count; i++) {
-    uint32_t before = plan->predecessors[node->first_predecessor + i], its_queue = s->op->nodes[before].queue;
+    uint32_t before = plan->predecessors[node->first_predecessor + i], its_queue = s->operation->nodes[before].queue;
     if (newest[its_queue] < before + 1) newest[its_queue] = before + 1;
   }
   add_waits(s, newest, queue, out_waits);
-  if (node->predecessor_count == 0 && queue != s->op->place->queue && s->start != NULL)
+  if (node->predecessor_count == 0 && queue != s->operation->head.place->queue && s->start != NULL)
     out_waits->events[out_waits->count++] = s->start;
 }
 
@@ -126,27 +127,25 @@ static cl_int mark_start(spread *s, const weir__graph_plan *plan, weir__opencl_w
   uint32_t roots = 0;
   for (uint32_t i = 0; i < plan->node_count; i++) roots += plan->nodes[i].predecessor_count == 0;
   if (roots < 2) return CL_SUCCESS;
-  weir__opencl_queue *queue = &s->device->queues_in_flight[s->op->place->queue];
-  cl_int result = s->device->driver->clEnqueueMarkerWithWaitList(queue->queue, waits->count,
-                                                                 waits->count > 0 ? waits->events : NULL, &s->start);
+  uint32_t queue = s->operation->head.place->queue;
+  cl_int result = weir__opencl_enqueue_marker(s->device, queue, waits, &s->start);
   if (result != CL_SUCCESS) return result;
   waits->count = 0;
-  queue->unflushed = true;
+  s->device->queues[queue].unflushed = true;
   weir__opencl_flush_queue(s->device, queue);
   return CL_SUCCESS;
 }
 
 static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__opencl_waits *first_waits) {
-  weir__opencl_node *node = &s->op->nodes[index];
+  weir__opencl_node *node = &s->operation->nodes[index];
   weir__opencl_waits own, *waits = index == 0 && s->start == NULL ? first_waits : &own;
   cl_int result;
   node->queue = choose_queue(s, run->plan, index);
   if (waits == &own) find_waits(s, run->plan, index, node->queue, waits);
-  weir__opencl_queue *queue = &s->device->queues_in_flight[node->queue];
+  weir__opencl_queue *queue = &s->device->queues[node->queue];
   if (is_poisoned(run, index)) { // what comes after it comes after those before it
     weir__graph_run_skip(run, index);
-    result = s->device->driver->clEnqueueMarkerWithWaitList(queue->queue, waits->count,
-                                                            waits->count > 0 ? waits->events : NULL, &node->event);
+    result = weir__opencl_enqueue_marker(s->device, node->queue, waits, &node->event);
     if (result == CL_SUCCESS) waits->count = 0;
   } else {
     result = launch_node(s->device, run, &run->plan->nodes[index], queue->queue, waits, &node->event);
@@ -158,61 +157,66 @@ static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__op
 }
 
 // Nodes go to all queues.
-static cl_int launch_spread(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
-  weir__graph_run *run = op->task->run;
-  spread s = {.device = device, .op = op, .next_queue = op->place->queue};
+static cl_int launch_spread(weir__opencl_device *device, weir__opencl_operation *operation, weir__opencl_waits *waits) {
+  weir__graph_run *run = operation->head.task->run;
+  spread s = {.device = device, .operation = operation, .next_queue = operation->head.place->queue};
   cl_int result = mark_start(&s, run->plan, waits);
   for (uint32_t i = 0; i < run->plan->node_count && result == CL_SUCCESS; i++) result = put_node(&s, run, i, waits);
-  add_waits(&s, s.last, op->place->queue, waits); // for the marker that follows
+  add_waits(&s, s.last, operation->head.place->queue, waits); // for the marker that follows
   if (s.start != NULL) device->driver->clReleaseEvent(s.start);
   return result;
 }
 
-cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits) {
-  weir__graph_run *run = op->task->run;
-  bool traces = device->base.host->trace != NULL;
-  weir__host_lock(device->base.host);
+cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_operation *operation,
+                               weir__opencl_waits *waits) {
+  weir__graph_run *run = operation->head.task->run;
+  bool traces = device->base.device.host->trace != NULL;
+  weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
-  weir__host_unlock(device->base.host);
-  bool spreads = device->queue_count > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
-  if (spreads || traces) op->nodes = weir__allocate_zeroed(run->plan->node_count * sizeof *op->nodes);
-  return spreads && op->nodes != NULL ? launch_spread(device, op, waits) : launch_in_turn(device, op, waits);
+  weir__host_unlock(device->base.device.host);
+  bool spreads = device->base.queue_count > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
+  if (spreads || traces) operation->nodes = weir__allocate_zeroed(run->plan->node_count * sizeof *operation->nodes);
+  return spreads && operation->nodes != NULL ? launch_spread(device, operation, waits)
+                                             : launch_in_turn(device, operation, waits);
 }
 
-void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_op *op) {
-  weir__graph_run *run = op->task->run;
+void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_operation *operation) {
+  weir__graph_run *run = operation->head.task->run;
   run->stage_out(run);
-  for (uint32_t i = 0; run->timed && op->nodes != NULL && i < run->plan->node_count; i++) {
-    if (op->nodes[i].event != NULL)
-      weir__opencl_event_times(device, op->nodes[i].event, &run->start_ns[i], &run->end_ns[i]);
+  for (uint32_t i = 0; run->timed && operation->nodes != NULL && i < run->plan->node_count; i++) {
+    if (operation->nodes[i].event != NULL)
+      weir__opencl_event_times(device, operation->nodes[i].event, &run->start_ns[i], &run->end_ns[i]);
   }
 }
 
-void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_op *op) {
-  if (op->nodes == NULL) return;
-  for (uint32_t i = 0; i < op->task->run->plan->node_count; i++) {
-    if (op->nodes[i].event != NULL) device->driver->clReleaseEvent(op->nodes[i].event);
+void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_operation *operation) {
+  if (operation->nodes == NULL) return;
+  for (uint32_t i = 0; i < operation->head.task->run->plan->node_count; i++) {
+    if (operation->nodes[i].event != NULL) device->driver->clReleaseEvent(operation->nodes[i].event);
   }
-  weir__free(op->nodes);
-  op->nodes = NULL;
+  weir__free(operation->nodes);
+  operation->nodes = NULL;
 }
 
 static uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
   return value < least ? least : value > most ? most : value;
 }
 
-void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *op) {
-  const weir__graph_run *run = op->task->run;
+void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_operation *operation) {
+  const weir__graph_run *run = operation->head.task->run;
   for (uint32_t i = 0; i < run->plan->node_count; i++) {
     if (atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
-    weir__trace_span span = {.node = i + 1, .lane = op->place->queue, .start_ns = op->start_ns, .end_ns = op->end_ns};
-    if (op->nodes != NULL) span.lane = op->nodes[i].queue;
-    if (op->nodes != NULL && op->nodes[i].event != NULL) {
-      weir__opencl_event_times(device, op->nodes[i].event, &span.start_ns, &span.end_ns);
-      span.start_ns = within(span.start_ns, op->start_ns, op->end_ns); // so nodes keep their order
-      span.end_ns = within(span.end_ns, span.start_ns, op->end_ns);
+    weir__trace_span span = {.node = i + 1,
+                             .lane = operation->head.place->queue,
+                             .start_ns = operation->start_ns,
+                             .end_ns = operation->end_ns};
+    if (operation->nodes != NULL) span.lane = operation->nodes[i].queue;
+    if (operation->nodes != NULL && operation->nodes[i].event != NULL) {
+      weir__opencl_event_times(device, operation->nodes[i].event, &span.start_ns, &span.end_ns);
+      span.start_ns = within(span.start_ns, operation->start_ns, operation->end_ns); // so nodes keep their order
+      span.end_ns = within(span.end_ns, span.start_ns, operation->end_ns);
     }
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[i]));
-    weir__trace_add_span(device->base.host->trace, op->task->id, &span);
+    weir__trace_add_span(device->base.device.host->trace, operation->head.task->id, &span);
   }
 }

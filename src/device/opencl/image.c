@@ -54,19 +54,20 @@ static weir_status check_format(const weir__opencl_device *device, const weir_im
   cl_bool has_images = CL_FALSE;
   uint32_t shape = weir__image_shape(info->channels);
   driver->clGetDeviceInfo(device->device, CL_DEVICE_IMAGE_SUPPORT, sizeof has_images, &has_images, NULL);
-  if (!has_images) return weir__error(WEIR_ERROR_UNAVAILABLE, "image create: %s has no images", device->base.name);
+  if (!has_images)
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "image create: %s has no images", device->base.device.name);
   offer *of = weir__allocate_zeroed(sizeof *of);
   if (of == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "image create: no memory");
   cl_int result = driver->clGetSupportedImageFormats(device->context, flags_of(info), KINDS[info->dimensions - 1],
                                                      MOST_FORMATS, of->formats, &of->count);
   if (of->count > MOST_FORMATS) of->count = MOST_FORMATS;
-  weir_status status = weir__opencl_error(result, "image create: formats of %s", device->base.name);
+  weir_status status = weir__opencl_error(result, "image create: formats of %s", device->base.device.name);
   if (status == WEIR_OK && !is_offered(of, info->type, shape)) {
     char list[WEIR__IMAGE_LIST_BYTES];
     weir__image_list_formats(is_offered, of, list);
     status = weir__error(
         WEIR_ERROR_UNAVAILABLE, "image create: %s has no %s images of format %s in %u dimension%s; it has %s",
-        device->base.name, info->storage ? "storage" : "sampled", weir__image_format_name(info->type, shape),
+        device->base.device.name, info->storage ? "storage" : "sampled", weir__image_format_name(info->type, shape),
         info->dimensions, info->dimensions == 1 ? "" : "s", list);
   }
   weir__free(of);
@@ -89,15 +90,15 @@ static weir_status check_extent(const weir__opencl_device *device, const weir_im
   if (fits) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                      "image create: %u x %u x %u texels; %s allows %zu x %zu x %zu in %u dimension%s", info->width,
-                     info->height > 0 ? info->height : 1, info->depth > 0 ? info->depth : 1, device->base.name, most[0],
-                     info->dimensions > 1 ? most[1] : 1, info->dimensions > 2 ? most[2] : 1, info->dimensions,
+                     info->height > 0 ? info->height : 1, info->depth > 0 ? info->depth : 1, device->base.device.name,
+                     most[0], info->dimensions > 1 ? most[1] : 1, info->dimensions > 2 ? most[2] : 1, info->dimensions,
                      info->dimensions == 1 ? "" : "s");
 }
 
 static weir_status failed(const weir__opencl_device *device, const weir__opencl_image *image, cl_int result) {
   return weir__opencl_error(result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result,
                             "image create: %zu x %zu x %zu texels of format %s on %s", image->region[0],
-                            image->region[1], image->region[2], image->name, device->base.name);
+                            image->region[1], image->region[2], image->name, device->base.device.name);
 }
 
 static cl_int make_sampler(const weir__opencl_device *device, const weir_image_info *info, weir__opencl_image *image) {
@@ -173,7 +174,7 @@ weir_status weir__opencl_image_make(weir_device *base, const weir_image_info *in
 // Copies
 
 static const weir__opencl_image *image_of(weir__opencl_device *device, const weir_buffer *buffer) {
-  if (!buffer->image || buffer->home != device->base.space) return NULL;
+  if (!buffer->image || buffer->home != device->base.device.space) return NULL;
   return weir__opencl_object_find(&device->objects, buffer->places[buffer->home].memory)->image;
 }
 
@@ -208,7 +209,7 @@ weir_status weir__opencl_image_argument(const weir__opencl_device *device, const
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                          "kernel '%s', '%s' on %s: argument %u is a sampler_t, which must follow its image; %d are "
                          "possible",
-                         name, opencl->entry, device->base.name, index, WEIR__OPENCL_MOST_SAMPLERS);
+                         name, opencl->entry, device->base.device.name, index, WEIR__OPENCL_MOST_SAMPLERS);
     opencl->sampler_images[opencl->sampler_count++] = (uint8_t)(argument - 1);
     return WEIR_OK;
   }
@@ -253,11 +254,12 @@ weir_status weir__opencl_image_check(const weir__opencl_device *device, const we
   const weir_buffer *buffer = arg->buffer;
   char what[WEIR__WHAT_BYTES], reason[128] = "";
   bool wanted = index < WEIR__OPENCL_KNOWN_KINDS && (opencl->is_image >> index & 1);
-  bool here = buffer->image && buffer->home == device->base.space;
+  bool here = buffer->image && buffer->home == device->base.device.space;
   bool known = index < WEIR__OPENCL_KNOWN_KINDS && (opencl->is_pointer >> index & 1);
   if (!wanted && (!here || !known)) return WEIR_OK;
   if (wanted && !here)
-    snprintf(reason, sizeof reason, "the kernel has an image there, and this is no image of %s", device->base.name);
+    snprintf(reason, sizeof reason, "the kernel has an image there, and this is no image of %s",
+             device->base.device.name);
   else if (!wanted)
     snprintf(reason, sizeof reason, "the kernel has no image there, and this is one");
   else

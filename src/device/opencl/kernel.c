@@ -61,15 +61,15 @@ static weir_status check_local(const weir__opencl_device *device, const char *na
     return weir__error(
         WEIR_ERROR_INVALID_ARGUMENT,
         "kernel '%s', '%s' on %s: work-groups of %zu x %zu x %zu work-items; the code asks for %zu x %zu x %zu", name,
-        opencl->entry, device->base.name, local[0], local[1], local[2], wanted[0], wanted[1], wanted[2]);
+        opencl->entry, device->base.device.name, local[0], local[1], local[2], wanted[0], wanted[1], wanted[2]);
   if (most > 0 && (local[0] > most || local[1] > most / local[0] || local[2] > most / local[0] / local[1]))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', '%s' on %s: work-groups of %zu x %zu x %zu work-items; at most %zu are possible",
-                       name, opencl->entry, device->base.name, local[0], local[1], local[2], most);
+                       name, opencl->entry, device->base.device.name, local[0], local[1], local[2], most);
   if (room > 0 && bytes > room)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', '%s' on %s: %llu bytes of local memory; at most %llu are possible", name,
-                       opencl->entry, device->base.name, (unsigned long long)bytes, (unsigned long long)room);
+                       opencl->entry, device->base.device.name, (unsigned long long)bytes, (unsigned long long)room);
   return WEIR_OK;
 }
 
@@ -79,16 +79,16 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
   cl_uint count = 0;
   cl_int result = device->driver->clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
   if (result != CL_SUCCESS)
-    return weir__opencl_error(result, "kernel '%s', '%s' on %s", name, opencl->entry, device->base.name);
+    return weir__opencl_error(result, "kernel '%s', '%s' on %s", name, opencl->entry, device->base.device.name);
   if (count < opencl->local_count)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "kernel '%s', '%s' on %s: %u arguments of local memory; the kernel has %u arguments", name,
-                       opencl->entry, device->base.name, opencl->local_count, count);
+                       opencl->entry, device->base.device.name, opencl->local_count, count);
   opencl->argument_count = count - opencl->local_count;
   opencl->sampler_count = 0;
   if (opencl->value.bytes > 0 && opencl->argument_count != 1)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s', '%s' on %s: %u arguments; the launch has one value",
-                       name, opencl->entry, device->base.name, opencl->argument_count);
+                       name, opencl->entry, device->base.device.name, opencl->argument_count);
   for (cl_uint i = 0; i < count && i < KNOWN_KINDS; i++) {
     cl_uint kind = 0;
     if (device->driver->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof kind, &kind, NULL) !=
@@ -100,7 +100,7 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
           WEIR_ERROR_INVALID_ARGUMENT,
           "kernel '%s', '%s' on %s: argument %u of %u is %s of local memory, of which the launch has the "
           "last %u",
-          name, opencl->entry, device->base.name, i, count, is_local ? "one" : "none", opencl->local_count);
+          name, opencl->entry, device->base.device.name, i, count, is_local ? "one" : "none", opencl->local_count);
     uint64_t bit = UINT64_C(1) << (i - opencl->sampler_count);
     weir_status status = weir__opencl_image_argument(device, name, kernel, i, opencl, &is_sampler);
     if (status != WEIR_OK) return status;
@@ -129,8 +129,8 @@ static weir_status load(weir__opencl_device *device, const char *name, const wei
                        launch->entry);
   if (kernel == NULL)
     return weir__opencl_error(result == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : result, "kernel '%s', '%s' on %s", name,
-                              launch->entry, device->base.name);
-  opencl->kernels[device->base.index] = kernel;
+                              launch->entry, device->base.device.name);
+  opencl->kernels[device->base.device.index] = kernel;
   status = find_arguments(device, name, kernel, opencl);
   return status == WEIR_OK ? check_local(device, name, opencl, kernel) : status;
 }
@@ -196,7 +196,7 @@ static weir_status check_begin(const weir__opencl_device *device, const weir_tas
                      "%s, argument %u: a range from byte %llu on of buffer %llu '%s'; on %s, whose memory is objects, "
                      "ranges begin at multiples of %llu bytes",
                      what, index, (unsigned long long)arg->offset, (unsigned long long)arg->buffer->id,
-                     arg->buffer->label, device->base.name, (unsigned long long)alignment);
+                     arg->buffer->label, device->base.device.name, (unsigned long long)alignment);
 }
 
 // What is wrong with the argument by itself is found later, by the check of all tasks' arguments.
@@ -204,7 +204,7 @@ static weir_status check_buffer(const weir__opencl_device *device, const weir_ta
   const weir_buffer *buffer = task->args[index].buffer;
   if (device->memory_kind == WEIR__OPENCL_HOST && weir__opencl_code_of(task->kernel)->is_image == 0) return WEIR_OK;
   if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
-      weir__host_of(buffer->object.context) != device->base.host)
+      weir__host_of(buffer->object.context) != device->base.device.host)
     return WEIR_OK;
   weir_status status = weir__opencl_image_check(device, task, index);
   return status == WEIR_OK ? check_begin(device, task, index) : status;

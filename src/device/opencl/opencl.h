@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An OpenCL device of a context. A thread of the device's own puts tasks into in-order command queues and notices what is done;
-// whoever submits only hands it tasks. Every command has an event: others wait for it in their event lists, and its status tells
-// that it is done. A device with memory of its own uses shared virtual memory, so that tasks are given addresses, or memory
+// An OpenCL device of a context: an in-order device (issue/in_order.h), whose queues are command queues. Every command has an
+// event: others wait for it in their event lists, and its status tells that it is done. A device with memory of its own uses shared virtual memory, so that tasks are given addresses, or memory
 // objects; one that works in the host's memory is handed that.
 #ifndef WEIR_DEVICE_OPENCL_OPENCL_H
 #define WEIR_DEVICE_OPENCL_OPENCL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "device/graph.h"
-#include "device/host.h"
 #include "device/opencl/driver.h"
 #include "device/opencl/kernel.h"
 #include "device/opencl/objects.h"
-#include "issue/fences.h"
-#include "issue/queues.h"
+#include "issue/in_order.h"
 #include "memory/arena.h"
 
 enum { WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES };
-
-// What the device's thread sleeps on. Callbacks of the driver hold references, since they may come after the device is gone.
-typedef struct weir__opencl_bell {
-  _Atomic uint32_t sleeping; // 1: the thread sleeps on this word
-  _Atomic uint32_t references;
-} weir__opencl_bell;
 
 // A node of a graph that was enqueued.
 typedef struct weir__opencl_node {
@@ -33,23 +21,18 @@ typedef struct weir__opencl_node {
   uint32_t queue;
 } weir__opencl_node;
 
-// Something that was put into a queue: a task, or the launch of a graph.
-typedef struct weir__opencl_op {
-  struct weir__opencl_op *next; // in its queue, oldest first; or in the list of free ones
-  weir__queue_task *place;
-  cl_event event;                  // stands for its end; NULL: it is done, with all that it came after
-  struct weir__opencl_node *nodes; // of a launch of a graph whose nodes have events; else NULL
-  weir__task *task;
-  bool rings;   // a callback was asked for
-  bool awaited; // the host may wait for the task
+// A task, or the launch of a graph.
+typedef struct weir__opencl_operation {
+  weir__operation head;
+  cl_event event;           // stands for its end; NULL: it is done, with all that it came after
+  weir__opencl_node *nodes; // of a launch of a graph whose nodes have events; else NULL
+  bool has_callback;        // that wakes the thread
+  bool awaited;             // the host may wait for the task
   uint64_t start_ns, end_ns;
-  weir_status status; // why it was not launched
-  char message[WEIR__MESSAGE_BYTES];
-} weir__opencl_op;
+} weir__opencl_operation;
 
 typedef struct weir__opencl_queue {
   cl_command_queue queue;
-  weir__opencl_op *first, *last; // in flight
   bool unflushed;
 } weir__opencl_queue;
 
@@ -65,7 +48,7 @@ typedef enum weir__opencl_memory_kind {
 } weir__opencl_memory_kind;
 
 typedef struct weir__opencl_device {
-  weir_device base;
+  weir__in_order_device base;
   const weir__opencl_driver *driver;
   const weir__opencl_listed *listed;
   struct weir__opencl_registration *registration; // NULL: the cl_context is Weir's
@@ -76,33 +59,14 @@ typedef struct weir__opencl_device {
   weir__arena memory;         // guarded by the context's lock, as `chunks`
   weir__opencl_chunk *chunks; // of shared virtual memory
   weir__opencl_objects objects;
-  bool has_released;   // of the caller's objects some are to be let go; guarded by the context's lock
-  weir__fences fences; // that wait for events of the caller's
-  uintptr_t listener;  // names the device to callbacks of such events; 0: none yet
+  bool has_released;  // of the caller's objects some are to be released; guarded by the context's lock
+  uintptr_t listener; // names the device to callbacks of events; 0: none yet
   struct weir__opencl_device *next_listener;
   _Atomic uint32_t image_count;
-  // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
-  weir__task **ring; // as many as the window has slots
-  alignas(64) _Atomic uint64_t pushed;
-  _Atomic bool stopping;
-  weir__opencl_bell *bell;
-  alignas(64) pthread_t thread;
-  bool has_thread;
   // Of the thread alone.
-  uint64_t taken;
-  uint64_t spin_ns;
-  uint32_t queue_count;
-  weir__opencl_queue *queues_in_flight;
-  weir__queues *queues;
-  weir__opencl_op *free_ops;
-  weir__opencl_op **slot_ops; // per slot of the window: what its task is part of; NULL: nothing in flight
-  weir__queue_task **places;  // scratch
-  uint32_t place_capacity;
-  uint32_t ops_in_flight;
-  cl_int trouble;   // not CL_SUCCESS: a command failed, for which the device is lost
-  weir_status lost; // not WEIR_OK: the device is dead, and why
-  bool stuck;       // commands of the lost device never ended
-  char lost_text[WEIR__MESSAGE_BYTES];
+  weir__opencl_queue *queues;
+  uint64_t reported;       // tasks that had been taken when it last reported
+  bool stuck;              // commands of the lost device never ended
   int64_t clock_offset_ns; // of the device's clock to the context's
   uint64_t clock_set_ns;   // when that was measured; 0: never
 } weir__opencl_device;
@@ -117,8 +81,22 @@ static inline weir__opencl_device *weir__opencl_of(weir_device *device) {
   return (weir__opencl_device *)(void *)device;
 }
 
-// Whether the device is an OpenCL device.
-bool weir__is_opencl(const weir_device *device);
+static inline weir__opencl_device *weir__opencl_of_in_order(weir__in_order_device *device) {
+  return (weir__opencl_device *)(void *)device;
+}
+
+static inline weir__opencl_operation *weir__opencl_operation_of(weir__operation *operation) {
+  return (weir__opencl_operation *)(void *)operation;
+}
+
+// The driver failed for good.
+static inline void weir__opencl_trouble(weir__opencl_device *device, cl_int result) {
+  weir__in_order_trouble(&device->base, (uint32_t)result);
+}
+
+static inline bool weir__is_opencl(const weir_device *device) {
+  return device->ops->code == WEIR__CODE_OPENCL;
+}
 
 // Which device a name means (name.c): "" or "N", or "N/P.K": part K of P equal ones.
 typedef struct weir__opencl_name {
@@ -135,20 +113,25 @@ void weir__opencl_memory_deinitialize(weir__opencl_device *device);
 void weir__opencl_memory(weir_device *base, weir__memory_source *out_device_memory,
                          weir__memory_source *out_host_memory);
 
-// The thread (thread.c): start and stop; hand over a task.
-weir_status weir__opencl_thread_start(weir__opencl_device *device);
-void weir__opencl_thread_stop(weir__opencl_device *device);
-void weir__opencl_push(weir_device *device, weir__task *task);
-void weir__opencl_wake(weir__opencl_device *device);
-
 // What follows is called by the thread only.
 
-// Puts a task into a queue (issue.c). The task is reported later, whatever happens.
-void weir__opencl_issue(weir__opencl_device *device, weir__task *task);
-weir__opencl_op *weir__opencl_find(const weir__opencl_device *device, weir__id id); // NULL: done
-bool weir__opencl_reserve_places(weir__opencl_device *device, uint32_t count);
+// Functions of weir__in_order_table: thread.c, issue.c, complete.c.
+bool weir__opencl_work(weir__in_order_device *device);
+bool weir__opencl_may_sleep(weir__in_order_device *device, uint64_t *out_ns);
+bool weir__opencl_enqueue(weir__in_order_device *device, weir__operation *operation, uint32_t count);
+weir__operation *weir__opencl_last_done(weir__in_order_device *device, uint32_t queue);
+void weir__opencl_finish(weir__in_order_device *device, weir__operation *operation);
+void weir__opencl_report(weir__in_order_device *device, weir__operation *operation, weir__completion *completion);
+void weir__opencl_await(weir__in_order_device *device);
+void weir__opencl_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
+void weir__opencl_settle(weir__in_order_device *device);
+
+// Commands (commands.c).
 void weir__opencl_flush(weir__opencl_device *device);
-void weir__opencl_flush_queue(weir__opencl_device *device, weir__opencl_queue *queue);
+void weir__opencl_flush_queue(weir__opencl_device *device, uint32_t queue);
+// A command that comes after all that is before it in the queue, and after the waits, which stay as they are.
+cl_int weir__opencl_enqueue_marker(weir__opencl_device *device, uint32_t queue, const weir__opencl_waits *waits,
+                                   cl_event *out_event);
 
 // Enqueues one kernel. `*out_event` (not NULL) is the command's.
 cl_int weir__opencl_enqueue_kernel(weir__opencl_device *device, const weir__opencl_kernel *kernel,
@@ -176,26 +159,21 @@ cl_int weir__opencl_fill_object(weir__opencl_device *device, void *to, uint32_t 
 
 // Launches of graphs (graph.c): enqueues the nodes; what follows when they are done; their times. On failure `waits` has what a
 // marker in place of the launch must wait for.
-cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_op *op, weir__opencl_waits *waits);
-void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_op *op);
-void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_op *op);
-void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_op *op);
+cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_operation *operation,
+                               weir__opencl_waits *waits);
+void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_operation *operation);
+void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_operation *operation);
+void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_operation *operation);
 
 // Times (times.c): when the event's command started and ended, in ns since the context was made; 0: not known.
 void weir__opencl_set_clock(weir__opencl_device *device);
 void weir__opencl_event_times(const weir__opencl_device *device, cl_event event, uint64_t *out_start_ns,
                               uint64_t *out_end_ns);
 
-// Reports what is done (complete.c). Returns whether anything was.
-bool weir__opencl_poll(weir__opencl_device *device);
 // Whether something is done that was not reported, or can be told by no event; `lags`: only if the host may wait for one
-// of it, or it is much.
+// of it, or it is much (complete.c).
 bool weir__opencl_has_done(const weir__opencl_device *device, bool lags);
-// Asks the driver to ring when the oldest command of each queue is done, or one that comes much later.
+// Has the driver wake the thread when that is so.
 void weir__opencl_ask_to_ring(weir__opencl_device *device, bool lags);
-// Waits for all that is in flight, and reports it.
-void weir__opencl_drain(weir__opencl_device *device);
-// There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
-void weir__opencl_fail_now(weir__opencl_device *device, weir__task *task);
 
 #endif // WEIR_DEVICE_OPENCL_OPENCL_H

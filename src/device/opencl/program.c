@@ -99,7 +99,7 @@ static weir_status failed_build(const weir__opencl_device *device, const char *k
   if (log != NULL) log[bytes] = '\0';
   weir_status status = weir__opencl_status(result);
   if (status == WEIR_ERROR_TASK_FAILED) status = WEIR_ERROR_INVALID_ARGUMENT; // numbers of a vendor's own
-  weir__error(status, "kernel '%s': code for %s: %s%s%s", kernel, device->base.name,
+  weir__error(status, "kernel '%s': code for %s: %s%s%s", kernel, device->base.device.name,
               weir__opencl_result_text(result, why, sizeof why), log != NULL && log[0] != '\0' ? "\n" : "",
               log != NULL ? log : "");
   weir__free(log);
@@ -111,7 +111,7 @@ static weir_status compile(const weir__opencl_device *device, const char *kernel
   cl_int result = CL_SUCCESS;
   const char *source = code->source;
   if (source == NULL && !device->listed->has_il)
-    return weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': %s (%s) takes no SPIR-V", kernel, device->base.name,
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s': %s (%s) takes no SPIR-V", kernel, device->base.device.name,
                        device->listed->platform_name);
   cl_program program =
       source != NULL
@@ -119,7 +119,7 @@ static weir_status compile(const weir__opencl_device *device, const char *kernel
           : device->driver->clCreateProgramWithIL(device->context, code->spirv, (size_t)code->spirv_bytes, &result);
   if (program == NULL) {
     if (result == CL_SUCCESS) result = CL_OUT_OF_HOST_MEMORY;
-    return weir__opencl_error(result, "kernel '%s': code for %s", kernel, device->base.name);
+    return weir__opencl_error(result, "kernel '%s': code for %s", kernel, device->base.device.name);
   }
   result = build(device, program, options);
   weir_status status = result == CL_SUCCESS ? WEIR_OK : failed_build(device, kernel, program, result);

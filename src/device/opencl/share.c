@@ -46,7 +46,7 @@ static weir_status examine(const weir__opencl_device *device, cl_mem memory, wei
   else if (flags & limits)
     why = "was made with a flag that keeps kernels or the host from reading or writing it";
   if (why != NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: %s: the cl_mem %s", device->base.name, why);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: %s: the cl_mem %s", device->base.device.name, why);
   bool is_part = parent != NULL && parent != memory;
   *out_object = (weir__opencl_object){.bytes = size,
                                       .memory = memory,
@@ -67,13 +67,13 @@ static weir_status check_range(const weir__opencl_device *device, const weir__op
     return weir__error(
         WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: byte %llu of the cl_mem%s is no multiple of %llu, as %s wants",
         (unsigned long long)(object->origin + offset), object->parent != object->memory ? " that it is a part of" : "",
-        (unsigned long long)alignment, device->base.name);
+        (unsigned long long)alignment, device->base.device.name);
   return WEIR_OK;
 }
 
 weir_status weir__opencl_wrap(weir__opencl_device *device, cl_mem memory, uint64_t offset, uint64_t bytes,
                               void **out_memory) {
-  weir__host *host = device->base.host;
+  weir__host *host = device->base.device.host;
   weir__opencl_object like;
   *out_memory = NULL;
   weir_status status = examine(device, memory, &like);
@@ -102,7 +102,7 @@ void weir__opencl_wrap_released(weir_device *base, void *memory, weir__id last_u
 void weir__opencl_sweep(weir__opencl_device *device) {
   if (!device->has_released) return;
   device->has_released = false;
-  weir__id oldest = device->base.host->window.live.oldest;
+  weir__id oldest = device->base.device.host->window.live.oldest;
   // Only who holds the context's lock changes the list.
   for (uint32_t i = device->objects.count; i-- > 0;) {
     weir__opencl_object *object = device->objects.list[i];

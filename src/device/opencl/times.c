@@ -8,16 +8,17 @@
 static const uint64_t CLOCK_VALID_NS = 1000000000; // clocks drift
 
 static uint64_t context_ns(const weir__opencl_device *device) {
-  return weir__clock_ns() - device->base.host->start_ns;
+  return weir__clock_ns() - device->base.device.host->start_ns;
 }
 
 void weir__opencl_set_clock(weir__opencl_device *device) {
   const weir__opencl_driver *driver = device->driver;
   uint64_t before = context_ns(device);
-  if (device->lost != WEIR_OK || (device->clock_set_ns != 0 && before - device->clock_set_ns < CLOCK_VALID_NS)) return;
+  if (device->base.lost != WEIR_OK || (device->clock_set_ns != 0 && before - device->clock_set_ns < CLOCK_VALID_NS))
+    return;
   cl_event event = NULL;
   cl_ulong end = 0;
-  if (driver->clEnqueueMarkerWithWaitList(device->queues_in_flight[0].queue, 0, NULL, &event) != CL_SUCCESS) return;
+  if (driver->clEnqueueMarkerWithWaitList(device->queues[0].queue, 0, NULL, &event) != CL_SUCCESS) return;
   if (driver->clWaitForEvents(1, &event) == CL_SUCCESS &&
       driver->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS) {
     device->clock_offset_ns = (int64_t)(before - end);
