@@ -14,6 +14,7 @@ typedef struct weir__external_fence {
   // off by weir__host_release. A queue that waited from the start would hold up tasks that were submitted before, on which
   // the caller's work may depend in turn.
   bool stalled;
+  bool always; // it is carried out even if its task is skipped
   weir__task *task;
 } weir__external_fence;
 

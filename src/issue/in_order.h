@@ -50,6 +50,8 @@ typedef struct weir__in_order_table {
   // Optional: gives back what an operation that is given up has of the device's.
   void (*discard)(weir__in_order_device *device, weir__operation *operation);
 
+  // Optional: asks the driver what is done, before the queues are asked for it.
+  void (*look)(weir__in_order_device *device);
   // The last operation of a queue's list that is known to be done, with all before it; NULL: none. The list is not empty.
   weir__operation *(*last_done)(weir__in_order_device *device, uint32_t queue);
   // The operation is done, and what takes time is done here.
@@ -122,8 +124,11 @@ void weir__in_order_stall(weir_device *device, weir__external_fence *fence);
 // ---------------------------------------------------------------------------------------------------------------
 // in_order_issue.c: by the thread.
 
-// Puts a task into a queue, or reports it as failed for want of memory.
-void weir__in_order_issue(weir__in_order_device *device, weir__task *task);
+// Puts a task into a queue, or reports it as failed for want of memory, and returns NULL.
+weir__operation *weir__in_order_issue(weir__in_order_device *device, weir__task *task);
+// There is no memory to keep track of the task: it is reported as failed once all that is in flight is done. `operation` (may be
+// NULL) is given up.
+void weir__in_order_fail(weir__in_order_device *device, weir__operation *operation, weir__task *task);
 
 static inline weir__operation *weir__in_order_find(const weir__in_order_device *device, weir__id id) {
   return weir__operations_find(&device->operations, &device->device.host->window, id);

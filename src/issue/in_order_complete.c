@@ -64,6 +64,7 @@ void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, 
 
 bool weir__in_order_poll(weir__in_order_device *device, bool all) {
   bool any = false;
+  if (device->table->look != NULL) device->table->look(device);
   for (uint32_t i = 0; i < (all ? device->queue_count : 1); i++) {
     uint32_t queue = device->next_polled;
     device->next_polled = queue + 1 < device->queue_count ? queue + 1 : 0;

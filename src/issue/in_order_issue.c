@@ -35,24 +35,24 @@ static void decide(weir__in_order_device *device, weir__operation *operation) {
     memcpy(operation->message, device->lost_text, WEIR__MESSAGE_BYTES);
     return;
   }
+  if (task->fence != NULL && task->fence->always) return;
   operation->status = weir__host_skip_status(device->device.host, task);
   if (operation->status == WEIR_OK) return;
   operation->message[0] = '\0';
   if (weir__in_order_is_missed(operation)) weir__in_order_mark_failing(device, task);
 }
 
-// There is no memory to keep track of the task: it is reported as failed once all that is in flight is done.
-static void fail(weir__in_order_device *device, weir__operation *operation, weir__task *task) {
+void weir__in_order_fail(weir__in_order_device *device, weir__operation *operation, weir__task *task) {
   weir__in_order_drain(device);
   if (task->fence != NULL) weir__in_order_fence_destroy(device, task->fence);
   weir__host_fail_unissued(device->device.host, task, device->lost, device->lost_text);
   if (operation == NULL) return;
-  if (device->table->discard != NULL) device->table->discard(device, operation);
+  if (operation->task != NULL && device->table->discard != NULL) device->table->discard(device, operation);
   if (operation->place != NULL) weir__queues_done(device->queues, operation->place);
   weir__operations_give(&device->operations, operation);
 }
 
-void weir__in_order_issue(weir__in_order_device *device, weir__task *task) {
+weir__operation *weir__in_order_issue(weir__in_order_device *device, weir__task *task) {
   weir__operation *operation = weir__operations_take(&device->operations);
   uint32_t count = 0;
   bool found = operation != NULL &&
@@ -61,5 +61,7 @@ void weir__in_order_issue(weir__in_order_device *device, weir__task *task) {
     operation->task = task;
     decide(device, operation);
   }
-  if (!found || !device->table->enqueue(device, operation, count)) fail(device, operation, task);
+  if (found && device->table->enqueue(device, operation, count)) return operation;
+  weir__in_order_fail(device, operation, task);
+  return NULL;
 }

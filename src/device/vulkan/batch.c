@@ -59,7 +59,7 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
   if (device->calls.vkAllocateCommandBuffers(device->device, &allocate, &batch->commands) != VK_SUCCESS) return false;
-  if (device->base.host->trace == NULL || !lane->queue->has_timestamps) return true;
+  if (device->base.device.host->trace == NULL || !lane->queue->has_timestamps) return true;
   const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                          .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                          .queryCount = WEIR__VULKAN_QUERIES};
@@ -159,6 +159,7 @@ weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_
   lane->recorder = (weir__vulkan_recorder){.commands = batch->commands};
   lane->open = batch;
   batch->value = ++lane->value;
+  batch->lane = (uint32_t)(lane - device->lanes);
   return batch;
 }
 
@@ -192,7 +193,7 @@ static void wait_for_the_same(const weir__vulkan_device *device, weir__vulkan_ba
 }
 
 bool weir__vulkan_let_wait(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
-  uint32_t other = batch->first->place->queue;
+  uint32_t other = batch->lane;
   weir__vulkan_submit(device, &device->lanes[other]);
   if (lane->open != NULL && lane->open->waits[other] >= batch->value) return true;
   if (lane->open != NULL && lane->open->count > 0) weir__vulkan_submit(device, lane);
@@ -302,8 +303,10 @@ static void refuse(weir__vulkan_device *device, weir__vulkan_lane *lane, const w
   device->refusals++;
   lane->refused = batch->value;
   lane->refusal = result;
-  for (weir__vulkan_op *op = batch->first; op != NULL; op = op->next)
-    weir__vulkan_refuse(device, op->task != NULL ? op : op->rest, "submit", result);
+  for (weir__vulkan_op *op = batch->first;; op = weir__vulkan_op_of(op->head.next)) {
+    weir__vulkan_refuse(device, op->head.task != NULL ? op : op->rest, "submit", result);
+    if (op == batch->last) break;
+  }
 }
 
 static void put_in_flight(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
@@ -314,7 +317,6 @@ static void put_in_flight(weir__vulkan_device *device, weir__vulkan_lane *lane, 
   else
     lane->last->next = batch;
   lane->last = batch;
-  lane->batches_in_flight++;
   device->batches_in_flight++;
 }
 

@@ -2,9 +2,7 @@
 //
 // From lanes back to tasks: what is done is noticed by the lanes' semaphores, a batch at a time, and reported.
 #include <stdio.h>
-#include <string.h>
 
-#include "base/allocate.h"
 #include "base/clock.h"
 #include "device/graph.h"
 #include "device/vulkan/vulkan.h"
@@ -22,7 +20,7 @@ uint64_t weir__vulkan_ticks_ns(const weir__vulkan_device *device, uint64_t ticks
 static bool read_times(weir__vulkan_device *device, const weir__vulkan_op *op, uint64_t *out_start, uint64_t *out_end) {
   const weir__vulkan_batch *batch = op->batch;
   uint64_t ticks[2];
-  if (device->lanes[op->place->queue].queue == NULL) {
+  if (device->lanes[op->head.place->queue].queue == NULL) {
     *out_start = batch->start_ns;
     *out_end = batch->end_ns;
     return true;
@@ -52,9 +50,9 @@ uint32_t weir__vulkan_row(weir__vulkan_device *device, uint32_t lane, uint64_t s
 // Times for the timeline. A start is read when the queue comes to the command, which may be before what a barrier waits for
 // is done: what comes after a barrier does not start before the ends of what came before.
 static void find_times(weir__vulkan_device *device, const weir__vulkan_op *op, weir__completion *completion) {
-  weir__host *host = device->base.host;
-  weir__vulkan_lane *lane = &device->lanes[op->place->queue];
-  const weir__trace_task *record = weir__trace_find(host->trace, op->task->id);
+  weir__host *host = device->base.device.host;
+  weir__vulkan_lane *lane = &device->lanes[op->head.place->queue];
+  const weir__trace_task *record = weir__trace_find(host->trace, op->head.task->id);
   uint64_t start = 0, end = 0;
   if (op->epoch != lane->reported_epoch) {
     lane->floor_ns = lane->last_end_ns;
@@ -67,21 +65,7 @@ static void find_times(weir__vulkan_device *device, const weir__vulkan_op *op, w
   if (end > lane->last_end_ns) lane->last_end_ns = end;
   completion->start_ns = start;
   completion->end_ns = end;
-  completion->lane = weir__vulkan_row(device, op->place->queue, start, end);
-}
-
-static void report_task(weir__vulkan_device *device, weir__vulkan_op *op) {
-  weir__host *host = device->base.host;
-  weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
-  // It ran, but on what a task that could not be recorded should have written.
-  if (op->task->run == NULL && op->status == WEIR_OK && op->task->reads_poison &&
-      weir__host_skip_status(host, op->task) != WEIR_OK)
-    completion.status = WEIR_ERROR_UPSTREAM_FAILED;
-  if (host->trace != NULL) find_times(device, op, &completion);
-  if (op->task->run != NULL) weir__vulkan_report_run(device, op, &completion);
-  device->slot_ops[op->task->id & host->window.live.mask] = NULL;
-  weir__free(op->task->fence);
-  weir__host_complete(host, op->task, &completion);
+  completion->lane = weir__vulkan_row(device, op->head.place->queue, start, end);
 }
 
 static void keep_staging(weir__vulkan_device *device, weir__vulkan_chunk *chunk) {
@@ -93,44 +77,32 @@ static void keep_staging(weir__vulkan_device *device, weir__vulkan_chunk *chunk)
   device->idle_staging = chunk;
 }
 
-// Takes the ops of a batch out of the books. The lock is held.
-static void report_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
-  for (weir__vulkan_op *op = batch->first, *next; op != NULL; op = next) {
-    next = op->next;
-    if (op->task != NULL) report_task(device, op);
-    if (op->staging != NULL) keep_staging(device, op->staging);
-    weir__queues_done(device->places, op->place);
-    weir__vulkan_free_op(device, op);
-    lane->ops_in_flight--;
-    device->ops_in_flight--;
-  }
-  lane->batches_in_flight--;
-  device->batches_in_flight--;
+void weir__vulkan_finish(weir__in_order_device *base, weir__operation *operation) {
+  if (operation->task != NULL && operation->task->run != NULL && operation->status == WEIR_OK)
+    weir__vulkan_finish_run(weir__vulkan_of(&base->device), weir__vulkan_op_of(operation));
 }
 
-// Reports the batches of a lane up to the one with this value.
-static void report_up_to(weir__vulkan_device *device, weir__vulkan_lane *lane, uint64_t value) {
-  weir__host *host = device->base.host;
-  weir__vulkan_batch *done = NULL;
-  for (const weir__vulkan_batch *batch = lane->first; batch != NULL && batch->value <= value; batch = batch->next) {
-    for (const weir__vulkan_op *op = batch->first; op != NULL; op = op->next)
-      if (op->task != NULL && op->task->run != NULL && op->status == WEIR_OK) weir__vulkan_finish_run(device, op);
-  }
-  weir__host_lock(host);
-  while (lane->first != NULL && lane->first->value <= value) {
-    weir__vulkan_batch *batch = lane->first;
-    lane->first = batch->next;
-    if (lane->first == NULL) lane->last = NULL;
-    report_batch(device, lane, batch);
-    batch->next = done;
-    done = batch;
-  }
-  weir__host_completed(host);
-  weir__host_unlock(host);
-  while (done != NULL) {
-    weir__vulkan_batch *batch = done;
-    done = batch->next;
-    weir__vulkan_give_batch(device, lane, batch);
+void weir__vulkan_report(weir__in_order_device *base, weir__operation *operation, weir__completion *completion) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
+  weir__vulkan_op *op = weir__vulkan_op_of(operation);
+  if (completion != NULL && base->device.host->trace != NULL) find_times(device, op, completion);
+  if (completion != NULL && operation->task->run != NULL) weir__vulkan_report_run(device, op, completion);
+  if (op->staging != NULL) keep_staging(device, op->staging);
+  device->lanes[operation->place->queue].ops_in_flight--;
+}
+
+void weir__vulkan_give_reported(weir__vulkan_device *device) {
+  for (uint32_t i = 0; i < device->lane_count; i++) {
+    weir__vulkan_lane *lane = &device->lanes[i];
+    while (lane->first != NULL) {
+      weir__vulkan_batch *batch = lane->first;
+      weir__operation *next = device->base.in_flight[i].first;
+      if (next != NULL && weir__vulkan_op_of(next)->batch->value <= batch->value) break;
+      lane->first = batch->next;
+      if (lane->first == NULL) lane->last = NULL;
+      device->batches_in_flight--;
+      weir__vulkan_give_batch(device, lane, batch);
+    }
   }
 }
 
@@ -152,18 +124,23 @@ static bool must_not_report(weir__vulkan_device *device, const weir__vulkan_lane
   return false;
 }
 
-bool weir__vulkan_poll(weir__vulkan_device *device) {
-  bool any = false;
+void weir__vulkan_look(weir__in_order_device *base) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
+  weir__vulkan_give_reported(device);
   for (uint32_t i = 0; i < device->lane_count; i++) look_at(device, &device->lanes[i]);
   weir__vulkan_copier_serve(device);
-  if (!weir__vulkan_is_well(device)) return false;
-  for (uint32_t i = 0; i < device->lane_count; i++) {
-    weir__vulkan_lane *lane = &device->lanes[i];
-    if (lane->first == NULL || lane->reached < lane->first->value || must_not_report(device, lane)) continue;
-    report_up_to(device, lane, lane->reached);
-    any = true;
-  }
-  return any;
+}
+
+weir__operation *weir__vulkan_last_done(weir__in_order_device *base, uint32_t queue) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
+  const weir__vulkan_lane *lane = &device->lanes[queue];
+  weir__vulkan_op *done = NULL;
+  if (lane->first == NULL || lane->reached < lane->first->value || must_not_report(device, lane) ||
+      !weir__in_order_is_well(base))
+    return NULL;
+  for (weir__vulkan_batch *batch = lane->first; batch != NULL && batch->value <= lane->reached; batch = batch->next)
+    done = batch->last;
+  return &done->head;
 }
 
 void weir__vulkan_wait_any(weir__vulkan_device *device, uint64_t ns) {
@@ -193,59 +170,24 @@ void weir__vulkan_wait_any(weir__vulkan_device *device, uint64_t ns) {
   if (result != VK_SUCCESS && result != VK_TIMEOUT) weir__vulkan_trouble(device, result);
 }
 
-void weir__vulkan_trouble(weir__vulkan_device *device, VkResult result) {
-  uint32_t none = 0;
-  atomic_compare_exchange_strong_explicit(&device->trouble, &none, (uint32_t)-result, memory_order_acq_rel,
-                                          memory_order_relaxed);
-}
-
-static void lose(weir__vulkan_device *device, VkResult result) {
-  device->lost = WEIR_ERROR_DEVICE_LOST;
-  weir__host_lock(device->base.host);
-  device->base.lost = true;
+void weir__vulkan_lose(weir__in_order_device *base, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
   device->memory.lost = true;
-  weir__host_unlock(device->base.host);
-  snprintf(device->lost_text, sizeof device->lost_text, "the device is lost: %s (with %u tasks in flight)",
-           weir__vulkan_result_name(result), device->ops_in_flight);
+  snprintf(text, WEIR__MESSAGE_BYTES, "%s (with %u tasks in flight)",
+           weir__vulkan_result_name((VkResult) - (int32_t)trouble), base->operation_count);
 }
 
-bool weir__vulkan_is_well(weir__vulkan_device *device) {
-  uint32_t trouble = atomic_load_explicit(&device->trouble, memory_order_acquire);
-  if (trouble != 0 && device->lost == WEIR_OK) lose(device, (VkResult) - (int32_t)trouble);
-  return device->lost == WEIR_OK;
-}
-
-bool weir__vulkan_report_lost(weir__vulkan_device *device) {
-  if (device->lost == WEIR_OK || device->ops_in_flight == 0) return false;
+// Nothing runs on a device that is dead; one that was given up for another reason must come to its end, also where it waits for
+// copies that the host will not make any more.
+void weir__vulkan_settle(weir__in_order_device *base) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
   weir__vulkan_submit_all(device);
-  // Nothing runs on a device that is dead; one that was given up for another reason must come to its end, also where it waits
-  // for copies that the host will not make any more.
   weir__vulkan_copier_give_up(device);
   weir__vulkan_wait_idle(device);
-  for (uint32_t i = 0; i < device->lane_count; i++) {
-    weir__vulkan_lane *lane = &device->lanes[i];
-    for (weir__vulkan_batch *batch = lane->first; batch != NULL; batch = batch->next) {
-      for (weir__vulkan_op *op = batch->first; op != NULL; op = op->next) {
-        if (op->status != WEIR_OK) continue;
-        op->status = device->lost;
-        memcpy(op->message, device->lost_text, sizeof op->message);
-      }
-    }
-    if (lane->first != NULL) report_up_to(device, lane, UINT64_MAX);
-  }
-  return true;
 }
 
-void weir__vulkan_drain(weir__vulkan_device *device) {
+void weir__vulkan_await(weir__in_order_device *base) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
   weir__vulkan_submit_all(device);
-  while (device->ops_in_flight > 0 && weir__vulkan_is_well(device)) {
-    if (!weir__vulkan_poll(device)) weir__vulkan_wait_any(device, UINT64_MAX);
-  }
-  weir__vulkan_report_lost(device);
-}
-
-void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task) {
-  weir__vulkan_drain(device);
-  weir__free(task->fence);
-  weir__host_fail_unissued(device->base.host, task, device->lost, device->lost_text);
+  weir__vulkan_wait_any(device, UINT64_MAX);
 }

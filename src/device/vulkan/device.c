@@ -30,9 +30,22 @@ enum {
 
 extern const weir__device_ops weir__vulkan_ops;
 
-bool weir__is_vulkan(const weir_device *device) {
-  return device->ops == &weir__vulkan_ops;
-}
+static const weir__in_order_table table = {.operation_bytes = sizeof(weir__vulkan_op),
+                                           .pauses = 1,
+                                           .rounds_per_clock = 16,
+                                           .work = weir__vulkan_work,
+                                           .rest = weir__vulkan_rest,
+                                           .may_sleep = weir__vulkan_may_sleep,
+                                           .enqueue = weir__vulkan_enqueue,
+                                           .discard = weir__vulkan_discard,
+                                           .look = weir__vulkan_look,
+                                           .last_done = weir__vulkan_last_done,
+                                           .finish = weir__vulkan_finish,
+                                           .report = weir__vulkan_report,
+                                           .await = weir__vulkan_await,
+                                           .lose = weir__vulkan_lose,
+                                           .settle = weir__vulkan_settle,
+                                           .fence_is_over = weir__vulkan_fence_is_over};
 
 weir__vulkan_pipelines *weir__vulkan_device_pipelines(weir_device *device) {
   return weir__vulkan_of(device)->pipelines;
@@ -73,12 +86,12 @@ static void destroy_lanes(weir__vulkan_device *device) {
 
 static void destroy(weir_device *base) {
   weir__vulkan_device *device = weir__vulkan_of(base);
-  uint32_t window = base->host->window.size;
-  weir__vulkan_thread_stop(device);
+  weir__in_order_stop(&device->base);
   weir__vulkan_copier_stop(device);
   if (device->device != VK_NULL_HANDLE) {
     if (device->calls.vkDeviceWaitIdle != NULL) {
       weir__vulkan_wait_idle(device);
+      weir__vulkan_give_reported(device);
       destroy_lanes(device);
       for (int i = 0; i < 2; i++) weir__vulkan_sets_deinitialize(&device->sets[i]);
       if (device->pipelines != NULL) weir__vulkan_pipelines_destroy(device->pipelines);
@@ -90,17 +103,9 @@ static void destroy(weir_device *base) {
     }
   }
   if (device->registration != NULL) weir__vulkan_registration_give(device->registration);
-  weir__queues_destroy(device->places);
-  while (device->op_slabs != NULL) {
-    weir__vulkan_op *slab = device->op_slabs;
-    device->op_slabs = slab->next;
-    weir__free(slab);
-  }
+  weir__vulkan_held_destroy(device->held, base->host->window.size);
+  weir__in_order_deinitialize(&device->base);
   weir__free(device->queues);
-  weir__free(device->predecessors);
-  weir__vulkan_held_destroy(device->held, window);
-  weir__free_sparse(device->slot_ops, window * sizeof(weir__vulkan_op *));
-  weir__free_sparse(device->ring, window * sizeof(weir__task *));
   weir__free(device);
 }
 
@@ -118,7 +123,7 @@ static weir_status find_physical(weir__vulkan_device *device, const char *argume
     device->physical = driver->devices[ordinal];
     weir__vulkan_find_facts(driver, device->physical, &device->facts);
     if (weir__vulkan_is_usable(&device->facts, reason, sizeof reason)) {
-      snprintf(device->base.name, sizeof device->base.name, "vulkan:%lu", ordinal);
+      snprintf(device->base.device.name, sizeof device->base.device.name, "vulkan:%lu", ordinal);
       return WEIR_OK;
     }
     if (argument[0] != '\0') break;
@@ -132,7 +137,8 @@ static weir_status find_registered(weir__vulkan_device *device, const char *argu
   device->driver = &device->registration->driver;
   device->physical = device->registration->handles.physical_device;
   weir__vulkan_find_facts(device->driver, device->physical, &device->facts);
-  snprintf(device->base.name, sizeof device->base.name, "vulkan:%s", device->registration->registered.name);
+  snprintf(device->base.device.name, sizeof device->base.device.name, "vulkan:%s",
+           device->registration->registered.name);
   return WEIR_OK;
 }
 
@@ -149,7 +155,7 @@ static weir_status make_logical(weir__vulkan_device *device, uint32_t kernel_lan
   VkResult result = weir__vulkan_create_logical(device->driver, device->physical, &device->facts, out_plan,
                                                 &device->enabled, &device->device);
   if (result == VK_SUCCESS) return WEIR_OK;
-  weir_status status = weir__vulkan_error(result, "device %s", device->base.name);
+  weir_status status = weir__vulkan_error(result, "device %s", device->base.device.name);
   return status == WEIR_ERROR_OUT_OF_MEMORY ? status : WEIR_ERROR_UNAVAILABLE;
 }
 
@@ -160,11 +166,12 @@ static weir_status open_device(weir__vulkan_device *device, uint32_t kernel_lane
   if (status != WEIR_OK) return status;
   if (!weir__vulkan_calls_open(device->driver, device->device, &device->calls, reason, sizeof reason)) {
     device->calls.vkDeviceWaitIdle = NULL;
-    return weir__error(WEIR_ERROR_UNAVAILABLE, "device %s: %s", device->base.name, reason);
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "device %s: %s", device->base.device.name, reason);
   }
   uint32_t count = out_plan->kernel_count + out_plan->copy_count;
   device->queues = weir__allocate_zeroed(count * sizeof *device->queues);
-  if (device->queues == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  if (device->queues == NULL)
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.device.name);
   device->queue_count = count;
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__vulkan_queue *queue = &device->queues[i];
@@ -188,7 +195,7 @@ static weir_status make_lane(weir__vulkan_device *device, weir__vulkan_queue *qu
   weir__vulkan_lane *lane = &device->lanes[device->lane_count++];
   lane->queue = queue;
   VkResult result = device->calls.vkCreateSemaphore(device->device, &info, NULL, &lane->semaphore);
-  return weir__vulkan_error(result, "device %s: semaphore", device->base.name);
+  return weir__vulkan_error(result, "device %s: semaphore", device->base.device.name);
 }
 
 // The queues that lanes of kernels use: of families whose queues take turns only the first. Returns their number.
@@ -218,17 +225,14 @@ static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_qu
   for (uint32_t i = 0; i < kernel_lanes && status == WEIR_OK; i++) status = make_lane(device, chosen[i % count]);
   for (uint32_t i = 0; i < plan->copy_count && status == WEIR_OK; i++)
     status = make_lane(device, &device->queues[plan->kernel_count + i]);
-  device->kernel_lanes = device->base.queues = kernel_lanes;
+  device->kernel_lanes = device->base.device.queues = kernel_lanes;
   return status == WEIR_OK ? make_lane(device, NULL) : status;
 }
 
 static bool allocate(weir__vulkan_device *device) {
-  uint32_t window = device->base.host->window.size;
-  device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
-  device->slot_ops = weir__allocate_sparse(window * sizeof(weir__vulkan_op *));
-  device->held = weir__vulkan_held_create(window);
-  device->places = weir__queues_create(device->lane_count, device->lane_count - device->kernel_lanes);
-  return device->ring != NULL && device->slot_ops != NULL && device->held != NULL && device->places != NULL;
+  device->held = weir__vulkan_held_create(device->base.device.host->window.size);
+  return device->held != NULL &&
+         weir__in_order_initialize(&device->base, device->lane_count, device->lane_count - device->kernel_lanes);
 }
 
 static weir_status make_memory(weir__vulkan_device *device) {
@@ -240,7 +244,7 @@ static weir_status make_memory(weir__vulkan_device *device) {
   }
   if (!weir__vulkan_memory_initialize(&device->memory, &device->calls, device->device, &device->facts, families, count))
     return weir__error(WEIR_ERROR_UNAVAILABLE, "device %s: it has no memory of the kinds that Weir needs",
-                       device->base.name);
+                       device->base.device.name);
   weir__memory_source on_device = weir__vulkan_device_source(&device->memory);
   weir__memory_source on_host = weir__vulkan_host_source(&device->memory);
   weir__arena_initialize(&device->arena, &on_device, SMALLEST_CHUNK, LARGEST_CHUNK);
@@ -254,7 +258,7 @@ static weir_status read_base_time(weir__vulkan_device *device) {
   weir__vulkan_lane *lane = &device->lanes[0];
   if (!lane->queue->has_timestamps) return WEIR_OK;
   weir__vulkan_batch *batch = weir__vulkan_open(device, lane);
-  if (batch == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  if (batch == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.device.name);
   const VkQueryPoolCreateInfo one = {
       .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 1};
   VkQueryPool queries = VK_NULL_HANDLE;
@@ -264,7 +268,7 @@ static weir_status read_base_time(weir__vulkan_device *device) {
     device->calls.vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, 0);
     result = device->calls.vkEndCommandBuffer(batch->commands);
   }
-  device->base_ns = weir__clock_ns() - device->base.host->start_ns;
+  device->base_ns = weir__clock_ns() - device->base.device.host->start_ns;
   const VkSubmitInfo info = {
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &batch->commands};
   weir__vulkan_queue_acquire(device, lane->queue);
@@ -280,7 +284,7 @@ static weir_status read_base_time(weir__vulkan_device *device) {
   lane->open = NULL;
   lane->value--;
   weir__vulkan_give_batch(device, lane, batch);
-  return weir__vulkan_error(result, "device %s: the first time of the timeline", device->base.name);
+  return weir__vulkan_error(result, "device %s: the first time of the timeline", device->base.device.name);
 }
 
 static void describe(weir__vulkan_device *device) {
@@ -290,7 +294,7 @@ static void describe(weir__vulkan_device *device) {
     if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && heap->size > bytes) bytes = heap->size;
   }
   uint32_t version = device->facts.version;
-  snprintf(device->base.description, sizeof device->base.description,
+  snprintf(device->base.device.description, sizeof device->base.device.description,
            "%.80s, %.0f GB, Vulkan %u.%u, %u lanes on %u queues", device->facts.properties.deviceName,
            (double)bytes / 1e9, VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), device->lane_count - 1,
            device->queue_count);
@@ -304,15 +308,15 @@ static weir_status initialize(weir__vulkan_device *device, const char *argument,
   if (status != WEIR_OK) return status;
   device->pipelines = weir__vulkan_pipelines_create(&device->calls, device->device, &device->enabled);
   if (device->pipelines == NULL)
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.device.name);
   status = make_lanes(device, &plan, wanted_lanes);
   if (status != WEIR_OK) return status;
-  device->base.lanes = device->lane_count + WEIR__VULKAN_TRACE_LANES;
+  device->base.device.lanes = device->lane_count + WEIR__VULKAN_TRACE_LANES;
   for (int i = 0; i < 2; i++) weir__vulkan_sets_initialize(&device->sets[i], &device->calls, device->device);
-  if (!allocate(device)) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.name);
+  if (!allocate(device)) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no memory", device->base.device.name);
   status = read_base_time(device);
   if (status == WEIR_OK) status = weir__vulkan_copier_start(device);
-  if (status == WEIR_OK) status = weir__vulkan_thread_start(device);
+  if (status == WEIR_OK) status = weir__in_order_start(&device->base);
   return status;
 }
 
@@ -326,21 +330,22 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
                        MOST_KERNEL_LANES);
   weir__vulkan_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device vulkan: no memory");
-  device->base = (weir_device){.ops = &weir__vulkan_ops, .host = host};
+  device->base.device = (weir_device){.ops = &weir__vulkan_ops, .host = host};
+  device->base.table = &table;
   device->driver = driver;
   device->random = host->seed;
   device->ticks_mask = UINT64_MAX;
-  device->spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->base.spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   uint32_t lanes = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues;
   device->spreads = lanes > 1;
   weir_status status = initialize(device, argument, lanes);
   if (status != WEIR_OK) {
-    destroy(&device->base);
+    destroy(&device->base.device);
     return status;
   }
   describe(device);
-  if (host->spin_ns < device->spin_ns) host->spin_ns = device->spin_ns;
-  *out_device = &device->base;
+  if (host->spin_ns < device->base.spin_ns) host->spin_ns = device->base.spin_ns;
+  *out_device = &device->base.device;
   return WEIR_OK;
 }
 
@@ -369,9 +374,9 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .graph_reaches = graph_reaches,
                                            .check = weir__vulkan_kernel_check,
                                            .has_code = has_code,
-                                           .issue = weir__vulkan_push,
-                                           .stall = weir__vulkan_stall,
-                                           .flush = weir__vulkan_flush,
+                                           .issue = weir__in_order_push,
+                                           .stall = weir__in_order_stall,
+                                           .flush = weir__in_order_flush,
                                            .time = time_now,
                                            .graph_build = weir__vulkan_graph_build,
                                            .graph_forget = weir__vulkan_graph_forget};

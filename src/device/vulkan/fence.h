@@ -20,16 +20,8 @@ typedef struct weir__vulkan_fence {
 // NULL: no memory. The task's device frees it with weir__free.
 weir__vulkan_fence *weir__vulkan_fence_create(bool signals, VkSemaphore semaphore, uint64_t value);
 
-// Whether the task signals: it does so even if it was cancelled.
-static inline bool weir__vulkan_signals(const weir__task *task) {
-  return task->fence != NULL && task->fence->signals;
-}
-
-// weir__device_ops.stall.
-void weir__vulkan_stall(weir_device *device, weir__external_fence *fence);
-
-// Lets tasks go on whose semaphore has reached its value. Returns whether there were any. By the device's thread, like the next.
-bool weir__vulkan_serve_fences(struct weir__vulkan_device *device);
+// weir__in_order_table.fence_is_over: the semaphore has reached the value; on a device that is lost nothing waits.
+bool weir__vulkan_fence_is_over(void *device, weir__external_fence *fence);
 // Waits until one of the semaphores may have reached its value, for `ns` at most.
 void weir__vulkan_await_fences(struct weir__vulkan_device *device, uint64_t ns);
 

@@ -237,7 +237,7 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
                                const weir__vulkan_queue *queue, bool step_by_step, recording **out_recording) {
   recording *idle = NULL, *alike = NULL;
   uint32_t alike_count = 0;
-  bool timed = queue->has_timestamps && (device->base.host->trace != NULL || run->timed || step_by_step);
+  bool timed = queue->has_timestamps && (device->base.device.host->trace != NULL || run->timed || step_by_step);
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->addresses[i] =
         run->plan->args[i].mode == WEIR_VALUE && !run->plan->args[i].host ? 0 : (uintptr_t)run->args[i];
@@ -303,15 +303,15 @@ static bool times_steps(const weir__vulkan_device *device, const weir__graph_run
                         const weir__vulkan_lane *lane) {
   return plan->launches + 1 == TIMED_LAUNCH && !plan->steps.fixed && !plan->steps.timed &&
          plan->steps.count <= MOST_TIMED && lane->queue->has_timestamps && !run->timed &&
-         device->base.host->trace == NULL;
+         device->base.device.host->trace == NULL;
 }
 
 VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane) {
-  weir__graph_run *run = op->task->run;
+  weir__graph_run *run = op->head.task->run;
   vulkan_plan *plan = run->plan->device_data;
-  weir__host_lock(device->base.host);
+  weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
-  weir__host_unlock(device->base.host);
+  weir__host_unlock(device->base.device.host);
   lane->stages |= stages_of(run->plan);
   if (any_poisoned(run)) return record_healthy(device, run, lane);
   if (plan->steps.timed && !plan->steps.fixed) weir__vulkan_steps_balance(&plan->steps);
@@ -350,7 +350,7 @@ typedef struct step_times {
 
 static bool next_times(weir__vulkan_device *device, const weir__vulkan_op *op, step_times *times, uint32_t *out_step,
                        uint64_t *out_start_ns, uint64_t *out_end_ns) {
-  const vulkan_plan *plan = op->task->run->plan->device_data;
+  const vulkan_plan *plan = op->head.task->run->plan->device_data;
   const weir__vulkan_graph_steps *steps = &plan->steps;
   uint32_t i = times->at++, step = steps->order[i];
   if (i > 0 && (op->recording->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]]))
@@ -365,14 +365,14 @@ static bool next_times(weir__vulkan_device *device, const weir__vulkan_op *op, s
 
 // Whether the steps' order is still that of the recording.
 static bool has_times(const weir__vulkan_op *op) {
-  const vulkan_plan *plan = op->task->run->plan->device_data;
+  const vulkan_plan *plan = op->head.task->run->plan->device_data;
   return op->recording != NULL && op->recording->queries != VK_NULL_HANDLE &&
          op->recording->version == plan->steps.version;
 }
 
 // The times of nodes, for the caller.
 static void note_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  const weir__graph_run *run = op->task->run;
+  const weir__graph_run *run = op->head.task->run;
   const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
   step_times times = {0};
   uint64_t start, end;
@@ -387,7 +387,7 @@ static void note_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
 
 // The times of steps, for choosing levels.
 static void keep_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  weir__vulkan_graph_steps *steps = &((vulkan_plan *)op->task->run->plan->device_data)->steps;
+  weir__vulkan_graph_steps *steps = &((vulkan_plan *)op->head.task->run->plan->device_data)->steps;
   step_times times = {0};
   uint64_t start, end;
   for (uint32_t i = 0, step; i < steps->count; i++) {
@@ -398,38 +398,35 @@ static void keep_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
 }
 
 void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  op->task->run->stage_out(op->task->run);
-  if (op->task->run->timed) note_times(device, op);
+  op->head.task->run->stage_out(op->head.task->run);
+  if (op->head.task->run->timed) note_times(device, op);
   if (has_times(op) && op->recording->step_by_step) keep_times(device, op);
 }
 
 static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, weir__completion *completion) {
-  weir__trace *trace = device->base.host->trace;
-  const weir__graph_run *run = op->task->run;
+  weir__trace *trace = device->base.device.host->trace;
+  const weir__graph_run *run = op->head.task->run;
   const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
   step_times times = {.floor = completion->start_ns, .last_end = completion->start_ns};
   for (uint32_t i = 0, step = 0; i < steps->count; i++) {
     weir__trace_span span = {.lane = completion->lane, .start_ns = completion->start_ns, .end_ns = completion->end_ns};
     if (has_times(op) && next_times(device, op, &times, &step, &span.start_ns, &span.end_ns))
-      span.lane = weir__vulkan_row(device, op->place->queue, span.start_ns, span.end_ns);
+      span.lane = weir__vulkan_row(device, op->head.place->queue, span.start_ns, span.end_ns);
     else
       step = steps->order[i];
     uint32_t node = steps->items[step].node;
     if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
     span.node = node + 1;
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[node]));
-    weir__trace_add_span(trace, op->task->id, &span);
+    weir__trace_add_span(trace, op->head.task->id, &span);
   }
   // Its end was marked before the graph's own commands.
   if (times.last_end > completion->end_ns) completion->end_ns = times.last_end;
-  weir__vulkan_lane *lane = &device->lanes[op->place->queue];
+  weir__vulkan_lane *lane = &device->lanes[op->head.place->queue];
   if (times.last_end > lane->last_end_ns) lane->last_end_ns = times.last_end;
 }
 
 void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion) {
-  weir__graph_run *run = op->task->run;
-  if (op->status != WEIR_OK) weir__graph_run_fail(run);
-  if (op->status == WEIR_OK) completion->status = weir__graph_run_status(run, &completion->message);
-  if (device->base.host->trace != NULL && op->status == WEIR_OK) trace_nodes(device, op, completion);
+  if (device->base.device.host->trace != NULL && op->head.status == WEIR_OK) trace_nodes(device, op, completion);
   if (op->recording != NULL) op->recording->in_flight = false;
 }

@@ -52,7 +52,7 @@ uint32_t weir__vulkan_held_count(const weir__vulkan_device *device) {
 
 void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task) {
   weir__vulkan_held *held = device->held;
-  uint32_t mask = device->base.host->window.live.mask, level = 0;
+  uint32_t mask = device->base.device.host->window.live.mask, level = 0;
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     weir__id id = task->predecessors[i];
     const held_task *before = &held->slots[id & mask];
@@ -62,7 +62,7 @@ void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task) {
     }
     // One that was issued already, and that no barrier separates from what comes next.
     const weir__vulkan_op *op = level == 0 ? weir__vulkan_find(device, id) : NULL;
-    if (op != NULL && op->epoch == device->lanes[op->place->queue].epoch) level = 1;
+    if (op != NULL && op->epoch == device->lanes[op->head.place->queue].epoch) level = 1;
   }
   held_task *entry = &held->slots[task->id & mask];
   *entry = (held_task){.id = task->id, .level = level, .steps = weir__vulkan_steps(task)};
@@ -74,7 +74,7 @@ void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task) {
 // Sorts steps by level; within a level the order stays as it is, but copies come last, since they go to other lanes.
 static void sort(weir__vulkan_device *device) {
   weir__vulkan_held *held = device->held;
-  uint32_t mask = device->base.host->window.live.mask;
+  uint32_t mask = device->base.device.host->window.live.mask;
   for (uint32_t i = 0; i <= 2 * held->levels; i++) held->firsts[i] = 0;
   for (uint32_t i = 0; i < held->count; i++) {
     const held_task *entry = &held->slots[held->tasks[i]->id & mask];
@@ -93,7 +93,7 @@ static void sort(weir__vulkan_device *device) {
 
 void weir__vulkan_issue_held(weir__vulkan_device *device) {
   weir__vulkan_held *held = device->held;
-  uint32_t mask = device->base.host->window.live.mask, count = held->step_count;
+  uint32_t mask = device->base.device.host->window.live.mask, count = held->step_count;
   sort(device);
   held->count = held->step_count = held->levels = 0;
   for (uint32_t i = 0; i < count; i++) {

@@ -22,9 +22,9 @@ static weir__vulkan_batch *pop(weir__vulkan_device *device) {
 }
 
 static void run_copy(weir__vulkan_device *device, weir__vulkan_batch *batch) {
-  uint64_t value = batch->value, context_ns = device->base.host->start_ns;
+  uint64_t value = batch->value, context_ns = device->base.device.host->start_ns;
   batch->start_ns = weir__clock_ns() - context_ns;
-  if (batch->first->status == WEIR_OK) memcpy(batch->to, batch->from, batch->bytes);
+  if (batch->first->head.status == WEIR_OK) memcpy(batch->to, batch->from, batch->bytes);
   batch->end_ns = weir__clock_ns() - context_ns;
   atomic_store_explicit(&device->copies_done, value, memory_order_release); // from here on the batch may be used again
   atomic_fetch_add_explicit(&device->copies_word, 1, memory_order_release);
@@ -71,7 +71,7 @@ void weir__vulkan_copier_serve(weir__vulkan_device *device) {
   weir__vulkan_lane *lane = weir__vulkan_host_lane(device);
   uint64_t done = atomic_load_explicit(&device->copies_done, memory_order_acquire);
   VkResult result = VK_SUCCESS;
-  while (lane->reached < done && device->lost == WEIR_OK && result == VK_SUCCESS) {
+  while (lane->reached < done && device->base.lost == WEIR_OK && result == VK_SUCCESS) {
     const VkSemaphoreSignalInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = lane->reached + 1};
     result = device->calls.vkSignalSemaphore(device->device, &info);

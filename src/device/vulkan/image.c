@@ -103,7 +103,7 @@ bool weir__vulkan_image_fits(const weir__vulkan_image *image, const weir__vulkan
 }
 
 static weir__vulkan_chunk *chunk_of(weir__vulkan_device *device, const weir_buffer *buffer) {
-  return weir__vulkan_chunk_find(&device->memory, buffer->places[device->base.space].memory);
+  return weir__vulkan_chunk_find(&device->memory, buffer->places[device->base.device.space].memory);
 }
 
 bool weir__vulkan_copies_image(const weir_device *base, const weir_buffer *to, uint64_t to_offset,
@@ -126,7 +126,7 @@ void weir__vulkan_sweep_images(weir__vulkan_device *device) {
   weir__vulkan_chunk **link = &device->released_images;
   while (*link != NULL) {
     weir__vulkan_chunk *chunk = *link;
-    if (chunk->image->last_use >= device->base.host->window.live.oldest) {
+    if (chunk->image->last_use >= device->base.device.host->window.live.oldest) {
       link = &chunk->image->next_released;
       continue;
     }

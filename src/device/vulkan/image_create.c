@@ -63,9 +63,9 @@ static weir_status check_format(const weir__vulkan_device *device, const weir_im
   char list[WEIR__IMAGE_LIST_BYTES];
   weir__image_list_formats(is_offered, &(offer){device, wanted}, list);
   return weir__error(WEIR_ERROR_UNAVAILABLE, "image create: %s has no %s%s%s%s images of format %s; it has %s",
-                     device->base.name, info->storage ? "storage" : "", info->storage && info->sampled ? " and " : "",
-                     info->sampled ? "sampled" : "", info->linear ? " (linearly)" : "",
-                     weir__image_format_name(info->type, shape), list);
+                     device->base.device.name, info->storage ? "storage" : "",
+                     info->storage && info->sampled ? " and " : "", info->sampled ? "sampled" : "",
+                     info->linear ? " (linearly)" : "", weir__image_format_name(info->type, shape), list);
 }
 
 static weir_status check_extent(const weir__vulkan_device *device, const weir_image_info *info, VkExtent3D extent) {
@@ -74,7 +74,7 @@ static weir_status check_extent(const weir__vulkan_device *device, const weir_im
   uint32_t bound = most[info->dimensions - 1];
   if (extent.width <= bound && extent.height <= bound && extent.depth <= bound) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %u x %u x %u texels; %s allows %u along each of %u %s",
-                     extent.width, extent.height, extent.depth, device->base.name, bound, info->dimensions,
+                     extent.width, extent.height, extent.depth, device->base.device.name, bound, info->dimensions,
                      info->dimensions == 1 ? "dimension" : "dimensions");
 }
 
@@ -165,7 +165,7 @@ static weir_status make_chunk(weir__vulkan_device *device, const weir_image_info
     device->calls.vkFreeMemory(device->device, memory, NULL);
   }
   return weir__vulkan_error(result, "image create: %u x %u x %u texels of format %s on %s", extent.width, extent.height,
-                            extent.depth, weir__image_format_name(info->type, shape), device->base.name);
+                            extent.depth, weir__image_format_name(info->type, shape), device->base.device.name);
 }
 
 weir_status weir__vulkan_image_make(weir_device *base, const weir_image_info *info, void **out_memory,

@@ -50,9 +50,11 @@ static weir__vulkan_chunk *take_staging(weir__vulkan_device *device, uint64_t by
 // Between memory of the caller's that the device does not reach, and device memory that the host does not reach: by way of
 // staging memory, in two halves, the first of which is an op without a task.
 static bool put_staged_copy(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count, bool from_host) {
-  const weir__move *move = op->task->move;
-  weir__vulkan_op *half = weir__vulkan_new_op(device);
-  if (half == NULL) return false;
+  const weir__move *move = op->head.task->move;
+  weir__operation *first_half = weir__operations_take(&device->base.operations);
+  if (first_half == NULL) return false;
+  weir__vulkan_op *half = weir__vulkan_op_of(first_half);
+  weir__vulkan_op_clear(device, half);
   half->rest = op;
   op->staging = take_staging(device, move->bytes);
   bool good = op->staging != NULL;
@@ -63,18 +65,18 @@ static bool put_staged_copy(weir__vulkan_device *device, weir__vulkan_op *op, ui
     good =
         put_copy(device, half, count, copy_lane(device, false, move->bytes, count), staging, move->source, move->bytes);
   if (!good) {
-    if (half->place != NULL) weir__queues_done(device->places, half->place);
-    weir__vulkan_free_op(device, half);
+    if (half->head.place != NULL) weir__queues_done(device->base.queues, half->head.place);
+    weir__operations_give(&device->base.operations, first_half);
     return false;
   }
-  device->predecessors[0] = half->place;
+  device->base.operations.places[0] = half->head.place;
   return from_host
              ? put_copy(device, op, 1, copy_lane(device, true, move->bytes, 1), move->destination, staging, move->bytes)
              : put_host_copy(device, op, 1, move->destination, staging, move->bytes);
 }
 
 static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__move *move = op->task->move;
+  const weir__move *move = op->head.task->move;
   uint32_t lane_index = weir__vulkan_choose_lane(device, count);
   if (!weir__vulkan_place(device, op, count, lane_index)) return false;
   weir__vulkan_lane *lane = &device->lanes[lane_index];
@@ -90,7 +92,7 @@ static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
 
 // No bytes, but an order with the caller's work: the lane's batch waits for a semaphore, or signals one.
 static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)op->task->fence;
+  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)op->head.task->fence;
   uint32_t lane_index = weir__vulkan_choose_lane(device, count);
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   if (!fence->head.signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
@@ -117,8 +119,8 @@ static bool suits(const weir__move *move, const weir__vulkan_chunk *to, const we
 }
 
 bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__move *move = op->task->move;
-  if (op->task->fence != NULL) return put_fence(device, op, count);
+  const weir__move *move = op->head.task->move;
+  if (op->head.task->fence != NULL) return put_fence(device, op, count);
   if (move->fill) return put_fill(device, op, count);
   const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
   const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);

@@ -146,10 +146,10 @@ static weir_status make_kernel(weir__vulkan_device *device, overlap_kernel *kern
   kernel->kernel = weir__allocate_zeroed(sizeof *kernel->kernel + sizeof kernel->kernel->launches[0]);
   kernel->memory = weir__vulkan_chunk_create(&device->memory, 1 << 16, false);
   if (kernel->kernel == NULL || kernel->memory == NULL)
-    return weir__vulkan_error(VK_ERROR_OUT_OF_HOST_MEMORY, "device %s: queues", device->base.name);
+    return weir__vulkan_error(VK_ERROR_OUT_OF_HOST_MEMORY, "device %s: queues", device->base.device.name);
   kernel->kernel->count = 1;
   return weir__vulkan_pipeline_get(device->pipelines, "delay", &code, &launch,
-                                   &kernel->kernel->launches[0].pipelines[device->base.index]);
+                                   &kernel->kernel->launches[0].pipelines[device->base.device.index]);
 }
 
 weir_status weir__vulkan_find_overlap(weir__vulkan_device *device, weir__vulkan_queue *first,
@@ -163,7 +163,7 @@ weir_status weir__vulkan_find_overlap(weir__vulkan_device *device, weir__vulkan_
     VkResult result = open_chain(device, first, &chains[0]);
     if (result == VK_SUCCESS) result = open_chain(device, second, &chains[1]);
     if (result == VK_SUCCESS) result = measure(device, &kernel, chains, out_overlaps);
-    status = weir__vulkan_error(result, "device %s: measuring its queues", device->base.name);
+    status = weir__vulkan_error(result, "device %s: measuring its queues", device->base.device.name);
   }
   if (status == WEIR_OK) {
     uint8_t answer = *out_overlaps;

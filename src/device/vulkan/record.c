@@ -35,10 +35,12 @@ static bool are_old_sets_idle(const weir__vulkan_device *device) {
 
 static void await_old_sets(weir__vulkan_device *device) {
   weir__vulkan_submit_all(device);
-  while (!are_old_sets_idle(device) && weir__vulkan_is_well(device)) {
-    if (!weir__vulkan_poll(device)) weir__vulkan_wait_any(device, UINT64_MAX);
+  while (!are_old_sets_idle(device) && weir__in_order_is_well(&device->base)) {
+    bool any = weir__in_order_poll(&device->base, true);
+    weir__vulkan_give_reported(device);
+    if (!any) weir__vulkan_wait_any(device, UINT64_MAX);
   }
-  if (!weir__vulkan_is_well(device)) weir__vulkan_wait_idle(device);
+  if (!weir__in_order_is_well(&device->base)) weir__vulkan_wait_idle(device);
 }
 
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device) {
@@ -116,7 +118,7 @@ static void push(weir__vulkan_device *device, const weir__vulkan_recorder *recor
 VkResult weir__vulkan_record_dispatch(weir__vulkan_device *device, weir__vulkan_recorder *recorder,
                                       const weir__vulkan_launch *launch, const uint32_t groups[3],
                                       const weir__vulkan_arg *args, uint32_t count) {
-  const weir__vulkan_pipeline *pipeline = launch->pipelines[device->base.index];
+  const weir__vulkan_pipeline *pipeline = launch->pipelines[device->base.device.index];
   const weir__vulkan_layout *layout = pipeline->layout;
   if (recorder->pipeline != pipeline->pipeline) {
     device->calls.vkCmdBindPipeline(recorder->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->pipeline);

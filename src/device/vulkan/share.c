@@ -44,10 +44,10 @@ weir_status weir__vulkan_wrap(weir__vulkan_device *device, uint64_t vk_buffer, u
   if (vk_buffer == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: the VkBuffer is VK_NULL_HANDLE");
   if (offset % alignment != 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: byte %llu is no multiple of %llu, as %s wants",
-                       (unsigned long long)offset, (unsigned long long)alignment, device->base.name);
-  weir__host_lock(device->base.host);
+                       (unsigned long long)offset, (unsigned long long)alignment, device->base.device.name);
+  weir__host_lock(device->base.device.host);
   const weir__vulkan_chunk *chunk = adopt(device, (VkBuffer)vk_buffer);
-  weir__host_unlock(device->base.host);
+  weir__host_unlock(device->base.device.host);
   if (chunk == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "buffer wrap: no memory");
   if (offset >= chunk->bytes || bytes > chunk->bytes - offset)
     return weir__error(WEIR_ERROR_OUT_OF_RANGE,

@@ -10,9 +10,6 @@
 #ifndef WEIR_DEVICE_VULKAN_VULKAN_H
 #define WEIR_DEVICE_VULKAN_VULKAN_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "device/graph.h"
 #include "device/host.h"
 #include "device/vulkan/descriptors.h"
@@ -21,8 +18,7 @@
 #include "device/vulkan/kernel.h"
 #include "device/vulkan/memory.h"
 #include "device/vulkan/share.h"
-#include "issue/fences.h"
-#include "issue/queues.h"
+#include "issue/in_order.h"
 #include "memory/arena.h"
 
 enum {
@@ -45,22 +41,22 @@ typedef struct weir__vulkan_queue {
   uint32_t index;  // in its family
 } weir__vulkan_queue;
 
-// What was put into a lane for a task; or the first half of a copy through staging memory (`task` NULL).
+// What was put into a lane for a task; or the first half of a copy through staging memory, which stands for none.
 typedef struct weir__vulkan_op {
-  struct weir__vulkan_op *next; // in its batch; or in the list of free ones
-  weir__queue_task *place;
+  weir__operation head;
   struct weir__vulkan_batch *batch, *marked; // where its last command is; where its start was marked
-  weir__task *task;
-  struct weir__vulkan_op *rest;             // of a first half: the op of the copy's task
-  struct weir__vulkan_recording *recording; // of a graph
-  weir__vulkan_chunk *staging;              // given back when it is done
+  struct weir__vulkan_op *rest;              // of a first half: the op of the copy's task
+  struct weir__vulkan_recording *recording;  // of a graph
+  weir__vulkan_chunk *staging;               // given back when it is done
   uint64_t epoch;
   uint64_t first;    // value of the batch where its first command is
   uint32_t refusals; // the device's when it was issued
   uint32_t query;    // the first of two; NO_QUERY: none
-  weir_status status;
-  char message[WEIR__MESSAGE_BYTES];
 } weir__vulkan_op;
+
+static inline weir__vulkan_op *weir__vulkan_op_of(weir__operation *operation) {
+  return (weir__vulkan_op *)(void *)operation;
+}
 
 // A run of ops that is submitted as a whole. Its end is a value of its lane's semaphore.
 typedef struct weir__vulkan_batch {
@@ -74,7 +70,7 @@ typedef struct weir__vulkan_batch {
   VkQueryPool queries;
   uint32_t query_count;
   weir__vulkan_op *first, *last;
-  uint32_t count;
+  uint32_t count, lane;
   uint64_t value;
   struct weir__vulkan_told *told;           // under the validation layer
   uint64_t waits[WEIR__VULKAN_MOST_LANES];  // per lane: this value first; 0: none
@@ -113,7 +109,7 @@ typedef struct weir__vulkan_lane {
   weir__vulkan_batch *free;
   uint64_t reached;                          // value of the semaphore, as far as it is known
   uint64_t awaited[WEIR__VULKAN_MOST_LANES]; // per lane: the value that submissions of this one have waited for
-  uint32_t batches_in_flight, ops_in_flight;
+  uint32_t ops_in_flight;
   uint64_t epoch;
   VkPipelineStageFlags stages;    // used in this epoch
   weir__vulkan_recorder recorder; // of the open batch
@@ -124,7 +120,7 @@ typedef struct weir__vulkan_lane {
 typedef struct weir__vulkan_held weir__vulkan_held;
 
 typedef struct weir__vulkan_device {
-  weir_device base;
+  weir__in_order_device base;
   const weir__vulkan_driver *driver;
   weir__vulkan_registration *registration; // NULL: the device is Weir's own
   VkPhysicalDevice physical;
@@ -141,31 +137,14 @@ typedef struct weir__vulkan_device {
   weir__vulkan_lane lanes[WEIR__VULKAN_MOST_LANES];
   uint32_t lane_count, kernel_lanes;
   bool spreads; // the caller asked for several lanes: tasks without predecessors in flight go to the emptiest
-  // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
-  weir__task **ring; // as many as the window has slots
-  alignas(64) _Atomic uint64_t pushed;
-  _Atomic uint32_t sleeping; // 1: the thread sleeps on this word
-  _Atomic bool flush, stopping;
-  alignas(64) pthread_t thread;
-  bool has_thread;
   // Of the thread alone.
-  uint64_t taken;
-  uint64_t spin_ns;
-  weir__vulkan_held *held; // tasks that are held back
-  weir__queues *places;
-  weir__vulkan_op *free_ops, *op_slabs;
-  weir__vulkan_op **slot_ops;      // per slot of the window: its task's op; NULL: nothing in flight
-  weir__queue_task **predecessors; // scratch
-  uint32_t predecessor_capacity;
+  weir__vulkan_held *held;   // tasks that are held back
   weir__vulkan_sets sets[2]; // the one in use, and the one before, whose sets may be in flight
   uint32_t young;
   uint64_t old_values[WEIR__VULKAN_MOST_LANES]; // of the lanes when the old ones were used last
-  uint32_t batches_in_flight, ops_in_flight;
+  uint32_t batches_in_flight;
   uint32_t refusals; // batches that could not be submitted
   uint64_t random;
-  _Atomic uint32_t trouble; // a VkResult, negated, for which the device is lost
-  weir_status lost;         // not WEIR_OK: the device is dead, and why
-  char lost_text[WEIR__MESSAGE_BYTES];
   uint64_t base_ns, base_ticks; // of timelines
   uint64_t ticks_mask;          // of the bits that timestamps of all queues have
   uint64_t lane_ends[WEIR__VULKAN_MOST_LANES + WEIR__VULKAN_TRACE_LANES];
@@ -182,14 +161,16 @@ typedef struct weir__vulkan_device {
   _Atomic bool copier_stopping;
   weir__vulkan_chunk *idle_staging;
   weir__vulkan_chunk *released_images; // guarded by the context's lock
-  weir__fences fences;                 // that wait for semaphores of the caller's
 } weir__vulkan_device;
 
 static inline weir__vulkan_device *weir__vulkan_of(weir_device *device) {
   return (weir__vulkan_device *)(void *)device;
 }
 
-bool weir__is_vulkan(const weir_device *device);
+static inline bool weir__is_vulkan(const weir_device *device) {
+  return device->ops->code == WEIR__CODE_VULKAN;
+}
+
 weir__vulkan_pipelines *weir__vulkan_device_pipelines(weir_device *device);
 const weir__vulkan_facts *weir__vulkan_device_facts(const weir_device *device); // what it was created with
 
@@ -197,14 +178,26 @@ static inline weir__vulkan_lane *weir__vulkan_host_lane(weir__vulkan_device *dev
   return &device->lanes[device->lane_count - 1];
 }
 
-// The thread (thread.c).
-weir_status weir__vulkan_thread_start(weir__vulkan_device *device);
-void weir__vulkan_thread_stop(weir__vulkan_device *device);
-void weir__vulkan_push(weir_device *device, weir__task *task);
-void weir__vulkan_flush(weir_device *device);
-void weir__vulkan_wake(weir__vulkan_device *device); // something that the thread looks at was changed
+// The driver failed for good. Any thread of the device's.
+static inline void weir__vulkan_trouble(weir__vulkan_device *device, VkResult result) {
+  weir__in_order_trouble(&device->base, (uint32_t)-result);
+}
 
 // What follows is called by the thread only.
+
+// Functions of weir__in_order_table: thread.c, issue.c, complete.c.
+bool weir__vulkan_work(weir__in_order_device *device);
+bool weir__vulkan_rest(weir__in_order_device *device);
+bool weir__vulkan_may_sleep(weir__in_order_device *device, uint64_t *out_ns);
+bool weir__vulkan_enqueue(weir__in_order_device *device, weir__operation *operation, uint32_t count);
+void weir__vulkan_discard(weir__in_order_device *device, weir__operation *operation);
+void weir__vulkan_look(weir__in_order_device *device);
+weir__operation *weir__vulkan_last_done(weir__in_order_device *device, uint32_t queue);
+void weir__vulkan_finish(weir__in_order_device *device, weir__operation *operation);
+void weir__vulkan_report(weir__in_order_device *device, weir__operation *operation, weir__completion *completion);
+void weir__vulkan_await(weir__in_order_device *device);
+void weir__vulkan_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
+void weir__vulkan_settle(weir__in_order_device *device);
 
 // Tasks that are held back (hold.c): takes one; issues all, level by level, and submits them.
 weir__vulkan_held *weir__vulkan_held_create(uint32_t window); // NULL: no memory
@@ -219,11 +212,13 @@ void weir__vulkan_issue_held(weir__vulkan_device *device);
 weir__vulkan_op *weir__vulkan_issue(weir__vulkan_device *device, weir__task *task);
 weir__vulkan_op *weir__vulkan_issue_step(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t index, bool last);
 uint32_t weir__vulkan_steps(const weir__task *task); // 1 for tasks that are issued at once
-weir__vulkan_op *weir__vulkan_find(const weir__vulkan_device *device, weir__id id); // of a task in flight; NULL: done
-weir__vulkan_op *weir__vulkan_new_op(weir__vulkan_device *device);                  // NULL: no memory
-void weir__vulkan_free_op(weir__vulkan_device *device, weir__vulkan_op *op);
+void weir__vulkan_op_clear(const weir__vulkan_device *device, weir__vulkan_op *op);                // all but its head
+static inline weir__vulkan_op *weir__vulkan_find(const weir__vulkan_device *device, weir__id id) { // NULL: done
+  weir__operation *operation = weir__in_order_find(&device->base, id);
+  return operation == NULL ? NULL : weir__vulkan_op_of(operation);
+}
 
-// The parts of issuing. Predecessors are the first `count` of device->predecessors. `choose_lane`: the lane of the latest
+// The parts of issuing. Predecessors are the first `count` of the operations' places. `choose_lane`: the lane of the latest
 // predecessor, else one for tasks. `place`: gives the op a place behind them in a lane, whose open batch its
 // commands go to; false: no memory. `mark`: a timestamp before or behind its commands. `append`: the op is complete. `refuse`:
 // the op's task fails, since what is named here failed; the lock is not held.
@@ -288,17 +283,10 @@ void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op 
 // The op's recording is not in flight any more. The lock is held.
 void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion);
 
-// Reports what is done (complete.c). Returns whether anything was.
-bool weir__vulkan_poll(weir__vulkan_device *device);
+// Gives back the batches of which all ops are reported (complete.c).
+void weir__vulkan_give_reported(weir__vulkan_device *device);
 // Waits until something in flight may be done, for `ns` at most.
 void weir__vulkan_wait_any(weir__vulkan_device *device, uint64_t ns);
-// Waits for all that is in flight, and reports it.
-void weir__vulkan_drain(weir__vulkan_device *device);
-void weir__vulkan_trouble(weir__vulkan_device *device, VkResult result);
-bool weir__vulkan_is_well(weir__vulkan_device *device);
-bool weir__vulkan_report_lost(weir__vulkan_device *device);
-// There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
-void weir__vulkan_fail_now(weir__vulkan_device *device, weir__task *task);
 // A row of the timeline that is free at `start_ns`, taken until `end_ns`: the lane's own, or one of those for what overlaps.
 uint32_t weir__vulkan_row(weir__vulkan_device *device, uint32_t lane, uint64_t start_ns, uint64_t end_ns);
 // Time of a timestamp, in ns since the context was made.
