@@ -49,7 +49,7 @@ static weir_status add_devices(weir_context *context, const char *names, uint32_
     weir_status status = add_device(context, name, queues);
     if (status != WEIR_OK) return status;
     weir_device *device = context->host.devices[context->host.device_count - 1];
-    if (context->cpu == NULL && strcmp(device->ops->kind, "cpu") == 0) context->cpu = device;
+    if (context->devices.cpu == NULL && strcmp(device->ops->kind, "cpu") == 0) context->devices.cpu = device;
     names += length;
     if (*names == ',') names++;
   }
@@ -78,15 +78,15 @@ static void pin_threads(const weir_context *context) {
 // The device for copies between the caller's memory and storage on the host. Where no device that the caller asked for runs
 // host tasks, the context gets one that is not listed.
 static weir_status add_copier(weir_context *context) {
-  context->listed_count = context->host.device_count;
-  context->copier = context->cpu;
-  for (uint32_t i = 0; context->copier == NULL && i < context->host.device_count; i++) {
+  context->devices.listed_count = context->host.device_count;
+  context->devices.copier = context->devices.cpu;
+  for (uint32_t i = 0; context->devices.copier == NULL && i < context->host.device_count; i++) {
     if (context->host.devices[i]->ops->has_code(context->host.devices[i], NULL))
-      context->copier = context->host.devices[i];
+      context->devices.copier = context->host.devices[i];
   }
-  if (context->copier != NULL) return WEIR_OK;
+  if (context->devices.copier != NULL) return WEIR_OK;
   weir_status status = add_device(context, "cpu:1", 0);
-  if (status == WEIR_OK) context->copier = context->host.devices[context->host.device_count - 1];
+  if (status == WEIR_OK) context->devices.copier = context->host.devices[context->host.device_count - 1];
   return status;
 }
 
@@ -94,7 +94,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   const char *names = options->devices == NULL ? "cpu" : options->devices;
   weir_status status = weir__context_initialize(context, options);
   context->rules[WEIR__TASK_LAUNCH] = &weir__launch_rules;
-  weir__object_pool_initialize(&context->graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
+  weir__object_pool_initialize(&context->objects.graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
                                weir__graph_destroy);
   if (status != WEIR_OK) return status;
   count_threads(context, names);
@@ -142,7 +142,8 @@ void weir_context_release(weir_context *context) {
   weir__context_flush(context);
   weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   // Callbacks that another thread still calls may submit more.
-  while (context->host.notices.calling || context->called_first != NULL || !weir__window_empty(&context->host.window)) {
+  while (context->host.notices.calling || context->callbacks.due_first != NULL ||
+         !weir__window_empty(&context->host.window)) {
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
@@ -164,9 +165,9 @@ static weir_statistics statistics_of(weir_context *context) {
   weir__context_lock(context);
   weir_statistics statistics = context->host.statistics;
   statistics.edges += context->host.window.edges;
-  for (uint32_t i = 0; i < context->space_count; i++) {
-    statistics.bytes += context->pools[i].bytes;
-    statistics.peak_bytes += context->pools[i].peak_bytes;
+  for (uint32_t i = 0; i < context->memory.space_count; i++) {
+    statistics.bytes += context->memory.pools[i].bytes;
+    statistics.peak_bytes += context->memory.pools[i].peak_bytes;
   }
   weir__context_unlock(context);
   return statistics;
@@ -180,11 +181,11 @@ void weir_context_statistics_sized(weir_context *context, weir_statistics *out_s
 }
 
 uint32_t weir_context_device_count(const weir_context *context) {
-  return context == NULL ? 0 : context->listed_count;
+  return context == NULL ? 0 : context->devices.listed_count;
 }
 
 weir_device *weir_context_device(const weir_context *context, uint32_t index) {
-  return context == NULL || index >= context->listed_count ? NULL : context->host.devices[index];
+  return context == NULL || index >= context->devices.listed_count ? NULL : context->host.devices[index];
 }
 
 const weir_device_info *weir_device_information(const weir_device *device) {

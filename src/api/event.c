@@ -8,7 +8,7 @@ weir_status weir_event_poll(weir_event *event) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event poll");
   if (status != WEIR_OK) return status;
   weir_context *context = event->object.context;
-  if (context->polls | context->flushes) {
+  if (context->devices.polls | context->devices.flushes) {
     weir__context_lock(context);
     weir__context_flush(context);
     weir__context_poll(context);

@@ -53,7 +53,7 @@ static weir__admit_result enter_clear(weir_context *context, weir_device *device
                                  .accesses = access,
                                  .checked.access_count = 1,
                                  .checked.needs_storage = UINT64_MAX,
-                                 .fresh = context->fresh,
+                                 .fresh = context->order.fresh,
                                  .move = move};
   return weir__admit(context, &request, NULL, out_status);
 }

@@ -12,10 +12,11 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: the context is NULL");
   if (name == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: the name is NULL");
   weir__context_lock(context);
-  weir_kernel *kernel = (weir_kernel *)weir__object_take(&context->kernels, context, context->host.window.live.oldest);
+  weir_kernel *kernel =
+      (weir_kernel *)weir__object_take(&context->objects.kernels, context, context->host.window.live.oldest);
   if (kernel != NULL) {
     weir__kernel_destroy(&kernel->object);
-    kernel->code_change = ++context->code_changes; // graphs may still name the one that was here before
+    kernel->code_change = ++context->objects.graphs.code_changes; // graphs may still name the one that was here before
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     kernel->function = NULL;
     kernel->has_device = false;
@@ -48,7 +49,7 @@ weir_status weir_kernel_release(weir_kernel *kernel) {
   if (kernel->object.released)
     status = weir__error(WEIR_ERROR_RELEASED, "kernel release: the kernel was released before");
   else
-    weir__object_give(&context->kernels, &kernel->object);
+    weir__object_give(&context->objects.kernels, &kernel->object);
   weir__context_unlock(context);
   return status;
 }

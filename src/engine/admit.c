@@ -82,9 +82,9 @@ static void note_readers(weir_context *context, const weir__task *task, const we
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
   const weir__liveness *live = &context->host.window.live;
-  weir__hits *hits = &context->hits;
-  bool several_spaces = context->space_count > 1;
-  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs_in_flight > 0;
+  weir__hits *hits = &context->order.hits;
+  bool several_spaces = context->memory.space_count > 1;
+  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->objects.graphs.in_flight > 0;
   uint64_t needs_storage = request->checked.needs_storage, bit = 1; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
@@ -94,7 +94,8 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     size_t before = hits->count;
     if (several_spaces && access->mode != WEIR_WRITE)
       weir__hit_arrivals(context, buffer, access->space, access->lo, access->hi);
-    weir__buffer_access(buffer, &context->ranges, live, id, (weir_mode)access->mode, access->lo, access->hi, hits);
+    weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
+                        hits);
     access->serial = buffer->serial;
     if (notes_buffers) {
       for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
@@ -174,17 +175,17 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
 // Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
 // earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
 static void hold(weir_context *context, weir__task *task, const weir__hits *hits) {
-  context->barrier = task->id + 1;
+  context->order.barrier = task->id + 1;
   if (!hits->incomplete || context->host.window.live.oldest == task->id) return;
   task->blockers++;
-  context->held = task;
-  context->held_listed = !hits->unlisted_data;
-  context->failed_before_held = context->host.statistics.failed;
+  context->stalled.task = task;
+  context->stalled.listed = !hits->unlisted_data;
+  context->stalled.failed_before = context->host.statistics.failed;
 }
 
 // A task that waits for nothing goes to its run-ahead device at once; nobody waits for its issue yet.
 static inline void commit_run_ahead(weir_context *context, weir_device *device, weir__task *task) {
-  if (task->blockers > 1 || context->host.trace != NULL || context->issue_first != NULL) {
+  if (task->blockers > 1 || context->host.trace != NULL || context->ready.first != NULL) {
     weir__window_commit(&context->host.window, task);
     weir__context_issue_ready(context);
     return;
@@ -199,13 +200,13 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
 // The last part: edges, arguments, timeline, and off it goes.
 static inline __attribute__((always_inline)) void commit(weir_context *context, const weir__request *request,
                                                          weir__task *task) {
-  weir__hits *hits = &context->hits;
+  weir__hits *hits = &context->order.hits;
   if (context->host.flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
-  if (context->fence != 0) weir__hit_task(context, hits, context->fence, WEIR__HAZARD_AFTER);
+  if (context->order.fence != 0) weir__hit_task(context, hits, context->order.fence, WEIR__HAZARD_AFTER);
   if (hits->poisoned) task->reads_poison = true;
   bool run_ahead = request->device->ops->run_ahead;
   connect(context, run_ahead, task, hits);
-  if (context->graphs_in_flight > 0) note_readers(context, task, hits);
+  if (context->objects.graphs.in_flight > 0) note_readers(context, task, hits);
   if (request->kind == WEIR__TASK_KERNEL || request->kind == WEIR__TASK_HOST)
     fill_args(request, task);
   else if (context->rules[request->kind]->bind != NULL)
@@ -227,7 +228,7 @@ void weir__commit(weir_context *context, const weir__request *request, weir__tas
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   weir__window *window = &context->host.window;
-  if (request->checked.ranged && !weir__range_pool_reserve(&context->ranges, request->checked.access_count))
+  if (request->checked.ranged && !weir__range_pool_reserve(&context->order.ranges, request->checked.access_count))
     return weir__no_memory(request->submission, "arguments", out_status);
   if (request->checked.needs_storage != 0) {
     weir__admit_result result = weir__storage_find(context, request, out_status);
@@ -245,7 +246,7 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   weir__task *task = weir__window_begin(window);
   fill_task(request, task);
   task->event = event;
-  weir__hits_clear(&context->hits);
+  weir__hits_clear(&context->order.hits);
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);
   context->host.statistics.tasks++;

@@ -12,7 +12,7 @@ typedef struct arrivals {
 static void arrives(arrivals *self, weir__id transfer, uint64_t lo, uint64_t hi) {
   if (!weir__live(&self->context->host.window.live, transfer)) return;
   self->found = true;
-  if (self->hits) weir__hits_add(&self->context->hits, transfer, WEIR__HAZARD_RAW, true, lo, hi);
+  if (self->hits) weir__hits_add(&self->context->order.hits, transfer, WEIR__HAZARD_RAW, true, lo, hi);
 }
 
 // How many of the ids, which grow, are at most `newest`.

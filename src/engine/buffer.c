@@ -23,19 +23,19 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
   if (bytes == WEIR_WHOLE) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: too many bytes", what);
   if (wrapped && memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
   weir__context_lock(context);
-  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->buffers, context, UINT64_MAX);
+  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
   if (buffer != NULL) {
-    fetch_next(&context->buffers);
-    buffer->id = ++context->next_buffer;
+    fetch_next(&context->objects.buffers);
+    buffer->id = ++context->objects.next_buffer;
     buffer->bytes = bytes;
     buffer->wrapped = wrapped;
     buffer->image = buffer->kept = false;
     buffer->valid = buffer->held = 0;
-    memset(buffer->places, 0, context->space_count * sizeof buffer->places[0]);
+    memset(buffer->places, 0, context->memory.space_count * sizeof buffer->places[0]);
     if (wrapped) {
       buffer->home = (uint8_t)space;
       buffer->valid = weir__space_bit(space);
-      buffer->places[space] = (weir__place){.memory = memory, .storage = context->pools[space].next_number++};
+      buffer->places[space] = (weir__place){.memory = memory, .storage = context->memory.pools[space].next_number++};
     }
     if (buffer->label[0] != '\0') buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
@@ -65,15 +65,15 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   } else {
     weir__id last_use = buffer->last_use;
-    weir__buffer_drop_storage(buffer, context->pools, weir__buffer_idle(buffer, &context->host.window.live));
-    weir_device *device = buffer->wrapped ? context->space_devices[buffer->home] : NULL; // NULL: the host's
+    weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
+    weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
     void *memory = device != NULL ? buffer->places[buffer->home].memory : NULL;
     if (buffer->image)
       device->ops->image_released(device, memory, last_use);
     else if (device != NULL && device->ops->wrap_released != NULL)
       device->ops->wrap_released(device, memory, last_use);
-    weir__segment_empty(&buffer->whole, &context->ranges.arrays);
-    weir__object_give(&context->buffers, &buffer->object);
+    weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
+    weir__object_give(&context->objects.buffers, &buffer->object);
   }
   weir__context_unlock(context);
   return status;

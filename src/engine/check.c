@@ -154,8 +154,8 @@ static weir_status check_spaces(const weir_context *context, const weir_task *ta
     weir__describe_task(task, what);
     status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                          "%s: %s cannot write buffer %llu '%s', which is in memory of %s that it does not reach", what,
-                         context->space_devices[access->space]->name, (unsigned long long)access->buffer->id,
-                         access->buffer->label, context->space_devices[access->buffer->home]->name);
+                         context->memory.devices[access->space]->name, (unsigned long long)access->buffer->id,
+                         access->buffer->label, context->memory.devices[access->buffer->home]->name);
   }
   return status;
 }
@@ -307,7 +307,7 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     weir_status status = check_kernel(context, task, what, out_device);
     return status == WEIR_OK ? check_launch(*out_device, task) : status;
   }
-  weir_device *device = task->device != NULL ? task->device : context->cpu;
+  weir_device *device = task->device != NULL ? task->device : context->devices.cpu;
   if (device == NULL || !device->ops->has_code(device, NULL))
     return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);
   *out_device = device;

@@ -48,11 +48,11 @@ static void fail(weir_context *context, const weir__task_rules *rules, weir__tas
   context->host.statistics.failed++;
   bool reported = task->event == NULL || !task->event->has_target || task->event->target.reported;
   // What was skipped may be reported before what it was skipped for.
-  bool is_first = context->first_failure == WEIR_OK || (context->first_failure == WEIR_ERROR_UPSTREAM_FAILED &&
-                                                        completion->status != WEIR_ERROR_UPSTREAM_FAILED);
+  bool is_first = context->failure.status == WEIR_OK || (context->failure.status == WEIR_ERROR_UPSTREAM_FAILED &&
+                                                         completion->status != WEIR_ERROR_UPSTREAM_FAILED);
   if (reported && is_first) {
-    context->first_failure = completion->status;
-    memcpy(context->first_failure_text, text, WEIR__MESSAGE_BYTES);
+    context->failure.status = completion->status;
+    memcpy(context->failure.text, text, WEIR__MESSAGE_BYTES);
   }
   if (rules->failed != NULL)
     rules->failed(context, task, completion);
@@ -62,9 +62,10 @@ static void fail(weir_context *context, const weir__task_rules *rules, weir__tas
 
 // A task failed that has perhaps no edge to the one that is held.
 static void poison_held(weir_context *context, weir__id failed) {
-  for (size_t i = 0; i < context->hits.count; i++) {
-    const weir__hit *hit = &context->hits.list[i];
-    if (hit->task == failed && hit->data) weir__window_upstream_failed(&context->host.window, context->held, failed);
+  for (size_t i = 0; i < context->order.hits.count; i++) {
+    const weir__hit *hit = &context->order.hits.list[i];
+    if (hit->task == failed && hit->data)
+      weir__window_upstream_failed(&context->host.window, context->stalled.task, failed);
   }
 }
 
@@ -113,7 +114,7 @@ void weir__host_complete(weir__host *host, weir__task *task, const weir__complet
   }
   bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
   if (rules->done != NULL) rules->done(context, task);
-  if (failed && all_readers && context->held != NULL && context->held_listed) poison_held(context, task->id);
+  if (failed && all_readers && context->stalled.task != NULL && context->stalled.listed) poison_held(context, task->id);
   host->statistics.done += task->kind != WEIR__TASK_TRANSFER;
   weir__window_complete(&host->window, task, failed && all_readers);
 }
@@ -121,20 +122,20 @@ void weir__host_complete(weir__host *host, weir__task *task, const weir__complet
 void weir__host_completed(weir__host *host) {
   weir_context *context = weir__context_of(host);
   weir__id oldest = context->host.window.live.oldest;
-  if (context->held != NULL && oldest >= context->held->id) {
-    weir__task *held = context->held;
-    context->held = NULL;
+  if (context->stalled.task != NULL && oldest >= context->stalled.task->id) {
+    weir__task *held = context->stalled.task;
+    context->stalled.task = NULL;
     // If it was not noted which predecessors bring data, a failure of any may be one of theirs.
-    if (!context->held_listed && context->host.statistics.failed != context->failed_before_held) {
+    if (!context->stalled.listed && context->host.statistics.failed != context->stalled.failed_before) {
       held->reads_poison = true;
       if (held->run != NULL) held->run->all_poisoned = true;
     }
     weir__window_release(&context->host.window, held);
   }
-  if (context->issue_first != NULL) weir__context_issue_ready(context);
-  if (oldest < context->wake_at) return;
+  if (context->ready.first != NULL) weir__context_issue_ready(context);
+  if (oldest < context->waiting.wake_at) return;
   weir__id next = UINT64_MAX;
-  for (weir__waiter **link = &context->waiters; *link != NULL;) {
+  for (weir__waiter **link = &context->waiting.first; *link != NULL;) {
     weir__waiter *waiter = *link;
     if (waiter->target > oldest) {
       if (waiter->target < next) next = waiter->target;
@@ -144,7 +145,7 @@ void weir__host_completed(weir__host *host) {
     *link = waiter->next;
     if (atomic_exchange_explicit(&waiter->word, 1, memory_order_release) == 2) weir__host_wake(host, &waiter->word);
   }
-  context->wake_at = next;
+  context->waiting.wake_at = next;
 }
 
 void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lost, const char *lost_text) {
@@ -169,10 +170,10 @@ void weir__host_release(weir__host *host, weir__task *task) {
 }
 
 void weir__context_issue_ready(weir_context *context) {
-  while (context->issue_first != NULL) {
-    weir__task *task = context->issue_first;
-    context->issue_first = task->next;
-    if (context->issue_first == NULL) context->issue_last = NULL;
+  while (context->ready.first != NULL) {
+    weir__task *task = context->ready.first;
+    context->ready.first = task->next;
+    if (context->ready.first == NULL) context->ready.last = NULL;
     weir_device *device = context->host.devices[task->device];
     task->issued = true;
     device->ops->issue(device, task);

@@ -6,66 +6,12 @@
 
 #include <stdatomic.h>
 
-#include "device/host.h"
+#include "engine/event.h"
 #include "memory/pool.h"
 #include "weir/graph.h"
 #include "weir/pipeline.h"
 #include "window/buffer.h"
 #include "window/object.h"
-
-typedef struct weir__callback {
-  struct weir__callback *next;
-  weir_event_function function;
-  void *user;
-} weir__callback;
-
-struct weir__completion;
-
-// A part of Weir that submits tasks of its own, and learns of their ends itself.
-typedef struct weir__completion_target {
-  weir_event_function done; // called like a callback, before all others; needs no memory. NULL: none
-  void *user;
-  bool at_once;  // `done` is called when the task is completed, with the lock held
-  bool reported; // a failure is for weir_finish, too
-  // Asked when the task fails, with the lock held. True: it has been given to another device, and is not done. NULL: never.
-  bool (*again)(void *user, weir__task *task, const struct weir__completion *completion);
-  weir_event *moves; // of transfers that the task needs: their times are summed in it; NULL: they have no event
-} weir__completion_target;
-
-// The part of an event's end that belongs to the layer which submitted its task. The functions are called with the lock held.
-typedef struct weir__ending weir__ending;
-typedef struct weir__ending_rules {
-  // The outcome is known, and the ending delivers: whether it may do so now. If not, its layer calls weir__event_queue later.
-  bool (*is_next)(const weir__ending *ending);
-  // Delivers, where callbacks are called. The lock is released meanwhile.
-  void (*deliver)(weir__ending *ending);
-  // The event gets its status.
-  void (*end)(weir__ending *ending);
-} weir__ending_rules;
-
-struct weir__ending {
-  const weir__ending_rules *rules;
-  bool delivers; // contents must be delivered before the event is done; false: not, or it was done
-};
-
-struct weir_event {
-  weir__object object;
-  _Atomic uint32_t status; // weir_status; sleepers wait on this word
-  _Atomic uint32_t sleepers;
-  uint32_t references;       // the caller's, the task's, the callback queue's; guarded by the lock
-  uint32_t tasks;            // that must still be done: the task, and copies of what it wrote to the caller's memory
-  weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
-  weir__callback *callbacks; // oldest first
-  struct weir_event *next_called;
-  weir__completion_target target; // of a task of Weir's own
-  bool has_target;
-  uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
-  uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
-  weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
-  bool decided;              // its outcome is known
-  weir_status outcome;
-  char message[WEIR__MESSAGE_BYTES];
-};
 
 // A thread that waits until live.oldest has reached `target`.
 typedef struct weir__waiter {
@@ -80,42 +26,74 @@ typedef struct weir__closer {
   void (*close)(struct weir__closer *closer); // called without the lock, once it is out of the list
 } weir__closer;
 
+// Memory, by space.
+typedef struct weir__spaces {
+  weir__pool pools[WEIR__MAX_SPACES];
+  weir_device *devices[WEIR__MAX_SPACES];
+  uint32_t space_count; // 1: all devices work in the host's memory
+  weir__validity_pool validities;
+  struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs
+} weir__spaces;
+
+// What admission looks up and notes, one task at a time.
+typedef struct weir__order {
+  weir__hits hits;
+  weir__range_pool ranges;
+  weir__block **fresh; // WEIR_MAX_ARGS
+  weir__id fence;      // tasks that are submitted from now on come after this one; 0: none
+  weir__id barrier;    // tasks are not let in before every task below it is done
+} weir__order;
+
+// A task that waits for all earlier ones, since there was no memory for its edges.
+typedef struct weir__stalled {
+  weir__task *task;       // NULL: none
+  bool listed;            // who may bring it data is all in order.hits, which stays as it is until then
+  uint64_t failed_before; // statistics.failed when it was stalled
+} weir__stalled;
+
+// What is known of the devices together.
+typedef struct weir__device_set {
+  uint32_t listed_count; // of the host's devices: those that the caller asked for
+  weir_device *cpu;      // NULL: none
+  weir_device *copier;   // runs host tasks that copy; the CPU, or a device of the context's own
+  bool polled;           // some device has no threads of its own
+  bool polls;            // some device has a `poll` function
+  bool flushes;          // some device has a `flush` function
+} weir__device_set;
+
+// Graphs in flight, and what they were built for.
+typedef struct weir__graph_notes {
+  uint32_t in_flight;
+  bool forgot_readers;   // memory was too short to note who reads which output of a graph
+  uint64_t code_changes; // of all kernels; numbers them
+} weir__graph_notes;
+
 struct weir_context {
   weir__host host; // what devices see; the first member
   const struct weir__task_rules *rules[WEIR__TASK_KINDS];
-  weir__hits hits;
-  weir__range_pool ranges;
-  weir__validity_pool validities;
-  weir__pool pools[WEIR__MAX_SPACES]; // by space
-  weir_device *space_devices[WEIR__MAX_SPACES];
-  uint32_t space_count;              // 1: all devices work in the host's memory
-  struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs
-  uint64_t checks;                   // of arguments; numbers them
-  uint64_t code_changes;             // of all kernels; numbers them
-  weir__id fence;                    // tasks that are submitted from now on come after this one; 0: none
-  weir__id barrier;                  // tasks are not let in before every task below it is done
-  weir__task *held;                  // waits for all earlier tasks; NULL: none
-  bool held_listed;                  // who may bring it data is all in `hits`, which stays as it is until then
-  uint64_t failed_before_held;       // statistics.failed when it was held
-  uint32_t graphs_in_flight;
-  bool forgot_readers;                  // memory was too short to note who reads which output of a graph
-  uint32_t listed_count;                // of the host's devices: those that the caller asked for
-  weir_device *cpu;                     // NULL: none
-  weir__closer *closers;                // guarded by the lock
-  weir_device *copier;                  // runs host tasks that copy; the CPU, or a device of the context's own
-  bool polled;                          // some device has no threads of its own
-  bool polls;                           // some device has a `poll` function
-  bool flushes;                         // some device has a `flush` function
-  weir__task *issue_first, *issue_last; // ready for run-ahead devices
-  weir__block **fresh;                  // WEIR_MAX_ARGS
-  weir__waiter *waiters;
-  weir__id wake_at;                       // smallest target of the waiters
-  weir_event *called_first, *called_last; // whose callbacks are due
-  weir__object_pool buffers, kernels, events, graphs, chains;
-  weir__callback *free_callbacks, *callback_arrays;
-  uint64_t next_buffer;
-  weir_status first_failure;
-  char first_failure_text[WEIR__MESSAGE_BYTES];
+  weir__order order;
+  weir__spaces memory;
+  weir__stalled stalled;
+  weir__device_set devices;
+  weir__graph_notes graphs;
+  uint64_t checks; // of arguments; numbers them
+  struct {
+    weir__task *first, *last;
+  } ready; // for run-ahead devices
+  struct {
+    weir__waiter *first;
+    weir__id wake_at; // smallest target
+  } waiting;
+  weir__callbacks callbacks;
+  struct {
+    weir__object_pool buffers, kernels, events, graphs, chains;
+    uint64_t next_buffer;
+  } objects;
+  struct {
+    weir_status status; // WEIR_OK: none, or it was reported
+    char text[WEIR__MESSAGE_BYTES];
+  } failure; // the first one
+  weir__closer *closers;
 };
 
 // The context that a device's host is part of.
@@ -149,18 +127,6 @@ void weir__context_flush(weir_context *context);
 
 // Lets devices without threads report what is done by now. The lock is held.
 void weir__context_poll(weir_context *context);
-
-// Fails or finishes an event; the lock is held. Drops the task's reference.
-void weir__event_finish(weir_event *event, weir_status status, const char *message);
-// An event for a task; `target` may be NULL. NULL: no memory.
-weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
-// Has a function called when the task is done. The lock is held. False: no memory.
-bool weir__event_add_callback(weir_event *event, weir_event_function function, void *user);
-// Lets the event's ending deliver, and its callbacks be called; one reference goes to the queue.
-void weir__event_queue(weir_event *event);
-void weir__event_drop(weir_event *event); // one reference; the lock is held
-// weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
-weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);
 
 // What the device's kind made of the kernel's code; NULL: a function is all there is.
 static inline const void *weir__kernel_code(const weir_kernel *kernel, const weir_device *device) {

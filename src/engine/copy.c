@@ -50,8 +50,12 @@ static void run_fill(const weir_work *work) {
 static weir_status submit_copy(const weir__submission *by, weir_buffer *buffer, weir_function run, void *user,
                                const weir_arg *args, uint32_t arg_count, const char *label, weir_event **out_event) {
   weir_context *context = buffer->object.context;
-  weir_task task = {
-      .host = run, .user = user, .args = args, .arg_count = arg_count, .label = label, .device = context->copier};
+  weir_task task = {.host = run,
+                    .user = user,
+                    .args = args,
+                    .arg_count = arg_count,
+                    .label = label,
+                    .device = context->devices.copier};
   weir__submission submission = *by;
   submission.task = &task;
   weir__context_lock(context);
@@ -127,11 +131,11 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                                        .space = (uint8_t)copy->from_space};
   *out_status = check_copy(context, copy);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
-  if (context->polls) weir__context_poll(context);
+  if (context->devices.polls) weir__context_poll(context);
   weir__admit_result result = weir__transfer_accesses(context, &submission, accesses, count, &write_backs, out_status);
   if (result == WEIR__ADMITTED) result = weir__await_room(context, &submission, write_backs + 1, out_status);
   if (result != WEIR__ADMITTED) return result;
-  if (!weir__range_pool_reserve(&context->ranges, count + write_backs))
+  if (!weir__range_pool_reserve(&context->order.ranges, count + write_backs))
     return weir__no_memory(&submission, "arguments", out_status);
   weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
   weir__access *kept = (weir__access *)(void *)slot->payload;
@@ -150,7 +154,7 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                            .device = copy->device,
                            .accesses = kept,
                            .checked.access_count = count,
-                           .fresh = context->fresh,
+                           .fresh = context->order.fresh,
                            .checked.repeats = true,
                            .checked.needs_storage = UINT64_MAX,
                            .checked.ranged = true,
@@ -185,13 +189,13 @@ static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t b
 // them there too, or in several memories. A device that is lost counts only where nothing else has what is read.
 static weir_device *device_of(weir_context *context, const weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                               bool reads) {
-  if (context->space_count == 1 || buffer->object.released) return NULL;
+  if (context->memory.space_count == 1 || buffer->object.released) return NULL;
   weir_device *device = NULL, *lost = NULL;
   weir__context_lock(context);
   uint16_t spaces = spaces_of(buffer, offset, bytes, reads);
   bool on_host = (spaces & weir__space_bit(WEIR__HOST_SPACE)) != 0;
-  for (uint32_t space = 1; space < context->space_count && !(reads && on_host); space++) {
-    weir_device *holder = context->space_devices[space];
+  for (uint32_t space = 1; space < context->memory.space_count && !(reads && on_host); space++) {
+    weir_device *holder = context->memory.devices[space];
     if (!(spaces & weir__space_bit(space))) continue;
     if (holder->lost)
       lost = holder;

@@ -24,11 +24,11 @@ static void task_ready(void *user, weir__task *task) {
     return;
   }
   task->next = NULL;
-  if (context->issue_last == NULL)
-    context->issue_first = task;
+  if (context->ready.last == NULL)
+    context->ready.first = task;
   else
-    context->issue_last->next = task;
-  context->issue_last = task;
+    context->ready.last->next = task;
+  context->ready.last = task;
 }
 
 static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
@@ -51,7 +51,7 @@ static weir_status refuse(weir_device *device, weir_status status) {
 
 weir_status weir__context_add_device(weir_context *context, weir_device *device) {
   weir__host *host = &context->host;
-  if (device->ops->memory != NULL && context->space_count == WEIR__MAX_SPACES)
+  if (device->ops->memory != NULL && context->memory.space_count == WEIR__MAX_SPACES)
     return refuse(device, weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                                       "context: more than %d devices with memory of their own", WEIR__MAX_SPACES - 1));
   device->index = host->device_count;
@@ -64,12 +64,12 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
     return refuse(device, weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline"));
   host->devices[host->device_count++] = device;
   if (device->ops->memory != NULL) {
-    device->space = context->space_count;
-    context->space_devices[context->space_count++] = device;
+    device->space = context->memory.space_count;
+    context->memory.devices[context->memory.space_count++] = device;
   }
-  if (device->ops->progress != NULL) context->polled = true;
-  if (device->ops->poll != NULL) context->polls = true;
-  if (device->ops->flush != NULL) context->flushes = true;
+  if (device->ops->progress != NULL) context->devices.polled = true;
+  if (device->ops->poll != NULL) context->devices.polls = true;
+  if (device->ops->flush != NULL) context->devices.flushes = true;
   return WEIR_OK;
 }
 
@@ -90,38 +90,39 @@ static void destroy_devices(weir_context *context, bool with_memory) {
 }
 
 void weir__context_destroy(weir_context *context) {
-  weir__object_pool_deinitialize(&context->chains);
-  weir__object_pool_deinitialize(&context->graphs);
+  weir__object_pool_deinitialize(&context->objects.chains);
+  weir__object_pool_deinitialize(&context->objects.graphs);
   destroy_devices(context, false);
-  weir__object_pool_deinitialize(&context->buffers);
-  weir__object_pool_deinitialize(&context->kernels);
-  weir__object_pool_deinitialize(&context->events);
-  while (context->callback_arrays != NULL) {
-    weir__callback *array = context->callback_arrays;
-    context->callback_arrays = array->next;
+  weir__object_pool_deinitialize(&context->objects.buffers);
+  weir__object_pool_deinitialize(&context->objects.kernels);
+  weir__object_pool_deinitialize(&context->objects.events);
+  while (context->callbacks.arrays != NULL) {
+    weir__callback *array = context->callbacks.arrays;
+    context->callbacks.arrays = array->next;
     weir__free(array);
   }
-  for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->pools[i]);
+  for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->memory.pools[i]);
   destroy_devices(context, true); // after the pools, whose memory is theirs
-  weir__range_pool_deinitialize(&context->ranges);
-  weir__validity_pool_deinitialize(&context->validities);
-  weir__hits_deinitialize(&context->hits);
+  weir__range_pool_deinitialize(&context->order.ranges);
+  weir__validity_pool_deinitialize(&context->memory.validities);
+  weir__hits_deinitialize(&context->order.hits);
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
-  weir__predictor_destroy(context->predictor);
-  weir__free(context->fresh);
+  weir__predictor_destroy(context->memory.predictor);
+  weir__free(context->order.fresh);
   weir__free(context);
 }
 
 // Storage on the host comes from a device that copies from and to it, if there is one.
 static void initialize_pools(weir_context *context, uint64_t limit) {
   weir__memory_source host = weir__heap, on_device;
-  for (uint32_t space = context->space_count - 1; space > WEIR__HOST_SPACE; space--) {
-    weir_device *device = context->space_devices[space];
+  for (uint32_t space = context->memory.space_count - 1; space > WEIR__HOST_SPACE; space--) {
+    weir_device *device = context->memory.devices[space];
     device->ops->memory(device, &on_device, &host);
-    weir__pool_initialize(&context->pools[space], &on_device, limit, ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
+    weir__pool_initialize(&context->memory.pools[space], &on_device, limit,
+                          ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
   }
-  weir__pool_initialize(&context->pools[WEIR__HOST_SPACE], &host, limit, 1);
+  weir__pool_initialize(&context->memory.pools[WEIR__HOST_SPACE], &host, limit, 1);
 }
 
 weir_status weir__context_initialize(weir_context *context, const weir_context_options *options) {
@@ -135,35 +136,37 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.seed = options->seed;
   context->host.issue = options->issue;
   context->host.memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
-  context->wake_at = UINT64_MAX;
-  context->space_count = 1;
-  weir__hits_initialize(&context->hits);
-  weir__range_pool_initialize(&context->ranges);
-  context->hits.arrays = &context->ranges.arrays;
-  weir__object_pool_initialize(&context->buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), WEIR__RELEASED_KEPT,
+  context->waiting.wake_at = UINT64_MAX;
+  context->memory.space_count = 1;
+  weir__hits_initialize(&context->order.hits);
+  weir__range_pool_initialize(&context->order.ranges);
+  context->order.hits.arrays = &context->order.ranges.arrays;
+  weir__object_pool_initialize(&context->objects.buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), WEIR__RELEASED_KEPT,
                                destroy_buffer);
-  weir__object_pool_initialize(&context->kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), WEIR__RELEASED_KEPT,
+  weir__object_pool_initialize(&context->objects.kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), WEIR__RELEASED_KEPT,
                                weir__kernel_destroy);
-  weir__object_pool_initialize(&context->events, WEIR__KIND_EVENT, sizeof(weir_event), WEIR__FEW_RELEASED_KEPT, NULL);
-  context->fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
+  weir__object_pool_initialize(&context->objects.events, WEIR__KIND_EVENT, sizeof(weir_event), WEIR__FEW_RELEASED_KEPT,
+                               NULL);
+  context->order.fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
   bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
   if (traces) context->host.trace = weir__trace_create();
   uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
   context->host.statistics.window = size;
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
-  if (context->fresh == NULL || !weir__hits_grow(&context->hits) || !window || (traces && context->host.trace == NULL))
+  if (context->order.fresh == NULL || !weir__hits_grow(&context->order.hits) || !window ||
+      (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;
 }
 
 weir_status weir__context_open(weir_context *context) {
-  if (context->space_count > 1 && context->host.issue != WEIR_ISSUE_RESIDENT) {
-    context->predictor = weir__predictor_create();
-    if (context->predictor == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
+  if (context->memory.space_count > 1 && context->host.issue != WEIR_ISSUE_RESIDENT) {
+    context->memory.predictor = weir__predictor_create();
+    if (context->memory.predictor == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   }
-  if (context->space_count > 1)
-    weir__object_pool_reserve(&context->buffers, WEIR__RELEASED_KEPT + WEIR__RELEASED_KEPT / 4);
+  if (context->memory.space_count > 1)
+    weir__object_pool_reserve(&context->objects.buffers, WEIR__RELEASED_KEPT + WEIR__RELEASED_KEPT / 4);
   initialize_pools(context, context->host.memory_limit);
   return WEIR_OK;
 }

@@ -11,7 +11,7 @@
 enum { CALLBACKS_AT_ONCE = 64 };
 
 weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target) {
-  weir_event *event = (weir_event *)weir__object_take(&context->events, context, UINT64_MAX);
+  weir_event *event = (weir_event *)weir__object_take(&context->objects.events, context, UINT64_MAX);
   if (event == NULL) return NULL;
   atomic_store_explicit(&event->status, WEIR_PENDING, memory_order_relaxed);
   atomic_store_explicit(&event->sleepers, 0, memory_order_relaxed);
@@ -30,18 +30,18 @@ weir_event *weir__event_take(weir_context *context, weir__id task, const weir__c
 }
 
 void weir__event_drop(weir_event *event) {
-  if (--event->references == 0) weir__object_give(&event->object.context->events, &event->object);
+  if (--event->references == 0) weir__object_give(&event->object.context->objects.events, &event->object);
 }
 
 void weir__event_queue(weir_event *event) {
   weir_context *context = event->object.context;
   event->next_called = NULL;
   context->host.notices.due = true;
-  if (context->called_last == NULL)
-    context->called_first = event;
+  if (context->callbacks.due_last == NULL)
+    context->callbacks.due_first = event;
   else
-    context->called_last->next_called = event;
-  context->called_last = event;
+    context->callbacks.due_last->next_called = event;
+  context->callbacks.due_last = event;
 }
 
 static void queue_callbacks(weir_event *event) {
@@ -107,8 +107,8 @@ void weir__host_unlock_and_call(weir__host *host) {
     return;
   }
   notices->calling = true;
-  while (context->called_first != NULL) {
-    weir_event *event = context->called_first;
+  while (context->callbacks.due_first != NULL) {
+    weir_event *event = context->callbacks.due_first;
     if (event->ending != NULL && event->ending->delivers) {
       event->ending->rules->deliver(event->ending);
       event->ending->delivers = false;
@@ -121,13 +121,13 @@ void weir__host_unlock_and_call(weir__host *host) {
     if (callback != NULL) {
       event->callbacks = callback->next;
       due = (weir__completion_target){.done = callback->function, .user = callback->user};
-      callback->next = context->free_callbacks;
-      context->free_callbacks = callback;
+      callback->next = context->callbacks.free;
+      context->callbacks.free = callback;
     }
     if (due.done == NULL) {
-      context->called_first = event->next_called;
-      if (context->called_first == NULL) context->called_last = NULL;
-      notices->due = context->called_first != NULL;
+      context->callbacks.due_first = event->next_called;
+      if (context->callbacks.due_first == NULL) context->callbacks.due_last = NULL;
+      notices->due = context->callbacks.due_first != NULL;
       weir__event_drop(event);
       continue;
     }
@@ -144,19 +144,19 @@ void weir__host_unlock_and_call(weir__host *host) {
 }
 
 static weir__callback *take_callback(weir_context *context) {
-  if (context->free_callbacks == NULL) {
+  if (context->callbacks.free == NULL) {
     // One array per growth; its first element links the arrays for weir_context_release.
     weir__callback *more = weir__allocate(CALLBACKS_AT_ONCE * sizeof *more);
     if (more == NULL) return NULL;
-    more[0].next = context->callback_arrays;
-    context->callback_arrays = more;
+    more[0].next = context->callbacks.arrays;
+    context->callbacks.arrays = more;
     for (int i = 1; i < CALLBACKS_AT_ONCE; i++) {
-      more[i].next = context->free_callbacks;
-      context->free_callbacks = &more[i];
+      more[i].next = context->callbacks.free;
+      context->callbacks.free = &more[i];
     }
   }
-  weir__callback *callback = context->free_callbacks;
-  context->free_callbacks = callback->next;
+  weir__callback *callback = context->callbacks.free;
+  context->callbacks.free = callback->next;
   return callback;
 }
 
@@ -168,7 +168,7 @@ bool weir__event_add_callback(weir_event *event, weir_event_function function, v
   // While earlier callbacks are still being called, or the task runs, this one queues behind them.
   bool was_done = atomic_load_explicit(&event->status, memory_order_relaxed) != WEIR_PENDING;
   bool being_called = false;
-  for (weir_event *called = context->called_first; called != NULL; called = called->next_called)
+  for (weir_event *called = context->callbacks.due_first; called != NULL; called = called->next_called)
     being_called = being_called || called == event;
   weir__callback **end = &event->callbacks;
   while (*end != NULL) end = &(*end)->next;

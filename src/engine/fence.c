@@ -33,17 +33,17 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
                                  .kind = WEIR__TASK_FENCE,
                                  .device = self->device,
                                  .fence = fence};
-  weir__hits_clear(&context->hits);
-  context->held_listed = false;
+  weir__hits_clear(&context->order.hits);
+  context->stalled.listed = false;
   for (weir__id id = first; fence->signals && id <= last; id++)
-    weir__hit_task(context, &context->hits, id, WEIR__HAZARD_AFTER);
+    weir__hit_task(context, &context->order.hits, id, WEIR__HAZARD_AFTER);
   task->event = event;
   fence->task = task;
   weir__id id = task->id;
   if (fence->stalled) task->blockers++;
   context->host.statistics.tasks++;
   weir__commit(context, &request, task);
-  if (!fence->signals) context->fence = id;
+  if (!fence->signals) context->order.fence = id;
   if (fence->stalled) self->device->ops->stall(self->device, fence);
   return WEIR__ADMITTED;
 }

@@ -50,8 +50,8 @@ static void note_taken(weir__predictor *predictor, prediction *taken) {
 // Takes a block for the access: one that it had before, if it can be had.
 static weir__pool_result take_predicted(weir_context *context, const weir_buffer *buffer, uint32_t space,
                                         uint32_t access, weir__block **out_block) {
-  weir__pool *pool = &context->pools[space];
-  weir__predictor *predictor = context->predictor;
+  weir__pool *pool = &context->memory.pools[space];
+  weir__predictor *predictor = context->memory.predictor;
   if (predictor == NULL || space == WEIR__HOST_SPACE)
     return weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
   prediction *set = predictor->entries[(predictor->history + access) * 0x9e3779b97f4a7c15u >> 52];
@@ -78,7 +78,7 @@ void weir__storage_give_back(weir_context *context, const weir__request *request
   for (uint32_t i = 0; i < count; i++) {
     weir__block *block = request->checked.needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;
     if (block == NULL) continue;
-    weir__pool *pool = &context->pools[request->accesses[i].space];
+    weir__pool *pool = &context->memory.pools[request->accesses[i].space];
     if (block->user_count > 0)
       weir__pool_give_waiting(pool, block);
     else
@@ -126,11 +126,11 @@ static weir__admit_result no_storage(weir_context *context, const weir__submissi
   }
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(submission->task, name);
-  const char *where = space == WEIR__HOST_SPACE ? "the host" : context->space_devices[space]->name;
+  const char *where = space == WEIR__HOST_SPACE ? "the host" : context->memory.devices[space]->name;
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY,
                             "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held on %s and %s",
                             name, (unsigned long long)buffer->bytes, (unsigned long long)buffer->id, buffer->label,
-                            (unsigned long long)context->pools[space].bytes, where,
+                            (unsigned long long)context->memory.pools[space].bytes, where,
                             result == WEIR__POOL_LIMIT  ? "the context's memory limit allows no more"
                             : space == WEIR__HOST_SPACE ? "the system has no more"
                                                         : "the device has no more");
@@ -143,7 +143,7 @@ weir__admit_result weir__storage_take(weir_context *context, const weir__submiss
   const weir__liveness *live = &context->host.window.live;
   weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
-  if (whole) *out_block = weir__pool_take_waiting(&context->pools[space], buffer->bytes, live);
+  if (whole) *out_block = weir__pool_take_waiting(&context->memory.pools[space], buffer->bytes, live);
   if (*out_block != NULL) return WEIR__ADMITTED;
   return no_storage(context, submission, buffer, space, result, out_status);
 }
@@ -174,12 +174,12 @@ static bool reserve_parts(weir_context *context, const weir__request *request) {
     last = access->buffer;
     count++;
   }
-  return weir__validity_reserve(&context->validities, count);
+  return weir__validity_reserve(&context->memory.validities, count);
 }
 
 weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
   uint64_t needs = request->checked.needs_storage;
-  if (context->space_count > 1 && !reserve_parts(context, request))
+  if (context->memory.space_count > 1 && !reserve_parts(context, request))
     return weir__no_memory(request->submission, "arguments", out_status);
   for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
        i = weir__storage_next(needs, i + 1)) {
@@ -208,15 +208,15 @@ static void keep_only(weir_context *context, const weir__access *access) {
   uint16_t spaces = spaces_behind(access);
   if (buffer->parts == NULL && !divides(access))
     buffer->valid = spaces;
-  else if (!weir__buffer_change_valid(buffer, &context->validities, access->lo, access->hi, 0, spaces))
+  else if (!weir__buffer_change_valid(buffer, &context->memory.validities, access->lo, access->hi, 0, spaces))
     // There are too many parts; then the task has made sure that its space has all of the buffer.
-    weir__buffer_change_valid(buffer, &context->validities, 0, buffer->bytes, 0, spaces);
+    weir__buffer_change_valid(buffer, &context->memory.validities, 0, buffer->bytes, 0, spaces);
   uint16_t others = buffer->kept ? 0 : buffer->held & (uint16_t)~buffer->valid;
   bool idle = others != 0 && weir__buffer_idle(buffer, &context->host.window.live);
   while (others != 0) {
     uint32_t other = (uint32_t)__builtin_ctz(others);
     others &= (uint16_t)(others - 1);
-    weir__buffer_drop_place(buffer, other, &context->pools[other], idle);
+    weir__buffer_drop_place(buffer, other, &context->memory.pools[other], idle);
   }
 }
 
@@ -227,13 +227,14 @@ void weir__storage_settle(weir_context *context, const weir__request *request, u
   if (fresh != NULL) {
     if (buffer->places[access->space].memory != NULL) context->host.statistics.renamed++;
     bool new_contents = covers_all(access) && may_rename(context, buffer);
-    if (new_contents && (buffer->held | buffer->valid) != 0) weir__buffer_drop_storage(buffer, context->pools, false);
+    if (new_contents && (buffer->held | buffer->valid) != 0)
+      weir__buffer_drop_storage(buffer, context->memory.pools, false);
     weir__buffer_set_storage(buffer, access->space, fresh);
     for (uint8_t user = 0; user < fresh->user_count; user++)
-      weir__hit_task(context, &context->hits, fresh->users[user], WEIR__HAZARD_STORAGE);
+      weir__hit_task(context, &context->order.hits, fresh->users[user], WEIR__HAZARD_STORAGE);
   }
   if (access->mode == WEIR_READ) return;
-  if (context->space_count == 1)
+  if (context->memory.space_count == 1)
     buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
   else
     keep_only(context, access);

@@ -12,12 +12,12 @@
 static inline __attribute__((always_inline)) weir__admit_result
 submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
   const weir_task *task = submission->task;
-  if (context->polls) weir__context_poll(context);
+  if (context->devices.polls) weir__context_poll(context);
   weir__request request;
   *out_status = weir__check_task(context, submission, &request.device);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
   if (weir__window_full(&context->host.window, submission->reserved) ||
-      context->host.window.live.oldest < context->barrier) {
+      context->host.window.live.oldest < context->order.barrier) {
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
@@ -46,17 +46,17 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
     weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
-  if (context->predictor != NULL) weir__predictor_note(context->predictor, task);
+  if (context->memory.predictor != NULL) weir__predictor_note(context->memory.predictor, task);
   request.submission = submission;
   request.task = task;
-  request.fresh = context->fresh;
+  request.fresh = context->order.fresh;
   request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
   request.run = NULL;
   request.move = NULL;
   request.fence = NULL;
   if (request.checked.write_backs == 0) return weir__admit(context, &request, out_event, out_status);
   // Memory for what the copies back need is set aside first, so that they cannot fail.
-  if (!weir__range_pool_reserve(&context->ranges, request.checked.access_count + request.checked.write_backs))
+  if (!weir__range_pool_reserve(&context->order.ranges, request.checked.access_count + request.checked.write_backs))
     return weir__no_memory(submission, "arguments", out_status);
   weir__admit_result result = weir__admit(context, &request, out_event, out_status);
   if (result == WEIR__ADMITTED)

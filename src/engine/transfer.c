@@ -9,7 +9,7 @@
 #include "engine/storage.h"
 
 static bool is_lost(const weir_context *context, uint32_t space) {
-  return space != WEIR__HOST_SPACE && context->space_devices[space]->lost;
+  return space != WEIR__HOST_SPACE && context->memory.devices[space]->lost;
 }
 
 // Which of the copies in `spaces` to take: the device's must not be lost, it should be there already, and that of another
@@ -18,7 +18,7 @@ static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16
                               uint32_t destination) {
   enum { DEVICE = 1, ARRIVED = 2, NOT_LOST = 4, DIRECT = 8 };
   uint32_t source = 0, best = 0;
-  for (uint32_t space = 0; space < context->space_count; space++) {
+  for (uint32_t space = 0; space < context->memory.space_count; space++) {
     if (!(spaces & weir__space_bit(space))) continue;
     uint32_t rank = space != WEIR__HOST_SPACE ? DEVICE : 0;
     if (!is_lost(context, space)) rank |= NOT_LOST;
@@ -75,13 +75,13 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__access *access = (weir__access *)(void *)task->payload;
   weir__move *move = (weir__move *)(void *)(access + 1);
   *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = WEIR_READ, .space = (uint8_t)source};
-  weir__hits *hits = &context->hits;
+  weir__hits *hits = &context->order.hits;
   weir__hits_clear(hits);
-  context->held_listed = false;
+  context->stalled.listed = false;
   // Another device could still read the memory of one that is lost.
   atomic_store_explicit(&task->source_failed, is_lost(context, source), memory_order_relaxed);
   weir__hit_arrivals(context, buffer, source, lo, hi);
-  weir__buffer_access(buffer, &context->ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi, hits);
+  weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi, hits);
   for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
   access->serial = buffer->serial;
   for (uint8_t user = 0; fresh != NULL && user < fresh->user_count; user++)
@@ -94,8 +94,8 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
                        .source_space = (uint8_t)source,
                        .write_back = skippable};
   to->arrival = task->id;
-  weir__buffer_change_valid(buffer, &context->validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
-  weir_device *device = context->space_devices[destination != WEIR__HOST_SPACE ? destination : source];
+  weir__buffer_change_valid(buffer, &context->memory.validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
+  weir_device *device = context->memory.devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {.submission = &by_itself,
                            .task = &transfer_task,
                            .kind = WEIR__TASK_TRANSFER,
@@ -123,9 +123,10 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);
     if (result != WEIR__ADMITTED) return result;
     bool whole = next.lo == 0 && next.hi == buffer->bytes;
-    if ((buffer->ranged || !whole) && !weir__range_pool_reserve(&context->ranges, 1))
+    if ((buffer->ranged || !whole) && !weir__range_pool_reserve(&context->order.ranges, 1))
       return weir__no_memory(submission, "transfer", out_status);
-    if (!weir__validity_reserve(&context->validities, 1)) return weir__no_memory(submission, "transfer", out_status);
+    if (!weir__validity_reserve(&context->memory.validities, 1))
+      return weir__no_memory(submission, "transfer", out_status);
     weir__block *fresh = NULL;
     if (buffer->places[space].memory == NULL) {
       result = weir__storage_take(context, submission, buffer, space, WEIR_MAX_ARGS, whole, &fresh, out_status);
@@ -242,7 +243,7 @@ static void visit_failed(void *user, uint64_t lo, uint64_t hi, weir__segment *se
   for (uint64_t at = lo; at < hi;) {
     if ((weir__buffer_spaces(failed->buffer, at, &at) & keep) == 0) segment->poisoned = true;
   }
-  if (!weir__buffer_change_valid(failed->buffer, &failed->context->validities, lo, hi, keep, 0))
+  if (!weir__buffer_change_valid(failed->buffer, &failed->context->memory.validities, lo, hi, keep, 0))
     segment->poisoned = true;
 }
 
@@ -253,7 +254,7 @@ static void failed(weir_context *context, weir__task *task, const weir__completi
   weir_buffer *buffer = access->buffer;
   uint32_t source = task->move->source_space, destination = task->move->destination_space;
   if (buffer->serial != access->serial) return;
-  bool at_destination = destination != WEIR__HOST_SPACE && context->space_devices[destination]->index == task->device;
+  bool at_destination = destination != WEIR__HOST_SPACE && context->memory.devices[destination]->index == task->device;
   failed_transfer bad = {.context = context, .buffer = buffer, .transfer = task->id};
   if (buffer->wrapped && buffer->home == destination) {
     // The caller's memory is all that there is, and was not brought up to date.

@@ -12,8 +12,8 @@
 // Whether contents can go from one space to the other without the host in between.
 static inline bool weir__is_direct(const weir_context *context, uint32_t from, uint32_t to) {
   if (from == to || from == WEIR__HOST_SPACE || to == WEIR__HOST_SPACE) return true;
-  const weir__device_ops *ops = context->space_devices[from]->ops;
-  return ops->peers && ops == context->space_devices[to]->ops;
+  const weir__device_ops *ops = context->memory.devices[from]->ops;
+  return ops->peers && ops == context->memory.devices[to]->ops;
 }
 
 // Whether an access in `space` writes to memory that the caller wrapped elsewhere.

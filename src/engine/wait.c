@@ -9,13 +9,13 @@
 enum { SPINS_BEFORE_SLEEP = 200, POLL_NS = 100000 };
 
 static void add_waiter(weir_context *context, weir__waiter *waiter) {
-  waiter->next = context->waiters;
-  context->waiters = waiter;
-  if (waiter->target < context->wake_at) context->wake_at = waiter->target;
+  waiter->next = context->waiting.first;
+  context->waiting.first = waiter;
+  if (waiter->target < context->waiting.wake_at) context->waiting.wake_at = waiter->target;
 }
 
 static void remove_waiter(weir_context *context, weir__waiter *waiter) {
-  for (weir__waiter **link = &context->waiters; *link != NULL; link = &(*link)->next) {
+  for (weir__waiter **link = &context->waiting.first; *link != NULL; link = &(*link)->next) {
     if (*link == waiter) {
       *link = waiter->next;
       return;
@@ -75,7 +75,7 @@ void weir__context_flush(weir_context *context) {
 
 // Who makes progress calls the callbacks at once: what they submit comes before what happens later.
 static void call_what_is_due(weir_context *context) {
-  if (context->called_first == NULL || context->host.notices.calling) return;
+  if (context->callbacks.due_first == NULL || context->host.notices.calling) return;
   weir__context_unlock(context);
   weir__context_lock(context);
 }
@@ -85,7 +85,7 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
   uint64_t deadline = deadline_after(timeout_ns);
   bool in_time = true;
   while (context->host.window.live.oldest < target) {
-    if (context->polled && progress(context)) {
+    if (context->devices.polled && progress(context)) {
       call_what_is_due(context);
       continue;
     }
@@ -93,7 +93,7 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     if (!in_time) break;
     weir__waiter waiter = {.target = target};
     add_waiter(context, &waiter);
-    bool polled = context->polled;
+    bool polled = context->devices.polled;
     weir__context_unlock(context);
     sleep_until(&waiter, context->host.spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
     weir__context_lock(context);
@@ -103,10 +103,10 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
 }
 
 static weir_status report_failure(weir_context *context) {
-  weir_status status = context->first_failure;
+  weir_status status = context->failure.status;
   if (status == WEIR_OK) return WEIR_OK;
-  context->first_failure = WEIR_OK;
-  return weir__error(status, "%s", context->first_failure_text);
+  context->failure.status = WEIR_OK;
+  return weir__error(status, "%s", context->failure.text);
 }
 
 // The oldest task that is not done waits for no other.
@@ -119,7 +119,7 @@ static weir_status time_is_over(const weir_context *context) {
 // A launch of a graph that was submitted before task `target`, and whose tasks are done, but not its event: bytes are on
 // their way to the caller's memory. NULL: there is none.
 static weir_event *late_launch(const weir_context *context, weir__id target) {
-  weir_event *event = context->called_first;
+  weir_event *event = context->callbacks.due_first;
   while (event != NULL && (event->task >= target ||
                            atomic_load_explicit(&event->status, memory_order_relaxed) != (uint32_t)WEIR_PENDING))
     event = event->next_called;
@@ -184,7 +184,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
   uint64_t deadline = deadline_after(timeout_ns);
   weir_context *context = event->object.context;
-  if (context->flushes) {
+  if (context->devices.flushes) {
     weir__context_lock(context);
     weir__context_flush(context);
     weir__context_unlock(context);
@@ -192,8 +192,8 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   }
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
-    if (context->polled && poll_devices(event)) continue;
-    uint64_t left = context->polled ? POLL_NS : UINT64_MAX;
+    if (context->devices.polled && poll_devices(event)) continue;
+    uint64_t left = context->devices.polled ? POLL_NS : UINT64_MAX;
     if (deadline != 0) {
       uint64_t now = weir__clock_ns();
       if (now >= deadline) break;

@@ -26,7 +26,7 @@ weir_status weir__graph_check_images(const weir_graph *graph, const weir_task *t
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
     if (i < 2) buffers[i] = arg->buffer;
-    if (arg->buffer->image) device = graph->object.context->space_devices[arg->buffer->home];
+    if (arg->buffer->image) device = graph->object.context->memory.devices[arg->buffer->home];
   }
   if (device == NULL) return WEIR_OK;
   if (kind == WEIR__GRAPH_CALL) {

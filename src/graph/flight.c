@@ -71,7 +71,8 @@ static void end(weir__ending *ending) {
     graph->last_launch = launch->previous;
   if (!launch->reported) note_failure(graph, launch->number, launch->event);
   weir__graph_launch_drop(launch);
-  if (--graph->running == 0 && graph->to_be_freed) weir__object_give(&graph->object.context->graphs, &graph->object);
+  if (--graph->running == 0 && graph->to_be_freed)
+    weir__object_give(&graph->object.context->objects.graphs, &graph->object);
 }
 
 void weir__flight_begin(weir__graph_launch *launch, weir_event *event) {

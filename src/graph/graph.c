@@ -14,7 +14,8 @@
 #include "graph/plan.h"
 
 static weir_graph *take(weir_context *context) {
-  weir_graph *graph = (weir_graph *)weir__object_take(&context->graphs, context, context->host.window.live.oldest);
+  weir_graph *graph =
+      (weir_graph *)weir__object_take(&context->objects.graphs, context, context->host.window.live.oldest);
   if (graph == NULL) return NULL;
   weir__graph_destroy(&graph->object);
   weir__object kept = graph->object;
@@ -45,7 +46,7 @@ weir_status weir_graph_create_sized(weir_context *context, const weir_graph_opti
   weir_graph *graph = take(context);
   status =
       graph == NULL ? weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory") : configure(graph, &options);
-  if (graph != NULL && status != WEIR_OK) weir__object_give(&context->graphs, &graph->object);
+  if (graph != NULL && status != WEIR_OK) weir__object_give(&context->objects.graphs, &graph->object);
   weir__context_unlock(context);
   if (status == WEIR_OK) *out_graph = graph;
   return status;
@@ -133,7 +134,7 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
 // Kernels may have other code than when their tasks were recorded, or when the plan was made.
 static weir_status check_code(weir_graph *graph) {
   weir_context *context = graph->object.context;
-  if (graph->code_changes == context->code_changes) return WEIR_OK;
+  if (graph->code_changes == context->objects.graphs.code_changes) return WEIR_OK;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     const weir_task *task = &graph->recorded[i].task;
     const weir_kernel *kernel = task->kernel;
@@ -144,7 +145,7 @@ static weir_status check_code(weir_graph *graph) {
     if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
     if (status != WEIR_OK) return status;
   }
-  graph->code_changes = context->code_changes;
+  graph->code_changes = context->objects.graphs.code_changes;
   return WEIR_OK;
 }
 
@@ -185,7 +186,7 @@ weir_status weir_graph_information_sized(weir_graph *graph, weir_graph_info *out
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  if (context->polls | context->flushes) {
+  if (context->devices.polls | context->devices.flushes) {
     weir__context_flush(context);
     weir__context_poll(context);
   }
@@ -220,7 +221,7 @@ weir_status weir_graph_release(weir_graph *graph) {
     graph->object.released = true;
     weir__graph_empty(graph);
     graph->to_be_freed = graph->running > 0;
-    if (!graph->to_be_freed) weir__object_give(&context->graphs, &graph->object);
+    if (!graph->to_be_freed) weir__object_give(&context->objects.graphs, &graph->object);
   }
   weir__context_unlock(context);
   return status;

@@ -29,11 +29,11 @@ static weir__admit_result make_room(weir_context *context, const weir__submissio
                                     uint32_t *out_write_backs, weir_status *out_status) {
   uint32_t count = run->plan->external_count, slots = 0;
   *out_write_backs = 0;
-  if (context->space_count > 1) {
+  if (context->memory.space_count > 1) {
     weir__admit_result result = weir__transfer_accesses(context, by, run->accesses, count, out_write_backs, out_status);
     if (result != WEIR__ADMITTED) return result;
     slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
-    if (!weir__range_pool_reserve(&context->ranges, count + *out_write_backs))
+    if (!weir__range_pool_reserve(&context->order.ranges, count + *out_write_backs))
       return weir__no_memory(by, "arguments", out_status);
   }
   return weir__await_room(context, by, slots + 1, out_status);

@@ -11,7 +11,7 @@ static weir_status skip_status(weir__host *host, const weir__task *task) {
 
 static void bind(weir_context *context, weir__task *task, const weir__hits *hits) {
   weir__graph_run_bind(task, hits);
-  context->graphs_in_flight++;
+  context->objects.graphs.in_flight++;
 }
 
 static void note_reader(const weir__task *task, const weir__hit *hit, weir__id reader) {
@@ -34,12 +34,12 @@ static void failed(weir_context *context, weir__task *task, const weir__completi
 
 // A launch marks its readers node by node, unless it did not run at all.
 static bool marks_readers(const weir_context *context, const weir__completion *completion) {
-  return completion->status != WEIR_ERROR_CANCELLED && !context->forgot_readers;
+  return completion->status != WEIR_ERROR_CANCELLED && !context->objects.graphs.forgot_readers;
 }
 
 static void done(weir_context *context, weir__task *task) {
   weir__graph_run_done(task);
-  context->graphs_in_flight--;
+  context->objects.graphs.in_flight--;
 }
 
 const weir__task_rules weir__launch_rules = {.name = "graph",

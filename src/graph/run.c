@@ -9,7 +9,7 @@
 enum { NOTES = 64 };
 
 void weir__graph_run_free(weir__graph_run *run) {
-  if (run->staging != NULL) weir__pool_give(&run->context->pools[WEIR__HOST_SPACE], run->staging);
+  if (run->staging != NULL) weir__pool_give(&run->context->memory.pools[WEIR__HOST_SPACE], run->staging);
   weir__graph_plan_drop(run->plan);
   weir__free(run->hosts);
   weir__free(run->reached);
@@ -166,7 +166,8 @@ static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
 void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader) {
   weir__hit note = *hit;
   note.task = reader;
-  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note)) run->context->forgot_readers = true;
+  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note))
+    run->context->objects.graphs.forgot_readers = true;
 }
 
 void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {

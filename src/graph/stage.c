@@ -50,7 +50,7 @@ weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir
                                                 weir_status *out_status) {
   weir_context *context = run->context;
   if (run->staging != NULL) return WEIR__ADMITTED;
-  weir__pool_result result = weir__pool_take(&context->pools[WEIR__HOST_SPACE], run->plan->host_bytes,
+  weir__pool_result result = weir__pool_take(&context->memory.pools[WEIR__HOST_SPACE], run->plan->host_bytes,
                                              &context->host.window.live, &run->staging);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   run->staging = NULL;

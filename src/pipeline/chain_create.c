@@ -59,7 +59,7 @@ static weir_status choose_device(weir_context *context, uint32_t index, const we
   weir_device *device = given->device;
   if (device != NULL && device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
-  if (device == NULL && given->kernel == NULL) device = context->cpu;
+  if (device == NULL && given->kernel == NULL) device = context->devices.cpu;
   if (device == NULL && given->kernel != NULL && given->kernel->has_device)
     device = context->host.devices[given->kernel->device];
   if (device == NULL)
@@ -299,9 +299,10 @@ weir_status weir_chain_create_sized(weir_context *context, const weir_chain_opti
   if (status != WEIR_OK) return status;
   weir_chain *chain;
   weir__context_lock(context);
-  if (context->chains.object_bytes == 0)
-    weir__object_pool_initialize(&context->chains, WEIR__KIND_CHAIN, sizeof *chain, CHAINS_KEPT, destroy_object);
-  chain = (weir_chain *)weir__object_take(&context->chains, context, UINT64_MAX);
+  if (context->objects.chains.object_bytes == 0)
+    weir__object_pool_initialize(&context->objects.chains, WEIR__KIND_CHAIN, sizeof *chain, CHAINS_KEPT,
+                                 destroy_object);
+  chain = (weir_chain *)weir__object_take(&context->objects.chains, context, UINT64_MAX);
   if (chain != NULL) {
     weir__object header = chain->object;
     memset(chain, 0, sizeof *chain);
@@ -330,7 +331,7 @@ void weir__chain_close(weir_chain *chain) {
     weir__event_drop(chain->events[i]);
   }
   destroy_object(&chain->object);
-  weir__object_give(&chain->object.context->chains, &chain->object);
+  weir__object_give(&chain->object.context->objects.chains, &chain->object);
 }
 
 weir_status weir_chain_release(weir_chain *chain) {

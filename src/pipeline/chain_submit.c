@@ -82,7 +82,7 @@ static weir_status check_stages(weir_chain *chain, const weir_chain_item *item) 
 static uint32_t slots_of_item(const weir_chain *chain) {
   const weir_context *context = chain->object.context;
   uint64_t slots = chain->stage_count;
-  for (uint32_t i = 0; context->space_count > 1 && i < chain->stage_count; i++)
+  for (uint32_t i = 0; context->memory.space_count > 1 && i < chain->stage_count; i++)
     slots += 3ull * chain->stages[i].given.arg_count;
   return slots < context->host.window.size ? (uint32_t)slots : context->host.window.size;
 }
@@ -111,7 +111,7 @@ static void await_turn(weir_chain *chain) {
 // callback, which must not stop in the middle, there is room in the window for all of it. The lock is held.
 static weir_status take_turn(weir_chain *chain) {
   weir_context *context = chain->object.context;
-  if (context->polls) weir__context_poll(context);
+  if (context->devices.polls) weir__context_poll(context);
   while (chain->submitting || chain->statistics.in_flight >= chain->most_in_flight) {
     if (weir__this_thread.in_task)
       return would_wait(chain->submitting ? "another thread is in the middle of an item" : "the chain is full");

@@ -112,8 +112,9 @@ static weir_status start_threads(weir_pipeline *pipeline) {
     weir__pipeline_thread *thread = &pipeline->threads[i];
     thread->pipeline = pipeline;
     thread->random.state = (pipeline->context->host.seed + i + 1) * 0x9e3779b97f4a7c15ull | 1;
-    if (pipeline->context->cpu != NULL) {
-      thread->guest = weir__cpu_guest_create((weir__cpu *)pipeline->context->cpu, pipeline->context->host.seed + i);
+    if (pipeline->context->devices.cpu != NULL) {
+      thread->guest =
+          weir__cpu_guest_create((weir__cpu *)pipeline->context->devices.cpu, pipeline->context->host.seed + i);
       if (thread->guest == NULL) return no_memory();
     }
     int error =

@@ -46,7 +46,7 @@ void weir__pipeline_rouse(weir_pipeline *pipeline) {
   atomic_fetch_add_explicit(&pipeline->epoch, 1, memory_order_seq_cst);
   weir__wake(&pipeline->epoch, LOOKOUTS);
   // Without the lock: only devices that are listed stay as they are.
-  for (uint32_t i = 0; i < pipeline->context->listed_count; i++) {
+  for (uint32_t i = 0; i < pipeline->context->devices.listed_count; i++) {
     weir_device *device = pipeline->context->host.devices[i];
     if (device->ops->rouse != NULL) device->ops->rouse(device);
   }
@@ -76,7 +76,7 @@ static uint32_t take(weir_pipeline *pipeline, weir__pipeline_thread *thread) {
 // Makes progress on devices without threads. False: none could make any.
 static bool make_progress(weir_pipeline *pipeline) {
   weir_context *context = pipeline->context;
-  if (!context->polled || atomic_load_explicit(&pipeline->running, memory_order_relaxed) == 0) return false;
+  if (!context->devices.polled || atomic_load_explicit(&pipeline->running, memory_order_relaxed) == 0) return false;
   bool any = false;
   weir__context_lock(context);
   for (uint32_t i = 0; i < context->host.device_count; i++) {
@@ -153,7 +153,7 @@ static void watch(weir_pipeline *pipeline) {
 }
 
 static void sleep_for_items(weir_pipeline *pipeline, weir__pipeline_thread *thread) {
-  bool polls = pipeline->context->polled && atomic_load_explicit(&pipeline->running, memory_order_relaxed) != 0;
+  bool polls = pipeline->context->devices.polled && atomic_load_explicit(&pipeline->running, memory_order_relaxed) != 0;
   uint32_t epoch = atomic_load_explicit(&pipeline->epoch, memory_order_seq_cst);
   atomic_fetch_add_explicit(&pipeline->sleepers, 1, memory_order_seq_cst);
   if (!is_there_something(pipeline)) {
@@ -190,7 +190,7 @@ void *weir__pipeline_thread_main(void *argument) {
 
 void weir__pipeline_flush(weir_pipeline *pipeline) {
   weir_context *context = pipeline->context;
-  if (!context->flushes) return;
+  if (!context->devices.flushes) return;
   weir__context_lock(context);
   weir__context_flush(context);
   weir__context_unlock(context);

@@ -180,7 +180,7 @@ static weir_status submit_awaited(weir__pipeline_line *line, const weir_task *ta
   const weir_pipeline *pipeline = line->pipeline;
   weir_context *context = pipeline->context;
   // What is awaited next is told with a graph, which ends its stage: that is one passage through the lock less.
-  bool flushes = graph != NULL && context->flushes &&
+  bool flushes = graph != NULL && context->devices.flushes &&
                  (line->stage + 1 == pipeline->stage_count || pipeline->stages[line->stage].awaits);
   weir__cpu_guest guest = guest_of(line, graph != NULL);
   *await = (weir__await){.line = line, .stage = line->stage};

@@ -22,7 +22,7 @@ static weir_status invalid(const char *text) {
 
 static weir_status take_devices(weir_split *split, const weir_split_options *options) {
   bool all = options->devices == NULL;
-  uint32_t count = all ? split->context->listed_count : options->device_count;
+  uint32_t count = all ? split->context->devices.listed_count : options->device_count;
   if (all && options->device_count != 0) return invalid("a number of devices, but no list of them");
   if (count == 0 || count > WEIR_SPLIT_MOST_DEVICES)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split: %u devices; 1 to %d are possible", count,

@@ -67,7 +67,7 @@ weir_status weir__split_device(weir_context *context, weir_device **out_device) 
   weir_status status = WEIR_OK;
   *out_device = NULL;
   weir__context_lock(context);
-  for (uint32_t i = context->listed_count; i < context->host.device_count; i++) {
+  for (uint32_t i = context->devices.listed_count; i < context->host.device_count; i++) {
     if (context->host.devices[i]->ops == &ops) *out_device = context->host.devices[i];
   }
   if (*out_device == NULL) status = add(context, out_device);

@@ -59,8 +59,8 @@ static weir_status check_functions(const weir__split_run *run) {
 
 static uint16_t lost_spaces(const weir_context *context) {
   uint16_t lost = 0;
-  for (uint32_t space = 1; space < context->space_count; space++) {
-    if (context->space_devices[space]->lost) lost |= weir__space_bit(space);
+  for (uint32_t space = 1; space < context->memory.space_count; space++) {
+    if (context->memory.devices[space]->lost) lost |= weir__space_bit(space);
   }
   return lost;
 }
@@ -74,7 +74,7 @@ static weir_status check_contents(const weir__split_run *run, uint16_t lost) {
       uint16_t spaces = weir__buffer_spaces(arg->buffer, at, &end);
       if ((spaces & lost) == 0 || (spaces & ~lost) != 0) continue;
       uint64_t hi = end < arg->offset + run->bytes[i] ? end : arg->offset + run->bytes[i];
-      const weir_device *device = run->split->context->space_devices[__builtin_ctz(spaces)];
+      const weir_device *device = run->split->context->memory.devices[__builtin_ctz(spaces)];
       return weir__error(WEIR_ERROR_DEVICE_LOST,
                          "%s, argument %u: bytes [%llu, %llu) of buffer %llu '%s' were only on %s, which is lost",
                          run->what, i, (ull)at, (ull)hi, (ull)arg->buffer->id, arg->buffer->label, device->name);
@@ -110,7 +110,7 @@ static weir_status set_aside(weir__split_run *run, const weir_split_launch *laun
   if (status != WEIR_OK) return status;
   run->reserved = slots;
   bool good = true;
-  while (good && context->hits.capacity < run->handed) good = weir__hits_grow(&context->hits);
+  while (good && context->order.hits.capacity < run->handed) good = weir__hits_grow(&context->order.hits);
   if (good && has_event) *out_event = weir__event_take(context, 0, NULL);
   const weir__completion_target target = {.done = weir__split_end, .user = run};
   run->start = good && (!has_event || *out_event != NULL) ? weir__event_take(context, 0, &target) : NULL;
@@ -218,13 +218,13 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
   whole.arg_count = 0;
   weir_context *context = run->split->context;
   weir__task *task = weir__window_begin(&context->host.window);
-  weir__hits_clear(&context->hits);
-  context->held_listed = false; // a part may be held, with hits of its own
+  weir__hits_clear(&context->order.hits);
+  context->stalled.listed = false; // a part may be held, with hits of its own
   for (uint32_t i = 0; i < run->handed; i++) {
     const weir_event *part = run->planned[i].event;
     for (weir__id id = part != NULL ? part->task : 1; part != NULL && id <= part->last; id++) {
       if (weir__live(&context->host.window.live, id))
-        weir__hits_add(&context->hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
+        weir__hits_add(&context->order.hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
     }
   }
   weir__request request = {.submission = submission,
@@ -244,7 +244,7 @@ static void await_held(weir__split_run *run, const weir__submission *whole) {
   weir__submission submission = *whole;
   submission.reserved = run->own;
   weir_status status;
-  while (!weir__this_thread.in_task && context->host.window.live.oldest < context->barrier &&
+  while (!weir__this_thread.in_task && context->host.window.live.oldest < context->order.barrier &&
          weir__await_room(context, &submission, 1, &status) == WEIR__RETRY) {
   }
 }

@@ -184,7 +184,7 @@ void weir__split_pump(weir__split_run *run) {
   weir__split_ask(run);
   if (run->in_flight == 0) {
     weir__split_finish(run);
-  } else if (context->flushes) { // who waits for the launch has flushed before these pieces came
+  } else if (context->devices.flushes) { // who waits for the launch has flushed before these pieces came
     weir__context_lock(context);
     weir__context_flush(context);
     weir__context_unlock(context);

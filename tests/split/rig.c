@@ -96,7 +96,7 @@ weir_device *rig_add_device(weir_context *context, double speed, uint32_t tasks)
   device->base.index = context->host.device_count;
   snprintf(device->base.name, sizeof device->base.name, "fake:%u", device->base.index);
   context->host.devices[context->host.device_count++] = &device->base;
-  context->polled = true;
+  context->devices.polled = true;
   weir__context_unlock(context);
   return &device->base;
 }

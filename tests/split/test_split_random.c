@@ -143,7 +143,7 @@ static void disturb(program *p) {
     memcpy(&p->cells[b][first], p->cells[1 - b], count * sizeof(uint32_t));
     break;
   case 2:
-    if (p->context->cpu != NULL) rig_ok(rig_read(p->context, p->buffers[b]));
+    if (p->context->devices.cpu != NULL) rig_ok(rig_read(p->context, p->buffers[b]));
     break;
   default:
     break;

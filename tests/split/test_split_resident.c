@@ -105,7 +105,7 @@ static uint64_t moved(scene *s) {
 static uint64_t hops(scene *s, const weir_buffer *buffer, uint32_t device) {
   const weir_device *to = weir_context_device(s->context, device);
   if (buffer->valid & weir__space_bit(to->space)) return 0;
-  const weir_device *from = s->context->space_devices[__builtin_ctz(buffer->valid)];
+  const weir_device *from = s->context->memory.devices[__builtin_ctz(buffer->valid)];
   return buffer->valid & 1 || (to->ops->peers && from->ops == to->ops) ? 1 : 2;
 }
 

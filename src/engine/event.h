@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events: the state of one task, kept for the caller. All is guarded by the context's lock, but for what waiting threads look at.
+#ifndef WEIR_ENGINE_EVENT_H
+#define WEIR_ENGINE_EVENT_H
+
+#include "device/host.h"
+#include "window/object.h"
+
+typedef struct weir__callback {
+  struct weir__callback *next;
+  weir_event_function function;
+  void *user;
+} weir__callback;
+
+// Callbacks of a context.
+typedef struct weir__callbacks {
+  weir_event *due_first, *due_last; // events whose callbacks are due
+  weir__callback *free, *arrays;
+} weir__callbacks;
+
+// A part of Weir that submits tasks of its own, and learns of their ends itself.
+typedef struct weir__completion_target {
+  weir_event_function done; // called like a callback, before all others; needs no memory. NULL: none
+  void *user;
+  bool at_once;  // `done` is called when the task is completed, with the lock held
+  bool reported; // a failure is for weir_finish, too
+  // Asked when the task fails, with the lock held. True: it has been given to another device, and is not done. NULL: never.
+  bool (*again)(void *user, weir__task *task, const struct weir__completion *completion);
+  weir_event *moves; // of transfers that the task needs: their times are summed in it; NULL: they have no event
+} weir__completion_target;
+
+// The part of an event's end that belongs to the layer which submitted its task. The functions are called with the lock held.
+typedef struct weir__ending weir__ending;
+typedef struct weir__ending_rules {
+  // The outcome is known, and the ending delivers: whether it may do so now. If not, its layer calls weir__event_queue later.
+  bool (*is_next)(const weir__ending *ending);
+  // Delivers, where callbacks are called. The lock is released meanwhile.
+  void (*deliver)(weir__ending *ending);
+  // The event gets its status.
+  void (*end)(weir__ending *ending);
+} weir__ending_rules;
+
+struct weir__ending {
+  const weir__ending_rules *rules;
+  bool delivers; // contents must be delivered before the event is done; false: not, or it was done
+};
+
+struct weir_event {
+  weir__object object;
+  _Atomic uint32_t status; // weir_status; sleepers wait on this word
+  _Atomic uint32_t sleepers;
+  uint32_t references;       // the caller's, the task's, the callback queue's; guarded by the lock
+  uint32_t tasks;            // that must still be done: the task, and copies of what it wrote to the caller's memory
+  weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
+  weir__callback *callbacks; // oldest first
+  struct weir_event *next_called;
+  weir__completion_target target; // of a task of Weir's own
+  bool has_target;
+  uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
+  uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
+  weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
+  bool decided;              // its outcome is known
+  weir_status outcome;
+  char message[WEIR__MESSAGE_BYTES];
+};
+
+// Fails or finishes an event; the lock is held. Drops the task's reference.
+void weir__event_finish(weir_event *event, weir_status status, const char *message);
+// An event for a task; `target` may be NULL. NULL: no memory.
+weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
+// Has a function called when the task is done. The lock is held. False: no memory.
+bool weir__event_add_callback(weir_event *event, weir_event_function function, void *user);
+// Lets the event's ending deliver, and its callbacks be called; one reference goes to the queue.
+void weir__event_queue(weir_event *event);
+void weir__event_drop(weir_event *event); // one reference; the lock is held
+// weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
+weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);
+
+#endif // WEIR_ENGINE_EVENT_H
