@@ -16,7 +16,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
       (weir_kernel *)weir__object_take(&context->objects.kernels, context, context->host.window.live.oldest);
   if (kernel != NULL) {
     weir__kernel_destroy(&kernel->object);
-    kernel->code_change = ++context->objects.graphs.code_changes; // graphs may still name the one that was here before
+    kernel->code_change = ++context->graphs.code_changes; // graphs may still name the one that was here before
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     kernel->function = NULL;
     kernel->has_device = false;

@@ -65,9 +65,9 @@ typedef struct weir__graph_plan {
   uint64_t edge_count, value_bytes, host_bytes; // host_bytes: of a run's memory in between, if it needs some
   weir__graph_node *nodes;
   weir__graph_arg *args;
-  uint32_t *successors;   // node << 1 | (reads what this node writes)
-  uint32_t *predecessors; // nodes
-  weir__hit *reasons;     // per predecessor: hazard, range, and in `buffer` the buffer's number
+  uint32_t *successors;      // node << 1 | (reads what this node writes)
+  uint32_t *predecessors;    // nodes
+  weir__dependence *reasons; // per predecessor: hazard, range, and in `buffer` the buffer's number
   weir__graph_external *externals;
   weir__graph_input *inputs;
   weir__graph_host *hosts;
@@ -101,17 +101,17 @@ typedef struct weir__graph_run {
   uint64_t *storages; // numbers, for timelines
   void **args;        // by number of argument: pointers into storage or `values`
   unsigned char *values;
-  _Atomic uint32_t *blockers;    // per node
-  _Atomic uint8_t *states;       // per node: weir__node_state
-  _Atomic uint8_t *poisoned;     // per node: reads poison
-  uint32_t *ready;               // scratch for the device, node_count long
-  weir__id *failed_predecessors; // tasks that failed whose data this launch may read
-  weir__hit *data_hits;          // where the launch's data comes from
-  weir__hit *readers;            // tasks submitted since that read what this launch writes, and which bytes
-  uint8_t *external_poison;      // scratch, external_count long
+  _Atomic uint32_t *blockers;         // per node
+  _Atomic uint8_t *states;            // per node: weir__node_state
+  _Atomic uint8_t *poisoned;          // per node: reads poison
+  uint32_t *ready;                    // scratch for the device, node_count long
+  weir__id *failed_predecessors;      // tasks that failed whose data this launch may read
+  weir__dependence *data_dependences; // where the launch's data comes from
+  weir__dependence *readers;          // tasks submitted since that read what this launch writes, and which bytes
+  uint8_t *external_poison;           // scratch, external_count long
   uint32_t reader_count, reader_capacity;
   uint32_t failed_predecessor_count, failed_predecessor_capacity;
-  uint32_t data_hit_count, data_hit_capacity;
+  uint32_t data_dependence_count, data_dependence_capacity;
   bool all_poisoned;             // memory was too short to note which inputs are
   void **hosts;                  // per host of the plan: the caller's memory, as it was at the launch
   bool *reached;                 // per host: the device copies from or to the caller's memory itself

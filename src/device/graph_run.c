@@ -20,10 +20,10 @@ void weir__fill_bytes(void *destination, uint64_t bytes, const void *pattern) {
   for (uint64_t done = 0; done < bytes; done += sizeof(uint32_t)) memcpy(first + done, pattern, sizeof(uint32_t));
 }
 
-static bool is_poison(const weir__graph_run *run, const weir__hit *hit) {
-  if (hit->task == 0) return true;
+static bool is_poison(const weir__graph_run *run, const weir__dependence *dependence) {
+  if (dependence->task == 0) return true;
   for (uint32_t i = 0; i < run->failed_predecessor_count; i++) {
-    if (run->failed_predecessors[i] == hit->task) return true;
+    if (run->failed_predecessors[i] == dependence->task) return true;
   }
   return false;
 }
@@ -34,8 +34,8 @@ static void mark_poisoned(weir__graph_run *run) {
   for (uint32_t i = 0; i < plan->input_count; i++) {
     const weir__graph_input *input = &plan->inputs[i];
     bool poisoned = run->all_poisoned;
-    for (uint32_t hit = 0; hit < run->data_hit_count && !poisoned; hit++) {
-      const weir__hit *data = &run->data_hits[hit];
+    for (uint32_t dependence = 0; dependence < run->data_dependence_count && !poisoned; dependence++) {
+      const weir__dependence *data = &run->data_dependences[dependence];
       poisoned = data->buffer == run->buffers[input->buffer]->id && data->lo < input->hi && input->lo < data->hi &&
                  is_poison(run, data);
     }

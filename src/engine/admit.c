@@ -10,13 +10,17 @@
 #include "engine/rules.h"
 #include "engine/storage.h"
 
-static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__hit *hit, uint64_t buffer) {
-  waits[(*count)++] = (weir__trace_wait){
-      .task = hit->task, .hazard = (weir__hazard)hit->hazard, .buffer = buffer, .lo = hit->lo, .hi = hit->hi};
+static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__dependence *dependence,
+                           uint64_t buffer) {
+  waits[(*count)++] = (weir__trace_wait){.task = dependence->task,
+                                         .hazard = (weir__hazard)dependence->hazard,
+                                         .buffer = buffer,
+                                         .lo = dependence->lo,
+                                         .hi = dependence->hi};
 }
 
 static void trace_task(weir_context *context, const weir__request *request, const weir__task *task,
-                       const weir__hits *hits) {
+                       const weir__dependences *dependences) {
   weir__trace_task record = {.id = task->id, .tag = task->tag, .device = task->device, .status = WEIR_PENDING};
   const char *kernel = task->kernel != NULL ? task->kernel->name : request->run != NULL ? "graph" : "host";
   snprintf(record.label, sizeof record.label, "%s", request->task->label != NULL ? request->task->label : kernel);
@@ -29,82 +33,84 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   record.ready_ns = record.submit_ns;
   record.access_count = request->checked.access_count;
   record.accesses = weir__allocate((request->checked.access_count + 1) * sizeof *record.accesses);
-  record.waits = weir__allocate((hits->count + 1) * sizeof *record.waits);
+  record.waits = weir__allocate((dependences->count + 1) * sizeof *record.waits);
   if (record.accesses == NULL) record.access_count = 0;
   for (uint32_t i = 0; i < record.access_count; i++) {
     const weir__access *access = &request->accesses[i];
     record.accesses[i] = (weir__trace_access){.mode = (weir_mode)access->mode,
                                               .buffer = access->buffer->id,
-                                              .storage = access->buffer->places[access->space].storage,
+                                              .storage = access->buffer->replicas[access->space].storage,
                                               .offset = access->lo,
                                               .bytes = access->hi - access->lo};
   }
-  for (size_t i = 0; record.waits != NULL && i < hits->count; i++) {
-    if (hits->list[i].task != 0) add_trace_wait(record.waits, &record.wait_count, &hits->list[i], hits->list[i].buffer);
+  for (size_t i = 0; record.waits != NULL && i < dependences->count; i++) {
+    if (dependences->list[i].task != 0)
+      add_trace_wait(record.waits, &record.wait_count, &dependences->list[i], dependences->list[i].buffer);
   }
   weir__trace_add_task(context->host.trace, &record);
   weir__free(record.accesses);
   weir__free(record.waits);
 }
 
-// Turns hits into edges.
-static inline void connect(weir_context *context, bool run_ahead, weir__task *task, weir__hits *hits) {
+// Turns dependences into edges.
+static inline void connect(weir_context *context, bool run_ahead, weir__task *task, weir__dependences *dependences) {
   weir__window *window = &context->host.window;
   bool no_memory = false;
-  for (size_t i = 0; i < hits->count && !run_ahead; i++) {
-    const weir__hit *hit = &hits->list[i];
-    if (hit->task != 0) weir__window_connect(window, hit->task, task, hit->data, true, &no_memory);
+  for (size_t i = 0; i < dependences->count && !run_ahead; i++) {
+    const weir__dependence *dependence = &dependences->list[i];
+    if (dependence->task != 0) weir__window_connect(window, dependence->task, task, dependence->data, true, &no_memory);
   }
-  for (size_t i = 0; i < hits->count && run_ahead; i++) {
-    const weir__hit *hit = &hits->list[i];
-    if (hit->task == 0) continue;
-    bool same_device = weir__window_task(window, hit->task)->device == task->device;
-    bool blocks = !same_device || !weir__window_task(window, hit->task)->issued;
-    bool first = weir__window_connect(window, hit->task, task, hit->data, blocks, &no_memory);
-    if (hit->data && weir__window_task(window, hit->task)->doomed)
-      weir__window_upstream_failed(window, task, hit->task);
-    if (first && same_device && !weir__window_add_predecessor(task, hit->task)) no_memory = true;
+  for (size_t i = 0; i < dependences->count && run_ahead; i++) {
+    const weir__dependence *dependence = &dependences->list[i];
+    if (dependence->task == 0) continue;
+    bool same_device = weir__window_task(window, dependence->task)->device == task->device;
+    bool blocks = !same_device || !weir__window_task(window, dependence->task)->issued;
+    bool first = weir__window_connect(window, dependence->task, task, dependence->data, blocks, &no_memory);
+    if (dependence->data && weir__window_task(window, dependence->task)->failing)
+      weir__window_upstream_failed(window, task, dependence->task);
+    if (first && same_device && !weir__window_add_predecessor(task, dependence->task)) no_memory = true;
   }
-  if (no_memory) hits->incomplete = true;
+  if (no_memory) dependences->incomplete = true;
 }
 
 // Tells launches of graphs in flight which of their outputs this task reads.
-static void note_readers(weir_context *context, const weir__task *task, const weir__hits *hits) {
-  for (size_t i = 0; i < hits->count; i++) {
-    const weir__hit *hit = &hits->list[i];
-    if (!hit->data || hit->task == 0) continue;
-    const weir__task *before = weir__window_task(&context->host.window, hit->task);
+static void note_readers(weir_context *context, const weir__task *task, const weir__dependences *dependences) {
+  for (size_t i = 0; i < dependences->count; i++) {
+    const weir__dependence *dependence = &dependences->list[i];
+    if (!dependence->data || dependence->task == 0) continue;
+    const weir__task *before = weir__window_task(&context->host.window, dependence->task);
     const weir__task_rules *rules = context->rules[before->kind];
-    if (rules->note_reader != NULL) rules->note_reader(before, hit, task->id);
+    if (rules->note_reader != NULL) rules->note_reader(before, dependence, task->id);
   }
 }
 
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
   const weir__liveness *live = &context->host.window.live;
-  weir__hits *hits = &context->order.hits;
+  weir__dependences *dependences = &context->order.dependences;
   bool several_spaces = context->memory.space_count > 1;
-  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->objects.graphs.in_flight > 0;
+  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0;
   uint64_t needs_storage = request->checked.needs_storage, bit = 1; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    if (needs_storage & bit) weir__storage_settle(context, request, i);
+    if (needs_storage & bit) weir__storage_bind(context, request, i);
     if (i < 63) bit <<= 1;
-    size_t before = hits->count;
+    size_t before = dependences->count;
     if (several_spaces && access->mode != WEIR_WRITE)
-      weir__hit_arrivals(context, buffer, access->space, access->lo, access->hi);
+      weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
     weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
-                        hits);
+                        dependences);
     access->serial = buffer->serial;
     if (notes_buffers) {
-      for (size_t hit = before; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
+      for (size_t dependence = before; dependence < dependences->count; dependence++)
+        dependences->list[dependence].buffer = buffer->id;
     }
   }
   const weir_task *task = request->task;
   for (uint32_t i = 0; i < task->after_count; i++) {
     for (weir__id after = task->after[i]->task; after <= task->after[i]->last; after++)
-      weir__hit_task(context, hits, after, WEIR__HAZARD_AFTER);
+      weir__depend_on_task(context, dependences, after, WEIR__HAZARD_AFTER);
   }
 }
 
@@ -125,7 +131,7 @@ static inline void fill_args(const weir__request *request, weir__task *task) {
       *pointer++ = value;
       value += arg->bytes;
     } else {
-      *pointer++ = (char *)access->buffer->places[access->space].memory + access->lo;
+      *pointer++ = (char *)access->buffer->replicas[access->space].memory + access->lo;
       access++;
     }
   }
@@ -135,7 +141,7 @@ static inline void fill_args(const weir__request *request, weir__task *task) {
 static void fill_move(const weir__request *request) {
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     const weir__access *access = &request->accesses[i];
-    char *first = (char *)access->buffer->places[access->space].memory + access->lo;
+    char *first = (char *)access->buffer->replicas[access->space].memory + access->lo;
     if (access->mode == WEIR_READ)
       request->move->source = first;
     else
@@ -174,12 +180,12 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
 
 // Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
 // earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
-static void hold(weir_context *context, weir__task *task, const weir__hits *hits) {
+static void hold(weir_context *context, weir__task *task, const weir__dependences *dependences) {
   context->order.barrier = task->id + 1;
-  if (!hits->incomplete || context->host.window.live.oldest == task->id) return;
+  if (!dependences->incomplete || context->host.window.live.oldest == task->id) return;
   task->blockers++;
   context->stalled.task = task;
-  context->stalled.listed = !hits->unlisted_data;
+  context->stalled.listed = !dependences->unlisted_data;
   context->stalled.failed_before = context->host.statistics.failed;
 }
 
@@ -200,19 +206,20 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
 // The last part: edges, arguments, timeline, and off it goes.
 static inline __attribute__((always_inline)) void commit(weir_context *context, const weir__request *request,
                                                          weir__task *task) {
-  weir__hits *hits = &context->order.hits;
-  if (context->host.flags & WEIR_CONTEXT_IN_ORDER) weir__hit_task(context, hits, task->id - 1, WEIR__HAZARD_AFTER);
-  if (context->order.fence != 0) weir__hit_task(context, hits, context->order.fence, WEIR__HAZARD_AFTER);
-  if (hits->poisoned) task->reads_poison = true;
+  weir__dependences *dependences = &context->order.dependences;
+  if (context->host.flags & WEIR_CONTEXT_IN_ORDER)
+    weir__depend_on_task(context, dependences, task->id - 1, WEIR__HAZARD_AFTER);
+  if (context->order.fence != 0) weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
+  if (dependences->poisoned) task->reads_poison = true;
   bool run_ahead = request->device->ops->run_ahead;
-  connect(context, run_ahead, task, hits);
-  if (context->objects.graphs.in_flight > 0) note_readers(context, task, hits);
+  connect(context, run_ahead, task, dependences);
+  if (context->graphs.in_flight > 0) note_readers(context, task, dependences);
   if (request->kind == WEIR__TASK_KERNEL || request->kind == WEIR__TASK_HOST)
     fill_args(request, task);
   else if (context->rules[request->kind]->bind != NULL)
-    context->rules[request->kind]->bind(context, task, hits);
-  if (context->host.trace != NULL) trace_task(context, request, task, hits);
-  if (hits->incomplete || hits->unrecorded) hold(context, task, hits);
+    context->rules[request->kind]->bind(context, task, dependences);
+  if (context->host.trace != NULL) trace_task(context, request, task, dependences);
+  if (dependences->incomplete || dependences->unrecorded) hold(context, task, dependences);
   if (run_ahead)
     commit_run_ahead(context, request->device, task);
   else
@@ -246,7 +253,7 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   weir__task *task = weir__window_begin(window);
   fill_task(request, task);
   task->event = event;
-  weir__hits_clear(&context->order.hits);
+  weir__dependences_clear(&context->order.dependences);
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);
   context->host.statistics.tasks++;

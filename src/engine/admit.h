@@ -11,7 +11,7 @@
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status);
 
-// The last part of weir__admit, for a task that has its slot and its accesses recorded: edges from context->order.hits, timeline,
+// The last part of weir__admit, for a task that has its slot and its accesses recorded: edges from context->order.dependences, timeline,
 // and off it goes.
 void weir__commit(weir_context *context, const weir__request *request, weir__task *task);
 

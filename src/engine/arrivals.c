@@ -5,14 +5,15 @@ typedef struct arrivals {
   weir_context *context;
   uint32_t space;
   weir__id newest;
-  bool hits; // they are added to the context's
+  bool dependences; // they are added to the context's
   bool found;
 } arrivals;
 
 static void arrives(arrivals *self, weir__id transfer, uint64_t lo, uint64_t hi) {
   if (!weir__live(&self->context->host.window.live, transfer)) return;
   self->found = true;
-  if (self->hits) weir__hits_add(&self->context->order.hits, transfer, WEIR__HAZARD_RAW, true, lo, hi);
+  if (self->dependences)
+    weir__dependences_add(&self->context->order.dependences, transfer, WEIR__HAZARD_RAW, true, lo, hi);
 }
 
 // How many of the ids, which grow, are at most `newest`.
@@ -44,10 +45,11 @@ static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *
   }
 }
 
-// Whether bytes of [lo, hi) are still on their way to the buffer's place in `space`. `hits`: adds what brings them.
+// Whether bytes of [lo, hi) are still on their way to the buffer's replica in `space`. `dependences`: adds what brings them.
 static bool find_arrivals(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
-                          bool hits) {
-  arrivals self = {.context = context, .space = space, .newest = buffer->places[space].arrival, .hits = hits};
+                          bool dependences) {
+  arrivals self = {
+      .context = context, .space = space, .newest = buffer->replicas[space].arrival, .dependences = dependences};
   if (self.newest >= context->host.window.live.oldest) weir__buffer_visit(buffer, lo, hi, visit_arrivals, &self);
   return self.found;
 }
@@ -56,7 +58,7 @@ bool weir__arrives(weir_context *context, weir_buffer *buffer, uint32_t space, u
   return find_arrivals(context, buffer, space, lo, hi, false);
 }
 
-void weir__hit_arrivals_in_flight(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
-                                  uint64_t hi) {
+void weir__depend_on_arrivals_in_flight(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo,
+                                        uint64_t hi) {
   find_arrivals(context, buffer, space, lo, hi, true);
 }

@@ -11,7 +11,7 @@ static inline void fetch_next(const weir__object_pool *buffers) {
   if (next == NULL) return;
   __builtin_prefetch(next, 1);
   __builtin_prefetch(next + offsetof(weir_buffer, whole), 1);
-  __builtin_prefetch(next + offsetof(weir_buffer, places), 1);
+  __builtin_prefetch(next + offsetof(weir_buffer, replicas), 1);
 }
 
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
@@ -31,11 +31,12 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
     buffer->wrapped = wrapped;
     buffer->image = buffer->kept = false;
     buffer->valid = buffer->held = 0;
-    memset(buffer->places, 0, context->memory.space_count * sizeof buffer->places[0]);
+    memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
     if (wrapped) {
       buffer->home = (uint8_t)space;
       buffer->valid = weir__space_bit(space);
-      buffer->places[space] = (weir__place){.memory = memory, .storage = context->memory.pools[space].next_number++};
+      buffer->replicas[space] =
+          (weir__replica){.memory = memory, .storage = context->memory.pools[space].next_number++};
     }
     if (buffer->label[0] != '\0') buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
@@ -67,7 +68,7 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
     weir__id last_use = buffer->last_use;
     weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
     weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
-    void *memory = device != NULL ? buffer->places[buffer->home].memory : NULL;
+    void *memory = device != NULL ? buffer->replicas[buffer->home].memory : NULL;
     if (buffer->image)
       device->ops->image_released(device, memory, last_use);
     else if (device != NULL && device->ops->wrap_released != NULL)

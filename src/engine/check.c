@@ -188,7 +188,7 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
     access->lo = arg->offset;
     access->hi = arg->offset + bytes;
     if ((arg->mode == WEIR_WRITE) | (buffer->valid != here_only)) {
-      if (arg->mode != WEIR_READ || buffer->places[space].memory == NULL)
+      if (arg->mode != WEIR_READ || buffer->replicas[space].memory == NULL)
         needs_storage |= weir__storage_bit((uint32_t)(access - accesses));
       bool here = buffer->valid & here_only;
       if ((buffer->valid & ~here_only) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))

@@ -62,9 +62,9 @@ static void fail(weir_context *context, const weir__task_rules *rules, weir__tas
 
 // A task failed that has perhaps no edge to the one that is held.
 static void poison_held(weir_context *context, weir__id failed) {
-  for (size_t i = 0; i < context->order.hits.count; i++) {
-    const weir__hit *hit = &context->order.hits.list[i];
-    if (hit->task == failed && hit->data)
+  for (size_t i = 0; i < context->order.dependences.count; i++) {
+    const weir__dependence *dependence = &context->order.dependences.list[i];
+    if (dependence->task == failed && dependence->data)
       weir__window_upstream_failed(&context->host.window, context->stalled.task, failed);
   }
 }

@@ -37,7 +37,7 @@ typedef struct weir__spaces {
 
 // What admission looks up and notes, one task at a time.
 typedef struct weir__order {
-  weir__hits hits;
+  weir__dependences dependences;
   weir__range_pool ranges;
   weir__block **fresh; // WEIR_MAX_ARGS
   weir__id fence;      // tasks that are submitted from now on come after this one; 0: none
@@ -47,7 +47,7 @@ typedef struct weir__order {
 // A task that waits for all earlier ones, since there was no memory for its edges.
 typedef struct weir__stalled {
   weir__task *task;       // NULL: none
-  bool listed;            // who may bring it data is all in order.hits, which stays as it is until then
+  bool listed;            // who may bring it data is all in order.dependences, which stays as it is until then
   uint64_t failed_before; // statistics.failed when it was stalled
 } weir__stalled;
 

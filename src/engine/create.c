@@ -105,7 +105,7 @@ void weir__context_destroy(weir_context *context) {
   destroy_devices(context, true); // after the pools, whose memory is theirs
   weir__range_pool_deinitialize(&context->order.ranges);
   weir__validity_pool_deinitialize(&context->memory.validities);
-  weir__hits_deinitialize(&context->order.hits);
+  weir__dependences_deinitialize(&context->order.dependences);
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
   weir__predictor_destroy(context->memory.predictor);
@@ -138,9 +138,9 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
   context->waiting.wake_at = UINT64_MAX;
   context->memory.space_count = 1;
-  weir__hits_initialize(&context->order.hits);
+  weir__dependences_initialize(&context->order.dependences);
   weir__range_pool_initialize(&context->order.ranges);
-  context->order.hits.arrays = &context->order.ranges.arrays;
+  context->order.dependences.arrays = &context->order.ranges.arrays;
   weir__object_pool_initialize(&context->objects.buffers, WEIR__KIND_BUFFER, sizeof(weir_buffer), WEIR__RELEASED_KEPT,
                                destroy_buffer);
   weir__object_pool_initialize(&context->objects.kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), WEIR__RELEASED_KEPT,
@@ -154,7 +154,7 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.statistics.window = size;
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
-  if (context->order.fresh == NULL || !weir__hits_grow(&context->order.hits) || !window ||
+  if (context->order.fresh == NULL || !weir__dependences_grow(&context->order.dependences) || !window ||
       (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;

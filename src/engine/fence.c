@@ -33,10 +33,10 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
                                  .kind = WEIR__TASK_FENCE,
                                  .device = self->device,
                                  .fence = fence};
-  weir__hits_clear(&context->order.hits);
+  weir__dependences_clear(&context->order.dependences);
   context->stalled.listed = false;
   for (weir__id id = first; fence->signals && id <= last; id++)
-    weir__hit_task(context, &context->order.hits, id, WEIR__HAZARD_AFTER);
+    weir__depend_on_task(context, &context->order.dependences, id, WEIR__HAZARD_AFTER);
   task->event = event;
   fence->task = task;
   weir__id id = task->id;

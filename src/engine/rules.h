@@ -15,11 +15,11 @@ typedef struct weir__task_rules {
 
   // What follows is called with the lock held.
 
-  // Takes over what its hits say of a task that is being submitted, instead of arguments.
-  void (*bind)(weir_context *context, weir__task *task, const weir__hits *hits);
+  // Takes over what its dependences say of a task that is being submitted, instead of arguments.
+  void (*bind)(weir_context *context, weir__task *task, const weir__dependences *dependences);
 
   // A task that is being submitted reads what this one, which is in flight, writes.
-  void (*note_reader)(const weir__task *task, const weir__hit *hit, weir__id reader);
+  void (*note_reader)(const weir__task *task, const weir__dependence *dependence, weir__id reader);
 
   // `predecessor` failed, whose data the task reads.
   void (*upstream_failed)(weir_context *context, weir__task *task, weir__id predecessor);

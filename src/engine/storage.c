@@ -110,7 +110,7 @@ static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
 static bool wants_rename(weir_context *context, const weir__request *request, uint32_t index) {
   const weir__access *access = &request->accesses[index];
   weir_buffer *buffer = access->buffer;
-  return covers_all(access) && buffer->places[access->space].block != NULL && may_rename(context, buffer) &&
+  return covers_all(access) && buffer->replicas[access->space].block != NULL && may_rename(context, buffer) &&
          !weir__buffer_idle(buffer, &context->host.window.live) && !named_before(request, index);
 }
 
@@ -186,7 +186,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     const weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
     request->fresh[i] = NULL;
-    bool first = buffer->places[access->space].memory == NULL && !named_before(request, i);
+    bool first = buffer->replicas[access->space].memory == NULL && !named_before(request, i);
     if (first) {
       weir__admit_result result = weir__storage_take(context, request->submission, buffer, access->space, i,
                                                      is_whole(access), &request->fresh[i], out_status);
@@ -201,7 +201,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
   return WEIR__ADMITTED;
 }
 
-// Of what the access writes only the task's own copy stays valid, and the caller's memory. Other places that have nothing
+// Of what the access writes only the task's own copy stays valid, and the caller's memory. Other replicas that have nothing
 // else give their blocks back.
 static void keep_only(weir_context *context, const weir__access *access) {
   weir_buffer *buffer = access->buffer;
@@ -220,18 +220,18 @@ static void keep_only(weir_context *context, const weir__access *access) {
   }
 }
 
-void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index) {
+void weir__storage_bind(weir_context *context, const weir__request *request, uint32_t index) {
   const weir__access *access = &request->accesses[index];
   weir_buffer *buffer = access->buffer;
   weir__block *fresh = request->fresh[index];
   if (fresh != NULL) {
-    if (buffer->places[access->space].memory != NULL) context->host.statistics.renamed++;
+    if (buffer->replicas[access->space].memory != NULL) context->host.statistics.renamed++;
     bool new_contents = covers_all(access) && may_rename(context, buffer);
     if (new_contents && (buffer->held | buffer->valid) != 0)
       weir__buffer_drop_storage(buffer, context->memory.pools, false);
     weir__buffer_set_storage(buffer, access->space, fresh);
     for (uint8_t user = 0; user < fresh->user_count; user++)
-      weir__hit_task(context, &context->order.hits, fresh->users[user], WEIR__HAZARD_STORAGE);
+      weir__depend_on_task(context, &context->order.dependences, fresh->users[user], WEIR__HAZARD_STORAGE);
   }
   if (access->mode == WEIR_READ) return;
   if (context->memory.space_count == 1)

@@ -20,8 +20,8 @@ weir__admit_result weir__storage_take(weir_context *context, const weir__submiss
 void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count);
 
 // Puts what was found behind access `index`'s buffer, before the access itself is recorded, and settles which of the
-// buffer's copies stay valid. Users of the storage that the task must wait for are added to the hits.
-void weir__storage_settle(weir_context *context, const weir__request *request, uint32_t index);
+// buffer's copies stay valid. Users of the storage that the task must wait for are added to the dependences.
+void weir__storage_bind(weir_context *context, const weir__request *request, uint32_t index);
 
 // Where devices have memory of their own: which block each access took when it came up before, by the kernels that were
 // submitted last. A task that comes again then finds its buffers where they were, and a graph with it needs no new
@@ -35,8 +35,9 @@ void weir__predictor_destroy(weir__predictor *predictor);
 void weir__predictor_note(weir__predictor *predictor, const weir_task *task);
 
 // Adds a predecessor, if it is in flight.
-static inline void weir__hit_task(weir_context *context, weir__hits *hits, weir__id id, weir__hazard hazard) {
-  if (weir__live(&context->host.window.live, id)) weir__hits_add(hits, id, hazard, false, 0, 0);
+static inline void weir__depend_on_task(weir_context *context, weir__dependences *dependences, weir__id id,
+                                        weir__hazard hazard) {
+  if (weir__live(&context->host.window.live, id)) weir__dependences_add(dependences, id, hazard, false, 0, 0);
 }
 
 #endif // WEIR_ENGINE_STORAGE_H

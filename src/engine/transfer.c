@@ -71,22 +71,24 @@ static const weir__submission by_itself = {.task = &transfer_task}; // nobody's
 static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi, uint32_t source,
                            uint32_t destination, const weir__block *fresh, bool skippable, weir_event *event) {
   weir__task *task = weir__window_begin(&context->host.window);
-  weir__place *from = &buffer->places[source], *to = &buffer->places[destination];
+  weir__replica *from = &buffer->replicas[source], *to = &buffer->replicas[destination];
   weir__access *access = (weir__access *)(void *)task->payload;
   weir__move *move = (weir__move *)(void *)(access + 1);
   *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = WEIR_READ, .space = (uint8_t)source};
-  weir__hits *hits = &context->order.hits;
-  weir__hits_clear(hits);
+  weir__dependences *dependences = &context->order.dependences;
+  weir__dependences_clear(dependences);
   context->stalled.listed = false;
   // Another device could still read the memory of one that is lost.
   atomic_store_explicit(&task->source_failed, is_lost(context, source), memory_order_relaxed);
-  weir__hit_arrivals(context, buffer, source, lo, hi);
-  weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi, hits);
-  for (size_t hit = 0; hit < hits->count; hit++) hits->list[hit].buffer = buffer->id;
+  weir__depend_on_arrivals(context, buffer, source, lo, hi);
+  weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi,
+                      dependences);
+  for (size_t dependence = 0; dependence < dependences->count; dependence++)
+    dependences->list[dependence].buffer = buffer->id;
   access->serial = buffer->serial;
   for (uint8_t user = 0; fresh != NULL && user < fresh->user_count; user++)
-    weir__hit_task(context, hits, fresh->users[user], WEIR__HAZARD_STORAGE);
-  if (!skippable) hits->poisoned = false; // the bytes that are not poisoned are wanted
+    weir__depend_on_task(context, dependences, fresh->users[user], WEIR__HAZARD_STORAGE);
+  if (!skippable) dependences->poisoned = false; // the bytes that are not poisoned are wanted
   *move = (weir__move){.destination = (char *)to->memory + lo,
                        .source = (const char *)from->memory + lo,
                        .bytes = hi - lo,
@@ -128,7 +130,7 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
     if (!weir__validity_reserve(&context->memory.validities, 1))
       return weir__no_memory(submission, "transfer", out_status);
     weir__block *fresh = NULL;
-    if (buffer->places[space].memory == NULL) {
+    if (buffer->replicas[space].memory == NULL) {
       result = weir__storage_take(context, submission, buffer, space, WEIR_MAX_ARGS, whole, &fresh, out_status);
       if (result != WEIR__ADMITTED) return result;
       weir__buffer_set_storage(buffer, space, fresh);

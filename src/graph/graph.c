@@ -134,7 +134,7 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
 // Kernels may have other code than when their tasks were recorded, or when the plan was made.
 static weir_status check_code(weir_graph *graph) {
   weir_context *context = graph->object.context;
-  if (graph->code_changes == context->objects.graphs.code_changes) return WEIR_OK;
+  if (graph->code_changes == context->graphs.code_changes) return WEIR_OK;
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     const weir_task *task = &graph->recorded[i].task;
     const weir_kernel *kernel = task->kernel;
@@ -145,7 +145,7 @@ static weir_status check_code(weir_graph *graph) {
     if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
     if (status != WEIR_OK) return status;
   }
-  graph->code_changes = context->objects.graphs.code_changes;
+  graph->code_changes = context->graphs.code_changes;
   return WEIR_OK;
 }
 

@@ -88,13 +88,13 @@ void weir__graph_run_give(weir__graph_run *run);
 void weir__graph_run_free(weir__graph_run *run);
 
 // Takes over where buffers lie and which predecessors bring data. Called at submission, with the lock held.
-void weir__graph_run_bind(weir__task *task, const weir__hits *hits);
+void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences);
 
 // A task that this launch may read data of has failed. The lock is held.
 void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor);
 
 // A task that is being submitted reads bytes that this launch writes. The lock is held.
-void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader);
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *dependence, weir__id reader);
 
 // Poisons the outputs of nodes that did not end well, and only those, and marks the tasks in flight that read them. The
 // lock is held.

@@ -11,7 +11,7 @@
 
 typedef struct edge {
   uint32_t from, to;
-  weir__hit reason;
+  weir__dependence reason;
 } edge;
 
 // One buffer argument of a node.
@@ -26,7 +26,7 @@ typedef struct builder {
   weir__graph_plan *plan;
   weir_buffer *shadows; // one per buffer: its users within the graph
   weir__range_pool ranges;
-  weir__hits hits;
+  weir__dependences dependences;
   uint32_t *marks; // per node: the last node that took it as a predecessor, + 1
   edge *edges;
   size_t edge_count, edge_capacity;
@@ -134,7 +134,7 @@ static bool fill_nodes(builder *build) {
   return true;
 }
 
-static bool add_edge(builder *build, uint32_t from, uint32_t to, const weir__hit *reason) {
+static bool add_edge(builder *build, uint32_t from, uint32_t to, const weir__dependence *reason) {
   if (build->marks[from] == to + 1) {
     if (!reason->data) return true;
     for (size_t i = build->edge_count; i-- > 0 && build->edges[i].to == to;) {
@@ -171,13 +171,13 @@ static bool find_edges(builder *build) {
   weir__liveness all_live = {.oldest = 1, .mask = 0, .done = &none_done};
   for (uint32_t i = 0; i < build->use_count; i++) {
     const use *used = &build->uses[i];
-    weir__hits_clear(&build->hits);
+    weir__dependences_clear(&build->dependences);
     if (!weir__range_pool_reserve(&build->ranges, 1)) return false;
     weir__buffer_access(&build->shadows[used->buffer], &build->ranges, &all_live, used->node + 1, used->mode, used->lo,
-                        used->hi, &build->hits);
-    if (build->hits.incomplete || build->hits.unrecorded) return false;
-    for (size_t hit = 0; hit < build->hits.count; hit++) {
-      weir__hit *found = &build->hits.list[hit];
+                        used->hi, &build->dependences);
+    if (build->dependences.incomplete || build->dependences.unrecorded) return false;
+    for (size_t dependence = 0; dependence < build->dependences.count; dependence++) {
+      weir__dependence *found = &build->dependences.list[dependence];
       found->buffer = used->buffer;
       if (!add_edge(build, (uint32_t)(found->task - 1), used->node, found)) return false;
     }
@@ -188,7 +188,7 @@ static bool find_edges(builder *build) {
 // In a context that runs everything in order, so do the nodes of a graph.
 static bool add_order(builder *build) {
   if (!(build->graph->object.context->host.flags & WEIR_CONTEXT_IN_ORDER)) return true;
-  const weir__hit after = {.hazard = WEIR__HAZARD_AFTER};
+  const weir__dependence after = {.hazard = WEIR__HAZARD_AFTER};
   // The marks must be those of each node again: its edges by data are known already.
   for (uint32_t i = 0; i < build->plan->node_count; i++) build->marks[i] = 0;
   for (size_t i = 0; i < build->edge_count; i++) {
@@ -325,7 +325,7 @@ static void clean_up(builder *build) {
   weir__free(build->marks);
   weir__free(build->edges);
   weir__free(build->uses);
-  weir__hits_deinitialize(&build->hits);
+  weir__dependences_deinitialize(&build->dependences);
   weir__range_pool_deinitialize(&build->ranges);
 }
 
@@ -336,7 +336,7 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   plan->device = weir__graph_device(graph);
   plan->timed = graph->timed;
   builder build = {.graph = graph, .plan = plan};
-  weir__hits_initialize(&build.hits);
+  weir__dependences_initialize(&build.dependences);
   weir__range_pool_initialize(&build.ranges);
   bool complete = number_buffers(&build) && fill_nodes(&build) && find_edges(&build) && add_order(&build) &&
                   fill_edges(&build) && find_externals(&build);

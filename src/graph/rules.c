@@ -9,13 +9,13 @@ static weir_status skip_status(weir__host *host, const weir__task *task) {
   return task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed) ? WEIR_ERROR_CANCELLED : WEIR_OK;
 }
 
-static void bind(weir_context *context, weir__task *task, const weir__hits *hits) {
-  weir__graph_run_bind(task, hits);
-  context->objects.graphs.in_flight++;
+static void bind(weir_context *context, weir__task *task, const weir__dependences *dependences) {
+  weir__graph_run_bind(task, dependences);
+  context->graphs.in_flight++;
 }
 
-static void note_reader(const weir__task *task, const weir__hit *hit, weir__id reader) {
-  weir__graph_run_note_reader(task->run, hit, reader);
+static void note_reader(const weir__task *task, const weir__dependence *dependence, weir__id reader) {
+  weir__graph_run_note_reader(task->run, dependence, reader);
 }
 
 // One that is done already, in another queue than its predecessor, has no run any more.
@@ -34,12 +34,12 @@ static void failed(weir_context *context, weir__task *task, const weir__completi
 
 // A launch marks its readers node by node, unless it did not run at all.
 static bool marks_readers(const weir_context *context, const weir__completion *completion) {
-  return completion->status != WEIR_ERROR_CANCELLED && !context->objects.graphs.forgot_readers;
+  return completion->status != WEIR_ERROR_CANCELLED && !context->graphs.forgot_readers;
 }
 
 static void done(weir_context *context, weir__task *task) {
   weir__graph_run_done(task);
-  context->objects.graphs.in_flight--;
+  context->graphs.in_flight--;
 }
 
 const weir__task_rules weir__launch_rules = {.name = "graph",

@@ -26,7 +26,7 @@ void weir__graph_run_free(weir__graph_run *run) {
   weir__free(run->poisoned);
   weir__free(run->ready);
   weir__free(run->failed_predecessors);
-  weir__free(run->data_hits);
+  weir__free(run->data_dependences);
   weir__free(run->readers);
   weir__free(run->external_poison);
   weir__free(run);
@@ -56,14 +56,15 @@ static weir__graph_run *create(weir_graph *graph) {
   run->hosts = weir__allocate(plan->host_count * sizeof(void *));
   run->reached = weir__allocate(plan->host_count * sizeof *run->reached);
   // Room for notes, so that only launches with very many predecessors or readers need more in the middle.
-  run->data_hit_capacity = run->reader_capacity = run->failed_predecessor_capacity = NOTES + 2 * plan->external_count;
-  run->data_hits = weir__allocate(run->data_hit_capacity * sizeof *run->data_hits);
+  run->data_dependence_capacity = run->reader_capacity = run->failed_predecessor_capacity =
+      NOTES + 2 * plan->external_count;
+  run->data_dependences = weir__allocate(run->data_dependence_capacity * sizeof *run->data_dependences);
   run->readers = weir__allocate(run->reader_capacity * sizeof *run->readers);
   run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
       run->storages != NULL && run->args != NULL && run->values != NULL && run->blockers != NULL &&
       run->states != NULL && run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL &&
-      run->hosts != NULL && run->reached != NULL && run->data_hits != NULL && run->readers != NULL &&
+      run->hosts != NULL && run->reached != NULL && run->data_dependences != NULL && run->readers != NULL &&
       run->failed_predecessors != NULL)
     return run;
   weir__graph_run_free(run);
@@ -98,7 +99,7 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
     run->reached[i] = true;
   }
   run->staged = run->staged_out = run->ran = false;
-  run->data_hit_count = run->failed_predecessor_count = run->reader_count = 0;
+  run->data_dependence_count = run->failed_predecessor_count = run->reader_count = 0;
   run->all_poisoned = false;
   run->message_node = UINT32_MAX;
   atomic_store_explicit(&run->failed_count, 0, memory_order_relaxed);
@@ -143,34 +144,37 @@ void weir__graph_launch_drop(weir__graph_launch *launch) {
   if (--launch->holders == 0) weir__graph_run_give(&launch->run);
 }
 
-// Appends a hit to a list. False: no memory.
-static bool append_hit(weir__hit **list, uint32_t *count, uint32_t *capacity, const weir__hit *hit) {
+// Appends a dependence to a list. False: no memory.
+static bool append_dependence(weir__dependence **list, uint32_t *count, uint32_t *capacity,
+                              const weir__dependence *dependence) {
   if (*count == *capacity) {
     uint32_t larger_capacity = *capacity * 2;
-    weir__hit *larger = weir__allocate(larger_capacity * sizeof *larger);
+    weir__dependence *larger = weir__allocate(larger_capacity * sizeof *larger);
     if (larger == NULL) return false;
     if (*count > 0) memcpy(larger, *list, *count * sizeof *larger);
     weir__free(*list);
     *list = larger;
     *capacity = larger_capacity;
   }
-  (*list)[(*count)++] = *hit;
+  (*list)[(*count)++] = *dependence;
   return true;
 }
 
-static void keep_data_hit(weir__graph_run *run, const weir__hit *hit) {
+static void keep_data_dependence(weir__graph_run *run, const weir__dependence *dependence) {
   // Without memory more nodes than must be are skipped, if something fails at all.
-  if (!append_hit(&run->data_hits, &run->data_hit_count, &run->data_hit_capacity, hit)) run->all_poisoned = true;
+  if (!append_dependence(&run->data_dependences, &run->data_dependence_count, &run->data_dependence_capacity,
+                         dependence))
+    run->all_poisoned = true;
 }
 
-void weir__graph_run_note_reader(weir__graph_run *run, const weir__hit *hit, weir__id reader) {
-  weir__hit note = *hit;
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *dependence, weir__id reader) {
+  weir__dependence note = *dependence;
   note.task = reader;
-  if (!append_hit(&run->readers, &run->reader_count, &run->reader_capacity, &note))
-    run->context->objects.graphs.forgot_readers = true;
+  if (!append_dependence(&run->readers, &run->reader_count, &run->reader_capacity, &note))
+    run->context->graphs.forgot_readers = true;
 }
 
-void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
+void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences) {
   weir__graph_run *run = task->run;
   const weir__graph_plan *plan = run->plan;
   uint32_t space = plan->device->space;
@@ -179,17 +183,17 @@ void weir__graph_run_bind(weir__task *task, const weir__hits *hits) {
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     run->buffers[i] = run->graph->buffers[i];
     run->serials[i] = run->buffers[i]->serial;
-    run->storages[i] = run->buffers[i]->places[space].storage;
+    run->storages[i] = run->buffers[i]->replicas[space].storage;
   }
   memcpy(run->values, plan->values, plan->value_bytes);
   for (uint32_t i = 0; i < plan->arg_count; i++) {
     const weir__graph_arg *arg = &plan->args[i];
     run->args[i] = arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset
-                                           : (char *)run->buffers[arg->buffer]->places[space].memory + arg->offset;
+                                           : (char *)run->buffers[arg->buffer]->replicas[space].memory + arg->offset;
   }
   weir__graph_run_bind_hosts(run);
-  for (size_t i = 0; i < hits->count; i++) {
-    if (hits->list[i].data) keep_data_hit(run, &hits->list[i]);
+  for (size_t i = 0; i < dependences->count; i++) {
+    if (dependences->list[i].data) keep_data_dependence(run, &dependences->list[i]);
   }
 }
 
@@ -231,7 +235,7 @@ static void find_poisoned_outputs(weir__graph_run *run) {
 }
 
 // Marks a task in flight that reads an output which is poisoned.
-static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
+static void poison_reader(weir__graph_run *run, const weir__dependence *reader) {
   const weir__window *window = &run->context->host.window;
   for (uint32_t i = 0; i < run->plan->external_count; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
@@ -241,11 +245,11 @@ static void poison_reader(weir__graph_run *run, const weir__hit *reader) {
     weir__task *task = weir__window_task(window, reader->task);
     task->reads_poison = true;
     if (task->run == NULL || !weir__live(&window->live, task->id)) return;
-    weir__hit poisoned = *reader;
+    weir__dependence poisoned = *reader;
     poisoned.task = 0;
     if (external->lo > poisoned.lo) poisoned.lo = external->lo;
     if (external->hi < poisoned.hi) poisoned.hi = external->hi;
-    keep_data_hit(task->run, &poisoned);
+    keep_data_dependence(task->run, &poisoned);
   }
 }
 

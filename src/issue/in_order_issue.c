@@ -15,7 +15,7 @@ void weir__in_order_append(weir__in_order_device *device, weir__operation *opera
 void weir__in_order_mark_failing(weir__in_order_device *device, weir__task *task) {
   weir__host *host = device->device.host;
   weir__host_lock(host);
-  weir__window_doom(&host->window, task);
+  weir__window_mark_failing(&host->window, task);
   weir__host_unlock(host);
   atomic_store_explicit(&device->has_failing, true, memory_order_relaxed);
 }

@@ -100,7 +100,7 @@ static weir_status check_tasks(weir__split_run *run, const weir_split_launch *la
 }
 
 // What the launch's own task needs is set aside first, so that it cannot fail: slots of the window, of which the parts take all but
-// the last two (one is its own, and with the other this thread gets into the closed window), events, and room for its hits.
+// the last two (one is its own, and with the other this thread gets into the closed window), events, and room for its dependences.
 static weir_status set_aside(weir__split_run *run, const weir_split_launch *launch, const weir__submission *whole,
                              bool has_event, weir_event **out_event) {
   weir_context *context = run->split->context;
@@ -110,7 +110,8 @@ static weir_status set_aside(weir__split_run *run, const weir_split_launch *laun
   if (status != WEIR_OK) return status;
   run->reserved = slots;
   bool good = true;
-  while (good && context->order.hits.capacity < run->handed) good = weir__hits_grow(&context->order.hits);
+  while (good && context->order.dependences.capacity < run->handed)
+    good = weir__dependences_grow(&context->order.dependences);
   if (good && has_event) *out_event = weir__event_take(context, 0, NULL);
   const weir__completion_target target = {.done = weir__split_end, .user = run};
   run->start = good && (!has_event || *out_event != NULL) ? weir__event_take(context, 0, &target) : NULL;
@@ -218,13 +219,13 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
   whole.arg_count = 0;
   weir_context *context = run->split->context;
   weir__task *task = weir__window_begin(&context->host.window);
-  weir__hits_clear(&context->order.hits);
-  context->stalled.listed = false; // a part may be held, with hits of its own
+  weir__dependences_clear(&context->order.dependences);
+  context->stalled.listed = false; // a part may be held, with dependences of its own
   for (uint32_t i = 0; i < run->handed; i++) {
     const weir_event *part = run->planned[i].event;
     for (weir__id id = part != NULL ? part->task : 1; part != NULL && id <= part->last; id++) {
       if (weir__live(&context->host.window.live, id))
-        weir__hits_add(&context->order.hits, id, WEIR__HAZARD_AFTER, false, 0, 0);
+        weir__dependences_add(&context->order.dependences, id, WEIR__HAZARD_AFTER, false, 0, 0);
     }
   }
   weir__request request = {.submission = submission,

@@ -2,16 +2,17 @@
 #include "window/buffer.h"
 
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
-                               weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits) {
+                               weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
+                               weir__dependences *dependences) {
   if (!buffer->ranged) {
     weir__range_map_initialize(&buffer->map, pool, buffer->bytes, &buffer->whole);
     buffer->ranged = true;
   }
   if (mode == WEIR_READ) {
-    weir__range_map_read(&buffer->map, liveness, task, lo, hi, hits);
+    weir__range_map_read(&buffer->map, liveness, task, lo, hi, dependences);
     return;
   }
-  weir__range_map_write(&buffer->map, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
+  weir__range_map_write(&buffer->map, liveness, task, mode == WEIR_READ_WRITE, lo, hi, dependences);
   if (lo == 0 && hi == buffer->bytes) {
     weir__range_map_deinitialize(&buffer->map);
     buffer->ranged = false;
@@ -81,13 +82,13 @@ bool weir__buffer_change_valid(weir_buffer *buffer, weir__validity_pool *pool, u
 }
 
 void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
-  weir__block *block = buffer->places[space].block;
+  weir__block *block = buffer->replicas[space].block;
   note_users(buffer, block);
   if (idle)
     weir__pool_give(pool, block);
   else
     weir__pool_give_waiting(pool, block);
-  buffer->places[space] = (weir__place){0};
+  buffer->replicas[space] = (weir__replica){0};
   buffer->held &= (uint16_t)~weir__space_bit(space);
 }
 
@@ -108,6 +109,6 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
 }
 
 void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block) {
-  buffer->places[space] = (weir__place){.block = block, .memory = block->memory, .storage = block->number};
+  buffer->replicas[space] = (weir__replica){.block = block, .memory = block->memory, .storage = block->number};
   buffer->held |= weir__space_bit(space);
 }

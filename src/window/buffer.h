@@ -16,14 +16,14 @@
 enum { WEIR__HOST_SPACE = 0, WEIR__MAX_SPACES = 9, WEIR__NUMBER_SPACE_SHIFT = 48 };
 
 // A buffer's storage in one space.
-typedef struct weir__place {
+typedef struct weir__replica {
   weir__block *block; // NULL: none, or wrapped memory
   void *memory;       // its first byte; NULL: none
   uint64_t storage;   // number of the storage, for timelines
   weir__id arrival;   // the newest transfer that brings contents; below the oldest task: all that came are there
-} weir__place;
+} weir__replica;
 
-// What every access looks at comes first: two cache lines, and that of its space's place.
+// What every access looks at comes first: two cache lines, and that of its space's replica.
 struct weir_buffer {
   weir__object object;
   uint64_t bytes;
@@ -36,13 +36,13 @@ struct weir_buffer {
   bool wrapped;
   bool image;  // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   bool ranged; // `map` is in use, else `whole`
-  bool kept;   // storage stays behind it: it is not renamed, and places keep their blocks when others are written
+  bool kept;   // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;
   uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
   char label[48];
-  alignas(64) weir__place places[WEIR__MAX_SPACES];
+  alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;
 };
 
@@ -52,19 +52,20 @@ static inline uint16_t weir__space_bit(uint32_t space) {
 
 // The general case of weir__buffer_access.
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
-                               weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits);
+                               weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__dependences *dependences);
 
 // Records the access of `task` to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
 // of one access in `pool`.
 static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
-                                       weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__hits *hits) {
+                                       weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
+                                       weir__dependences *dependences) {
   buffer->last_use = task;
   if (buffer->ranged || lo != 0 || hi != buffer->bytes)
-    weir__buffer_access_range(buffer, pool, liveness, task, mode, lo, hi, hits);
+    weir__buffer_access_range(buffer, pool, liveness, task, mode, lo, hi, dependences);
   else if (mode == WEIR_READ)
-    weir__segment_read(&buffer->whole, liveness, task, lo, hi, hits);
+    weir__segment_read(&buffer->whole, liveness, task, lo, hi, dependences);
   else
-    weir__segment_write(&buffer->whole, liveness, task, mode == WEIR_READ_WRITE, lo, hi, hits);
+    weir__segment_write(&buffer->whole, liveness, task, mode == WEIR_READ_WRITE, lo, hi, dependences);
 }
 
 // Whether no task in flight uses the buffer's storage.

@@ -304,13 +304,13 @@ void weir__range_map_deinitialize(weir__range_map *map) {
   *map = (weir__range_map){0};
 }
 
-// Makes a segment start at `at`. A copy of users that does not fit in memory is reported by marking the hits.
-static void split_at(weir__range_map *map, uint64_t at, weir__hits *hits) {
+// Makes a segment start at `at`. A copy of users that does not fit in memory is reported by marking the dependences.
+static void split_at(weir__range_map *map, uint64_t at, weir__dependences *dependences) {
   if (at == 0 || at == map->bytes) return;
   place found = find(map, at);
   if (found.leaf->key[found.index] == at) return;
   struct weir__range_segment *copy = take_segment(map->pool);
-  if (!weir__segment_copy(&copy->segment, segment_at(found), &map->pool->arrays)) hits->incomplete = true;
+  if (!weir__segment_copy(&copy->segment, segment_at(found), &map->pool->arrays)) dependences->incomplete = true;
   insert(map, at, copy);
 }
 
@@ -347,16 +347,16 @@ static void sweep(weir__range_map *map, const weir__liveness *liveness) {
 }
 
 void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
-                          weir__hits *hits) {
-  hits->arrays = &map->pool->arrays;
-  split_at(map, lo, hits);
-  split_at(map, hi, hits);
+                          weir__dependences *dependences) {
+  dependences->arrays = &map->pool->arrays;
+  split_at(map, lo, dependences);
+  split_at(map, hi, dependences);
   place at = find(map, lo);
   for (;;) {
     uint64_t from = at.leaf->key[at.index];
     while (end_of(map, at) < hi && join_next(map, liveness, at)) at = find(map, from);
     uint64_t to = end_of(map, at);
-    weir__segment_read(segment_at(at), liveness, task, from, to, hits);
+    weir__segment_read(segment_at(at), liveness, task, from, to, dependences);
     if (to >= hi) break;
     next_place(&at);
   }
@@ -364,18 +364,18 @@ void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, 
 }
 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
-                           uint64_t hi, weir__hits *hits) {
-  hits->arrays = &map->pool->arrays;
-  split_at(map, lo, hits);
-  split_at(map, hi, hits);
+                           uint64_t hi, weir__dependences *dependences) {
+  dependences->arrays = &map->pool->arrays;
+  split_at(map, lo, dependences);
+  split_at(map, hi, dependences);
   place at = find(map, lo);
   uint64_t to = end_of(map, at);
-  weir__segment_write(segment_at(at), liveness, task, reads, lo, to, hits);
+  weir__segment_write(segment_at(at), liveness, task, reads, lo, to, dependences);
   while (to < hi) {
     next_place(&at);
     uint64_t from = to;
     to = end_of(map, at);
-    weir__segment_write(segment_at(at), liveness, task, reads, from, to, hits);
+    weir__segment_write(segment_at(at), liveness, task, reads, from, to, dependences);
     remove_segment(map, from);
     at = find(map, lo);
   }

@@ -51,9 +51,9 @@ void weir__range_map_deinitialize(weir__range_map *map);
 // Records an access of `task` to [lo, hi), lo < hi <= bytes, as weir__segment_read and _write do. Needs a reserve of
 // one access.
 void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
-                          weir__hits *hits);
+                          weir__dependences *dependences);
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
-                           uint64_t hi, weir__hits *hits);
+                           uint64_t hi, weir__dependences *dependences);
 
 // Poisons what `task` was the last to write in [lo, hi).
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi);

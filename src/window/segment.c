@@ -5,29 +5,29 @@
 
 #include "base/allocate.h"
 
-void weir__hits_initialize(weir__hits *hits) {
-  *hits = (weir__hits){0};
+void weir__dependences_initialize(weir__dependences *dependences) {
+  *dependences = (weir__dependences){0};
 }
 
-void weir__hits_deinitialize(weir__hits *hits) {
-  weir__free(hits->list);
-  *hits = (weir__hits){0};
+void weir__dependences_deinitialize(weir__dependences *dependences) {
+  weir__free(dependences->list);
+  *dependences = (weir__dependences){0};
 }
 
-bool weir__hits_grow(weir__hits *hits) {
-  size_t capacity = hits->capacity == 0 ? 64 : hits->capacity * 2;
-  weir__hit *list = weir__allocate(capacity * sizeof *list);
+bool weir__dependences_grow(weir__dependences *dependences) {
+  size_t capacity = dependences->capacity == 0 ? 64 : dependences->capacity * 2;
+  weir__dependence *list = weir__allocate(capacity * sizeof *list);
   if (list == NULL) return false;
-  if (hits->count > 0) memcpy(list, hits->list, hits->count * sizeof *list);
-  weir__free(hits->list);
-  hits->list = list;
-  hits->capacity = capacity;
+  if (dependences->count > 0) memcpy(list, dependences->list, dependences->count * sizeof *list);
+  weir__free(dependences->list);
+  dependences->list = list;
+  dependences->capacity = capacity;
   return true;
 }
 
-void weir__hits_add_poison(weir__hits *hits, uint64_t lo, uint64_t hi) {
-  hits->poisoned = true;
-  weir__hits_add(hits, 0, WEIR__HAZARD_RAW, true, lo, hi);
+void weir__dependences_add_poison(weir__dependences *dependences, uint64_t lo, uint64_t hi) {
+  dependences->poisoned = true;
+  weir__dependences_add(dependences, 0, WEIR__HAZARD_RAW, true, lo, hi);
 }
 
 // Which of the free lists holds arrays of this size.

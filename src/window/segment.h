@@ -34,47 +34,47 @@ typedef struct weir__id_arrays {
 } weir__id_arrays;
 
 // A predecessor that an access ran into.
-typedef struct weir__hit {
+typedef struct weir__dependence {
   weir__id task; // 0: none, the bytes are poisoned by a task that is done
   uint64_t lo, hi;
   uint64_t buffer; // filled in by the caller, for timelines
   uint8_t hazard;  // weir__hazard
   bool data;       // the new task reads what the predecessor wrote
-} weir__hit;
+} weir__dependence;
 
 // Predecessors found so far for the task that is being submitted.
-typedef struct weir__hits {
-  weir__hit *list;
+typedef struct weir__dependences {
+  weir__dependence *list;
   size_t count, capacity;
   weir__id_arrays *arrays; // where segments take arrays from and leave them; NULL: they are allocated
   bool incomplete;         // a predecessor was not listed for lack of memory: wait for all earlier tasks instead
   bool unlisted_data;      // the new task may read what one of those wrote
   bool unrecorded; // a reader could not be remembered: later tasks must not be submitted before this one is done
   bool poisoned;   // the task reads poisoned bytes
-} weir__hits;
+} weir__dependences;
 
-void weir__hits_initialize(weir__hits *hits);
-void weir__hits_deinitialize(weir__hits *hits);
-bool weir__hits_grow(weir__hits *hits);
+void weir__dependences_initialize(weir__dependences *dependences);
+void weir__dependences_deinitialize(weir__dependences *dependences);
+bool weir__dependences_grow(weir__dependences *dependences);
 
-static inline void weir__hits_clear(weir__hits *hits) {
-  hits->count = 0;
-  hits->incomplete = hits->unlisted_data = hits->unrecorded = hits->poisoned = false;
+static inline void weir__dependences_clear(weir__dependences *dependences) {
+  dependences->count = 0;
+  dependences->incomplete = dependences->unlisted_data = dependences->unrecorded = dependences->poisoned = false;
 }
 
-static inline void weir__hits_add(weir__hits *hits, weir__id task, weir__hazard hazard, bool data, uint64_t lo,
-                                  uint64_t hi) {
-  if (hits->count == hits->capacity && !weir__hits_grow(hits)) {
-    hits->incomplete = true;
-    hits->unlisted_data |= data;
+static inline void weir__dependences_add(weir__dependences *dependences, weir__id task, weir__hazard hazard, bool data,
+                                         uint64_t lo, uint64_t hi) {
+  if (dependences->count == dependences->capacity && !weir__dependences_grow(dependences)) {
+    dependences->incomplete = true;
+    dependences->unlisted_data |= data;
     return;
   }
-  weir__hit *hit = &hits->list[hits->count++];
-  hit->task = task;
-  hit->lo = lo;
-  hit->hi = hi;
-  hit->hazard = (uint8_t)hazard;
-  hit->data = data;
+  weir__dependence *dependence = &dependences->list[dependences->count++];
+  dependence->task = task;
+  dependence->lo = lo;
+  dependence->hi = hi;
+  dependence->hazard = (uint8_t)hazard;
+  dependence->data = data;
 }
 
 void weir__id_arrays_deinitialize(weir__id_arrays *arrays);
@@ -102,22 +102,22 @@ static inline const weir__id *weir__segment_readers(const weir__segment *segment
 bool weir__segment_make_room(weir__segment *segment, const weir__liveness *liveness, weir__id_arrays *arrays);
 
 // Notes that the task reads poisoned bytes.
-void weir__hits_add_poison(weir__hits *hits, uint64_t lo, uint64_t hi);
+void weir__dependences_add_poison(weir__dependences *dependences, uint64_t lo, uint64_t hi);
 
 // Whether no task in flight uses the segment. Forgets users that are done.
 bool weir__segment_idle(weir__segment *segment, const weir__liveness *liveness);
 
-// Records that `task` reads the segment, whose bytes in question are [lo, hi). Adds live predecessors to `hits`.
+// Records that `task` reads the segment, whose bytes in question are [lo, hi). Adds live predecessors to `dependences`.
 static inline void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task,
-                                      uint64_t lo, uint64_t hi, weir__hits *hits) {
+                                      uint64_t lo, uint64_t hi, weir__dependences *dependences) {
   if (weir__live(liveness, segment->writer) && segment->writer != task)
-    weir__hits_add(hits, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
-  if (segment->poisoned) weir__hits_add_poison(hits, lo, hi);
+    weir__dependences_add(dependences, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
+  if (segment->poisoned) weir__dependences_add_poison(dependences, lo, hi);
   uint32_t count = segment->reader_count;
   if (count > 0 && weir__segment_readers(segment)[count - 1] == task) return;
   if (count == segment->reader_capacity) {
-    if (!weir__segment_make_room(segment, liveness, hits->arrays)) {
-      hits->unrecorded = true;
+    if (!weir__segment_make_room(segment, liveness, dependences->arrays)) {
+      dependences->unrecorded = true;
       return;
     }
     count = segment->reader_count;
@@ -131,18 +131,18 @@ static inline void weir__segment_read(weir__segment *segment, const weir__livene
 
 // Records that `task` writes, and if `reads` also reads, the segment. Cost: one step per reader since the last write.
 static inline void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task,
-                                       bool reads, uint64_t lo, uint64_t hi, weir__hits *hits) {
+                                       bool reads, uint64_t lo, uint64_t hi, weir__dependences *dependences) {
   const weir__id *readers = weir__segment_readers(segment);
   bool reader_in_flight = false;
   for (uint32_t i = 0; i < segment->reader_count; i++) {
     if (!weir__live(liveness, readers[i]) || readers[i] == task) continue;
-    weir__hits_add(hits, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
+    weir__dependences_add(dependences, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
     reader_in_flight = true;
   }
   // A live reader is behind the writer already; only data still has to come from the writer itself.
   if ((reads || !reader_in_flight) && weir__live(liveness, segment->writer) && segment->writer != task)
-    weir__hits_add(hits, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
-  if (reads && segment->poisoned) weir__hits_add_poison(hits, lo, hi);
+    weir__dependences_add(dependences, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
+  if (reads && segment->poisoned) weir__dependences_add_poison(dependences, lo, hi);
   segment->writer = task;
   segment->reader_count = 0;
   segment->poisoned = false;

@@ -90,7 +90,7 @@ typedef struct weir__task {
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
   _Atomic bool reads_poison;     // a predecessor by data failed, or the bytes were poisoned before
   bool issued;                   // guarded by the lock
-  bool doomed;                   // guarded by the lock: it will not end well, though it is not done yet
+  bool failing;                  // guarded by the lock: it will not end well, though it is not done yet
   _Atomic bool source_failed;    // as `reads_poison`; of a transfer: what it was to pass on did not arrive
   weir_event *event;             // NULL: none; guarded by the lock
   struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted

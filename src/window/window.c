@@ -143,18 +143,18 @@ void weir__window_issued(weir__window *window, weir__task *task) {
     resolve_on_device(window, chunk->edges, chunk->count, task->device);
 }
 
-static void doom(weir__window *window, const uint32_t *edges, uint32_t count, weir__id predecessor) {
+static void mark_successors(weir__window *window, const uint32_t *edges, uint32_t count, weir__id predecessor) {
   for (uint32_t i = 0; i < count; i++) {
     if (edges[i] & WEIR__EDGE_DATA)
       weir__window_upstream_failed(window, &window->tasks[edges[i] >> WEIR__EDGE_BITS], predecessor);
   }
 }
 
-void weir__window_doom(weir__window *window, weir__task *task) {
-  task->doomed = true;
-  doom(window, task->successors, task->successor_count, task->id);
+void weir__window_mark_failing(weir__window *window, weir__task *task) {
+  task->failing = true;
+  mark_successors(window, task->successors, task->successor_count, task->id);
   for (const weir__edge_chunk *chunk = task->more_successors; chunk != NULL; chunk = chunk->next)
-    doom(window, chunk->edges, chunk->count, task->id);
+    mark_successors(window, chunk->edges, chunk->count, task->id);
 }
 
 void weir__window_complete(weir__window *window, weir__task *task, bool failed) {

@@ -77,7 +77,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->blockers = 1;
   task->successor_count = 0;
   task->more_successors = NULL;
-  task->issued = task->doomed = false;
+  task->issued = task->failing = false;
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   task->predecessor_count = 0;
   if (task->predecessors == NULL) {
@@ -152,7 +152,7 @@ void weir__window_issued(weir__window *window, weir__task *task);
 void weir__window_upstream_failed(weir__window *window, weir__task *task, weir__id predecessor);
 
 // The task will not end well, though it is not done yet: successors by data are skipped, also those that are still to come.
-void weir__window_doom(weir__window *window, weir__task *task);
+void weir__window_mark_failing(weir__window *window, weir__task *task);
 
 // The task is done: resolves its edges and retires what can be retired. `failed`: successors by data are skipped.
 void weir__window_complete(weir__window *window, weir__task *task, bool failed);

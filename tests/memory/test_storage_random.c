@@ -20,7 +20,7 @@ typedef struct run {
   random_state random;
   weir__range_pool ranges;
   weir__pool pool;
-  weir__hits hits;
+  weir__dependences hits;
   model_tasks tasks;
   weir_buffer buffers[BUFFERS];
   model_buffer models[BUFFERS];
@@ -72,7 +72,7 @@ static bool submit(void) {
   uint32_t index = random_below(&self.random, BUFFERS);
   weir_buffer *buffer = &self.buffers[index];
   weir_mode mode = (weir_mode)random_between(&self.random, WEIR_READ, WEIR_READ_WRITE);
-  bool whole = random_chance(&self.random, 75), fresh = buffer->places[WEIR__HOST_SPACE].block == NULL;
+  bool whole = random_chance(&self.random, 75), fresh = buffer->replicas[WEIR__HOST_SPACE].block == NULL;
   uint64_t lo = whole ? 0 : random_below(&self.random, BYTES);
   uint64_t hi = whole ? BYTES : random_between(&self.random, (uint32_t)lo + 1, BYTES);
   bool rename = !fresh && whole && mode == WEIR_WRITE && !weir__buffer_idle(buffer, &self.tasks.live);
@@ -84,10 +84,10 @@ static bool submit(void) {
   if (rename && block != NULL) detach(index);
   if (block != NULL) attach(index, block, task);
   assert_true(weir__range_pool_reserve(&self.ranges, 1));
-  weir__hits_clear(&self.hits);
+  weir__dependences_clear(&self.hits);
   weir__buffer_access(buffer, &self.ranges, &self.tasks.live, task, mode, lo, hi, &self.hits);
   model_access(&self.models[index], &self.tasks, task, mode, lo, hi, &self.hits);
-  self.users[buffer->places[WEIR__HOST_SPACE].block->number] |= bit_of(task);
+  self.users[buffer->replicas[WEIR__HOST_SPACE].block->number] |= bit_of(task);
   return true;
 }
 
@@ -115,7 +115,7 @@ static void run_seed(uint64_t seed, uint64_t blocks) {
   self.random.value = seed;
   weir__range_pool_initialize(&self.ranges);
   weir__pool_initialize(&self.pool, &weir__heap, blocks * 112, 1);
-  weir__hits_initialize(&self.hits);
+  weir__dependences_initialize(&self.hits);
   model_tasks_initialize(&self.tasks);
   for (uint32_t i = 0; i < BUFFERS; i++) {
     self.buffers[i].bytes = BYTES;
@@ -133,7 +133,7 @@ static void run_seed(uint64_t seed, uint64_t blocks) {
     detach(i);
     weir__segment_deinitialize(&self.buffers[i].whole);
   }
-  weir__hits_deinitialize(&self.hits);
+  weir__dependences_deinitialize(&self.hits);
   weir__range_pool_deinitialize(&self.ranges);
   weir__pool_deinitialize(&self.pool);
 }

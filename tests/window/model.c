@@ -73,22 +73,22 @@ static demand demand_of(const model_buffer *model, weir__id task, weir_mode mode
   return out;
 }
 
-// Marks the bytes of every hit: predecessors, those by data, and poison.
-static void mark_hits(const model_tasks *tasks, const weir__hits *hits, uint64_t lo, uint64_t hi,
+// Marks the bytes of every dependence: predecessors, those by data, and poison.
+static void mark_hits(const model_tasks *tasks, const weir__dependences *dependences, uint64_t lo, uint64_t hi,
                       demand found[MODEL_MAX_BYTES]) {
-  for (size_t i = 0; i < hits->count; i++) {
-    const weir__hit *hit = &hits->list[i];
-    assert_true(lo <= hit->lo && hit->lo < hit->hi && hit->hi <= hi);
-    assert_true(hit->task == 0 || weir__live(&tasks->live, hit->task));
-    assert_true(hit->task < tasks->next);
-    for (uint64_t byte = hit->lo; byte < hit->hi; byte++) {
-      if (hit->task == 0)
+  for (size_t i = 0; i < dependences->count; i++) {
+    const weir__dependence *dependence = &dependences->list[i];
+    assert_true(lo <= dependence->lo && dependence->lo < dependence->hi && dependence->hi <= hi);
+    assert_true(dependence->task == 0 || weir__live(&tasks->live, dependence->task));
+    assert_true(dependence->task < tasks->next);
+    for (uint64_t byte = dependence->lo; byte < dependence->hi; byte++) {
+      if (dependence->task == 0)
         found[byte].poisoned = true;
       else
-        found[byte].before |= bit_of(hit->task);
-      if (hit->task != 0 && hit->data) found[byte].data |= bit_of(hit->task);
+        found[byte].before |= bit_of(dependence->task);
+      if (dependence->task != 0 && dependence->data) found[byte].data |= bit_of(dependence->task);
     }
-    assert_int_equal(hit->data, hit->hazard == WEIR__HAZARD_RAW);
+    assert_int_equal(dependence->data, dependence->hazard == WEIR__HAZARD_RAW);
   }
 }
 
@@ -99,10 +99,10 @@ static uint64_t ordered_before(const model_tasks *tasks, uint64_t direct) {
 }
 
 void model_access(model_buffer *model, model_tasks *tasks, weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
-                  const weir__hits *hits) {
+                  const weir__dependences *dependences) {
   demand found[MODEL_MAX_BYTES];
   memset(found, 0, model->bytes * sizeof *found);
-  mark_hits(tasks, hits, lo, hi, found);
+  mark_hits(tasks, dependences, lo, hi, found);
   bool poisoned = false;
   for (uint64_t byte = lo; byte < hi; byte++) {
     demand wanted = demand_of(model, task, mode, byte);
@@ -120,8 +120,8 @@ void model_access(model_buffer *model, model_tasks *tasks, weir__id task, weir_m
       model->poisoned[byte] = false;
     }
   }
-  assert_int_equal(hits->poisoned, poisoned);
-  assert_false(hits->incomplete || hits->unrecorded);
+  assert_int_equal(dependences->poisoned, poisoned);
+  assert_false(dependences->incomplete || dependences->unrecorded);
 }
 
 void model_finish(model_buffer *model, model_tasks *tasks, weir__id task, bool failed) {

@@ -35,11 +35,11 @@ weir__id model_tasks_pick(const model_tasks *tasks, uint64_t random);
 
 void model_initialize(model_buffer *model, uint32_t bytes);
 
-// Compares the hits of one access with what the bytes say, then records the access. The hits must be live tasks in
+// Compares the dependences of one access with what the bytes say, then records the access. The dependences must be live tasks in
 // conflict; they must put the task after every task in conflict, directly or through others; data predecessors and
 // poison must be exact.
 void model_access(model_buffer *model, model_tasks *tasks, weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
-                  const weir__hits *hits);
+                  const weir__dependences *dependences);
 
 // The task is done; if it failed, what it was the last to write is poisoned. The index must have been told before.
 void model_finish(model_buffer *model, model_tasks *tasks, weir__id task, bool failed);

@@ -19,7 +19,7 @@ typedef struct run {
   weir_buffer buffer;
   model_buffer model;
   model_tasks tasks;
-  weir__hits hits;
+  weir__dependences dependences;
   struct {
     uint64_t lo, hi;
     bool writes;
@@ -36,7 +36,7 @@ static void set_up_bytes(uint64_t seed, uint32_t bytes) {
   weir__segment_initialize(&self.buffer.whole);
   model_initialize(&self.model, bytes);
   model_tasks_initialize(&self.tasks);
-  weir__hits_initialize(&self.hits);
+  weir__dependences_initialize(&self.dependences);
 }
 
 static int set_up(void **state) {
@@ -49,7 +49,7 @@ static int tear_down(void **state) {
   (void)state;
   if (self.buffer.ranged) weir__range_map_deinitialize(&self.buffer.map);
   weir__segment_deinitialize(&self.buffer.whole);
-  weir__hits_deinitialize(&self.hits);
+  weir__dependences_deinitialize(&self.dependences);
   weir__range_pool_deinitialize(&self.ranges);
   weir__pool_deinitialize(&self.storage);
   return 0;
@@ -58,9 +58,9 @@ static int tear_down(void **state) {
 static weir__id use(weir_mode mode, uint64_t lo, uint64_t hi) {
   weir__id task = model_tasks_begin(&self.tasks);
   assert_true(weir__range_pool_reserve(&self.ranges, 1));
-  weir__hits_clear(&self.hits);
-  weir__buffer_access(&self.buffer, &self.ranges, &self.tasks.live, task, mode, lo, hi, &self.hits);
-  model_access(&self.model, &self.tasks, task, mode, lo, hi, &self.hits);
+  weir__dependences_clear(&self.dependences);
+  weir__buffer_access(&self.buffer, &self.ranges, &self.tasks.live, task, mode, lo, hi, &self.dependences);
+  model_access(&self.model, &self.tasks, task, mode, lo, hi, &self.dependences);
   assert_int_equal(self.buffer.last_use, task);
   self.used[task % MODEL_WINDOW].lo = lo;
   self.used[task % MODEL_WINDOW].hi = hi;
@@ -125,7 +125,7 @@ static void stays_one_segment_while_used_whole(void **state) {
   assert_false(self.buffer.ranged);
   use(WEIR_READ, 0, 99);
   assert_true(self.buffer.ranged);
-  assert_int_equal(self.hits.count, 1);
+  assert_int_equal(self.dependences.count, 1);
   use_all(WEIR_READ); // a read keeps the ranges
   assert_true(self.buffer.ranged);
   use_all(WEIR_WRITE);
@@ -149,16 +149,16 @@ static weir__block *give_storage(void) {
   weir__block *block;
   assert_int_equal(weir__pool_take(&self.storage, self.buffer.bytes, &self.tasks.live, &block), WEIR__POOL_OK);
   weir__buffer_set_storage(&self.buffer, WEIR__HOST_SPACE, block);
-  assert_ptr_equal(self.buffer.places[WEIR__HOST_SPACE].block, block);
-  assert_ptr_equal(self.buffer.places[WEIR__HOST_SPACE].memory, block->memory);
-  assert_int_equal(self.buffer.places[WEIR__HOST_SPACE].storage, block->number);
+  assert_ptr_equal(self.buffer.replicas[WEIR__HOST_SPACE].block, block);
+  assert_ptr_equal(self.buffer.replicas[WEIR__HOST_SPACE].memory, block->memory);
+  assert_int_equal(self.buffer.replicas[WEIR__HOST_SPACE].storage, block->number);
   return block;
 }
 
 static void drop_storage(void) {
   weir__buffer_drop_storage(&self.buffer, &self.storage, weir__buffer_idle(&self.buffer, &self.tasks.live));
-  assert_null(self.buffer.places[WEIR__HOST_SPACE].block);
-  assert_null(self.buffer.places[WEIR__HOST_SPACE].memory);
+  assert_null(self.buffer.replicas[WEIR__HOST_SPACE].block);
+  assert_null(self.buffer.replicas[WEIR__HOST_SPACE].memory);
   assert_false(self.buffer.ranged);
   assert_true(weir__buffer_idle(&self.buffer, &self.tasks.live));
 }

@@ -26,7 +26,7 @@ typedef struct sequence {
 } sequence;
 
 static weir__range_pool pool;
-static weir__hits hits;
+static weir__dependences dependences;
 static uint64_t sequence_count;
 
 static void end_tasks(const sequence *self, uint32_t before, weir__range_map *map, model_buffer *model,
@@ -53,12 +53,12 @@ static void play(const sequence *self) {
     end_tasks(self, i, &map, &model, &tasks);
     const step *now = &self->steps[i];
     weir__id task = model_tasks_begin(&tasks);
-    weir__hits_clear(&hits);
+    weir__dependences_clear(&dependences);
     if (now->mode == WEIR_READ)
-      weir__range_map_read(&map, &tasks.live, task, now->lo, now->hi, &hits);
+      weir__range_map_read(&map, &tasks.live, task, now->lo, now->hi, &dependences);
     else
-      weir__range_map_write(&map, &tasks.live, task, now->mode == WEIR_READ_WRITE, now->lo, now->hi, &hits);
-    model_access(&model, &tasks, task, now->mode, now->lo, now->hi, &hits);
+      weir__range_map_write(&map, &tasks.live, task, now->mode == WEIR_READ_WRITE, now->lo, now->hi, &dependences);
+    model_access(&model, &tasks, task, now->mode, now->lo, now->hi, &dependences);
   }
   model_check_map(&model, &tasks, &map);
   weir__range_map_deinitialize(&map);
@@ -156,14 +156,14 @@ static void four_accesses_to_two_bytes_with_failures(void **state) {
 static int set_up(void **state) {
   (void)state;
   weir__range_pool_initialize(&pool);
-  weir__hits_initialize(&hits);
+  weir__dependences_initialize(&dependences);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
   weir__range_pool_deinitialize(&pool);
-  weir__hits_deinitialize(&hits);
+  weir__dependences_deinitialize(&dependences);
   return 0;
 }
 

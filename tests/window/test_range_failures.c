@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that runs out in the middle of an access by ranges: the hits say so, and nothing else is lost.
+// Memory that runs out in the middle of an access by ranges: the dependences say so, and nothing else is lost.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ typedef struct fixture {
   weir__segment whole;
   weir__range_map map;
   model_tasks tasks;
-  weir__hits hits;
+  weir__dependences dependences;
 } fixture;
 
 static fixture self;
@@ -28,21 +28,22 @@ static int set_up(void **state) {
   (void)state;
   weir__range_pool_initialize(&self.pool);
   if (!weir__range_pool_reserve(&self.pool, 4)) return 1;
-  weir__hits_initialize(&self.hits);
+  weir__dependences_initialize(&self.dependences);
   weir__segment_initialize(&self.whole);
   model_tasks_initialize(&self.tasks);
-  weir__segment_write(&self.whole, &self.tasks.live, model_tasks_begin(&self.tasks), false, 0, BYTES, &self.hits);
+  weir__segment_write(&self.whole, &self.tasks.live, model_tasks_begin(&self.tasks), false, 0, BYTES,
+                      &self.dependences);
   for (int i = 0; i < READERS; i++)
-    weir__segment_read(&self.whole, &self.tasks.live, model_tasks_begin(&self.tasks), 0, BYTES, &self.hits);
+    weir__segment_read(&self.whole, &self.tasks.live, model_tasks_begin(&self.tasks), 0, BYTES, &self.dependences);
   weir__range_map_initialize(&self.map, &self.pool, BYTES, &self.whole);
-  weir__hits_clear(&self.hits);
+  weir__dependences_clear(&self.dependences);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
   weir__allocate_fail_at(0);
-  weir__hits_deinitialize(&self.hits);
+  weir__dependences_deinitialize(&self.dependences);
   weir__range_map_deinitialize(&self.map);
   weir__segment_deinitialize(&self.whole);
   weir__range_pool_deinitialize(&self.pool);
@@ -73,9 +74,9 @@ static void the_whole_takes_over(void **state) {
   assert_int_equal(self.whole.reader_count, 0);
   assert_int_equal(self.whole.writer, 0);
   assert_int_equal(self.map.segment_count, 1);
-  weir__range_map_write(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), true, 0, 40, &self.hits);
-  assert_int_equal(self.hits.count, READERS + 1);
-  assert_false(self.hits.incomplete);
+  weir__range_map_write(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), true, 0, 40, &self.dependences);
+  assert_int_equal(self.dependences.count, READERS + 1);
+  assert_false(self.dependences.incomplete);
 }
 
 // A reader that is lost is made up for by waiting for all tasks before; the poison of a writer that fails meanwhile
@@ -83,9 +84,9 @@ static void the_whole_takes_over(void **state) {
 static void a_split_without_memory_keeps_the_poison_of_the_writer(void **state) {
   (void)state;
   weir__allocate_fail_at(1);
-  weir__range_map_read(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), 30, 60, &self.hits);
+  weir__range_map_read(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), 30, 60, &self.dependences);
   weir__allocate_fail_at(0);
-  assert_true(self.hits.incomplete && !self.hits.unlisted_data);
+  assert_true(self.dependences.incomplete && !self.dependences.unlisted_data);
   assert_int_equal(self.map.segment_count, 3);
   weir__range_map_poison(&self.map, 1, 0, BYTES);
   assert_int_equal(poisoned_bytes(), BYTES);
@@ -93,12 +94,12 @@ static void a_split_without_memory_keeps_the_poison_of_the_writer(void **state) 
 
 static void a_second_split_without_memory_keeps_the_poison_of_the_writer(void **state) {
   (void)state;
-  weir__hits_add(&self.hits, 1, WEIR__HAZARD_AFTER, false, 0, 1); // so that the list needs no memory
-  weir__hits_clear(&self.hits);
+  weir__dependences_add(&self.dependences, 1, WEIR__HAZARD_AFTER, false, 0, 1); // so that the list needs no memory
+  weir__dependences_clear(&self.dependences);
   weir__allocate_fail_at(2);
-  weir__range_map_write(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), false, 30, 60, &self.hits);
+  weir__range_map_write(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), false, 30, 60, &self.dependences);
   weir__allocate_fail_at(0);
-  assert_true(self.hits.incomplete);
+  assert_true(self.dependences.incomplete);
   weir__range_map_poison(&self.map, 1, 0, BYTES);
   assert_int_equal(poisoned_bytes(), BYTES - 30); // but for what was overwritten
 }
@@ -113,10 +114,10 @@ static void every_allocation_of_a_split_may_fail(void **state) {
     uint64_t before = weir__allocate_count();
     weir__allocate_fail_at(n);
     weir__id task = model_tasks_begin(&self.tasks);
-    weir__range_map_write(&self.map, &self.tasks.live, task, true, 30, 60, &self.hits);
+    weir__range_map_write(&self.map, &self.tasks.live, task, true, 30, 60, &self.dependences);
     weir__allocate_fail_at(0);
     bool failed = weir__allocate_count() - before >= n;
-    assert_int_equal(failed, self.hits.incomplete);
+    assert_int_equal(failed, self.dependences.incomplete);
     assert_int_equal(self.map.segment_count, 3);
     assert_int_equal(poisoned_bytes(), 0);
     if (!failed) {

@@ -18,7 +18,7 @@ typedef struct fixture {
   weir__range_pool pool;
   weir__segment whole;
   weir__range_map map;
-  weir__hits hits;
+  weir__dependences dependences;
   weir__liveness live;
   weir__id next;
   uint64_t cells;
@@ -39,11 +39,11 @@ static void begin(uint64_t cells, uint64_t seed) {
   assert_true(weir__range_pool_reserve(&self.pool, 1));
   weir__segment_initialize(&self.whole);
   weir__range_map_initialize(&self.map, &self.pool, cells, &self.whole);
-  weir__hits_initialize(&self.hits);
+  weir__dependences_initialize(&self.dependences);
 }
 
 static void end(void) {
-  weir__hits_deinitialize(&self.hits);
+  weir__dependences_deinitialize(&self.dependences);
   weir__range_map_deinitialize(&self.map);
   weir__segment_deinitialize(&self.whole);
   weir__range_pool_deinitialize(&self.pool);
@@ -52,22 +52,22 @@ static void end(void) {
   free(self.seen);
 }
 
-// A task overwrites [lo, hi): its hits cover exactly the cells with a live writer.
+// A task overwrites [lo, hi): its dependences cover exactly the cells with a live writer.
 static void write_range(uint64_t lo, uint64_t hi) {
   weir__id task = self.next++;
   assert_true(task - self.live.oldest < WINDOW);
   self.live.done[task % WINDOW] = 0;
-  weir__hits_clear(&self.hits);
+  weir__dependences_clear(&self.dependences);
   if (!weir__range_pool_reserve(&self.pool, 1)) fail();
-  weir__range_map_write(&self.map, &self.live, task, false, lo, hi, &self.hits);
+  weir__range_map_write(&self.map, &self.live, task, false, lo, hi, &self.dependences);
   uint64_t covered = 0, expected = 0;
-  for (size_t i = 0; i < self.hits.count; i++) {
-    const weir__hit *hit = &self.hits.list[i];
-    if (hit->lo < lo || hit->hi > hi || hit->hazard != WEIR__HAZARD_WAW) fail();
-    for (uint64_t cell = hit->lo; cell < hit->hi; cell++) {
-      if (self.writers[cell] != hit->task) fail();
+  for (size_t i = 0; i < self.dependences.count; i++) {
+    const weir__dependence *dependence = &self.dependences.list[i];
+    if (dependence->lo < lo || dependence->hi > hi || dependence->hazard != WEIR__HAZARD_WAW) fail();
+    for (uint64_t cell = dependence->lo; cell < dependence->hi; cell++) {
+      if (self.writers[cell] != dependence->task) fail();
     }
-    covered += hit->hi - hit->lo;
+    covered += dependence->hi - dependence->lo;
   }
   for (uint64_t cell = lo; cell < hi; cell++) {
     expected += weir__live(&self.live, self.writers[cell]);
@@ -118,9 +118,9 @@ static void grow_and_collapse(void **state) {
   for (weir__id task = 1; task <= CELLS; task += 3) finish(task);
   compare_all();
   write_range(0, CELLS);
-  assert_int_equal(self.hits.count, CELLS - (CELLS + 2) / 3);
-  for (size_t i = 0; i < self.hits.count; i++) { // each writer once
-    bool *seen = &self.seen[self.hits.list[i].task % WINDOW];
+  assert_int_equal(self.dependences.count, CELLS - (CELLS + 2) / 3);
+  for (size_t i = 0; i < self.dependences.count; i++) { // each writer once
+    bool *seen = &self.seen[self.dependences.list[i].task % WINDOW];
     if (*seen) fail();
     *seen = true;
   }

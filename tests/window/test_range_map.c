@@ -18,7 +18,7 @@ typedef struct fixture {
   weir__segment whole;
   weir__range_map map;
   model_tasks tasks;
-  weir__hits hits;
+  weir__dependences dependences;
 } fixture;
 
 static fixture self;
@@ -36,29 +36,29 @@ static int set_up(void **state) {
   (void)state;
   weir__range_pool_initialize(&self.pool);
   weir__segment_initialize(&self.whole);
-  weir__hits_initialize(&self.hits);
+  weir__dependences_initialize(&self.dependences);
   model_tasks_initialize(&self.tasks);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
-  weir__hits_deinitialize(&self.hits);
+  weir__dependences_deinitialize(&self.dependences);
   weir__segment_deinitialize(&self.whole);
   weir__range_pool_deinitialize(&self.pool);
   return 0;
 }
 
 static void read_range(weir__id task, uint64_t lo, uint64_t hi) {
-  weir__hits_clear(&self.hits);
+  weir__dependences_clear(&self.dependences);
   assert_true(weir__range_pool_reserve(&self.pool, 1));
-  weir__range_map_read(&self.map, &self.tasks.live, task, lo, hi, &self.hits);
+  weir__range_map_read(&self.map, &self.tasks.live, task, lo, hi, &self.dependences);
 }
 
 static void write_range(weir__id task, uint64_t lo, uint64_t hi) {
-  weir__hits_clear(&self.hits);
+  weir__dependences_clear(&self.dependences);
   assert_true(weir__range_pool_reserve(&self.pool, 1));
-  weir__range_map_write(&self.map, &self.tasks.live, task, false, lo, hi, &self.hits);
+  weir__range_map_write(&self.map, &self.tasks.live, task, false, lo, hi, &self.dependences);
 }
 
 static void finish(weir__id task) {
@@ -124,7 +124,7 @@ static void joins_at_every_boundary(void **state) {
     finish_all();
     weir__id task = model_tasks_begin(&self.tasks);
     read_range(task, from, CELLS); // nobody uses them: one segment
-    assert_int_equal(self.hits.count, 0);
+    assert_int_equal(self.dependences.count, 0);
     extent seen = {0};
     weir__range_map_visit(&self.map, add_visited, &seen);
     assert_true(count_segments() <= from + 1);
@@ -140,13 +140,13 @@ static void fill_and_collapse(uint64_t cells, uint64_t step) {
     if (model_tasks_full(&self.tasks)) finish(self.tasks.live.oldest);
     uint64_t cell = i * step % cells;
     write_range(model_tasks_begin(&self.tasks), cell, cell + 1);
-    assert_int_equal(self.hits.count, 0);
+    assert_int_equal(self.dependences.count, 0);
   }
   count_segments();
   if (model_tasks_full(&self.tasks)) finish(self.tasks.live.oldest);
   weir__id last = self.tasks.next, oldest = self.tasks.live.oldest;
   write_range(model_tasks_begin(&self.tasks), 0, cells);
-  assert_int_equal(self.hits.count, last - oldest);
+  assert_int_equal(self.dependences.count, last - oldest);
   assert_int_equal(count_segments(), 1);
   finish_all();
   drop_map();
@@ -205,17 +205,17 @@ static void poison_is_never_joined_with_what_is_good(void **state) {
   for (int i = 0; i < 10000; i++) {
     weir__id task = model_tasks_begin(&self.tasks);
     read_range(task, 7, 8);
-    assert_false(self.hits.poisoned);
+    assert_false(self.dependences.poisoned);
     finish(task);
   }
   weir__id reader = model_tasks_begin(&self.tasks);
   read_range(reader, 0, 1000);
-  assert_true(self.hits.poisoned);
-  assert_int_equal(self.hits.count, 100);
+  assert_true(self.dependences.poisoned);
+  assert_int_equal(self.dependences.count, 100);
   for (size_t i = 0; i < 100; i++) {
-    assert_int_equal(self.hits.list[i].task, 0);
-    assert_int_equal(self.hits.list[i].lo, 10 * i);
-    assert_int_equal(self.hits.list[i].hi, 10 * i + 5);
+    assert_int_equal(self.dependences.list[i].task, 0);
+    assert_int_equal(self.dependences.list[i].lo, 10 * i);
+    assert_int_equal(self.dependences.list[i].hi, 10 * i + 5);
   }
   finish(reader);
   drop_map();

@@ -24,7 +24,7 @@ typedef struct run {
   weir__range_map map;
   model_buffer model;
   model_tasks tasks;
-  weir__hits hits;
+  weir__dependences dependences;
   write_record writes[MODEL_WINDOW][MAX_ACCESSES]; // per slot
   uint32_t write_count[MODEL_WINDOW];
 } run;
@@ -37,24 +37,24 @@ static void set_up(run *self, uint64_t seed, uint32_t bytes) {
   weir__range_map_initialize(&self->map, &self->pool, bytes, &self->whole);
   model_initialize(&self->model, bytes);
   model_tasks_initialize(&self->tasks);
-  weir__hits_initialize(&self->hits);
+  weir__dependences_initialize(&self->dependences);
 }
 
 static void tear_down(run *self) {
-  weir__hits_deinitialize(&self->hits);
+  weir__dependences_deinitialize(&self->dependences);
   weir__range_map_deinitialize(&self->map);
   weir__segment_deinitialize(&self->whole);
   weir__range_pool_deinitialize(&self->pool);
 }
 
 static void access_range(run *self, weir__id task, weir_mode mode, uint64_t lo, uint64_t hi) {
-  weir__hits_clear(&self->hits);
+  weir__dependences_clear(&self->dependences);
   assert_true(weir__range_pool_reserve(&self->pool, 1));
   if (mode == WEIR_READ)
-    weir__range_map_read(&self->map, &self->tasks.live, task, lo, hi, &self->hits);
+    weir__range_map_read(&self->map, &self->tasks.live, task, lo, hi, &self->dependences);
   else
-    weir__range_map_write(&self->map, &self->tasks.live, task, mode == WEIR_READ_WRITE, lo, hi, &self->hits);
-  model_access(&self->model, &self->tasks, task, mode, lo, hi, &self->hits);
+    weir__range_map_write(&self->map, &self->tasks.live, task, mode == WEIR_READ_WRITE, lo, hi, &self->dependences);
+  model_access(&self->model, &self->tasks, task, mode, lo, hi, &self->dependences);
 }
 
 // A task with up to three accesses to ranges that do not overlap, or that all read.

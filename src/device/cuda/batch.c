@@ -45,7 +45,8 @@ CUresult weir__cuda_batch_launch(weir__cuda_device *device, weir__cuda_batch *ba
 
 void weir__cuda_batch_mark_failing(weir__cuda_device *device, const weir__cuda_batch *batch, bool poisoned) {
   for (uint32_t i = 0; i < batch->count; i++) {
-    if (!poisoned || batch->tasks[i]->reads_poison) weir__window_doom(&device->base.host->window, batch->tasks[i]);
+    if (!poisoned || batch->tasks[i]->reads_poison)
+      weir__window_mark_failing(&device->base.host->window, batch->tasks[i]);
   }
 }
 

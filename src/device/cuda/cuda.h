@@ -113,7 +113,7 @@ typedef struct weir__cuda_device {
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
-  _Atomic bool doomed;                // some task was: what comes after one may be, once it is launched
+  _Atomic bool has_failing;           // some task was: what comes after one may be, once it is launched
   struct weir__cuda_batches *batches; // NULL: tasks are launched one by one
   weir__resident
       *resident; // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks

@@ -9,10 +9,10 @@
 void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
   weir__host *host = device->base.host;
   weir__host_lock(host);
-  if (op->task != NULL) weir__window_doom(&host->window, op->task);
+  if (op->task != NULL) weir__window_mark_failing(&host->window, op->task);
   if (op->batch != NULL) weir__cuda_batch_mark_failing(device, op->batch, false);
   weir__host_unlock(host);
-  atomic_store_explicit(&device->doomed, true, memory_order_relaxed);
+  atomic_store_explicit(&device->has_failing, true, memory_order_relaxed);
 }
 
 bool weir__cuda_is_missed(const weir__cuda_op *op) {
@@ -23,13 +23,13 @@ bool weir__cuda_is_missed(const weir__cuda_op *op) {
 // on, since its end may be noticed before theirs. A run finds out by itself which of its nodes are.
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
   weir__host *host = device->base.host;
-  if (!atomic_load_explicit(&device->doomed, memory_order_relaxed) || op->status != WEIR_OK) return;
+  if (!atomic_load_explicit(&device->has_failing, memory_order_relaxed) || op->status != WEIR_OK) return;
   weir__host_lock(host);
   if (op->batch != NULL) {
     weir__cuda_batch_mark_failing(device, op->batch, true);
   } else if (op->task->run == NULL) {
     op->status = weir__host_skip_status(host, op->task);
-    if (weir__cuda_is_missed(op)) weir__window_doom(&host->window, op->task);
+    if (weir__cuda_is_missed(op)) weir__window_mark_failing(&host->window, op->task);
   }
   weir__host_unlock(host);
 }

@@ -175,7 +175,7 @@ weir_status weir__opencl_image_make(weir_device *base, const weir_image_info *in
 
 static const weir__opencl_image *image_of(weir__opencl_device *device, const weir_buffer *buffer) {
   if (!buffer->image || buffer->home != device->base.device.space) return NULL;
-  return weir__opencl_object_find(&device->objects, buffer->places[buffer->home].memory)->image;
+  return weir__opencl_object_find(&device->objects, buffer->replicas[buffer->home].memory)->image;
 }
 
 bool weir__opencl_copies_image(const weir_device *base, const weir_buffer *to, uint64_t to_offset,

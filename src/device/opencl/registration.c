@@ -86,14 +86,14 @@ static weir_status fill_in(weir__opencl_registration *registration, const weir_o
 }
 
 // Drops the references to the caller's objects that were taken: `queues` of them, and the context.
-static void let_go(const weir__opencl_registration *registration, uint32_t queues) {
+static void release_handles(const weir__opencl_registration *registration, uint32_t queues) {
   for (uint32_t i = 0; i < queues; i++) registration->driver->clReleaseCommandQueue(registration->queues[i]);
   registration->driver->clReleaseContext(registration->context);
 }
 
 static void destroy(weir__registered *registered) {
   weir__opencl_registration *registration = (weir__opencl_registration *)registered;
-  let_go(registration, registration->queue_count);
+  release_handles(registration, registration->queue_count);
   weir__free(registration);
 }
 
@@ -104,7 +104,7 @@ static weir_status hold(weir__opencl_registration *registration, uint32_t queue_
   for (uint32_t i = 0; i < queue_count; i++) {
     result = driver->clRetainCommandQueue(registration->queues[i]);
     if (result == CL_SUCCESS) continue;
-    let_go(registration, i);
+    release_handles(registration, i);
     return weir__opencl_error(result, "register: queue %u", i);
   }
   registration->queue_count = queue_count;

@@ -103,7 +103,7 @@ bool weir__vulkan_image_fits(const weir__vulkan_image *image, const weir__vulkan
 }
 
 static weir__vulkan_chunk *chunk_of(weir__vulkan_device *device, const weir_buffer *buffer) {
-  return weir__vulkan_chunk_find(&device->memory, buffer->places[device->base.device.space].memory);
+  return weir__vulkan_chunk_find(&device->memory, buffer->replicas[device->base.device.space].memory);
 }
 
 bool weir__vulkan_copies_image(const weir_device *base, const weir_buffer *to, uint64_t to_offset,
@@ -114,8 +114,8 @@ bool weir__vulkan_copies_image(const weir_device *base, const weir_buffer *to, u
   const weir__vulkan_chunk *a = to->image ? chunk_of(device, to) : &plain;
   const weir__vulkan_chunk *b = from->image ? chunk_of(device, from) : &plain;
   // A VkBuffer that was wrapped begins at any multiple of what bindings want, which texels may exceed.
-  if (to->wrapped && to->home == base->space) to_offset += (uintptr_t)to->places[to->home].memory;
-  if (from->wrapped && from->home == base->space) from_offset += (uintptr_t)from->places[from->home].memory;
+  if (to->wrapped && to->home == base->space) to_offset += (uintptr_t)to->replicas[to->home].memory;
+  if (from->wrapped && from->home == base->space) from_offset += (uintptr_t)from->replicas[from->home].memory;
   return a != NULL && b != NULL && weir__vulkan_image_suits(a, to_offset, b, from_offset);
 }
 

@@ -228,7 +228,7 @@ static weir_status check_image(weir_device *device, const weir_task *task, uint3
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: an image of another device than %s", place, device->name);
   }
   const weir__vulkan_chunk *chunk =
-      weir__vulkan_chunk_find(&weir__vulkan_of(device)->memory, buffer->places[buffer->home].memory);
+      weir__vulkan_chunk_find(&weir__vulkan_of(device)->memory, buffer->replicas[buffer->home].memory);
   bool fits = weir__vulkan_image_fits(chunk->image, declared, pipeline->layout->types[binding], reason, sizeof reason);
   if (fits && (!declared->writes || arg->mode != WEIR_READ)) return WEIR_OK;
   describe_place(task, index, binding, place);
