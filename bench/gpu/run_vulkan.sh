@@ -82,7 +82,7 @@ random_programs() {
   step random 90 test_random --device vulkan --programs "$programs"
   step random-mixed 40 test_random --device cpu:2,vulkan --programs $((programs / 4))
   # Under the validation layer; missing where it is not installed. On one queue, for what layer 1.3.239 says of several see
-  # docs/guide/vulkan.md.
+  # docs/inside/vulkan.md.
   WEIR_VULKAN_VALIDATION=1 step random-validated 60 test_random --device vulkan --queues 1 --programs $((programs / 2))
 }
 

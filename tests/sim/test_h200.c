@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The profile h200 against measurements on the card (docs/guide/sim.md has the table): one profile for all streams.
+// The profile h200 against measurements on the card (docs/inside/sim-accuracy.md has the table): one profile for all streams.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 // Computational Graphs", arXiv 2401.12377, 2024. The check that it prints (its algorithm 1) compares what the new kernel
 // writes with what those in the window read and write, and so misses that the new one reads what an earlier one writes.
 // Here all three are found: RAW, WAR and WAW. Nothing is renamed, so WAR and WAW hazards are waited for, as in ACS.
-// docs/guide/sim.md describes the model and what the paper leaves open.
+// docs/inside/acs.md describes the model and what the paper leaves open.
 #ifndef WEIR_TOOLS_WEIR_ACS_H
 #define WEIR_TOOLS_WEIR_ACS_H
 

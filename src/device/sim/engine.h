@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A discrete-event model of one GPU and of the host thread that feeds it. Pure and deterministic: no threads, no I/O,
-// virtual time in picoseconds. docs/guide/sim.md describes the model.
+// virtual time in picoseconds. docs/inside/sim-model.md describes the model.
 //
 // The host has a clock of its own, which the calls that stand for calls of a driver move on; the device has one that
 // weir__sim_engine_advance and weir__sim_engine_step move on. What the host launches reaches the device at the time

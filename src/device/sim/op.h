@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parts of the engine share. docs/guide/sim.md describes the model.
+// What the parts of the engine share. docs/inside/sim-model.md describes the model.
 #ifndef WEIR_DEVICE_SIM_OP_H
 #define WEIR_DEVICE_SIM_OP_H
 

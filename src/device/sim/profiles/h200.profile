@@ -1,4 +1,4 @@
-# An NVIDIA H200 and the host that feeds it, as measured. How each number was found: docs/guide/sim.md.
+# An NVIDIA H200 and the host that feeds it, as measured. How each number was found: docs/inside/sim-accuracy.md.
 description = NVIDIA H200, driver 580, one host thread
 
 sms = 132
