@@ -4,7 +4,7 @@
 #include "weir/cuda.h"
 
 #include "base/error.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/share.h"
 #include "engine/buffer.h"

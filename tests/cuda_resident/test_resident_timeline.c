@@ -3,7 +3,7 @@
 // Timelines with resident issue on the stub driver: no task starts before those it comes after have ended, wherever they ran.
 #include <stdlib.h>
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "device/cuda/resident/resident.h"
 #include "engine/context.h"
 #include "random.h"

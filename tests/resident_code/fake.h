@@ -5,7 +5,7 @@
 #ifndef RESIDENT_CODE_FAKE_H
 #define RESIDENT_CODE_FAKE_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 enum { FAKE_MOST_INPUTS = 16 };
 

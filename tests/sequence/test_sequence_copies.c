@@ -3,7 +3,7 @@
 // Copies and fills as nodes of graphs, on every kind of device.
 #include <string.h>
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "sequence.h"
 #include "stub.h"
 #include "weir/cuda.h"

@@ -2,7 +2,7 @@
 //
 // The driver's context of a device, and the threads in which it is current.
 #include "base/error.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 bool weir__is_cuda(const weir_device *device) {
   return device->ops->code == WEIR__CODE_CUDA;

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
-#include "device/cuda/batches.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/graph/batches.h"
 #include "device/cuda/module.h"
 #include "device/cuda/pinned.h"
 #include "device/cuda/resident/automatic.h"
@@ -289,6 +289,14 @@ static uint32_t launchers_for(const weir__cuda_device *device, bool few_cores) {
   return count < ordinary ? count : ordinary;
 }
 
+static void choose_paths(weir__cuda_device *device) {
+  if (device->batches != NULL) device->paths[device->path_count++] = &weir__cuda_graph_path;
+  if (device->resident != NULL || device->automatic != NULL)
+    device->paths[device->path_count++] = &weir__cuda_resident_path;
+  device->paths[device->path_count++] = &weir__cuda_queue_path;
+  device->runs = &weir__cuda_recorded_ops;
+}
+
 static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
   char reason[256];
   const weir__cuda_driver *driver = weir__cuda_driver_load(reason, sizeof reason);
@@ -316,6 +324,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   if (status == WEIR_OK) status = weir__cuda_batches_create(device);
   if (status == WEIR_OK) status = weir__resident_create(device);
   if (status == WEIR_OK) status = weir__resident_automatic_create(device);
+  choose_paths(device);
   if (status == WEIR_OK) status = weir__cuda_thread_start(device);
   if (status != WEIR_OK) {
     destroy(&device->base);

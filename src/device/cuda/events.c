@@ -3,7 +3,7 @@
 // Events: from a pool where they carry no times; made and destroyed one by one for timelines.
 #include "base/allocate.h"
 #include "base/clock.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 // A new event; NULL: there is no memory, or the driver has none.
 static CUevent make_event(weir__cuda_device *device) {

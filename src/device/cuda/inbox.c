@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What other threads hand to the device's thread: tasks, requests, and that it is to hurry.
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 static void wake(weir__cuda_device *device) {
   if (atomic_load_explicit(&device->sleeping, memory_order_relaxed) == 0) return;

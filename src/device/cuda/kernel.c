@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/structs.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "device/cuda/module.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"

@@ -4,7 +4,7 @@
 #ifndef WEIR_DEVICE_CUDA_MODULE_H
 #define WEIR_DEVICE_CUDA_MODULE_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "weir/cuda.h"
 
 // Compiles (if it is source) and loads code, unless it is there. The device's context is current. `kernel` is named in

@@ -5,7 +5,7 @@
 #ifndef WEIR_DEVICE_CUDA_PINNED_H
 #define WEIR_DEVICE_CUDA_PINNED_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 // Notes memory that a device has pinned, as far as there is room to do so.
 void weir__cuda_pinned_add(const weir__cuda_device *device, const void *memory, uint64_t bytes);

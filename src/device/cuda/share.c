@@ -5,7 +5,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "device/cuda/pinned.h"
 #include "weir/cuda.h"
 

@@ -6,10 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cuda/batches.h"
-#include "device/cuda/cuda.h"
-#include "device/cuda/resident/automatic.h"
-#include "device/cuda/resident/resident.h"
+#include "device/cuda/cuda_device.h"
 
 enum {
   TASKS_AT_ONCE = 16,
@@ -50,11 +47,6 @@ static void answer(weir__cuda_device *device, weir__cuda_request *request) {
   weir__wake(&request->done, 1);
 }
 
-// A stream cannot wait for a task of the resident kernel: where there may be some and the caller has not waited for them, they come first.
-static bool may_answer(const weir__cuda_device *device) {
-  return device->automatic == NULL || device->resident == NULL || !weir__resident_is_busy(device);
-}
-
 // Answers requests whose tasks have all been launched. Returns whether there were any.
 static bool answer_all(weir__cuda_device *device, weir__cuda_request *request) {
   bool any = request != NULL;
@@ -79,15 +71,8 @@ static bool take_tasks(weir__cuda_device *device) {
   uint64_t end = pushed - device->taken > TASKS_AT_ONCE ? device->taken + TASKS_AT_ONCE : pushed;
   uint32_t mask = device->slot_mask;
   for (uint64_t at = device->taken; at < end; at++) prefetch(device->ring[at & mask]);
-  for (; device->taken < end; device->taken++) {
-    weir__task *task = device->ring[device->taken & mask];
-    if (device->batches != NULL)
-      weir__cuda_batches_take(device, task);
-    else if (device->resident != NULL)
-      weir__resident_take(device, task, true);
-    else
-      weir__cuda_issue(device, task);
-  }
+  void (*take)(weir__cuda_device *, weir__task *) = device->paths[0]->take;
+  for (; device->taken < end; device->taken++) take(device, device->ring[device->taken & mask]);
   return true;
 }
 
@@ -99,15 +84,16 @@ static bool has_requests(const weir__cuda_device *device) {
 // that can be answered now: those that were there before the ring was found empty.
 static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
   bool asked = has_requests(device);
-  weir__cuda_request *requests =
-      asked && may_answer(device) ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire) : NULL;
+  weir__cuda_request *requests = asked && !weir__cuda_bars_streams(device)
+                                     ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire)
+                                     : NULL;
   // Looked at first, for what is written here is taken away from who submits.
   bool wanted = (atomic_load_explicit(&device->flush, memory_order_relaxed) &&
                  atomic_exchange_explicit(&device->flush, false, memory_order_acquire)) ||
                 asked;
   while (wanted && take_tasks(device)) {
   }
-  if (device->batches != NULL) weir__cuda_batches_flush(device, wanted);
+  weir__cuda_flush_paths(device, wanted);
   return requests;
 }
 
@@ -120,11 +106,6 @@ static bool must_sleep(weir__cuda_device *device, uint64_t *out_ns) {
   return !work;
 }
 
-static bool holds_work(const weir__cuda_device *device) {
-  return device->ops_in_flight > 0 || (device->batches != NULL && weir__cuda_batches_stalled(device) > 0) ||
-         (device->resident != NULL && weir__resident_is_busy(device));
-}
-
 static void *thread_main(void *argument) {
   weir__cuda_device *device = argument;
   weir__this_thread.in_task = true; // callbacks are called here, and must not wait
@@ -132,29 +113,28 @@ static void *thread_main(void *argument) {
   uint64_t idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     bool any = take_tasks(device);
-    if (device->batches != NULL) weir__cuda_batches_note_work(device, any);
-    if (device->automatic != NULL) weir__resident_adopt(device);
+    weir__cuda_begin_round(device, any);
     weir__cuda_request *requests = any ? NULL : launch_what_is_wanted(device);
     bool well = weir__cuda_is_well(device);
-    if (!any && well) weir__cuda_mark_tails(device);
+    if (!any && well) weir__cuda_mark_ends(device);
     if (answer_all(device, requests)) any = true;
     // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
     bool polls = !any || device->taken - device->last_poll >= TASKS_BETWEEN_REPORTS;
     if (polls) device->last_poll = device->taken;
     if (well ? polls && weir__cuda_poll(device, !any) : weir__cuda_report_lost(device)) any = true;
-    if (device->resident != NULL && weir__resident_go_on(device)) any = true;
+    if (weir__cuda_go_on(device)) any = true;
     if (any) {
       idle_since = 0;
       continue;
     }
     for (int i = 0; i < PAUSES; i++) weir__pause();
     if (weir__core_count() <= FEW_CORES) sched_yield(); // to who is waited for
-    if (holds_work(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
+    if (weir__cuda_is_busy(device) || rounds % PAUSES_PER_CLOCK != 0) continue;
     if (atomic_load_explicit(&device->stopping, memory_order_acquire)) {
-      if (device->resident != NULL) weir__resident_stop(device);
+      weir__cuda_stop_paths(device);
       return NULL;
     }
-    if (device->resident != NULL && weir__resident_link_ahead(device)) continue;
+    if (weir__cuda_rest(device)) continue;
     uint64_t now = weir__clock_ns();
     if (idle_since == 0) idle_since = now;
     uint64_t nap_ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weir's own kernel that copies and fills (src/device/cuda/mover.c), of which the stub knows the name: in random order of bytes'
+// Weir's own kernel that copies and fills (src/device/cuda/graph/mover.c), of which the stub knows the name: in random order of bytes'
 // parts, and with every range checked.
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
 #define WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "weir/cuda.h"
 
 // Sets device->automatic, where the context's way of issue, its flags and the number of cores are such.

@@ -125,7 +125,7 @@ bool weir__resident_go_on(weir__cuda_device *device) {
 
 void weir__resident_drain(weir__cuda_device *device) {
   while (weir__resident_is_busy(device) && weir__cuda_is_well(device)) {
-    weir__cuda_mark_tails(device);
+    weir__cuda_mark_ends(device);
     weir__cuda_poll(device, true);
     weir__resident_go_on(device);
   }
@@ -133,64 +133,4 @@ void weir__resident_drain(weir__cuda_device *device) {
 
 bool weir__resident_is_busy(const weir__cuda_device *device) {
   return device->resident->in_flight > 0 || device->resident->held > 0;
-}
-
-// The lock is held.
-static void report(weir__cuda_device *device, weir__resident_flight *flight, weir__completion *completion) {
-  weir__host *host = device->base.host;
-  weir__task *task = flight->task;
-  flight->used = false;
-  if (flight->first != 0 && device->resident->timed) weir__resident_note_start(device, flight);
-  if (task == NULL) return;
-  completion->lane = device->queue_count;
-  if (completion->status == WEIR_OK) {
-    host->statistics.resident += task->move == NULL;
-    host->statistics.resident_moves += task->move != NULL;
-    if (host->trace != NULL) weir__resident_time(device, flight, completion);
-    // It ran, but on what a task that could not be launched should have written.
-    if (task->reads_poison && weir__host_skip_status(host, task) != WEIR_OK)
-      completion->status = WEIR_ERROR_UPSTREAM_FAILED;
-  }
-  weir__resident_settled(device, task->id);
-  weir__host_complete(host, task, completion);
-}
-
-bool weir__resident_poll(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
-  weir__host *host = device->base.host;
-  uint32_t numbers[WEIR__RESIDENT_REPORTS];
-  uint32_t count = weir__resident_fetch(resident, numbers);
-  if (count == 0) {
-    weir__resident_watch(device);
-    return false;
-  }
-  resident->quiet = 0;
-  resident->stuck = false;
-  weir__host_lock(host);
-  for (uint32_t i = 0; i < count; i++) {
-    weir__completion completion = {.status = WEIR_OK};
-    report(device, &resident->flight[numbers[i] % WEIR__R_SLOTS], &completion);
-  }
-  weir__host_completed(host);
-  weir__host_unlock(host);
-  return true;
-}
-
-bool weir__resident_report_lost(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
-  weir__host *host = device->base.host;
-  weir__resident_stop(device);
-  resident->stuck = false;
-  if (resident->in_flight == 0) return false;
-  weir__host_lock(host);
-  for (uint32_t i = 1; i <= WEIR__R_SLOTS; i++) { // oldest first
-    weir__resident_flight *flight = &resident->flight[(resident->written + i) % WEIR__R_SLOTS];
-    if (!flight->used) continue;
-    weir__completion completion = {.status = device->lost, .message = device->lost_text};
-    report(device, flight, &completion);
-  }
-  resident->in_flight = 0;
-  weir__host_completed(host);
-  weir__host_unlock(host);
-  return true;
 }

@@ -5,12 +5,6 @@
 
 #include "device/cuda/resident/resident.h"
 
-enum { POLLS_PER_QUERY = 1024 };
-
-static bool has_left(const weir__resident *resident) {
-  return weir__r_host_load_acquire(&resident->host->gone) == resident->epoch;
-}
-
 // Whether some launches of a published task have run, though not its last one.
 static bool has_begun(const weir__resident *resident, const weir__resident_flight *last) {
   const weir__resident_flight *first = &resident->flight[last->first_number % WEIR__R_SLOTS];
@@ -73,30 +67,4 @@ void weir__resident_ensure_running(weir__cuda_device *device) {
   } else {
     give_up(device, result);
   }
-}
-
-void weir__resident_watch(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
-  if (!resident->running) return;
-  if (has_left(resident)) {
-    resident->running = false;
-    return;
-  }
-  if (resident->in_flight == 0 || ++resident->quiet % POLLS_PER_QUERY != 0) return;
-  CUresult result = device->driver->cuStreamQuery(resident->stream);
-  if (result == CUDA_SUCCESS && !has_left(resident)) result = CUDA_ERROR_LAUNCH_FAILED;
-  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
-}
-
-void weir__resident_make_room(weir__resident *resident) {
-  if (resident->running) weir__r_host_store_release(&resident->host->stop, resident->epoch);
-}
-
-void weir__resident_stop(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
-  if (!resident->launched) return;
-  weir__resident_make_room(resident);
-  CUresult result = device->driver->cuStreamSynchronize(resident->stream);
-  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
-  resident->running = resident->launched = false;
 }

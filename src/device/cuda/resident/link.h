@@ -5,7 +5,7 @@
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_LINK_H
 #define WEIR_DEVICE_CUDA_RESIDENT_LINK_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "weir/cuda.h"
 
 // One kernel's code in that form: equal code is one part, as long as somebody holds it. Immutable.

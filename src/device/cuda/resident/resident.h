@@ -114,15 +114,16 @@ weir_status weir__resident_processors(const weir__cuda_device *device, uint32_t 
 // What the device's thread calls, in this order again and again: a task is handed over; what is done is reported; what may go
 // now goes, and the card is told. The last two return whether there was anything. `may_be_resident`: else it goes to a queue.
 void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident);
-bool weir__resident_poll(weir__cuda_device *device);
 bool weir__resident_go_on(weir__cuda_device *device);
 bool weir__resident_is_busy(const weir__cuda_device *device);
 // Waits until it is not.
 void weir__resident_drain(weir__cuda_device *device);
+
+// ---------------------------------------------------------------------------------------------------------------
+// report.c
+bool weir__resident_poll(weir__cuda_device *device);
 // The device is lost: what is published fails. Returns whether there was anything.
-bool weir__resident_report_lost(weir__cuda_device *device);
-// The thread ends: so does the kernel on the card.
-void weir__resident_stop(weir__cuda_device *device);
+bool weir__resident_fail_all(weir__cuda_device *device);
 
 // ---------------------------------------------------------------------------------------------------------------
 // hold.c: decides where a held task goes, and lets it go if it may; else it waits at a predecessor. False: it may go, but the
@@ -185,18 +186,25 @@ static inline uint32_t weir__resident_blocks(const weir__resident *resident) {
 
 // Launches the kernel if there is something for it to do and it is not on the card.
 void weir__resident_ensure_running(weir__cuda_device *device);
+
+// ---------------------------------------------------------------------------------------------------------------
+// presence.c: the kernel that was launched.
+
 // Whether the last launch has left; notices, now and then, whether it has failed.
 void weir__resident_watch(weir__cuda_device *device);
 // Lets the kernel leave as soon as nothing is in flight, though more may come soon.
 void weir__resident_make_room(weir__resident *resident);
+// The thread ends, or the kernel's code changes: the kernel leaves.
+void weir__resident_stop(weir__cuda_device *device);
+// Relates the card's clock to the host's, which waits for an answer of the kernel.
+void weir__resident_set_clock(weir__cuda_device *device);
 
 // Whether the caller has given up what the resident kernel runs (weir_cuda_abort). Any thread.
 static inline bool weir__resident_is_aborted(const weir__resident *resident) {
   return weir__r_host_load_acquire(&resident->host->abort) != 0;
 }
 
-// times.c: relates the card's clock to the host's, which waits for an answer of the kernel; when a published task ran.
-void weir__resident_set_clock(weir__cuda_device *device);
+// times.c: when a published task ran.
 void weir__resident_note_start(weir__cuda_device *device, const weir__resident_flight *flight); // of a first launch
 void weir__resident_time(weir__cuda_device *device, const weir__resident_flight *flight, weir__completion *completion);
 

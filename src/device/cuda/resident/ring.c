@@ -148,7 +148,7 @@ static weir__r_task *write_launch(weir__cuda_device *device, const weir__task *t
   weir__resident *resident = device->resident;
   const uint32_t *groups = weir__resident_groups(task, launch);
   weir__r_task *entry = begin(resident);
-  entry->function = weir__resident_function(device, launch->resident[device->base.index] - 1);
+  entry->function = resident->functions[launch->resident[device->base.index] - 1];
   entry->units = groups[0] * groups[1] * groups[2];
   for (int i = 0; i < 3; i++) entry->groups[i] = groups[i];
   entry->timed = resident->timed;

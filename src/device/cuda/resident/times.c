@@ -1,34 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times of tasks that the resident kernel ran, for timelines.
-#include "base/clock.h"
-#include "device/cuda/graph.h"
 #include "device/cuda/resident/resident.h"
-
-enum { MOST_WAIT_NS = 20000000, ROUNDS_PER_CLOCK = 64 };
-
-static uint64_t now_ns(const weir__cuda_device *device) {
-  return weir__clock_ns() - device->base.host->start_ns;
-}
-
-void weir__resident_set_clock(weir__cuda_device *device) {
-  weir__resident *resident = device->resident;
-  weir__r_host *host = resident->host;
-  uint32_t ask = host->ask + 1;
-  // The clock is read first: no end of a task is later than the time at which it is noticed.
-  uint64_t asked_ns = now_ns(device);
-  weir__r_host_store_release(&host->ask, ask);
-  for (uint32_t round = 1; weir__r_host_load_acquire(&host->answer) != ask; round++) {
-    weir__pause();
-    if (round % ROUNDS_PER_CLOCK != 0) continue;
-    weir__resident_watch(device);
-    bool goes_on = resident->running && weir__cuda_is_well(device) && now_ns(device) - asked_ns < MOST_WAIT_NS;
-    if (!goes_on) return;
-  }
-  resident->card_ns = host->answer_ns;
-  resident->host_ns = asked_ns;
-  resident->clock_known = true;
-}
 
 static uint64_t to_host(const weir__resident *resident, uint64_t card_ns) {
   return resident->host_ns + card_ns - resident->card_ns;

@@ -3,8 +3,8 @@
 // A CUDA device of a context. A thread of the device's own decides where tasks go and notices what is done; whoever submits
 // only hands it tasks, so that nobody waits for the driver while the context's lock is held. Where there are cores for
 // them, further threads (launchers) make the calls that launch, each for its share of the queues.
-#ifndef WEIR_DEVICE_CUDA_CUDA_H
-#define WEIR_DEVICE_CUDA_CUDA_H
+#ifndef WEIR_DEVICE_CUDA_CUDA_DEVICE_H
+#define WEIR_DEVICE_CUDA_CUDA_DEVICE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +12,7 @@
 #include "device/cuda/api.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/kernel.h"
+#include "device/cuda/path.h"
 #include "device/graph.h"
 #include "device/host.h"
 #include "issue/queues.h"
@@ -34,12 +35,13 @@ typedef struct weir__cuda_wait {
 
 // Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph.
 // Until it is issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
-typedef struct weir__cuda_op {
+struct weir__cuda_op {
   struct weir__cuda_op *next; // in its queue, oldest first; or in the list of free ones
   weir__queue_task *place;
   CUevent event;      // stands for its end; NULL: none is recorded
   CUevent start, end; // for timelines; else NULL
-  weir__task *task;   // NULL: a batch
+  const weir__cuda_op_ops *ops;
+  weir__task *task; // NULL: a batch
   struct weir__cuda_batch *batch;
   uint64_t number;  // in its queue: 1, 2, ...
   uint64_t done_ns; // a guess, on the device's own time-scale
@@ -49,7 +51,7 @@ typedef struct weir__cuda_op {
   uint32_t wait_count;
   weir_status status; // why nothing was launched
   char message[WEIR__MESSAGE_BYTES];
-} weir__cuda_op;
+};
 
 typedef struct weir__cuda_queue {
   CUstream stream;
@@ -77,8 +79,11 @@ typedef struct weir__cuda_request {
   _Atomic uint32_t done;
 } weir__cuda_request;
 
-typedef struct weir__cuda_device {
+struct weir__cuda_device {
   weir_device base;
+  const weir__cuda_path *paths[WEIR__CUDA_MOST_PATHS]; // the first one takes the tasks
+  uint32_t path_count;
+  const weir__cuda_run_ops *runs; // how recorded graphs are launched
   const weir__cuda_driver *driver;
   int ordinal;
   CUdevice device;
@@ -113,7 +118,7 @@ typedef struct weir__cuda_device {
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
   _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
-  _Atomic bool has_failing;           // some task was: what comes after one may be, once it is launched
+  _Atomic bool has_failing;                // some task was: what comes after one may be, once it is launched
   struct weir__cuda_batches *batches; // NULL: tasks are launched one by one
   weir__resident
       *resident; // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks
@@ -127,7 +132,7 @@ typedef struct weir__cuda_device {
   uint64_t base_ns;
   uint64_t lane_ends[WEIR__CUDA_GRAPH_LANES];
   uint64_t spin_ns;
-} weir__cuda_device;
+};
 
 static inline weir__cuda_device *weir__cuda_of(weir_device *device) {
   return (weir__cuda_device *)(void *)device;
@@ -171,6 +176,7 @@ bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_
                       uint32_t count, uint32_t wanted);
 // Puts a placed op behind the others of its queue and launches it, or lets the queue's launcher do so.
 void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op);
+extern const weir__cuda_op_ops weir__cuda_task_ops;
 // The launch itself (execute.c), in whatever thread: what the op waits for, its work, its event.
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op);
 // The op's task will not run, or was skipped: tasks that read its outputs learn of it before they are launched. Not with the lock.
@@ -183,15 +189,6 @@ static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t 
   return atomic_load_explicit(&queue->issued, memory_order_acquire) >= number;
 }
 bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count);
-// The queue that the graph of a run is launched in, if the caller chose none and nothing else does: always the same one, as long as
-// that is idle, since the driver and the card do so sooner than from one queue to the next.
-uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task);
-// Launches the graph of a run; its nodes one by one where some of them must be skipped.
-CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream);
-
-// Whether the task's op must be done before anything else is launched.
-bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *task);
-
 // Launchers (launcher.c).
 weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count);
 void weir__cuda_launchers_stop(weir__cuda_device *device);
@@ -220,11 +217,14 @@ uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, ui
 // is launched whose times are wanted, with the context's lock held, or while the device is made.
 CUresult weir__cuda_begin_times(weir__cuda_device *device);
 
-// Reports what is done (complete.c): of all queues, or of one of them in turn. Returns whether anything was.
-bool weir__cuda_poll(weir__cuda_device *device, bool all);
-// Makes sure that the end of everything in flight will be noticed.
+// As functions of the path (complete.c).
+bool weir__cuda_poll_queues(weir__cuda_device *device, bool all);
 void weir__cuda_mark_tails(weir__cuda_device *device);
-// Waits for all that is in flight, and reports it.
+bool weir__cuda_fail_queues(weir__cuda_device *device);
+// What is reported of an op that is one task; with a timeline no time in it is less than `*out_submit_ns`. The lock is held.
+weir__completion weir__cuda_completion_of(weir__cuda_device *device, const weir__cuda_op *op, uint64_t *out_submit_ns);
+void weir__cuda_complete(weir__cuda_device *device, weir__task *task, const weir__completion *completion);
+// Waits for all that is in flight in queues, and reports it.
 void weir__cuda_drain(weir__cuda_device *device);
 // There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
 void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task);
@@ -232,11 +232,9 @@ void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task);
 void weir__cuda_trouble(weir__cuda_device *device, CUresult result);
 // Whether the device is not lost: it is after trouble.
 bool weir__cuda_is_well(weir__cuda_device *device);
-// Reports what was in flight on a device that is lost. Returns whether there was anything.
-bool weir__cuda_report_lost(weir__cuda_device *device);
 
 // weir__device_ops.graph_build and .graph_forget (graph.c).
 weir_status weir__cuda_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 void weir__cuda_graph_forget(weir_device *device, void *device_data);
 
-#endif // WEIR_DEVICE_CUDA_CUDA_H
+#endif // WEIR_DEVICE_CUDA_CUDA_DEVICE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/mover.h"
+#include "device/cuda/graph/mover.h"
 
 #include "device/cuda/module.h"
 #include "device/cuda/pinned.h"

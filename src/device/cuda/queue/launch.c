@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches of kernels, and of what else goes into a stream: fences, copies, fills.
-#include "device/cuda/launch.h"
-
-#include "device/cuda/share.h"
+// Launches of kernels.
+#include "device/cuda/queue/launch.h"
 
 // The addresses of a task's parameters: of the pointer to a buffer's range, or of a value.
 static void fill_parameters(const weir__task *task, void **parameters) {
@@ -28,19 +26,4 @@ CUresult weir__cuda_launch_task(weir__cuda_device *device, const weir__task *tas
   for (uint32_t i = 0; i < kernel->count && result == CUDA_SUCCESS; i++)
     result = weir__cuda_launch_one(device, &kernel->launches[i], task->groups, parameters, stream);
   return result;
-}
-
-CUresult weir__cuda_launch_fence(weir__cuda_device *device, const weir__external_fence *head, CUstream stream) {
-  CUevent event = ((const weir__cuda_fence *)head)->event;
-  CUresult result = device->driver->cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
-  bool must_wait = result != CUDA_SUCCESS && !weir__cuda_is_sticky(result);
-  return must_wait ? device->driver->cuEventSynchronize(event) : result;
-}
-
-CUresult weir__cuda_launch_move(weir__cuda_device *device, const weir__move *move, CUstream stream) {
-  if (move->fill)
-    return device->driver->cuMemsetD32Async((CUdeviceptr)(uintptr_t)move->destination, move->pattern,
-                                            move->bytes / sizeof move->pattern, stream);
-  return device->driver->cuMemcpyAsync((CUdeviceptr)(uintptr_t)move->destination, (CUdeviceptr)(uintptr_t)move->source,
-                                       move->bytes, stream);
 }

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/batches.h"
+#include "device/cuda/graph/batches.h"
 
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cuda/batches_inside.h"
+#include "device/cuda/graph/batches_inside.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
 enum { IDLE_NS = 50000 };
-
-uint32_t weir__cuda_batches_stalled(const weir__cuda_device *device) {
-  return weir__recurrence_stalled(device->batches->recurrence);
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Graphs
@@ -91,8 +87,6 @@ static void request_graph(void *user, const weir__batch *batch) {
 // ---------------------------------------------------------------------------------------------------------------
 // Tasks one by one
 
-// Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there, or, if it is a small copy, has
-// it go there as well.
 // Adds what tasks of the batch wait for outside of it to the device's places.
 static bool find_places(weir__cuda_device *device, const weir__batch *batch, uint32_t *out_count) {
   const weir__collection *collection = batch->collection;
@@ -134,6 +128,7 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
     batch->tasks[i] = of->collection->tasks[i].task;
     device->slot_ops[batch->tasks[i]->id & device->slot_mask] = op;
   }
+  op->ops = &weir__cuda_batch_ops;
   op->batch = batch;
   op->here = same;
   op->status = device->lost;
@@ -146,6 +141,8 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
   return true;
 }
 
+// Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there, or, if it is a small copy, has
+// it go there as well.
 static void launch_task(void *user, weir__task *task) {
   weir__cuda_device *device = weir__cuda_of(user);
   if (device->resident != NULL && weir__resident_is_busy(device)) {
@@ -235,7 +232,7 @@ void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
   weir__free(batches);
 }
 
-void weir__cuda_batches_take(weir__cuda_device *device, weir__task *task) {
+static void take(weir__cuda_device *device, weir__task *task) {
   weir__cuda_batches *batches = device->batches;
   batches->last_taken_ns = 0;
   if (task->kind == WEIR__TASK_KERNEL && device->lost == WEIR_OK)
@@ -245,14 +242,18 @@ void weir__cuda_batches_take(weir__cuda_device *device, weir__task *task) {
     weir__recurrence_pass(batches->recurrence, task);
 }
 
-static bool is_busy(const weir__cuda_device *device) {
+static bool others_are_busy(const weir__cuda_device *device) {
   return device->ops_in_flight > 0 || (device->resident != NULL && weir__resident_is_busy(device));
 }
 
-void weir__cuda_batches_flush(weir__cuda_device *device, bool wanted) {
+static bool is_busy(const weir__cuda_device *device) {
+  return weir__recurrence_stalled(device->batches->recurrence) > 0;
+}
+
+static void flush(weir__cuda_device *device, bool wanted) {
   weir__cuda_batches *batches = device->batches;
   if (!wanted) {
-    if (weir__cuda_batches_stalled(device) == 0 || is_busy(device)) return;
+    if (!is_busy(device) || others_are_busy(device)) return;
     uint64_t now = weir__clock_ns();
     if (batches->last_taken_ns == 0) batches->last_taken_ns = now;
     if (now - batches->last_taken_ns < IDLE_NS) return;
@@ -260,10 +261,11 @@ void weir__cuda_batches_flush(weir__cuda_device *device, bool wanted) {
   weir__recurrence_flush(batches->recurrence);
 }
 
-void weir__cuda_batches_note_work(weir__cuda_device *device, bool any) {
+// Graphs that were made meanwhile are installed.
+static void begin_round(weir__cuda_device *device, bool any) {
   weir__cuda_batches *batches = device->batches;
   if (batches->builder == NULL) return;
-  bool busy = any || is_busy(device), known = weir__recurrence_is_known(batches->recurrence);
+  bool busy = any || others_are_busy(device), known = weir__recurrence_is_known(batches->recurrence);
   weir__cuda_builder_note_work(batches->builder, !busy   ? WEIR__CUDA_IDLE
                                                  : known ? WEIR__CUDA_BUSY
                                                          : WEIR__CUDA_BUSY_WITH_NEW);
@@ -271,3 +273,6 @@ void weir__cuda_batches_note_work(weir__cuda_device *device, bool any) {
   weir__cuda_exec *exec = weir__cuda_builder_fetch(batches->builder, &topology);
   if (exec != NULL) weir__graph_cache_add(weir__recurrence_graphs(batches->recurrence), &exec->head, topology);
 }
+
+const weir__cuda_path weir__cuda_graph_path = {
+    .take = take, .begin_round = begin_round, .flush = flush, .is_busy = is_busy};

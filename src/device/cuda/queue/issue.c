@@ -2,7 +2,7 @@
 //
 // Queue issue: each task goes to a stream, behind events of predecessors that the stream's order does not imply.
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 enum {
   LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
@@ -87,7 +87,7 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
 // Copies from and to the host have queues of their own, so that they overlap kernels. The caller may choose that of a
 // graph.
 static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, uint32_t predecessor_count) {
-  if (task->run != NULL) return predecessor_count == 0 ? weir__cuda_run_queue(device, task) : task->run->queue;
+  if (task->run != NULL) return predecessor_count == 0 ? device->runs->queue(device, task) : task->run->queue;
   if (task->move == NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
   if (task->move->source_space == WEIR__HOST_SPACE) return device->queue_count - 2;
   return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
@@ -118,6 +118,13 @@ static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, con
   return best;
 }
 
+// Whether a run's op must be done before anything else is launched: events of a timeline belong to one launch at a time; and who
+// reads what a skipped node should have written must know before it is launched.
+static bool must_drain(const weir__cuda_device *device, weir__graph_run *run) {
+  return device->base.host->trace != NULL || run->timed ||
+         atomic_load_explicit(&run->failed_count, memory_order_relaxed) > 0;
+}
+
 void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
   weir__cuda_op *op = weir__cuda_new_op(device);
   bool placed = op != NULL && weir__cuda_reserve_places(device, task->predecessor_count + 1);
@@ -138,11 +145,22 @@ void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
     return;
   }
   op->task = task;
+  op->ops = task->run != NULL ? &device->runs->head : &weir__cuda_task_ops;
   // What nothing in flight can poison any more, and has no times, needs nobody to wait for how its launch went.
   op->here = task->run != NULL && (count > 0 || task->reads_poison || task->run->timed || device->lost != WEIR_OK ||
                                    device->base.host->trace != NULL);
   op->status = device->lost != WEIR_OK ? device->lost : weir__host_skip_status(device->base.host, task);
   if (device->lost == WEIR_OK && weir__cuda_is_missed(op)) weir__cuda_mark_failing(device, op);
   weir__cuda_start(device, op);
-  if (op->here && weir__cuda_must_drain(device, task)) weir__cuda_drain(device);
+  if (op->here && must_drain(device, task->run)) weir__cuda_drain(device);
 }
+
+static bool is_busy(const weir__cuda_device *device) {
+  return device->ops_in_flight > 0;
+}
+
+const weir__cuda_path weir__cuda_queue_path = {.take = weir__cuda_issue,
+                                               .mark_ends = weir__cuda_mark_tails,
+                                               .poll = weir__cuda_poll_queues,
+                                               .fail_all = weir__cuda_fail_queues,
+                                               .is_busy = is_busy};

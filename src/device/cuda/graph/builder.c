@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/builder.h"
+#include "device/cuda/graph/builder.h"
 
 #include <string.h>
 

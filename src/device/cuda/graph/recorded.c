@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/graph.h"
-
+//
+// Recorded graphs on a CUDA device: one executable graph for each plan, set anew where a launch differs from the one before.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cuda/binding.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/graph/binding.h"
+#include "device/cuda/graph/exec.h"
+#include "device/cuda/queue/launch.h"
 #include "plan/reduction.h"
 
 // What the device makes of a plan.
@@ -236,7 +237,8 @@ static CUresult set_exec(weir__cuda_device *device, const weir__graph_run *run, 
   return weir__cuda_exec_create(device, made->steps, run->plan->node_count, flags, &made->exec);
 }
 
-uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task) {
+// Always the same one, as long as that is idle, since the driver and the card do so sooner than from one queue to the next.
+static uint32_t find_queue(weir__cuda_device *device, const weir__task *task) {
   if (task->run->queue != WEIR__ANY_QUEUE || device->queue_count == 1) return task->run->queue;
   uint32_t ordinary = device->queue_count - 2, homes = ordinary < MOST_HOMES ? ordinary : MOST_HOMES;
   cuda_plan *plan = task->run->plan->device_data;
@@ -244,8 +246,9 @@ uint32_t weir__cuda_run_queue(weir__cuda_device *device, const weir__task *task)
   return device->queues_in_flight[plan->home - 1].first == NULL ? plan->home - 1 : WEIR__ANY_QUEUE;
 }
 
-CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUstream stream) {
-  weir__graph_run *run = task->run;
+// Its nodes go one by one where some of them must be skipped; which ones, it finds here.
+static CUresult launch_run(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
+  weir__graph_run *run = op->task->run;
   cuda_plan *plan = run->plan->device_data;
   weir__host_lock(device->base.host);
   weir__graph_run_start(run);
@@ -261,16 +264,9 @@ CUresult weir__cuda_launch_run(weir__cuda_device *device, weir__task *task, CUst
   return launch_nodes(device, run, plan, stream);
 }
 
-bool weir__cuda_must_drain(const weir__cuda_device *device, const weir__task *task) {
-  if (task->run == NULL) return false;
-  // Events of a timeline belong to one launch at a time; and who reads what a skipped node should have written must know
-  // before it is launched.
-  return device->base.host->trace != NULL || task->run->timed ||
-         atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
-}
-
-void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task) {
-  weir__graph_run *run = task->run;
+// The caller's memory, and the times of its nodes.
+static void finish(weir__cuda_device *device, const weir__cuda_op *op) {
+  weir__graph_run *run = op->task->run;
   const cuda_plan *plan = run->plan->device_data;
   run->stage_out(run);
   for (uint32_t i = 0; run->timed && i < run->plan->node_count; i++) {
@@ -280,8 +276,9 @@ void weir__cuda_finish_run(weir__cuda_device *device, const weir__task *task) {
   }
 }
 
-void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
-                          uint64_t submit_ns) {
+// Adds the times of a run's nodes to the timeline.
+static void trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
+                      uint64_t submit_ns) {
   const cuda_plan *plan = task->run->plan->device_data;
   bool one_by_one = atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
   for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
@@ -301,3 +298,23 @@ void weir__cuda_trace_run(weir__cuda_device *device, const weir__task *task, con
     weir__trace_add_span(device->base.host->trace, task->id, &span);
   }
 }
+
+static void mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
+  weir__window_mark_failing(&device->base.host->window, op->task);
+}
+
+static void report(weir__cuda_device *device, weir__cuda_op *op) {
+  uint64_t submit_ns;
+  weir__completion completion = weir__cuda_completion_of(device, op, &submit_ns);
+  if (op->status != WEIR_OK) {
+    weir__graph_run_fail(op->task->run);
+  } else {
+    completion.status = weir__graph_run_status(op->task->run, &completion.message);
+    if (device->base.host->trace != NULL) trace_run(device, op->task, &completion, submit_ns);
+  }
+  weir__cuda_complete(device, op->task, &completion);
+}
+
+const weir__cuda_run_ops weir__cuda_recorded_ops = {
+    .head = {.launch = launch_run, .mark_failing = mark_failing, .finish = finish, .report = report},
+    .queue = find_queue};

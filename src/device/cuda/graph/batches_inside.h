@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches from inside: what is shared by how they come about (batches.c) and by what becomes of one that is launched (batch.c).
-#ifndef WEIR_DEVICE_CUDA_BATCHES_INSIDE_H
-#define WEIR_DEVICE_CUDA_BATCHES_INSIDE_H
+#ifndef WEIR_DEVICE_CUDA_GRAPH_BATCHES_INSIDE_H
+#define WEIR_DEVICE_CUDA_GRAPH_BATCHES_INSIDE_H
 
-#include "device/cuda/batches.h"
-#include "device/cuda/builder.h"
+#include "device/cuda/graph/batches.h"
+#include "device/cuda/graph/builder.h"
 #include "issue/recurrence.h"
 
 struct weir__cuda_batches {
@@ -30,6 +30,8 @@ struct weir__cuda_batch {
   weir__task *tasks[WEIR__LARGEST_BATCH];
 };
 
+extern const weir__cuda_op_ops weir__cuda_batch_ops;
+
 // A batch; NULL: no memory. One that is given back is kept to be used again.
 weir__cuda_batch *weir__cuda_batch_new(weir__cuda_batches *batches);
 void weir__cuda_batch_free(weir__cuda_batches *batches, weir__cuda_batch *batch);
@@ -37,4 +39,4 @@ void weir__cuda_batch_free(weir__cuda_batches *batches, weir__cuda_batch *batch)
 // Frees the batches that are kept to be used again.
 void weir__cuda_batches_free(weir__cuda_batches *batches);
 
-#endif // WEIR_DEVICE_CUDA_BATCHES_INSIDE_H
+#endif // WEIR_DEVICE_CUDA_GRAPH_BATCHES_INSIDE_H

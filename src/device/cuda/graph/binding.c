@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/binding.h"
+#include "device/cuda/graph/binding.h"
 
 #include <string.h>
 

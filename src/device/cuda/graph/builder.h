@@ -2,10 +2,10 @@
 //
 // Makes executable graphs in a thread of its own, for batches that may come again, while the device's thread launches other
 // things. Except for the thread itself all is called by the device's thread.
-#ifndef WEIR_DEVICE_CUDA_BUILDER_H
-#define WEIR_DEVICE_CUDA_BUILDER_H
+#ifndef WEIR_DEVICE_CUDA_GRAPH_BUILDER_H
+#define WEIR_DEVICE_CUDA_GRAPH_BUILDER_H
 
-#include "device/cuda/exec.h"
+#include "device/cuda/graph/exec.h"
 
 typedef struct weir__cuda_builder weir__cuda_builder;
 
@@ -28,4 +28,4 @@ weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t 
 typedef enum weir__cuda_work { WEIR__CUDA_IDLE = 0, WEIR__CUDA_BUSY = 1, WEIR__CUDA_BUSY_WITH_NEW = 2 } weir__cuda_work;
 void weir__cuda_builder_note_work(weir__cuda_builder *builder, weir__cuda_work work);
 
-#endif // WEIR_DEVICE_CUDA_BUILDER_H
+#endif // WEIR_DEVICE_CUDA_GRAPH_BUILDER_H

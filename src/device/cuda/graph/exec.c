@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/exec_inside.h"
+#include "device/cuda/graph/exec_inside.h"
 
 #include <string.h>
 

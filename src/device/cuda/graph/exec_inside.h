@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Executable graphs from inside: what is shared by how they are made (exec.c) and by their copies and fills (exec_bytes.c).
-#ifndef WEIR_DEVICE_CUDA_EXEC_INSIDE_H
-#define WEIR_DEVICE_CUDA_EXEC_INSIDE_H
+#ifndef WEIR_DEVICE_CUDA_GRAPH_EXEC_INSIDE_H
+#define WEIR_DEVICE_CUDA_GRAPH_EXEC_INSIDE_H
 
-#include "device/cuda/exec.h"
-#include "device/cuda/mover.h"
+#include "device/cuda/graph/exec.h"
+#include "device/cuda/graph/mover.h"
 
 struct weir__cuda_exec_step {
   uint32_t first_launch, launch_count; // 0: one empty node, or bytes
@@ -62,4 +62,4 @@ CUresult weir__cuda_exec_set_bytes(const weir__cuda_device *device, weir__cuda_e
                                    const weir__cuda_bytes *bytes, uint32_t *out_set);
 CUresult weir__cuda_exec_set_movers(const weir__cuda_device *device, weir__cuda_exec *exec, uint32_t *out_set);
 
-#endif // WEIR_DEVICE_CUDA_EXEC_INSIDE_H
+#endif // WEIR_DEVICE_CUDA_GRAPH_EXEC_INSIDE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which arguments of a recorded graph its executable graph has, so that a launch sets only what has changed since the last one.
-#ifndef WEIR_DEVICE_CUDA_BINDING_H
-#define WEIR_DEVICE_CUDA_BINDING_H
+#ifndef WEIR_DEVICE_CUDA_GRAPH_BINDING_H
+#define WEIR_DEVICE_CUDA_GRAPH_BINDING_H
 
 #include "device/graph.h"
 
@@ -23,4 +23,4 @@ uint32_t weir__cuda_binding_take(weir__cuda_binding *binding, const weir__graph_
 // Whoever could not set what has changed forgets it.
 void weir__cuda_binding_forget(weir__cuda_binding *binding);
 
-#endif // WEIR_DEVICE_CUDA_BINDING_H
+#endif // WEIR_DEVICE_CUDA_GRAPH_BINDING_H

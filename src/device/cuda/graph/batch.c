@@ -2,8 +2,8 @@
 //
 // What becomes of a batch that is launched as one graph.
 #include "base/allocate.h"
-#include "device/cuda/batches_inside.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/graph/batches_inside.h"
+#include "device/cuda/queue/launch.h"
 #include "device/cuda/resident/resident.h"
 
 enum {
@@ -31,7 +31,8 @@ void weir__cuda_batches_free(weir__cuda_batches *batches) {
   }
 }
 
-CUresult weir__cuda_batch_launch(weir__cuda_device *device, weir__cuda_batch *batch, CUstream stream) {
+static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
+  weir__cuda_batch *batch = op->batch;
   if (batch->exec == NULL) return CUDA_SUCCESS;
   CUresult result = device->driver->cuGraphLaunch(batch->exec->exec, stream);
   if (result == CUDA_SUCCESS || weir__cuda_is_sticky(result)) return result;
@@ -43,11 +44,19 @@ CUresult weir__cuda_batch_launch(weir__cuda_device *device, weir__cuda_batch *ba
   return result;
 }
 
-void weir__cuda_batch_mark_failing(weir__cuda_device *device, const weir__cuda_batch *batch, bool poisoned) {
+// No task of the batch will end well, or none of those that read poison (`poisoned`).
+static void mark_tasks(weir__cuda_device *device, const weir__cuda_batch *batch, bool poisoned) {
   for (uint32_t i = 0; i < batch->count; i++) {
-    if (!poisoned || batch->tasks[i]->reads_poison)
-      weir__window_mark_failing(&device->base.host->window, batch->tasks[i]);
+    if (!poisoned || batch->tasks[i]->reads_poison) weir__window_mark_failing(&device->base.host->window, batch->tasks[i]);
   }
+}
+
+static void mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
+  mark_tasks(device, op->batch, false);
+}
+
+static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
+  mark_tasks(device, op->batch, true);
 }
 
 static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32_t index,
@@ -68,7 +77,7 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
   if (completion->end_ns < completion->start_ns) completion->end_ns = completion->start_ns;
 }
 
-void weir__cuda_batch_report(weir__cuda_device *device, weir__cuda_op *op) {
+static void report(weir__cuda_device *device, weir__cuda_op *op) {
   weir__host *host = device->base.host;
   weir__cuda_batch *batch = op->batch;
   for (uint32_t i = 0; i < batch->count; i++) {
@@ -89,3 +98,6 @@ void weir__cuda_batch_report(weir__cuda_device *device, weir__cuda_op *op) {
     weir__graph_cache_give(weir__recurrence_graphs(device->batches->recurrence), &batch->exec->head, batch->useless);
   weir__cuda_batch_free(device->batches, batch);
 }
+
+const weir__cuda_op_ops weir__cuda_batch_ops = {
+    .launch = launch, .mark_failing = mark_failing, .look_again = look_again, .report = report};

@@ -3,10 +3,10 @@
 // Executable graphs of the driver's, made of steps: tasks of a batch, or nodes of a recorded graph. An executable graph is
 // made for a topology; functions, sizes and parameters can be set anew for each launch, which costs much less than making
 // one. Called with the device's context current; an executable graph is used by one thread at a time.
-#ifndef WEIR_DEVICE_CUDA_EXEC_H
-#define WEIR_DEVICE_CUDA_EXEC_H
+#ifndef WEIR_DEVICE_CUDA_GRAPH_EXEC_H
+#define WEIR_DEVICE_CUDA_GRAPH_EXEC_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 #include "issue/graph_cache.h"
 
 // Bytes that are copied, or filled with a pattern, instead of launches of a kernel.
@@ -74,4 +74,4 @@ weir__graph_likeness weir__cuda_exec_likeness(const weir__cuda_device *device, c
 CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, const weir__cuda_step *steps,
                              const bool *changed, uint32_t *out_set);
 
-#endif // WEIR_DEVICE_CUDA_EXEC_H
+#endif // WEIR_DEVICE_CUDA_GRAPH_EXEC_H

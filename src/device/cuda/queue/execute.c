@@ -3,34 +3,24 @@
 // An op goes into its stream: what it waits for, its work, its event. In whatever thread its queue belongs to.
 #include <stdio.h>
 
-#include "device/cuda/batches.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/cuda_device.h"
 
 void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
   weir__host *host = device->base.host;
   weir__host_lock(host);
-  if (op->task != NULL) weir__window_mark_failing(&host->window, op->task);
-  if (op->batch != NULL) weir__cuda_batch_mark_failing(device, op->batch, false);
+  op->ops->mark_failing(device, op);
   weir__host_unlock(host);
   atomic_store_explicit(&device->has_failing, true, memory_order_relaxed);
 }
 
-bool weir__cuda_is_missed(const weir__cuda_op *op) {
-  return op->status != WEIR_OK && !(op->task->move != NULL && op->task->move->write_back);
-}
-
 // A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it
-// on, since its end may be noticed before theirs. A run finds out by itself which of its nodes are.
+// on, since its end may be noticed before theirs.
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
   weir__host *host = device->base.host;
-  if (!atomic_load_explicit(&device->has_failing, memory_order_relaxed) || op->status != WEIR_OK) return;
+  if (op->ops->look_again == NULL || op->status != WEIR_OK) return;
+  if (!atomic_load_explicit(&device->has_failing, memory_order_relaxed)) return;
   weir__host_lock(host);
-  if (op->batch != NULL) {
-    weir__cuda_batch_mark_failing(device, op->batch, true);
-  } else if (op->task->run == NULL) {
-    op->status = weir__host_skip_status(host, op->task);
-    if (weir__cuda_is_missed(op)) weir__window_mark_failing(&host->window, op->task);
-  }
+  op->ops->look_again(device, op);
   weir__host_unlock(host);
 }
 
@@ -45,15 +35,6 @@ static void refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result
     weir__cuda_trouble(device, result);
   else
     weir__cuda_mark_failing(device, op);
-}
-
-static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (op->batch != NULL) return weir__cuda_batch_launch(device, op->batch, stream);
-  const weir__task *task = op->task;
-  if (task->run != NULL) return weir__cuda_launch_run(device, op->task, stream);
-  if (task->fence != NULL) return weir__cuda_launch_fence(device, task->fence, stream);
-  return task->move != NULL ? weir__cuda_launch_move(device, task->move, stream)
-                            : weir__cuda_launch_task(device, task, stream);
 }
 
 static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUstream stream) {
@@ -74,7 +55,7 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
   look_again(device, op);
   if (op->status == WEIR_OK) {
     weir__cuda_mark_start(device, op, stream);
-    CUresult result = launch(device, op, stream);
+    CUresult result = op->ops->launch(device, op, stream);
     weir__cuda_mark_end(device, op, stream);
     if (result != CUDA_SUCCESS) refuse(device, op, result);
   }

@@ -3,52 +3,40 @@
 // From queues back to tasks: what is done is noticed by events, for as many tasks at once as possible, and reported.
 #include <string.h>
 
-#include "device/cuda/batches.h"
-#include "device/cuda/cuda.h"
-#include "device/cuda/graph.h"
+#include "device/cuda/cuda_device.h"
 #include "device/cuda/resident/resident.h"
 #include "device/cuda/share.h"
-#include "device/graph.h"
 
 static uint64_t at_least(uint64_t ns, uint64_t least) {
   return ns < least ? least : ns;
 }
 
-static void report_task(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir__host *host = device->base.host;
+weir__completion weir__cuda_completion_of(weir__cuda_device *device, const weir__cuda_op *op, uint64_t *out_submit_ns) {
   weir__completion completion = {.status = op->status,
                                  .message = op->message,
                                  .lane = op->place->queue,
                                  .start_ns = weir__cuda_event_ns(device, op->start),
                                  .end_ns = weir__cuda_event_ns(device, op->end)};
-  if (op->task->run != NULL && op->status != WEIR_OK) weir__graph_run_fail(op->task->run);
-  // It ran, but on what a task that could not be launched should have written.
-  if (op->task->run == NULL && op->status == WEIR_OK && op->task->reads_poison &&
-      weir__host_skip_status(host, op->task) != WEIR_OK)
-    completion.status = WEIR_ERROR_UPSTREAM_FAILED;
-  if (op->task->run != NULL && op->status == WEIR_OK)
-    completion.status = weir__graph_run_status(op->task->run, &completion.message);
-  if (host->trace != NULL) {
-    const weir__trace_task *record = weir__trace_find(host->trace, op->task->id);
-    uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
-    if (device->resident != NULL)
-      submit_ns = at_least(weir__resident_slot_of(device, op->task->id)->since_ns, submit_ns);
-    completion.start_ns = at_least(completion.start_ns, submit_ns);
-    completion.end_ns = at_least(completion.end_ns, completion.start_ns);
-    if (op->task->run != NULL && op->status == WEIR_OK) weir__cuda_trace_run(device, op->task, &completion, submit_ns);
-  }
-  if (op->task->fence != NULL) weir__cuda_fence_destroy(device, (weir__cuda_fence *)op->task->fence);
-  device->slot_ops[op->task->id & device->slot_mask] = NULL;
-  if (device->resident != NULL) weir__resident_settled(device, op->task->id);
-  weir__host_complete(host, op->task, &completion);
+  *out_submit_ns = 0;
+  if (device->base.host->trace == NULL) return completion;
+  const weir__trace_task *record = weir__trace_find(device->base.host->trace, op->task->id);
+  uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
+  if (device->resident != NULL) submit_ns = at_least(weir__resident_slot_of(device, op->task->id)->since_ns, submit_ns);
+  completion.start_ns = at_least(completion.start_ns, submit_ns);
+  completion.end_ns = at_least(completion.end_ns, completion.start_ns);
+  *out_submit_ns = submit_ns;
+  return completion;
+}
+
+void weir__cuda_complete(weir__cuda_device *device, weir__task *task, const weir__completion *completion) {
+  device->slot_ops[task->id & device->slot_mask] = NULL;
+  if (device->resident != NULL) weir__resident_settled(device, task->id);
+  weir__host_complete(device->base.host, task, completion);
 }
 
 // Takes an op out of the books, which its queue has done already. The lock is held.
 static void report(weir__cuda_device *device, weir__cuda_op *op) {
-  if (op->batch != NULL)
-    weir__cuda_batch_report(device, op);
-  else
-    report_task(device, op);
+  op->ops->report(device, op);
   if (op->event != NULL) weir__cuda_give_event(device, op->event);
   if (op->start != NULL) device->driver->cuEventDestroy(op->start);
   if (op->end != NULL) device->driver->cuEventDestroy(op->end);
@@ -80,7 +68,7 @@ static weir__cuda_op *last_done(weir__cuda_device *device, const weir__cuda_queu
 static void report_up_to(weir__cuda_device *device, weir__cuda_queue *queue, const weir__cuda_op *last) {
   weir__host *host = device->base.host;
   for (const weir__cuda_op *op = queue->first; op != last->next; op = op->next) {
-    if (op->task != NULL && op->task->run != NULL && op->status == WEIR_OK) weir__cuda_finish_run(device, op->task);
+    if (op->ops->finish != NULL && op->status == WEIR_OK) op->ops->finish(device, op);
   }
   weir__host_lock(host);
   bool more = true;
@@ -103,13 +91,12 @@ static bool poll_queue(weir__cuda_device *device, weir__cuda_queue *queue) {
   return true;
 }
 
-bool weir__cuda_poll(weir__cuda_device *device, bool all) {
+bool weir__cuda_poll_queues(weir__cuda_device *device, bool all) {
   bool any = false;
   for (uint32_t i = 0; i < (all ? device->queue_count : 1); i++) {
     any = poll_queue(device, &device->queues_in_flight[device->next_polled]) || any;
     device->next_polled = (device->next_polled + 1) % device->queue_count;
   }
-  if (device->resident != NULL && weir__resident_poll(device)) any = true;
   return any;
 }
 
@@ -127,7 +114,8 @@ void weir__cuda_mark_tails(weir__cuda_device *device) {
 }
 
 // Everything that is in flight fails, in the order of the queues.
-static void fail_all(weir__cuda_device *device) {
+bool weir__cuda_fail_queues(weir__cuda_device *device) {
+  if (device->ops_in_flight == 0) return false;
   // Nothing runs on a device that is dead; one that was given up for another reason must come to its end.
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__cuda_settle(&device->queues_in_flight[i]);
@@ -142,6 +130,7 @@ static void fail_all(weir__cuda_device *device) {
     }
     if (queue->first != NULL) report_up_to(device, queue, queue->last);
   }
+  return true;
 }
 
 void weir__cuda_drain(weir__cuda_device *device) {
@@ -165,12 +154,4 @@ void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task) {
   weir__cuda_drain(device);
   wait_for_fence(device, task);
   weir__host_fail_unissued(device->base.host, task, device->lost, device->lost_text);
-}
-
-bool weir__cuda_report_lost(weir__cuda_device *device) {
-  if (device->lost == WEIR_OK) return false;
-  bool any = device->resident != NULL && weir__resident_report_lost(device);
-  if (device->ops_in_flight == 0) return any;
-  fail_all(device);
-  return true;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 enum { OPS_AT_ONCE = 128 };
 

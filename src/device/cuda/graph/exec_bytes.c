@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
-#include "device/cuda/exec_inside.h"
+#include "device/cuda/graph/exec_inside.h"
 
 uint64_t weir__cuda_bytes_source(const weir__cuda_bytes *bytes) {
   if (!bytes->fill) return (uint64_t)(uintptr_t)bytes->args[1];

@@ -8,7 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_device.h"
 
 enum { RING = 4096, PAUSES_PER_CLOCK = 256 };
 

@@ -8,11 +8,11 @@
 // Large copies stay with the engines, which need no multiprocessor and reach the full rate.
 //
 // Called by the device's thread, with the device's context current.
-#ifndef WEIR_DEVICE_CUDA_MOVER_H
-#define WEIR_DEVICE_CUDA_MOVER_H
+#ifndef WEIR_DEVICE_CUDA_GRAPH_MOVER_H
+#define WEIR_DEVICE_CUDA_GRAPH_MOVER_H
 
-#include "device/cuda/cuda.h"
-#include "device/cuda/exec.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/graph/exec.h"
 
 enum { WEIR__CUDA_MOVES = 8 }; // by one launch, at most
 
@@ -38,4 +38,4 @@ weir__cuda_move weir__cuda_move_of(const weir__cuda_bytes *bytes);
 CUDA_KERNEL_NODE_PARAMS weir__cuda_mover_params(const weir__cuda_device *device, const weir__cuda_moves *moves,
                                                 uint32_t count, void **parameter);
 
-#endif // WEIR_DEVICE_CUDA_MOVER_H
+#endif // WEIR_DEVICE_CUDA_GRAPH_MOVER_H
