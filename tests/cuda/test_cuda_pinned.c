@@ -76,8 +76,50 @@ static void test_threads(void **state) {
   }
 }
 
+// Ranges that stay are known at any time, and the gaps between them never, while ranges before them come and go.
+static void *look(void *argument) {
+  uint32_t wrong = 0;
+  (void)argument;
+  for (uint32_t i = 0; i < 20 * ROUNDS; i++) {
+    uint32_t range = RANGES / 2 + i % (RANGES / 2);
+    if (!known(range) || weir__cuda_pinned_covers(at(range, BYTES), 1)) wrong++;
+    if (weir__cuda_pinned_covers(at(range, 1), BYTES)) wrong++;
+  }
+  return (void *)(uintptr_t)wrong;
+}
+
+static void test_readers(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  for (uint32_t i = RANGES / 2; i < RANGES; i++) weir__cuda_pinned_add(&other, at(i, 0), BYTES);
+  for (uintptr_t i = 0; i < 4; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, i < 2 ? look : come_and_go, (void *)i), 0);
+  for (int i = 0; i < 4; i++) {
+    void *wrong;
+    assert_int_equal(pthread_join(threads[i], &wrong), 0);
+    assert_null(wrong);
+  }
+  weir__cuda_pinned_forget(&other);
+}
+
+// More ranges than there is room for: some are not known, which says nothing, and none is wrong.
+static void test_full(void **state) {
+  (void)state;
+  const char *base = (const char *)(uintptr_t)0x10000000;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < 20000; i++) weir__cuda_pinned_add(&one, base + i * STEP, BYTES);
+  for (uint32_t i = 0; i < 20000; i++) {
+    count += weir__cuda_pinned_covers(base + i * STEP, BYTES);
+    assert_false(weir__cuda_pinned_covers(base + i * STEP + BYTES, 1));
+  }
+  assert_int_equal(count, 16384);
+  for (uint32_t i = 0; i < 20000; i++) weir__cuda_pinned_remove(base + i * STEP);
+  for (uint32_t i = 0; i < 20000; i++) assert_false(weir__cuda_pinned_covers(base + i * STEP, BYTES));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_devices),
-                                     cmocka_unit_test(test_threads)};
+                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_readers),
+                                     cmocka_unit_test(test_full)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

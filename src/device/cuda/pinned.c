@@ -1,39 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. The ranges are sorted by address. Writers hold the lock; the generation is odd while they change anything. A reader takes no
+// lock: it searches between two looks at the generation, and only if that has changed it searches again with the lock.
+// Each access is atomic, in an order such that a reader that sees a change also sees the generation that announced it.
 #include "device/cuda/pinned.h"
 
-#include <string.h>
-
-#include "base/allocate.h"
 #include "base/lock.h"
 
-enum { REMEMBERED = 16, FIRST_CAPACITY = 32 };
+enum { MOST_RANGES = 16384 };
 
 typedef struct range {
-  uintptr_t first, end;
-  const weir__cuda_device *device;
+  _Atomic uintptr_t first, end;
+  const weir__cuda_device *device; // read with the lock only
 } range;
 
-// By address. `generation` changes when memory goes, so that what threads remember is not used any longer.
 static struct {
   weir__lock lock;
-  range *ranges;
-  uint32_t count, capacity;
   _Atomic uint64_t generation;
+  _Atomic uint32_t count;
+  range ranges[MOST_RANGES];
 } all;
 
-// What a thread has found before: it takes no lock then.
-static _Thread_local struct {
-  uint64_t generation;
-  uint32_t next;
-  range ranges[REMEMBERED];
-} remembered;
+static uintptr_t end_of(uint32_t index) {
+  return atomic_load_explicit(&all.ranges[index].end, memory_order_acquire);
+}
 
-// The first range that ends behind the address. The lock is held.
+// The first range that ends behind the address.
 static uint32_t find(uintptr_t address) {
-  uint32_t low = 0, high = all.count;
+  uint32_t low = 0, high = atomic_load_explicit(&all.count, memory_order_acquire);
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (all.ranges[middle].end <= address)
+    if (end_of(middle) <= address)
       low = middle + 1;
     else
       high = middle;
@@ -41,75 +38,78 @@ static uint32_t find(uintptr_t address) {
   return low;
 }
 
-static bool reserve(void) {
-  if (all.count < all.capacity) return true;
-  uint32_t capacity = all.capacity == 0 ? FIRST_CAPACITY : 2 * all.capacity;
-  range *larger = weir__allocate(capacity * sizeof *larger);
-  if (larger == NULL) return false;
-  if (all.count > 0) memcpy(larger, all.ranges, all.count * sizeof *larger);
-  weir__free(all.ranges);
-  all.ranges = larger;
-  all.capacity = capacity;
-  return true;
+static bool covers(uintptr_t first, uint64_t bytes) {
+  uint32_t at = find(first);
+  if (at == atomic_load_explicit(&all.count, memory_order_acquire)) return false;
+  uintptr_t end = end_of(at);
+  return first >= atomic_load_explicit(&all.ranges[at].first, memory_order_acquire) && first < end &&
+         bytes <= end - first;
+}
+
+static void set(uint32_t index, uintptr_t first, uintptr_t end, const weir__cuda_device *device) {
+  atomic_store_explicit(&all.ranges[index].first, first, memory_order_release);
+  atomic_store_explicit(&all.ranges[index].end, end, memory_order_release);
+  all.ranges[index].device = device;
+}
+
+static void move(uint32_t to, uint32_t from) {
+  const range *r = &all.ranges[from];
+  set(to, atomic_load_explicit(&r->first, memory_order_relaxed), end_of(from), r->device);
+}
+
+// The lock is held, when changes begin and when they end.
+static void step_generation(void) {
+  uint64_t generation = atomic_load_explicit(&all.generation, memory_order_relaxed);
+  atomic_store_explicit(&all.generation, generation + 1, memory_order_release);
 }
 
 void weir__cuda_pinned_add(const weir__cuda_device *device, const void *memory, uint64_t bytes) {
   weir__lock_acquire(&all.lock);
-  if (reserve()) {
+  uint32_t count = atomic_load_explicit(&all.count, memory_order_relaxed);
+  if (count < MOST_RANGES) {
     uint32_t at = find((uintptr_t)memory);
-    memmove(all.ranges + at + 1, all.ranges + at, (all.count - at) * sizeof *all.ranges);
-    all.ranges[at] = (range){(uintptr_t)memory, (uintptr_t)memory + bytes, device};
-    all.count++;
+    step_generation();
+    for (uint32_t i = count; i > at; i--) move(i, i - 1);
+    set(at, (uintptr_t)memory, (uintptr_t)memory + bytes, device);
+    atomic_store_explicit(&all.count, count + 1, memory_order_release);
+    step_generation();
   }
   weir__lock_release(&all.lock);
 }
 
 // The lock is held.
 static void cut(uint32_t at) {
-  atomic_fetch_add_explicit(&all.generation, 1, memory_order_seq_cst);
-  all.count--;
-  memmove(all.ranges + at, all.ranges + at + 1, (all.count - at) * sizeof *all.ranges);
-  if (all.count > 0) return;
-  weir__free(all.ranges);
-  all.ranges = NULL;
-  all.capacity = 0;
+  uint32_t count = atomic_load_explicit(&all.count, memory_order_relaxed) - 1;
+  step_generation();
+  atomic_store_explicit(&all.count, count, memory_order_release);
+  for (uint32_t i = at; i < count; i++) move(i, i + 1);
+  step_generation();
 }
 
 void weir__cuda_pinned_remove(const void *memory) {
   weir__lock_acquire(&all.lock);
   uint32_t at = find((uintptr_t)memory);
-  if (at < all.count && all.ranges[at].first == (uintptr_t)memory) cut(at);
+  bool found = at < atomic_load_explicit(&all.count, memory_order_relaxed) &&
+               atomic_load_explicit(&all.ranges[at].first, memory_order_relaxed) == (uintptr_t)memory;
+  if (found) cut(at);
   weir__lock_release(&all.lock);
 }
 
 void weir__cuda_pinned_forget(const weir__cuda_device *device) {
   weir__lock_acquire(&all.lock);
-  for (uint32_t i = all.count; i > 0; i--) {
+  for (uint32_t i = atomic_load_explicit(&all.count, memory_order_relaxed); i > 0; i--) {
     if (all.ranges[i - 1].device == device) cut(i - 1);
   }
   weir__lock_release(&all.lock);
 }
 
-static bool covers(const range *known, uintptr_t first, uint64_t bytes) {
-  return first >= known->first && first < known->end && bytes <= known->end - first;
-}
-
 bool weir__cuda_pinned_covers(const void *memory, uint64_t bytes) {
-  uintptr_t first = (uintptr_t)memory;
-  uint64_t generation = atomic_load_explicit(&all.generation, memory_order_seq_cst);
-  if (remembered.generation != generation) {
-    memset(&remembered, 0, sizeof remembered);
-    remembered.generation = generation;
-  }
-  for (uint32_t i = 0; i < REMEMBERED; i++) {
-    if (covers(&remembered.ranges[i], first, bytes)) return true;
-  }
+  uint64_t generation = atomic_load_explicit(&all.generation, memory_order_acquire);
+  bool known = covers((uintptr_t)memory, bytes);
+  bool changed = generation % 2 != 0 || atomic_load_explicit(&all.generation, memory_order_relaxed) != generation;
+  if (!changed) return known;
   weir__lock_acquire(&all.lock);
-  uint32_t at = find(first);
-  range found = at < all.count ? all.ranges[at] : (range){0};
+  known = covers((uintptr_t)memory, bytes);
   weir__lock_release(&all.lock);
-  if (!covers(&found, first, bytes)) return false;
-  remembered.ranges[remembered.next] = found;
-  remembered.next = (remembered.next + 1) % REMEMBERED;
-  return true;
+  return known;
 }

@@ -7,14 +7,14 @@
 
 #include "device/cuda/cuda_device.h"
 
-// Notes memory that a device has pinned, as far as there is room to do so.
+// Notes memory that a device has pinned; there is room for 16,384 ranges.
 void weir__cuda_pinned_add(const weir__cuda_device *device, const void *memory, uint64_t bytes);
 
 // Forgets memory, before it is freed; and all of a device.
 void weir__cuda_pinned_remove(const void *memory);
 void weir__cuda_pinned_forget(const weir__cuda_device *device);
 
-// Whether all of these bytes are known to be pinned. False says nothing.
+// Whether all of these bytes are known to be pinned. False says nothing. Takes no lock unless ranges come or go just now.
 bool weir__cuda_pinned_covers(const void *memory, uint64_t bytes);
 
 #endif // WEIR_DEVICE_CUDA_PINNED_H
