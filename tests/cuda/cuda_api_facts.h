@@ -14,7 +14,7 @@ static const cuda_fact FACTS[] = {
   SIZE_OF(CUresult) SIZE_OF(CUdevice) SIZE_OF(CUdeviceptr) SIZE_OF(CUcontext) SIZE_OF(CUmodule) SIZE_OF(CUfunction)
   SIZE_OF(CUstream) SIZE_OF(CUevent) SIZE_OF(CUgraph) SIZE_OF(CUgraphNode) SIZE_OF(CUgraphExec) SIZE_OF(CUarray)
   SIZE_OF(CUkernel) SIZE_OF(CUdevice_attribute) SIZE_OF(CUfunction_attribute) SIZE_OF(CUpointer_attribute)
-  SIZE_OF(CUmemorytype) SIZE_OF(CUjit_option) SIZE_OF(CUgraphExecUpdateResult) SIZE_OF(nvrtcResult)
+  SIZE_OF(CUmemorytype) SIZE_OF(CUjit_option) SIZE_OF(nvrtcResult)
   SIZE_OF(nvrtcProgram) SIZE_OF(CUlinkState) SIZE_OF(CUjitInputType)
   SIZE_OF(CUDA_KERNEL_NODE_PARAMS)
   MEMBER(CUDA_KERNEL_NODE_PARAMS, func)
@@ -62,10 +62,6 @@ static const cuda_fact FACTS[] = {
   MEMBER(CUDA_MEMSET_NODE_PARAMS, elementSize)
   MEMBER(CUDA_MEMSET_NODE_PARAMS, width)
   MEMBER(CUDA_MEMSET_NODE_PARAMS, height)
-  SIZE_OF(CUgraphExecUpdateResultInfo)
-  MEMBER(CUgraphExecUpdateResultInfo, result)
-  MEMBER(CUgraphExecUpdateResultInfo, errorNode)
-  MEMBER(CUgraphExecUpdateResultInfo, errorFromNode)
 #define NUMBER(name, value) {#name, (long long)(name)},
   WEIR__CUDA_RESULTS(NUMBER)
   WEIR__CUDA_DEVICE_ATTRIBUTES(NUMBER)
@@ -74,7 +70,6 @@ static const cuda_fact FACTS[] = {
   WEIR__CUDA_MEMORY_TYPES(NUMBER)
   WEIR__CUDA_JIT_OPTIONS(NUMBER)
   WEIR__CUDA_JIT_INPUTS(NUMBER)
-  WEIR__CUDA_UPDATE_RESULTS(NUMBER)
   WEIR__CUDA_FLAGS(NUMBER)
   WEIR__NVRTC_RESULTS(NUMBER)
 #undef NUMBER

@@ -19,7 +19,6 @@ typedef enum CUpointer_attribute { WEIR__CUDA_POINTER_ATTRIBUTES(WEIR__CUDA_NUMB
 typedef enum CUmemorytype { WEIR__CUDA_MEMORY_TYPES(WEIR__CUDA_NUMBER) } CUmemorytype;
 typedef enum CUjit_option { WEIR__CUDA_JIT_OPTIONS(WEIR__CUDA_NUMBER) } CUjit_option;
 typedef enum CUjitInputType { WEIR__CUDA_JIT_INPUTS(WEIR__CUDA_NUMBER) } CUjitInputType;
-typedef enum CUgraphExecUpdateResult { WEIR__CUDA_UPDATE_RESULTS(WEIR__CUDA_NUMBER) } CUgraphExecUpdateResult;
 enum { WEIR__CUDA_FLAGS(WEIR__CUDA_NUMBER) };
 typedef enum nvrtcResult { WEIR__NVRTC_RESULTS(WEIR__CUDA_NUMBER) } nvrtcResult;
 #undef WEIR__CUDA_NUMBER
@@ -76,11 +75,5 @@ typedef struct CUDA_MEMSET_NODE_PARAMS {
   size_t width; // elements
   size_t height;
 } CUDA_MEMSET_NODE_PARAMS;
-
-typedef struct CUgraphExecUpdateResultInfo {
-  CUgraphExecUpdateResult result;
-  CUgraphNode errorNode;
-  CUgraphNode errorFromNode;
-} CUgraphExecUpdateResultInfo;
 
 #endif // WEIR_DEVICE_CUDA_API_H

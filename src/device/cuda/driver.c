@@ -1,47 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/driver.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/lock.h"
 #include "device/cuda/nvrtc.h"
+#include "device/loader.h"
 
-typedef struct symbol {
-  const char *name;
-  size_t offset; // of the member
-  enum { OPTIONAL, REQUIRED } need;
-} symbol;
-
-static const symbol SYMBOLS[] = {
-#define SYMBOL(member, symbol, need, parameters) {#symbol, offsetof(weir__cuda_driver, member), need},
-    WEIR__CUDA_SYMBOLS(SYMBOL)
-#undef SYMBOL
-};
-
-static struct {
-  weir__lock lock;
-  bool loaded;
-  weir__cuda_driver driver;
-} shared;
-
-static bool find_symbols(void *library, weir__cuda_driver *driver, const char *path, char *reason, size_t size) {
-  for (size_t i = 0; i < sizeof SYMBOLS / sizeof SYMBOLS[0]; i++) {
-    void *function = dlsym(library, SYMBOLS[i].name);
-    if (function == NULL && SYMBOLS[i].need == REQUIRED) {
-      snprintf(reason, size, "%s: the driver lacks %s", path, SYMBOLS[i].name);
-      return false;
-    }
-    memcpy((char *)driver + SYMBOLS[i].offset, &function, sizeof function);
-  }
-  return true;
-}
-
-static bool initialise(weir__cuda_driver *driver, char *reason, size_t size) {
+static bool start(void *table, char *reason, size_t size) {
+  weir__cuda_driver *driver = table;
   char text[160];
   CUresult result = driver->cuInit(0);
   if (result == CUDA_SUCCESS) result = driver->cuDriverGetVersion(&driver->version);
@@ -53,29 +22,22 @@ static bool initialise(weir__cuda_driver *driver, char *reason, size_t size) {
   return false;
 }
 
-// The library stays open once cuInit was called, whatever it answered: it may have threads and exit handlers by then.
-static bool load(weir__cuda_driver *driver, char *reason, size_t size) {
-  const char *path = getenv("WEIR_CUDA_DRIVER");
-  if (path == NULL || path[0] == 0) path = "libcuda.so.1";
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) {
-    const char *why = dlerror();
-    snprintf(reason, size, "no CUDA driver: %s", why != NULL ? why : path);
-    return false;
-  }
-  if (!find_symbols(library, driver, path, reason, size)) {
-    dlclose(library);
-    return false;
-  }
-  return initialise(driver, reason, size);
-}
-
 const weir__cuda_driver *weir__cuda_driver_load(char *reason, size_t size) {
-  weir__lock_acquire(&shared.lock);
-  if (!shared.loaded) shared.loaded = load(&shared.driver, reason, size);
-  bool loaded = shared.loaded;
-  weir__lock_release(&shared.lock);
-  return loaded ? &shared.driver : NULL;
+  static const weir__symbol SYMBOLS[] = {
+#define SYMBOL(member, symbol, need, parameters) WEIR__SYMBOL(weir__cuda_driver, member, symbol, need),
+      WEIR__CUDA_SYMBOLS(SYMBOL)
+#undef SYMBOL
+  };
+  static const char *const FILES[] = {"libcuda.so.1", NULL};
+  static weir__cuda_driver driver;
+  static weir__library library = {.name = "CUDA driver",
+                                  .lacks = "the driver lacks",
+                                  .variable = "WEIR_CUDA_DRIVER",
+                                  .files = FILES,
+                                  .symbols = WEIR__SYMBOLS_OF(SYMBOLS),
+                                  .table = &driver,
+                                  .start = start};
+  return weir__library_load(&library, reason, size);
 }
 
 const char *weir__cuda_result_text(const weir__cuda_driver *driver, CUresult result, char *text, size_t size) {
@@ -134,8 +96,6 @@ weir_status weir__cuda_status(CUresult result) {
   case CUDA_ERROR_INVALID_HANDLE:
   case CUDA_ERROR_NOT_FOUND:
   case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-  case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
-  case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
   case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
   case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
   case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:

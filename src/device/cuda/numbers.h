@@ -36,9 +36,6 @@
   X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704)                                                                       \
   X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                                              \
   X(CUDA_ERROR_ASSERT, 710)                                                                                            \
-  X(CUDA_ERROR_TOO_MANY_PEERS, 711)                                                                                    \
-  X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712)                                                                    \
-  X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713)                                                                        \
   X(CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                                                              \
   X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)                                                                               \
   X(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                                                                \
@@ -56,63 +53,36 @@
   X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                                                                        \
   X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, 905)                                                                          \
   X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                                                           \
-  X(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, 910)                                                                         \
   X(CUDA_ERROR_EXTERNAL_DEVICE, 911)                                                                                   \
   X(CUDA_ERROR_UNKNOWN, 999)
 
 #define WEIR__CUDA_DEVICE_ATTRIBUTES(X)                                                                                \
-  X(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1)                                                                      \
   X(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 2)                                                                            \
   X(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 3)                                                                            \
   X(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 4)                                                                            \
-  X(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 5)                                                                             \
-  X(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 6)                                                                             \
-  X(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 7)                                                                             \
   X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 8)                                                                \
-  X(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 12)                                                                   \
-  X(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13)                                                                                \
   X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                                                      \
-  X(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 20)                                                                              \
-  X(CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 31)                                                                        \
-  X(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 33)                                                                                \
-  X(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 34)                                                                             \
-  X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                                                                             \
-  X(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 39)                                                            \
-  X(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 40)                                                                        \
-  X(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 41)                                                                        \
-  X(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 50)                                                                             \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                                                  \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                                                  \
-  X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 81)                                                      \
-  X(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 82)                                                          \
-  X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88)                                                                    \
-  X(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 91)                                                   \
-  X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                                         \
-  X(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 106)
+  X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)
 
 #define WEIR__CUDA_FUNCTION_ATTRIBUTES(X)                                                                              \
   X(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                                                                        \
   X(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                                                            \
-  X(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                                                             \
   X(CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                                                     \
   X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                                                \
   X(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 9)
 
 #define WEIR__CUDA_POINTER_ATTRIBUTES(X)                                                                               \
-  X(CU_POINTER_ATTRIBUTE_CONTEXT, 1)                                                                                   \
   X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                                               \
-  X(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 3)                                                                            \
   X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)
 
 #define WEIR__CUDA_MEMORY_TYPES(X)                                                                                     \
   X(CU_MEMORYTYPE_HOST, 1)                                                                                             \
   X(CU_MEMORYTYPE_DEVICE, 2)                                                                                           \
-  X(CU_MEMORYTYPE_ARRAY, 3)                                                                                            \
   X(CU_MEMORYTYPE_UNIFIED, 4)
 
 #define WEIR__CUDA_JIT_OPTIONS(X)                                                                                      \
-  X(CU_JIT_INFO_LOG_BUFFER, 3)                                                                                         \
-  X(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, 4)                                                                              \
   X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                                        \
   X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)
 
@@ -120,42 +90,20 @@
   X(CU_JIT_INPUT_CUBIN, 0)                                                                                             \
   X(CU_JIT_INPUT_PTX, 1)
 
-#define WEIR__CUDA_UPDATE_RESULTS(X)                                                                                   \
-  X(CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)                                                                                   \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR, 1)                                                                                     \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, 2)                                                                    \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, 3)                                                                   \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED, 4)                                                                    \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, 5)                                                                  \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, 6)                                                                       \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE, 7)                                                         \
-  X(CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, 8)
-
 // Flags of functions that take them as unsigned int (cuGraphInstantiateWithFlags: unsigned long long).
 #define WEIR__CUDA_FLAGS(X)                                                                                            \
   X(CU_STREAM_DEFAULT, 0)                                                                                              \
   X(CU_STREAM_NON_BLOCKING, 1)                                                                                         \
   X(CU_EVENT_DEFAULT, 0)                                                                                               \
-  X(CU_EVENT_BLOCKING_SYNC, 1)                                                                                         \
   X(CU_EVENT_DISABLE_TIMING, 2)                                                                                        \
   X(CU_EVENT_WAIT_DEFAULT, 0)                                                                                          \
   X(CU_MEMHOSTALLOC_PORTABLE, 1)                                                                                       \
-  X(CU_MEMHOSTALLOC_DEVICEMAP, 2)                                                                                      \
-  X(CU_MEMHOSTREGISTER_PORTABLE, 1)                                                                                    \
-  X(CU_MEMHOSTREGISTER_DEVICEMAP, 2)                                                                                   \
-  X(CU_MEMHOSTREGISTER_READ_ONLY, 8)                                                                                   \
-  X(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD, 2)                                                                             \
-  X(CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY, 8)
+  X(CU_MEMHOSTALLOC_DEVICEMAP, 2)
 
 #define WEIR__NVRTC_RESULTS(X)                                                                                         \
   X(NVRTC_SUCCESS, 0)                                                                                                  \
   X(NVRTC_ERROR_OUT_OF_MEMORY, 1)                                                                                      \
-  X(NVRTC_ERROR_PROGRAM_CREATION_FAILURE, 2)                                                                           \
-  X(NVRTC_ERROR_INVALID_INPUT, 3)                                                                                      \
-  X(NVRTC_ERROR_INVALID_PROGRAM, 4)                                                                                    \
-  X(NVRTC_ERROR_INVALID_OPTION, 5)                                                                                     \
   X(NVRTC_ERROR_COMPILATION, 6)                                                                                        \
-  X(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7)                                                                          \
-  X(NVRTC_ERROR_INTERNAL_ERROR, 11)
+  X(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7)
 
 #endif // WEIR_DEVICE_CUDA_NUMBERS_H

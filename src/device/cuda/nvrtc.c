@@ -1,84 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/nvrtc.h"
 
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/allocate.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
-#include "base/lock.h"
+#include "device/loader.h"
 
 enum { MAX_OPTIONS = 64 };
 
-static struct {
-  weir__lock lock;
-  bool loaded;
-  weir__nvrtc nvrtc;
-} shared;
-
-// Opens one file; on failure the first reason is kept: the name without a folder is tried first, and says most.
-static void *open_library(const char *path, char *reason, size_t size) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const char *why = library == NULL ? dlerror() : NULL;
-  if (why != NULL && reason[0] == 0) snprintf(reason, size, "no NVRTC: %s", why);
-  return library;
-}
-
-static void *find_library(char *reason, size_t size) {
-  static const char *const NAMES[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-  const char *given = getenv("WEIR_NVRTC"), *home = getenv("CUDA_HOME");
-  if (given != NULL && given[0] != 0) return open_library(given, reason, size);
-  const char *const folders[] = {"", home != NULL && home[0] != 0 ? home : NULL, "/usr/local/cuda"};
-  for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-    for (size_t j = 0; folders[i] != NULL && j < sizeof NAMES / sizeof NAMES[0]; j++) {
-      char path[PATH_MAX];
-      snprintf(path, sizeof path, "%s%s%s", folders[i], folders[i][0] != 0 ? "/lib64/" : "", NAMES[j]);
-      void *library = open_library(path, reason, size);
-      if (library != NULL) return library;
-    }
-  }
-  size_t used = strlen(reason);
-  snprintf(reason + used, size - used, " (nor in $CUDA_HOME/lib64 or /usr/local/cuda/lib64)");
-  return NULL;
-}
-
-static void *find_symbol(void *library, const char *name, bool *complete, char *reason, size_t size) {
-  void *function = dlsym(library, name);
-  if (function == NULL && *complete) {
-    snprintf(reason, size, "NVRTC lacks %s", name);
-    *complete = false;
-  }
-  return function;
-}
-
-static bool load(weir__nvrtc *nvrtc, char *reason, size_t size) {
-  reason[0] = 0;
-  void *library = find_library(reason, size), *function;
-  if (library == NULL) return false;
-  bool complete = true;
-#define FIND(member, symbol, need, parameters)                                                                         \
-  function = find_symbol(library, #symbol, &complete, reason, size);                                                   \
-  memcpy(&nvrtc->member, &function, sizeof function);
-  WEIR__NVRTC_SYMBOLS(FIND)
-#undef FIND
-  if (complete && nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor) != NVRTC_SUCCESS) {
-    snprintf(reason, size, "NVRTC does not tell its version");
-    complete = false;
-  }
-  if (!complete) dlclose(library);
-  return complete;
+static bool start(void *table, char *reason, size_t size) {
+  weir__nvrtc *nvrtc = table;
+  if (nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor) == NVRTC_SUCCESS) return true;
+  snprintf(reason, size, "NVRTC does not tell its version");
+  return false;
 }
 
 const weir__nvrtc *weir__nvrtc_load(char *reason, size_t size) {
-  weir__lock_acquire(&shared.lock);
-  if (!shared.loaded) shared.loaded = load(&shared.nvrtc, reason, size);
-  bool loaded = shared.loaded;
-  weir__lock_release(&shared.lock);
-  return loaded ? &shared.nvrtc : NULL;
+  static const weir__symbol SYMBOLS[] = {
+#define SYMBOL(member, symbol, need, parameters) WEIR__SYMBOL(weir__nvrtc, member, symbol, need),
+      WEIR__NVRTC_SYMBOLS(SYMBOL)
+#undef SYMBOL
+  };
+  static const char *const FILES[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", NULL};
+  static weir__nvrtc nvrtc;
+  static weir__library library = {.name = "NVRTC",
+                                  .lacks = "NVRTC lacks",
+                                  .variable = "WEIR_NVRTC",
+                                  .files = FILES,
+                                  .home_variable = "CUDA_HOME",
+                                  .home = "/usr/local/cuda",
+                                  .symbols = WEIR__SYMBOLS_OF(SYMBOLS),
+                                  .table = &nvrtc,
+                                  .start = start};
+  return weir__library_load(&library, reason, size);
 }
 
 // One compilation.

@@ -32,19 +32,13 @@
   \
   X(cuMemAlloc, cuMemAlloc_v2, REQUIRED, (CUdeviceptr *pointer, size_t bytes)) \
   X(cuMemFree, cuMemFree_v2, REQUIRED, (CUdeviceptr pointer)) \
-  X(cuMemGetInfo, cuMemGetInfo_v2, REQUIRED, (size_t *free_bytes, size_t *total_bytes)) \
   X(cuMemGetAddressRange, cuMemGetAddressRange_v2, REQUIRED, (CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)) \
   X(cuMemHostAlloc, cuMemHostAlloc, REQUIRED, (void **pointer, size_t bytes, unsigned int flags)) \
   X(cuMemFreeHost, cuMemFreeHost, REQUIRED, (void *pointer)) \
-  X(cuMemHostRegister, cuMemHostRegister_v2, REQUIRED, (void *pointer, size_t bytes, unsigned int flags)) \
-  X(cuMemHostUnregister, cuMemHostUnregister, REQUIRED, (void *pointer)) \
   X(cuPointerGetAttribute, cuPointerGetAttribute, REQUIRED, \
     (void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) \
   X(cuMemcpyAsync, cuMemcpyAsync, REQUIRED, \
     (CUdeviceptr destination, CUdeviceptr source, size_t bytes, CUstream stream)) \
-  X(cuMemcpyPeerAsync, cuMemcpyPeerAsync, REQUIRED, \
-    (CUdeviceptr destination, CUcontext destination_context, CUdeviceptr source, CUcontext source_context, \
-     size_t bytes, CUstream stream)) \
   X(cuMemsetD8Async, cuMemsetD8Async, REQUIRED, \
     (CUdeviceptr destination, unsigned char value, size_t bytes, CUstream stream)) \
   X(cuMemsetD32Async, cuMemsetD32Async, REQUIRED, \
@@ -113,10 +107,6 @@
     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters, CUcontext context)) \
   X(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams, REQUIRED, \
     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)) \
-  X(cuGraphExecUpdate, cuGraphExecUpdate_v2, REQUIRED, \
-    (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)) \
-  X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, REQUIRED, \
-    (CUgraphExec exec, CUgraphNode node, unsigned int enabled)) \
   X(cuGraphUpload, cuGraphUpload, REQUIRED, (CUgraphExec exec, CUstream stream)) \
   X(cuGraphLaunch, cuGraphLaunch, REQUIRED, (CUgraphExec exec, CUstream stream))
 

@@ -51,20 +51,6 @@ CUresult cuMemcpyAsync(CUdeviceptr destination, CUdeviceptr source, size_t bytes
   return stub_leave(enqueue_copy(stream, destination, source, bytes, "cuMemcpyAsync"));
 }
 
-CUresult cuMemcpyPeerAsync(CUdeviceptr destination, CUcontext destination_context, CUdeviceptr source,
-                           CUcontext source_context, size_t bytes, CUstream stream) {
-  STUB_ENTER(cuMemcpyPeerAsync, STUB_CONTEXT);
-  const char *function = "cuMemcpyPeerAsync";
-  if (!stub_context_check(destination_context, function) || !stub_context_check(source_context, function))
-    return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
-  const stub_allocation *to = stub_allocation_find(destination), *from = stub_allocation_find(source);
-  bool good = to != NULL && from != NULL && to->kind == STUB_DEVICE_MEMORY && from->kind == STUB_DEVICE_MEMORY &&
-              to->device == destination_context->device && from->device == source_context->device;
-  if (!good) stub_violation("%s: memory that is not of the device that is named", function);
-  if (!good) return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  return stub_leave(enqueue_copy(stream, destination, source, bytes, function));
-}
-
 // A pattern of 4 bytes, again and again.
 static CUresult enqueue_set(CUstream handle, CUdeviceptr destination, unsigned int pattern, size_t bytes,
                             const char *function) {

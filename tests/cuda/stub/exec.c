@@ -37,7 +37,6 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
   made->graph_serial = graph->serial;
   made->topology = topology_create(graph);
   made->works = stub_allocate(graph->count * sizeof(stub_work *));
-  made->disabled = stub_allocate(graph->count * sizeof(bool));
   for (uint32_t i = 0; i < graph->count; i++) made->works[i] = stub_work_retain(graph->nodes[i]->work);
   *exec = made;
   return stub_leave(CUDA_SUCCESS);
@@ -50,7 +49,6 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
   stub_topology_release(exec->topology);
   stub_ticket_release(exec->last);
   free(exec->works);
-  free(exec->disabled);
   stub_object_destroy(exec);
   return stub_leave(CUDA_SUCCESS);
 }
@@ -65,24 +63,21 @@ static CUresult check_node(CUgraphExec exec, CUgraphNode node, const char *funct
 }
 
 // Whether new work may take the place of old: what an update cannot change.
-static CUgraphExecUpdateResult compare(const stub_work *old, const stub_work *work) {
-  if (old->kind != work->kind) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-  if (old->kind == STUB_KERNEL && old->function->module->context != work->function->module->context)
-    return CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED;
-  if (old->kind != STUB_COPY) return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+static bool may_replace(const stub_work *old, const stub_work *work) {
+  if (old->kind != work->kind) return false;
+  if (old->kind == STUB_KERNEL && old->function->module->context != work->function->module->context) return false;
+  if (old->kind != STUB_COPY) return true;
   const uint64_t ends[2][2] = {{old->destination, work->destination}, {old->source, work->source}};
   for (int i = 0; i < 2; i++) {
     const stub_allocation *a = stub_allocation_find(ends[i][0]), *b = stub_allocation_find(ends[i][1]);
     bool a_device = (ends[i][0] & STUB_DEVICE_BIT) != 0, b_device = (ends[i][1] & STUB_DEVICE_BIT) != 0;
-    if (a_device != b_device || (a != NULL && b != NULL && a_device && a->device != b->device))
-      return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    if (a_device != b_device || (a != NULL && b != NULL && a_device && a->device != b->device)) return false;
   }
-  return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  return true;
 }
 
 static CUresult replace(CUgraphExec exec, CUgraphNode node, stub_work *work, const char *function) {
-  CUgraphExecUpdateResult answer = compare(exec->works[node->index], work);
-  if (answer != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+  if (!may_replace(exec->works[node->index], work)) {
     stub_violation("%s: the node's parameters cannot change so", function);
     stub_work_release(work);
     return CUDA_ERROR_INVALID_VALUE;
@@ -128,63 +123,11 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
   return stub_leave(replace(exec, node, work, function));
 }
 
-// The topologies are the same if the nodes, in the order in which they were added, have the same edges.
-static bool same_edges(const stub_topology *topology, const struct CUgraph_st *graph) {
-  if (topology->count != graph->count) return false;
-  stub_topology *other = topology_create(graph);
-  uint32_t count = topology->count;
-  bool same = memcmp(topology->first_successor, other->first_successor, (count + 1) * sizeof(uint32_t)) == 0 &&
-              memcmp(topology->successors, other->successors, other->first_successor[count] * sizeof(uint32_t)) == 0;
-  stub_topology_release(other);
-  return same;
-}
-
-static CUgraphExecUpdateResult compare_graph(CUgraphExec exec, CUgraph graph, CUgraphNode *out_node) {
-  if (!same_edges(exec->topology, graph)) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-  for (uint32_t i = 0; i < graph->count; i++) {
-    CUgraphExecUpdateResult answer = compare(exec->works[i], graph->nodes[i]->work);
-    if (answer == CU_GRAPH_EXEC_UPDATE_SUCCESS) continue;
-    *out_node = graph->nodes[i];
-    return answer;
-  }
-  return CU_GRAPH_EXEC_UPDATE_SUCCESS;
-}
-
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
-  STUB_ENTER(cuGraphExecUpdate_v2, STUB_CONTEXT);
-  const char *function = "cuGraphExecUpdate";
-  if (!stub_object_check(exec, STUB_EXEC, function) || !stub_object_check(graph, STUB_GRAPH, function))
-    return stub_leave(CUDA_ERROR_INVALID_HANDLE);
-  if (info == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  memset(info, 0, sizeof *info);
-  info->result = compare_graph(exec, graph, &info->errorNode);
-  if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return stub_leave(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
-  for (uint32_t i = 0; i < graph->count; i++) {
-    stub_work_release(exec->works[i]);
-    exec->works[i] = stub_work_retain(graph->nodes[i]->work);
-  }
-  return stub_leave(CUDA_SUCCESS);
-}
-
-CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled) {
-  STUB_ENTER(cuGraphNodeSetEnabled, STUB_CONTEXT);
-  const char *function = "cuGraphNodeSetEnabled";
-  CUresult result = check_node(exec, node, function);
-  if (result != CUDA_SUCCESS) return stub_leave(result);
-  stub_work_kind kind = exec->works[node->index]->kind;
-  if (kind != STUB_KERNEL && kind != STUB_COPY && kind != STUB_SET) {
-    stub_violation("%s: only kernels, copies and memsets can be disabled", function);
-    return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  }
-  exec->disabled[node->index] = enabled == 0;
-  return stub_leave(CUDA_SUCCESS);
-}
-
 // What a launch will use must be alive now.
 static CUresult check_works(CUgraphExec exec, CUcontext context) {
   for (uint32_t i = 0; i < exec->topology->count; i++) {
     const stub_work *work = exec->works[i];
-    if (exec->disabled[i] || work->kind != STUB_KERNEL) continue;
+    if (work->kind != STUB_KERNEL) continue;
     if (!stub_object_check(work->function, STUB_FUNCTION, "cuGraphLaunch")) return CUDA_ERROR_INVALID_HANDLE;
     if (work->function->module->context == context) continue;
     stub_violation("cuGraphLaunch: a kernel of another context than the stream's");
@@ -223,9 +166,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
   CUresult result = check_launch(exec, handle, "cuGraphLaunch", &stream);
   if (result != CUDA_SUCCESS) return stub_leave(result);
   stub_operation *operation = stub_operation_create(NULL);
-  operation->run = stub_run_create(exec->topology, exec->works, exec->disabled);
-  for (uint32_t i = 0; i < exec->topology->count; i++)
-    if (!exec->disabled[i]) stub_operation_refer(operation, exec->works[i]);
+  operation->run = stub_run_create(exec->topology, exec->works);
+  for (uint32_t i = 0; i < exec->topology->count; i++) stub_operation_refer(operation, exec->works[i]);
   stub_run_record_events(operation->run);
   enqueue_after_last(exec, stream, operation);
   return stub_leave(CUDA_SUCCESS);

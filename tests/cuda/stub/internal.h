@@ -140,7 +140,7 @@ void stub_ticket_release(stub_ticket *ticket); // NULL is allowed
 
 #define STUB_DEVICE_BIT (UINT64_C(1) << 56)
 
-typedef enum stub_memory_kind { STUB_DEVICE_MEMORY, STUB_PINNED, STUB_REGISTERED } stub_memory_kind;
+typedef enum stub_memory_kind { STUB_DEVICE_MEMORY, STUB_PINNED } stub_memory_kind;
 
 typedef struct stub_allocation {
   uint64_t base, bytes; // base: the address that the driver's user sees
@@ -287,7 +287,7 @@ typedef struct stub_topology { // of an executable graph; does not change
 } stub_topology;
 
 void stub_topology_release(stub_topology *topology);
-stub_run *stub_run_create(stub_topology *topology, stub_work *const *works, const bool *disabled);
+stub_run *stub_run_create(stub_topology *topology, stub_work *const *works);
 void stub_run_destroy(stub_run *run);
 
 // Gives every record of an event in the graph its ticket.
@@ -368,7 +368,6 @@ struct CUgraphExec_st {
   uint64_t graph_serial; // of the graph that it was made of
   stub_topology *topology;
   stub_work **works;
-  bool *disabled;
   stub_ticket *last; // of the last launch
 };
 

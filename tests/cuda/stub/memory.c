@@ -51,10 +51,8 @@ static void forget(size_t index) {
   stub_allocation *allocation = allocations[index];
   memmove(allocations + index, allocations + index + 1, (count - index - 1) * sizeof(stub_allocation *));
   count--;
-  if (allocation->kind != STUB_REGISTERED) {
-    kept_bytes -= allocation->bytes;
-    kept_count--;
-  }
+  kept_bytes -= allocation->bytes;
+  kept_count--;
   free(allocation->raw);
   free(allocation);
 }
@@ -170,10 +168,7 @@ void stub_memory_drop_context(int device) {
       i++;
       continue;
     }
-    if (allocation->kind == STUB_REGISTERED)
-      forget(i);
-    else
-      release(allocation);
+    release(allocation);
     i = 0; // others may be gone too
   }
 }
@@ -208,13 +203,6 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return stub_leave(CUDA_SUCCESS);
 }
 
-CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
-  STUB_ENTER(cuMemGetInfo_v2, STUB_CONTEXT);
-  *total_bytes = stub.options.memory;
-  *free_bytes = stub.options.memory - used[stub_current()->device];
-  return stub_leave(CUDA_SUCCESS);
-}
-
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
   STUB_ENTER(cuMemGetAddressRange_v2, STUB_CONTEXT);
   stub_allocation *allocation = stub_allocation_find(pointer);
@@ -241,45 +229,13 @@ CUresult cuMemFreeHost(void *pointer) {
   return stub_leave(CUDA_SUCCESS);
 }
 
-CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags) {
-  STUB_ENTER(cuMemHostRegister_v2, STUB_CONTEXT);
-  uint64_t address = (uint64_t)(uintptr_t)pointer;
-  if (pointer == NULL || bytes == 0 || flags > 15) return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  size_t next = above(address);
-  bool overlaps = stub_allocation_find(address) != NULL || (next < count && allocations[next]->base < address + bytes);
-  if (overlaps) return stub_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-  stub_allocation *allocation = stub_allocate(sizeof *allocation);
-  *allocation = (stub_allocation){
-      .base = address, .bytes = bytes, .host = pointer, .kind = STUB_REGISTERED, .device = stub_current()->device};
-  insert(allocation);
-  return stub_leave(CUDA_SUCCESS);
-}
-
-CUresult cuMemHostUnregister(void *pointer) {
-  STUB_ENTER(cuMemHostUnregister, STUB_CONTEXT | STUB_RELEASE);
-  uint64_t address = (uint64_t)(uintptr_t)pointer;
-  stub_allocation *allocation = stub_allocation_find(address);
-  if (allocation == NULL) return stub_leave(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-  allocation = to_free(address, STUB_REGISTERED, "cuMemHostUnregister");
-  if (allocation == NULL) return stub_leave(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-  if (allocation->queued > 0) return stub_leave(CUDA_ERROR_INVALID_VALUE); // operations hold on to the record of it
-  forget(above(address) - 1);
-  return stub_leave(CUDA_SUCCESS);
-}
-
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
   STUB_ENTER(cuPointerGetAttribute, STUB_CONTEXT);
   stub_allocation *allocation = stub_allocation_find(pointer);
   if (allocation == NULL || allocation->freed) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   switch (attribute) {
-  case CU_POINTER_ATTRIBUTE_CONTEXT:
-    *(CUcontext *)value = stub_context_of(allocation->device);
-    break;
   case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     *(unsigned *)value = allocation->kind == STUB_DEVICE_MEMORY ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    break;
-  case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-    *(CUdeviceptr *)value = pointer;
     break;
   case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
     *(int *)value = allocation->device;

@@ -149,9 +149,6 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
   case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
     *value = 0;
     break;
-  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-    *value = 0;
-    break;
   case CU_FUNC_ATTRIBUTE_NUM_REGS:
     *value = 32;
     break;

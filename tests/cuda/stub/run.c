@@ -20,7 +20,7 @@ void stub_topology_release(stub_topology *topology) {
   free(topology);
 }
 
-stub_run *stub_run_create(stub_topology *topology, stub_work *const *works, const bool *disabled) {
+stub_run *stub_run_create(stub_topology *topology, stub_work *const *works) {
   uint32_t count = topology->count;
   stub_run *run = stub_allocate(sizeof *run);
   topology->references++;
@@ -33,7 +33,6 @@ stub_run *stub_run_create(stub_topology *topology, stub_work *const *works, cons
   for (uint32_t i = 0; i < count; i++) {
     run->missing[i] = topology->missing[i];
     if (run->missing[i] == 0) run->ready[run->ready_count++] = i;
-    if (disabled[i]) continue;
     run->works[i] = stub_work_retain(works[i]);
     if (works[i]->kind == STUB_KERNEL) works[i]->function->queued++;
   }
