@@ -57,7 +57,7 @@ static int create(void **state) {
   device->driver = weir__cuda_driver_load(reason, sizeof reason);
   assert_non_null(device->driver);
   device->capability = 90;
-  snprintf(device->base.name, sizeof device->base.name, "cuda:0");
+  snprintf(device->base.device.name, sizeof device->base.device.name, "cuda:0");
   assert_int_equal(device->driver->cuDevicePrimaryCtxRetain(&device->primary, 0), CUDA_SUCCESS);
   assert_int_equal(weir__cuda_enter(device), CUDA_SUCCESS);
   return 0;

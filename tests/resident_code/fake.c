@@ -175,5 +175,5 @@ void fake_reset(weir__cuda_device *device, int capability) {
   memset(device, 0, sizeof *device);
   device->driver = &fake.functions;
   device->capability = capability;
-  snprintf(device->base.name, sizeof device->base.name, "cuda:0");
+  snprintf(device->base.device.name, sizeof device->base.device.name, "cuda:0");
 }

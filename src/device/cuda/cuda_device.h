@@ -15,7 +15,7 @@
 #include "device/cuda/path.h"
 #include "device/graph.h"
 #include "device/host.h"
-#include "issue/queues.h"
+#include "issue/in_order.h"
 #include "memory/arena.h"
 
 typedef struct weir__cuda_module weir__cuda_module;
@@ -33,15 +33,13 @@ typedef struct weir__cuda_wait {
   uint64_t number; // of the op there: the event stands for it once the queue has got so far
 } weir__cuda_wait;
 
-// Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph.
-// Until it is issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
+// Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph. Until it is
+// issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
 struct weir__cuda_op {
-  struct weir__cuda_op *next; // in its queue, oldest first; or in the list of free ones
-  weir__queue_task *place;
+  weir__operation head; // a batch has no task
+  const weir__cuda_op_ops *ops;
   CUevent event;      // stands for its end; NULL: none is recorded
   CUevent start, end; // for timelines; else NULL
-  const weir__cuda_op_ops *ops;
-  weir__task *task; // NULL: a batch
   struct weir__cuda_batch *batch;
   uint64_t number;  // in its queue: 1, 2, ...
   uint64_t done_ns; // a guess, on the device's own time-scale
@@ -49,13 +47,14 @@ struct weir__cuda_op {
   bool here;        // launched by the device's thread, though its queue has a launcher
   weir__cuda_wait waits[WEIR__CUDA_WAITS];
   uint32_t wait_count;
-  weir_status status; // why nothing was launched
-  char message[WEIR__MESSAGE_BYTES];
 };
+
+static inline weir__cuda_op *weir__cuda_op_of(weir__operation *operation) {
+  return (weir__cuda_op *)(void *)operation;
+}
 
 typedef struct weir__cuda_queue {
   CUstream stream;
-  weir__cuda_op *first, *last;         // in flight
   uint64_t placed;                     // number of the last op
   uint64_t free_ns;                    // a guess: when it has nothing left to do
   alignas(64) _Atomic uint64_t issued; // ops up to this number are in the stream, with their events
@@ -80,7 +79,7 @@ typedef struct weir__cuda_request {
 } weir__cuda_request;
 
 struct weir__cuda_device {
-  weir_device base;
+  weir__in_order_device base;
   const weir__cuda_path *paths[WEIR__CUDA_MOST_PATHS]; // the first one takes the tasks
   uint32_t path_count;
   const weir__cuda_run_ops *runs; // how recorded graphs are launched
@@ -88,54 +87,41 @@ struct weir__cuda_device {
   int ordinal;
   CUdevice device;
   CUcontext primary;
-  int capability;                // 90 for 9.0
-  weir__cuda_module *modules;    // loaded code; see module.c
-  weir__arena memory, pinned;    // guarded by the context's lock
-  weir__cuda_unpinned *unpinned; // guarded by the context's lock
-  // Tasks on their way to the device's thread: written by who holds the context's lock, read by the thread.
-  weir__task **ring;  // as many as the window has slots
-  uint32_t slot_mask; // window size - 1: kept here, since who submits writes beside the window's own at each task
-  alignas(64) _Atomic uint64_t pushed;
-  _Atomic uint32_t sleeping; // 1: the thread sleeps on this word
-  _Atomic bool flush, stopping;
-  _Atomic(weir__cuda_request *) requests; // newest first
-  alignas(64) pthread_t thread;
-  bool has_thread;
-  _Atomic uint32_t thread_state;
+  int capability;                                     // 90 for 9.0
+  weir__cuda_module *modules;                         // loaded code; see module.c
+  weir__arena memory, pinned;                         // guarded by the context's lock
+  weir__cuda_unpinned *unpinned;                      // guarded by the context's lock
+  alignas(64) _Atomic(weir__cuda_request *) requests; // newest first
   // Of the thread alone.
-  uint64_t taken, last_poll;
-  uint32_t queue_count; // the last two are for copies, where there is more than one
-  weir__cuda_queue *queues_in_flight;
-  weir__queues *queues;
-  weir__cuda_op *free_ops, *op_slabs;
-  CUevent *free_events; // without timing
+  alignas(64) uint64_t last_poll; // tasks that were taken by then
+  weir__cuda_queue *streams;      // per queue; the last two are for copies, where there is more than one
+  CUevent *free_events;           // without timing
   uint32_t free_event_count, free_event_capacity, event_count;
-  weir__cuda_op **slot_ops;  // per slot of the window: what its task is part of; NULL: nothing in flight
-  weir__queue_task **places; // scratch
-  uint32_t place_capacity;
-  uint32_t ops_in_flight, next_polled;
   weir__cuda_launcher *launchers[WEIR__CUDA_MOST_LAUNCHERS];
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
-  _Atomic uint32_t trouble;                             // a CUresult for which the device is lost, as a launcher saw it
-  _Atomic bool has_failing;                // some task was: what comes after one may be, once it is launched
-  struct weir__cuda_batches *batches; // NULL: tasks are launched one by one
-  weir__resident
-      *resident; // NULL: no task goes to a resident kernel. With `automatic` the thread sets it, and no other looks
+  struct weir__cuda_batches *batches;                   // NULL: tasks are launched one by one
+  weir__resident *resident;            // NULL: no task goes to a resident kernel. With `automatic` the thread sets it
   weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
   uint32_t homes;                      // of recorded graphs that have a queue they prefer
   CUfunction mover;                    // copies and fills in graphs; NULL: not loaded
   bool mover_tried;
-  weir_status lost; // not WEIR_OK: the device is dead, and why
-  char lost_text[WEIR__MESSAGE_BYTES];
   CUevent base_event; // of times; NULL: nobody wanted any
   uint64_t base_ns;
   uint64_t lane_ends[WEIR__CUDA_GRAPH_LANES];
-  uint64_t spin_ns;
 };
 
 static inline weir__cuda_device *weir__cuda_of(weir_device *device) {
   return (weir__cuda_device *)(void *)device;
+}
+
+static inline weir__cuda_device *weir__cuda_of_in_order(weir__in_order_device *device) {
+  return (weir__cuda_device *)(void *)device;
+}
+
+// The driver failed for good, as any thread may see: the device's thread will lose the device.
+static inline void weir__cuda_trouble(weir__cuda_device *device, CUresult result) {
+  weir__in_order_trouble(&device->base, (uint32_t)result);
 }
 
 // Whether the device is a CUDA device.
@@ -154,41 +140,32 @@ bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state)
 // Waits for a thread that was made; one that did not start is joined.
 weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread);
 
-// The thread (thread.c): start and stop; hand over a task, a request (and wait for its answer).
-weir_status weir__cuda_thread_start(weir__cuda_device *device);
-void weir__cuda_thread_stop(weir__cuda_device *device);
-void weir__cuda_push(weir_device *device, weir__task *task);
-void weir__cuda_flush(weir_device *device);
-void weir__cuda_rouse(weir_device *device);
-void weir__cuda_ask(weir__cuda_device *device, weir__cuda_request *request);
+// The thread (thread.c).
+extern const weir__in_order_table weir__cuda_table;
 
 // What follows is called by the thread only.
 
 // Puts a task into a queue (issue.c). The task is reported later, whatever happens.
 void weir__cuda_issue(weir__cuda_device *device, weir__task *task);
+bool weir__cuda_enqueue(weir__in_order_device *device, weir__operation *operation, uint32_t count);
 
-// Parts of it, for batches. `new_op`: NULL: no memory.
-weir__cuda_op *weir__cuda_new_op(weir__cuda_device *device);
-void weir__cuda_free_op(weir__cuda_device *device, weir__cuda_op *op);
-weir__cuda_op *weir__cuda_find(const weir__cuda_device *device, weir__id id); // of a task in flight; NULL: done
+// Parts of it, for batches. An operation that was taken is made ready.
+weir__cuda_op *weir__cuda_reset(weir__operation *operation);
 // Chooses the op's queue (`wanted`, or the best one), and lets it wait for ops that its queue's order does not imply.
-bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_task *const *predecessors,
-                      uint32_t count, uint32_t wanted);
+bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, uint32_t count, uint32_t wanted);
 // Puts a placed op behind the others of its queue and launches it, or lets the queue's launcher do so.
 void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op);
 extern const weir__cuda_op_ops weir__cuda_task_ops;
 // The launch itself (execute.c), in whatever thread: what the op waits for, its work, its event.
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op);
-// The op's task will not run, or was skipped: tasks that read its outputs learn of it before they are launched. Not with the lock.
-void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op);
-// Whether the op's task is skipped, so that its outputs are missing. A write-back that is skipped loses nothing.
-bool weir__cuda_is_missed(const weir__cuda_op *op);
-// Waits until everything that was placed in a queue is in its stream.
-void weir__cuda_settle(const weir__cuda_queue *queue);
 static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t number) {
   return atomic_load_explicit(&queue->issued, memory_order_acquire) >= number;
 }
-bool weir__cuda_reserve_places(weir__cuda_device *device, uint32_t count);
+// Waits until everything that was placed in a queue is in its stream.
+static inline void weir__cuda_settle(const weir__cuda_queue *queue) {
+  while (!weir__cuda_is_issued(queue, queue->placed)) weir__pause();
+}
+
 // Launchers (launcher.c).
 weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count);
 void weir__cuda_launchers_stop(weir__cuda_device *device);
@@ -198,9 +175,8 @@ void weir__cuda_launcher_settle(const weir__cuda_launcher *launcher); // waits u
 
 // Events (events.c): from a pool; NULL: the driver has none.
 CUevent weir__cuda_take_event(weir__cuda_device *device);
-// Before anything is launched: events and ops that need not be made later, as far as there is memory for them.
+// Before anything is launched: events that need not be made later, as far as there is memory for them.
 void weir__cuda_make_events(weir__cuda_device *device, uint32_t count);
-void weir__cuda_make_ops(weir__cuda_device *device, uint32_t count);
 void weir__cuda_give_event(weir__cuda_device *device, CUevent event);
 // Records an event behind the op, if it has none yet. It must be the last in its queue.
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);
@@ -217,21 +193,14 @@ uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, ui
 // is launched whose times are wanted, with the context's lock held, or while the device is made.
 CUresult weir__cuda_begin_times(weir__cuda_device *device);
 
-// As functions of the path (complete.c).
-bool weir__cuda_poll_queues(weir__cuda_device *device, bool all);
-void weir__cuda_mark_tails(weir__cuda_device *device);
-bool weir__cuda_fail_queues(weir__cuda_device *device);
-// What is reported of an op that is one task; with a timeline no time in it is less than `*out_submit_ns`. The lock is held.
-weir__completion weir__cuda_completion_of(weir__cuda_device *device, const weir__cuda_op *op, uint64_t *out_submit_ns);
-void weir__cuda_complete(weir__cuda_device *device, weir__task *task, const weir__completion *completion);
-// Waits for all that is in flight in queues, and reports it.
-void weir__cuda_drain(weir__cuda_device *device);
-// There is no memory to keep track of the task: waits for all that is in flight, and reports it as failed.
-void weir__cuda_fail_now(weir__cuda_device *device, weir__task *task);
-// The driver failed for good, as any thread may see: the device's thread will lose the device.
-void weir__cuda_trouble(weir__cuda_device *device, CUresult result);
-// Whether the device is not lost: it is after trouble.
-bool weir__cuda_is_well(weir__cuda_device *device);
+// Functions of the table (complete.c).
+weir__operation *weir__cuda_last_done(weir__in_order_device *device, uint32_t queue);
+void weir__cuda_finish(weir__in_order_device *device, weir__operation *operation);
+void weir__cuda_report(weir__in_order_device *device, weir__operation *operation, weir__completion *completion);
+void weir__cuda_end_fence(weir__in_order_device *device, weir__external_fence *fence);
+void weir__cuda_await(weir__in_order_device *device);
+void weir__cuda_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
+void weir__cuda_settle_all(weir__in_order_device *device);
 
 // weir__device_ops.graph_build and .graph_forget (graph.c).
 weir_status weir__cuda_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);

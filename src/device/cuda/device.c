@@ -81,7 +81,7 @@ static bool free_unpinned(weir__cuda_device *device, const void *memory) {
 static void *allocate_pinned(void *user, uint64_t bytes) {
   weir__cuda_device *device = user;
   void *memory = NULL;
-  if (device->base.lost) return allocate_unpinned(device, bytes);
+  if (device->base.device.lost) return allocate_unpinned(device, bytes);
   if (!weir__allocate_permit() || weir__cuda_enter(device) != CUDA_SUCCESS) return NULL;
   CUresult result = device->driver->cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
   weir__cuda_leave(device);
@@ -123,8 +123,8 @@ static bool knows(const weir_device *base, const void *memory, uint64_t bytes) {
 
 static void destroy_streams(weir__cuda_device *device) {
   const weir__cuda_driver *driver = device->driver;
-  for (uint32_t i = 0; device->queues_in_flight != NULL && i < device->queue_count; i++) {
-    if (device->queues_in_flight[i].stream != NULL) driver->cuStreamDestroy(device->queues_in_flight[i].stream);
+  for (uint32_t i = 0; device->streams != NULL && i < device->base.queue_count; i++) {
+    if (device->streams[i].stream != NULL) driver->cuStreamDestroy(device->streams[i].stream);
   }
   for (uint32_t i = 0; i < device->free_event_count; i++) driver->cuEventDestroy(device->free_events[i]);
   if (device->base_event != NULL) driver->cuEventDestroy(device->base_event);
@@ -132,7 +132,7 @@ static void destroy_streams(weir__cuda_device *device) {
 
 static void destroy(weir_device *base) {
   weir__cuda_device *device = weir__cuda_of(base);
-  weir__cuda_thread_stop(device);
+  weir__in_order_stop(&device->base);
   weir__cuda_launchers_stop(device);
   weir__cuda_pinned_forget(device);
   if (device->primary != NULL) {
@@ -147,27 +147,18 @@ static void destroy(weir_device *base) {
     weir__arena_deinitialize(&device->pinned);
     device->driver->cuDevicePrimaryCtxRelease(device->device);
   }
-  weir__queues_destroy(device->queues);
-  while (device->op_slabs != NULL) {
-    weir__cuda_op *slab = device->op_slabs;
-    device->op_slabs = slab->next;
-    weir__free(slab);
-  }
-  weir__free(device->queues_in_flight);
+  weir__in_order_deinitialize(&device->base);
+  weir__free(device->streams);
   weir__free(device->free_events);
-  weir__free(device->places);
-  weir__free_sparse(device->slot_ops, base->host->window.size * sizeof(weir__cuda_op *));
-  weir__free_sparse(device->ring, base->host->window.size * sizeof(weir__task *));
   weir__free(device);
 }
 
 static weir_status create_streams(weir__cuda_device *device) {
-  for (uint32_t i = 0; i < device->queue_count; i++) {
-    CUresult result =
-        device->driver->cuStreamCreateWithPriority(&device->queues_in_flight[i].stream, CU_STREAM_NON_BLOCKING, 0);
+  for (uint32_t i = 0; i < device->base.queue_count; i++) {
+    CUresult result = device->driver->cuStreamCreateWithPriority(&device->streams[i].stream, CU_STREAM_NON_BLOCKING, 0);
     if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "device cuda: stream %u", i);
   }
-  if (device->base.host->trace == NULL) return WEIR_OK;
+  if (device->base.device.host->trace == NULL) return WEIR_OK;
   return weir__cuda_error(device->driver, weir__cuda_begin_times(device),
                           "device cuda: the first event of the timeline");
 }
@@ -195,7 +186,7 @@ static weir_status open_device(weir__cuda_device *device) {
 
 // Peers that can copy directly between each other do.
 static void enable_peers(weir__cuda_device *device) {
-  weir__host *host = device->base.host;
+  weir__host *host = device->base.device.host;
   const weir__cuda_driver *driver = device->driver;
   for (uint32_t i = 0; i < host->device_count; i++) {
     if (!weir__is_cuda(host->devices[i])) continue;
@@ -226,23 +217,12 @@ static weir_status find_ordinal(const weir__cuda_driver *driver, const char *arg
   return WEIR_OK;
 }
 
-static bool allocate(weir__cuda_device *device, uint32_t copy_queues) {
-  uint32_t window = device->base.host->window.size;
-  device->slot_mask = window - 1;
-  device->ring = weir__allocate_sparse(window * sizeof(weir__task *));
-  device->slot_ops = weir__allocate_sparse(window * sizeof(weir__cuda_op *));
-  device->queues_in_flight = weir__allocate_zeroed(device->queue_count * sizeof *device->queues_in_flight);
-  device->queues = weir__queues_create(device->queue_count, copy_queues);
-  return device->ring != NULL && device->slot_ops != NULL && device->queues_in_flight != NULL &&
-         device->queues != NULL && weir__cuda_reserve_places(device, 64);
-}
-
 // The driver makes what a stream needs when it is used first.
 static void use_stream(weir__cuda_device *device, uint32_t index) {
   weir__memory_source memory = weir__arena_source(&device->memory);
   void *bytes = memory.allocate(memory.user, 1);
   if (bytes == NULL) return;
-  CUstream stream = device->queues_in_flight[index].stream;
+  CUstream stream = device->streams[index].stream;
   if (device->driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)bytes, 0, 1, stream) == CUDA_SUCCESS)
     device->driver->cuStreamSynchronize(stream);
   memory.free(memory.user, bytes);
@@ -258,13 +238,13 @@ static void make_memory(weir__cuda_device *device) {
   weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
   uint64_t first = total / FIRST_SHARE & ~(uint64_t)(SMALLEST_CHUNK - 1);
   if (first > LARGEST_FIRST) first = LARGEST_FIRST;
-  if (first > 0 && device->base.host->memory_limit >= first)
+  if (first > 0 && device->base.device.host->memory_limit >= first)
     (void)weir__arena_reserve(&device->memory, first); // if there is none, who needs some will say so
-  weir__window_touch(&device->base.host->window, TOUCHED_TASKS);
+  weir__window_touch(&device->base.device.host->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
-  for (uint32_t i = 0; i < device->queue_count && device->memory.chunks != NULL; i++) use_stream(device, i);
+  for (uint32_t i = 0; i < device->base.queue_count && device->memory.chunks != NULL; i++) use_stream(device, i);
   weir__cuda_make_events(device, EVENTS_MADE);
-  weir__cuda_make_ops(device, EVENTS_MADE);
+  weir__operations_reserve(&device->base.operations, EVENTS_MADE);
   weir__cuda_leave(device);
 }
 
@@ -273,28 +253,20 @@ static void describe(weir__cuda_device *device) {
   size_t bytes = 0;
   device->driver->cuDeviceGetName(name, sizeof name, device->device);
   device->driver->cuDeviceTotalMem(&bytes, device->device);
-  snprintf(device->base.name, sizeof device->base.name, "cuda:%d", device->ordinal);
-  snprintf(device->base.description, sizeof device->base.description,
+  snprintf(device->base.device.name, sizeof device->base.device.name, "cuda:%d", device->ordinal);
+  snprintf(device->base.device.description, sizeof device->base.device.description,
            "%s, %.0f GB, compute capability %d.%d, %u queues", name, (double)bytes / 1e9, device->capability / 10,
-           device->capability % 10, device->queue_count);
+           device->capability % 10, device->base.queue_count);
 }
 
 // None where cores are few or there is only one queue. A seed, for tests, brings them everywhere.
 static uint32_t launchers_for(const weir__cuda_device *device, bool few_cores) {
-  uint32_t ordinary = device->queue_count > COPY_QUEUES ? device->queue_count - COPY_QUEUES : 1;
-  uint32_t count = device->base.host->seed != 0 ? (uint32_t)(device->base.host->seed % 4)
-                   : few_cores                  ? 0
-                                                : WEIR__CUDA_MOST_LAUNCHERS;
+  uint32_t ordinary = device->base.queue_count > COPY_QUEUES ? device->base.queue_count - COPY_QUEUES : 1;
+  uint32_t count = device->base.device.host->seed != 0 ? (uint32_t)(device->base.device.host->seed % 4)
+                   : few_cores                         ? 0
+                                                       : WEIR__CUDA_MOST_LAUNCHERS;
   if (ordinary == 1) return 0;
   return count < ordinary ? count : ordinary;
-}
-
-static void choose_paths(weir__cuda_device *device) {
-  if (device->batches != NULL) device->paths[device->path_count++] = &weir__cuda_graph_path;
-  if (device->resident != NULL || device->automatic != NULL)
-    device->paths[device->path_count++] = &weir__cuda_resident_path;
-  device->paths[device->path_count++] = &weir__cuda_queue_path;
-  device->runs = &weir__cuda_recorded_ops;
 }
 
 static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
@@ -310,30 +282,33 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   uint32_t ordinary = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
   uint32_t copy_queues = ordinary == 1 ? 0 : COPY_QUEUES;
-  device->base =
-      (weir_device){.ops = &weir__cuda_ops, .host = host, .lanes = ordinary + copy_queues + WEIR__CUDA_GRAPH_LANES};
+  uint32_t count = ordinary + copy_queues;
+  device->base.device =
+      (weir_device){.ops = &weir__cuda_ops, .host = host, .queues = count, .lanes = count + WEIR__CUDA_GRAPH_LANES};
+  device->base.table = &weir__cuda_table;
   device->driver = driver;
   device->ordinal = ordinal;
-  device->queue_count = device->base.queues = ordinary + copy_queues;
   bool few_cores = host->crowded;
-  device->spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
-  status = allocate(device, copy_queues) ? open_device(device)
-                                         : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
+  device->base.spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->streams = weir__allocate_zeroed(count * sizeof *device->streams);
+  bool allocated = weir__in_order_initialize(&device->base, count, copy_queues) && device->streams != NULL;
+  status = allocated ? open_device(device) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
+  weir__cuda_add_path(device, &weir__cuda_queue_path);
+  device->runs = &weir__cuda_recorded_ops;
   if (status == WEIR_OK) make_memory(device);
   if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
   if (status == WEIR_OK) status = weir__cuda_batches_create(device);
   if (status == WEIR_OK) status = weir__resident_create(device);
   if (status == WEIR_OK) status = weir__resident_automatic_create(device);
-  choose_paths(device);
-  if (status == WEIR_OK) status = weir__cuda_thread_start(device);
+  if (status == WEIR_OK) status = weir__in_order_start(&device->base);
   if (status != WEIR_OK) {
-    destroy(&device->base);
+    destroy(&device->base.device);
     return status;
   }
   describe(device);
   enable_peers(device);
-  if (host->spin_ns < device->spin_ns) host->spin_ns = device->spin_ns;
-  *out_device = &device->base;
+  if (host->spin_ns < device->base.spin_ns) host->spin_ns = device->base.spin_ns;
+  *out_device = &device->base.device;
   return WEIR_OK;
 }
 
@@ -360,9 +335,9 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .graph_knows = knows,
                                          .check = weir__cuda_kernel_check,
                                          .has_code = has_code,
-                                         .issue = weir__cuda_push,
-                                         .flush = weir__cuda_flush,
-                                         .rouse = weir__cuda_rouse,
+                                         .issue = weir__in_order_push,
+                                         .flush = weir__in_order_flush,
+                                         .rouse = weir__in_order_prewake,
                                          .time = time_now,
                                          .graph_build = weir__cuda_graph_build,
                                          .graph_forget = weir__cuda_graph_forget};

@@ -40,19 +40,19 @@ void weir__cuda_make_events(weir__cuda_device *device, uint32_t count) {
 
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op) {
   if (op->event != NULL) {
-    const weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+    const weir__cuda_queue *queue = &device->streams[op->head.place->queue];
     while (!weir__cuda_is_issued(queue, op->number)) weir__pause();
     return CUDA_SUCCESS;
   }
   CUevent event = weir__cuda_take_event(device);
   if (event == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUresult result = device->driver->cuEventRecord(event, device->queues_in_flight[op->place->queue].stream);
+  CUresult result = device->driver->cuEventRecord(event, device->streams[op->head.place->queue].stream);
   if (result != CUDA_SUCCESS) {
     weir__cuda_give_event(device, event);
     return result;
   }
   op->event = event;
-  op->place->recorded = true;
+  op->head.place->recorded = true;
   return CUDA_SUCCESS;
 }
 
@@ -62,7 +62,7 @@ static CUresult record_base(weir__cuda_device *device, CUevent event) {
   CUresult result = device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
   if (result != CUDA_SUCCESS) return result;
   // The clock is read first: no end of a task is later than the time at which it is noticed.
-  device->base_ns = weir__clock_ns() - device->base.host->start_ns;
+  device->base_ns = weir__clock_ns() - device->base.device.host->start_ns;
   result = device->driver->cuEventRecord(event, stream);
   if (result == CUDA_SUCCESS) result = device->driver->cuEventSynchronize(event);
   device->driver->cuStreamDestroy(stream);
@@ -91,11 +91,11 @@ static CUevent mark(weir__cuda_device *device, CUstream stream) {
 }
 
 void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (device->base.host->trace != NULL) op->start = mark(device, stream);
+  if (device->base.device.host->trace != NULL) op->start = mark(device, stream);
 }
 
 void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  if (device->base.host->trace != NULL) op->end = mark(device, stream);
+  if (device->base.device.host->trace != NULL) op->end = mark(device, stream);
 }
 
 uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event) {
@@ -111,7 +111,7 @@ uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, ui
     if (device->lane_ends[i] <= start_ns || device->lane_ends[i] < device->lane_ends[lane]) lane = i;
   }
   device->lane_ends[lane] = end_ns;
-  return device->queue_count + lane;
+  return device->base.queue_count + lane;
 }
 
 void weir__cuda_mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,

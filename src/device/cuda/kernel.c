@@ -116,15 +116,15 @@ typedef struct cuda_function {
 } cuda_function;
 
 static weir_status function_attribute(const cuda_function *target, CUfunction_attribute attribute, int *out_value) {
-  return weir__cuda_error(target->device->driver,
-                          target->device->driver->cuFuncGetAttribute(out_value, attribute, target->function),
-                          "kernel '%s', function '%s' on %s", target->kernel, target->name, target->device->base.name);
+  return weir__cuda_error(
+      target->device->driver, target->device->driver->cuFuncGetAttribute(out_value, attribute, target->function),
+      "kernel '%s', function '%s' on %s", target->kernel, target->name, target->device->base.device.name);
 }
 
 static weir_status device_attribute(const cuda_function *target, CUdevice_attribute attribute, int *out_value) {
   return weir__cuda_error(target->device->driver,
                           target->device->driver->cuDeviceGetAttribute(out_value, attribute, target->device->device),
-                          "kernel '%s' on %s", target->kernel, target->device->base.name);
+                          "kernel '%s' on %s", target->kernel, target->device->base.device.name);
 }
 
 static weir_status check_block(const cuda_function *target, const uint32_t block[3]) {
@@ -142,8 +142,8 @@ static weir_status check_block(const cuda_function *target, const uint32_t block
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                      "kernel '%s', function '%s': blocks of %u x %u x %u threads; %s allows %d x %d x %d, and for "
                      "this function with %d registers per thread %d threads together",
-                     target->kernel, target->name, block[0], block[1], block[2], target->device->base.name, limits[0],
-                     limits[1], limits[2], registers, threads);
+                     target->kernel, target->name, block[0], block[1], block[2], target->device->base.device.name,
+                     limits[0], limits[1], limits[2], registers, threads);
 }
 
 // Raises the function's limit of dynamic shared memory. Such a function also gets a multiprocessor's largest share of
@@ -158,7 +158,7 @@ static weir_status raise_shared(const cuda_function *target, uint32_t dynamic) {
     CUresult result =
         driver->cuFuncSetAttribute(target->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic);
     status = weir__cuda_error(driver, result, "kernel '%s', function '%s': %u bytes of shared memory on %s",
-                              target->kernel, target->name, dynamic, target->device->base.name);
+                              target->kernel, target->name, dynamic, target->device->base.device.name);
     driver->cuFuncSetAttribute(target->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100);
   }
   weir__lock_release(&shared_limits);
@@ -174,7 +174,7 @@ static weir_status check_shared(const cuda_function *target, uint32_t dynamic) {
   if ((uint64_t)dynamic + (uint64_t)fixed <= (uint64_t)limit) return raise_shared(target, dynamic);
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                      "kernel '%s', function '%s': %u bytes of dynamic and %d of static shared memory; %s allows %d",
-                     target->kernel, target->name, dynamic, fixed, target->device->base.name, limit);
+                     target->kernel, target->name, dynamic, fixed, target->device->base.device.name, limit);
 }
 
 // Asks the driver for the function's parameters, if it can tell.
@@ -209,12 +209,13 @@ static weir_status prepare(const cuda_function *target, uint32_t value_bytes, we
   if (status != WEIR_OK) return status;
   find_parameters(target, launch);
   status = check_value(target, launch, value_bytes);
-  if (status == WEIR_OK) launch->functions[target->device->base.index] = target->function;
+  if (status == WEIR_OK) launch->functions[target->device->base.device.index] = target->function;
   return status;
 }
 
 static weir_status enter(const weir__cuda_device *device, const char *kernel) {
-  return weir__cuda_error(device->driver, weir__cuda_enter(device), "kernel '%s' on %s", kernel, device->base.name);
+  return weir__cuda_error(device->driver, weir__cuda_enter(device), "kernel '%s' on %s", kernel,
+                          device->base.device.name);
 }
 
 // Makes the kernel's parts of the device's resident kernel, if the device has one, or may get one, and all launches fit.
@@ -223,15 +224,15 @@ static weir_status add_to_resident(weir__cuda_device *device, const weir_kernel 
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < cuda->count && device->automatic != NULL; i++) {
     if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES) return WEIR_OK;
-    cuda->launches[i].resident[device->base.index] = weir__resident_wish(device, code, &launches[i]);
+    cuda->launches[i].resident[device->base.device.index] = weir__resident_wish(device, code, &launches[i]);
   }
-  if (device->base.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
+  if (device->base.device.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
   if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES)
     snprintf(cuda->not_resident, sizeof cuda->not_resident, "it has %u launches", cuda->count);
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK && cuda->not_resident[0] == '\0'; i++)
-    status =
-        weir__resident_add(device, kernel->name, code, &launches[i], &cuda->launches[i].resident[device->base.index],
-                           cuda->not_resident, sizeof cuda->not_resident);
+    status = weir__resident_add(device, kernel->name, code, &launches[i],
+                                &cuda->launches[i].resident[device->base.device.index], cuda->not_resident,
+                                sizeof cuda->not_resident);
   return status;
 }
 

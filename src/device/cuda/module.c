@@ -53,7 +53,7 @@ static weir_status load_image(weir__cuda_device *device, const char *kernel, con
   CUresult result = device->driver->cuModuleLoadDataEx(out_module, image, 2, options, values);
   if (result == CUDA_SUCCESS) return WEIR_OK;
   char why[160];
-  return weir__error(weir__cuda_status(result), "kernel '%s': code for %s: %s%s%s", kernel, device->base.name,
+  return weir__error(weir__cuda_status(result), "kernel '%s': code for %s: %s%s%s", kernel, device->base.device.name,
                      weir__cuda_result_text(device->driver, result, why, sizeof why), log[0] != 0 ? "\n" : "", log);
 }
 
@@ -133,7 +133,8 @@ weir_status weir__cuda_module_function(weir__cuda_device *device, const char *ke
                        "kernel '%s': its code has no function '%s'; C++ functions that are not declared extern \"C\" "
                        "have mangled names",
                        kernel, name);
-  return weir__cuda_error(device->driver, result, "kernel '%s', function '%s' on %s", kernel, name, device->base.name);
+  return weir__cuda_error(device->driver, result, "kernel '%s', function '%s' on %s", kernel, name,
+                          device->base.device.name);
 }
 
 void weir__cuda_modules_destroy(weir__cuda_device *device) {

@@ -3,21 +3,21 @@
 
 #include "device/cuda/cuda_device.h"
 
+void weir__cuda_add_path(weir__cuda_device *device, const weir__cuda_path *path) {
+  uint32_t last = device->path_count++;
+  if (last > 0) device->paths[last] = device->paths[last - 1];
+  device->paths[last > 0 ? last - 1 : 0] = path;
+}
+
 void weir__cuda_begin_round(weir__cuda_device *device, bool any) {
   for (uint32_t i = 0; i < device->path_count; i++) {
     if (device->paths[i]->begin_round != NULL) device->paths[i]->begin_round(device, any);
   }
 }
 
-void weir__cuda_flush_paths(weir__cuda_device *device, bool wanted) {
+void weir__cuda_flush(weir__cuda_device *device, bool wanted) {
   for (uint32_t i = 0; i < device->path_count; i++) {
     if (device->paths[i]->flush != NULL) device->paths[i]->flush(device, wanted);
-  }
-}
-
-void weir__cuda_mark_ends(weir__cuda_device *device) {
-  for (uint32_t i = 0; i < device->path_count; i++) {
-    if (device->paths[i]->mark_ends != NULL) device->paths[i]->mark_ends(device);
   }
 }
 
@@ -29,45 +29,23 @@ bool weir__cuda_poll(weir__cuda_device *device, bool all) {
   return any;
 }
 
-bool weir__cuda_go_on(weir__cuda_device *device) {
-  bool any = false;
-  for (uint32_t i = 0; i < device->path_count; i++) {
-    if (device->paths[i]->go_on != NULL && device->paths[i]->go_on(device)) any = true;
-  }
-  return any;
-}
-
-bool weir__cuda_report_lost(weir__cuda_device *device) {
-  bool any = false;
-  for (uint32_t i = 0; i < device->path_count && device->lost != WEIR_OK; i++) {
-    if (device->paths[i]->fail_all != NULL && device->paths[i]->fail_all(device)) any = true;
-  }
-  return any;
-}
-
-bool weir__cuda_is_busy(const weir__cuda_device *device) {
-  bool busy = false;
-  for (uint32_t i = 0; i < device->path_count && !busy; i++) busy = device->paths[i]->is_busy(device);
-  return busy;
-}
-
-bool weir__cuda_bars_streams(const weir__cuda_device *device) {
-  bool bars = false;
-  for (uint32_t i = 0; i < device->path_count && !bars; i++)
-    bars = device->paths[i]->bars_streams != NULL && device->paths[i]->bars_streams(device);
-  return bars;
-}
-
-bool weir__cuda_rest(weir__cuda_device *device) {
-  bool again = false;
-  for (uint32_t i = 0; i < device->path_count; i++) {
-    if (device->paths[i]->rest != NULL && device->paths[i]->rest(device)) again = true;
-  }
-  return again;
-}
-
-void weir__cuda_stop_paths(weir__cuda_device *device) {
+void weir__cuda_stop(weir__cuda_device *device) {
   for (uint32_t i = 0; i < device->path_count; i++) {
     if (device->paths[i]->stop != NULL) device->paths[i]->stop(device);
   }
 }
+
+// Whether any path answers yes; all are asked.
+#define ANY(function)                                                                                                  \
+  bool weir__cuda_##function(weir__cuda_device *device) {                                                              \
+    bool any = false;                                                                                                  \
+    for (uint32_t i = 0; i < device->path_count; i++) {                                                                \
+      if (device->paths[i]->function != NULL && device->paths[i]->function(device)) any = true;                        \
+    }                                                                                                                  \
+    return any;                                                                                                        \
+  }
+ANY(go_on)
+ANY(fail_all)
+ANY(is_busy)
+ANY(bars_streams)
+ANY(rest)

@@ -42,7 +42,7 @@ static weir_status check_pointer(const weir__cuda_device *device, uint64_t point
   if (driver->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS ||
       ordinal != device->ordinal)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: 0x%llx is memory of CUDA device %d, not of %s",
-                       (unsigned long long)pointer, ordinal, device->base.name);
+                       (unsigned long long)pointer, ordinal, device->base.device.name);
   if (driver->cuMemGetAddressRange(&base, &size, pointer) != CUDA_SUCCESS || bytes > size ||
       pointer - base > size - bytes)
     return weir__error(
@@ -84,8 +84,18 @@ void weir__cuda_fence_destroy(weir__cuda_device *device, weir__cuda_fence *fence
   weir__free(fence);
 }
 
+// Hands a request to the device's thread, and waits for its answer.
+static void ask(weir__cuda_device *device, weir__cuda_request *request) {
+  request->next = atomic_load_explicit(&device->requests, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak_explicit(&device->requests, &request->next, request, memory_order_seq_cst,
+                                                memory_order_relaxed)) {
+  }
+  weir__inbox_ring(&device->base.inbox);
+  while (atomic_load_explicit(&request->done, memory_order_acquire) == 0) weir__sleep_on(&request->done, 0, UINT64_MAX);
+}
+
 weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task) {
   weir__cuda_request request = {.stream = (CUstream)stream, .task = task};
-  weir__cuda_ask(device, &request);
+  ask(device, &request);
   return weir__cuda_error(device->driver, request.result, "stream wait");
 }

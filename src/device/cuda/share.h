@@ -14,6 +14,7 @@ typedef struct weir__cuda_device weir__cuda_device;
 typedef struct weir__cuda_fence {
   weir__external_fence head;
   CUevent event;
+  bool reported; // its task is
 } weir__cuda_fence;
 
 // Records what the stream has now. Sets weir_last_error() on failure.

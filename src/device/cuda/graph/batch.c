@@ -47,7 +47,8 @@ static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream st
 // No task of the batch will end well, or none of those that read poison (`poisoned`).
 static void mark_tasks(weir__cuda_device *device, const weir__cuda_batch *batch, bool poisoned) {
   for (uint32_t i = 0; i < batch->count; i++) {
-    if (!poisoned || batch->tasks[i]->reads_poison) weir__window_mark_failing(&device->base.host->window, batch->tasks[i]);
+    if (!poisoned || batch->tasks[i]->reads_poison)
+      weir__window_mark_failing(&device->base.device.host->window, batch->tasks[i]);
   }
 }
 
@@ -61,7 +62,7 @@ static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
 
 static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32_t index,
                       weir__completion *completion) {
-  const weir__trace_task *record = weir__trace_find(device->base.host->trace, op->batch->tasks[index]->id);
+  const weir__trace_task *record = weir__trace_find(device->base.device.host->trace, op->batch->tasks[index]->id);
   uint64_t submit_ns = record != NULL ? record->submit_ns : 0;
   if (op->batch->exec != NULL && !op->batch->useless) {
     weir__cuda_mark_times(device, op->batch->exec->marks + 2 * (size_t)index, submit_ns, &completion->start_ns,
@@ -77,16 +78,19 @@ static void time_task(weir__cuda_device *device, const weir__cuda_op *op, uint32
   if (completion->end_ns < completion->start_ns) completion->end_ns = completion->start_ns;
 }
 
-static void report(weir__cuda_device *device, weir__cuda_op *op) {
-  weir__host *host = device->base.host;
+static void report(weir__cuda_device *device, weir__cuda_op *op, const weir__completion *none) {
+  (void)none;
+  weir__host *host = device->base.device.host;
   weir__cuda_batch *batch = op->batch;
   for (uint32_t i = 0; i < batch->count; i++) {
     weir__task *task = batch->tasks[i];
     if (i + AHEAD < batch->count) __builtin_prefetch(batch->tasks[i + AHEAD], 1);
-    weir__completion completion = {.status = op->status, .message = op->message, .lane = op->place->queue};
-    if (op->status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
+    weir__completion completion = {.status = op->head.status,
+                                   .message = op->head.status != WEIR_OK ? op->head.message : NULL,
+                                   .lane = op->head.place->queue};
+    if (op->head.status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
     if (host->trace != NULL) time_task(device, op, i, &completion);
-    device->slot_ops[task->id & device->slot_mask] = NULL;
+    weir__operations_set(&device->base.operations, task->id, NULL);
     if (device->resident != NULL) weir__resident_settled(device, task->id);
     weir__host_complete(host, task, &completion);
     if (i % TASKS_AT_ONCE != TASKS_AT_ONCE - 1) continue;

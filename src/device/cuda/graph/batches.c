@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/graph/batches.h"
 
+#include <string.h>
+
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -68,7 +70,7 @@ static bool set(void *user, weir__cached_graph *graph) {
 static weir__cached_graph *make(void *user) {
   weir__cuda_device *device = weir__cuda_of(user);
   const weir__cuda_batches *batches = device->batches;
-  uint32_t flags = device->base.host->trace != NULL ? WEIR__CUDA_EXEC_MARKS : 0;
+  uint32_t flags = device->base.device.host->trace != NULL ? WEIR__CUDA_EXEC_MARKS : 0;
   weir__cuda_exec *exec;
   CUresult result = weir__cuda_exec_create(device, batches->steps, batches->step_count, flags, &exec);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
@@ -90,15 +92,16 @@ static void request_graph(void *user, const weir__batch *batch) {
 // Adds what tasks of the batch wait for outside of it to the device's places.
 static bool find_places(weir__cuda_device *device, const weir__batch *batch, uint32_t *out_count) {
   const weir__collection *collection = batch->collection;
+  weir__operations *operations = &device->base.operations;
   uint32_t found = 0;
   for (uint32_t i = 0; i < batch->count; i++) {
     const weir__collected *task = &collection->tasks[i];
-    if (!weir__cuda_reserve_places(device, found + task->outside_count + 1)) return false;
+    if (!weir__operations_reserve_places(operations, found + task->outside_count + 1)) return false;
     for (uint32_t j = 0; j < task->outside_count; j++) {
-      const weir__cuda_op *op = weir__cuda_find(device, collection->outside[task->first_outside + j]);
-      bool listed = op == NULL;
-      for (uint32_t k = found; k > 0 && !listed; k--) listed = device->places[k - 1] == op->place;
-      if (!listed) device->places[found++] = op->place;
+      const weir__operation *before = weir__in_order_find(&device->base, collection->outside[task->first_outside + j]);
+      bool listed = before == NULL;
+      for (uint32_t k = found; k > 0 && !listed; k--) listed = operations->places[k - 1] == before->place;
+      if (!listed) operations->places[found++] = before->place;
     }
   }
   *out_count = found;
@@ -112,13 +115,14 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
   weir__cuda_batches *batches = device->batches;
   weir__cuda_exec *exec = (weir__cuda_exec *)graph;
   uint32_t place_count;
-  weir__cuda_op *op = weir__cuda_new_op(device);
-  weir__cuda_batch *batch = op == NULL ? NULL : weir__cuda_batch_new(batches);
+  weir__operation *operation = weir__operations_take(&device->base.operations);
+  weir__cuda_batch *batch = operation == NULL ? NULL : weir__cuda_batch_new(batches);
+  weir__cuda_op *op = operation == NULL ? NULL : weir__cuda_reset(operation);
   bool good = batch != NULL && find_places(device, of, &place_count) &&
-              weir__cuda_place(device, op, device->places, place_count, WEIR__ANY_QUEUE);
+              weir__cuda_place(device, op, place_count, WEIR__ANY_QUEUE);
   if (!good) {
     if (batch != NULL) weir__cuda_batch_free(batches, batch);
-    if (op != NULL) weir__cuda_free_op(device, op);
+    if (operation != NULL) weir__operations_give(&device->base.operations, operation);
     return false;
   }
   batch->exec = exec;
@@ -126,15 +130,16 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
   batch->count = of->count;
   for (uint32_t i = 0; i < of->count; i++) {
     batch->tasks[i] = of->collection->tasks[i].task;
-    device->slot_ops[batch->tasks[i]->id & device->slot_mask] = op;
+    weir__operations_set(&device->base.operations, batch->tasks[i]->id, operation);
   }
   op->ops = &weir__cuda_batch_ops;
   op->batch = batch;
   op->here = same;
-  op->status = device->lost;
+  operation->status = device->base.lost;
+  if (operation->status != WEIR_OK) memcpy(operation->message, device->base.lost_text, WEIR__MESSAGE_BYTES);
   if (device->resident != NULL) weir__resident_make_room(device->resident);
   if (exec != NULL) {
-    exec->queue = &device->queues_in_flight[op->place->queue];
+    exec->queue = &device->streams[operation->place->queue];
     exec->number = exec->queue->placed + 1;
   }
   weir__cuda_start(device, op);
@@ -202,7 +207,7 @@ static const weir__recurrence_ops on_the_side = {.graphs = GRAPH_OPS,
 // ---------------------------------------------------------------------------------------------------------------
 
 weir_status weir__cuda_batches_create(weir__cuda_device *device) {
-  weir__host *host = device->base.host;
+  weir__host *host = device->base.device.host;
   bool one_by_one = host->issue == WEIR_ISSUE_QUEUES || host->issue == WEIR_ISSUE_RESIDENT;
   if (one_by_one || (host->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
   // Where launching goes on in other threads there is a core for making graphs, too.
@@ -213,9 +218,11 @@ weir_status weir__cuda_batches_create(weir__cuda_device *device) {
                                       .exclusive = host->trace != NULL}; // its events belong to one launch at a time
   weir__cuda_batches *batches = weir__allocate_zeroed(sizeof *batches);
   device->batches = batches;
+  weir__cuda_add_path(device, &weir__cuda_graph_path);
   if (batches != NULL) {
     batches->device = device;
-    batches->recurrence = weir__recurrence_create(builds ? &on_the_side : &at_once, &device->base, host, &options);
+    batches->recurrence =
+        weir__recurrence_create(builds ? &on_the_side : &at_once, &device->base.device, host, &options);
     if (builds) batches->builder = weir__cuda_builder_create(device);
   }
   if (batches == NULL || batches->recurrence == NULL || (builds && batches->builder == NULL))
@@ -235,7 +242,7 @@ void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
 static void take(weir__cuda_device *device, weir__task *task) {
   weir__cuda_batches *batches = device->batches;
   batches->last_taken_ns = 0;
-  if (task->kind == WEIR__TASK_KERNEL && device->lost == WEIR_OK)
+  if (task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK)
     weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code,
                          ((const weir__cuda_kernel *)task->code)->count);
   else
@@ -243,7 +250,7 @@ static void take(weir__cuda_device *device, weir__task *task) {
 }
 
 static bool others_are_busy(const weir__cuda_device *device) {
-  return device->ops_in_flight > 0 || (device->resident != NULL && weir__resident_is_busy(device));
+  return device->base.operation_count > 0 || (device->resident != NULL && weir__resident_is_busy(device));
 }
 
 static bool is_busy(const weir__cuda_device *device) {

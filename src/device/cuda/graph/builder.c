@@ -51,7 +51,7 @@ static uint64_t id_of(const weir__cuda_device *device, const weir__cuda_step *st
     for (uint32_t j = 0; j < steps[i].kernel->count; j++) {
       const weir__cuda_launch *launch = &steps[i].kernel->launches[j];
       const uint32_t *grid = launch->grid[0] == 0 ? steps[i].groups : launch->grid;
-      hash = mix(hash, (uintptr_t)launch->functions[device->base.index] ^ (uint64_t)launch->block[0] << 48);
+      hash = mix(hash, (uintptr_t)launch->functions[device->base.device.index] ^ (uint64_t)launch->block[0] << 48);
       hash = mix(hash, (uint64_t)grid[0] << 32 ^ (uint64_t)grid[1] << 16 ^ grid[2]);
       hash = mix(hash, launch->shared_bytes);
     }

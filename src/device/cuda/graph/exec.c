@@ -44,7 +44,7 @@ static bool same_parameters(const weir__cuda_launch *launch, const weir__cuda_st
 
 static bool same_shape(const weir__cuda_device *device, const exec_launch *set, const weir__cuda_launch *launch,
                        const weir__cuda_step *step) {
-  return set->function == launch->functions[device->base.index] && set->shared_bytes == launch->shared_bytes &&
+  return set->function == launch->functions[device->base.device.index] && set->shared_bytes == launch->shared_bytes &&
          memcmp(set->grid, grid_of(launch, step), sizeof set->grid) == 0 &&
          memcmp(set->block, launch->block, sizeof set->block) == 0 &&
          (set->unknown || set->byte_count == parameter_bytes(launch));
@@ -54,7 +54,7 @@ static CUDA_KERNEL_NODE_PARAMS node_params(const weir__cuda_device *device, cons
                                            const weir__cuda_step *step, void **value) {
   const uint32_t *grid = grid_of(launch, step);
   *value = launch->value;
-  return (CUDA_KERNEL_NODE_PARAMS){.func = launch->functions[device->base.index],
+  return (CUDA_KERNEL_NODE_PARAMS){.func = launch->functions[device->base.device.index],
                                    .gridDimX = grid[0],
                                    .gridDimY = grid[1],
                                    .gridDimZ = grid[2],
@@ -67,7 +67,7 @@ static CUDA_KERNEL_NODE_PARAMS node_params(const weir__cuda_device *device, cons
 
 static void note_set(const weir__cuda_device *device, weir__cuda_exec *exec, exec_launch *set,
                      const weir__cuda_launch *launch, const weir__cuda_step *step) {
-  set->function = launch->functions[device->base.index];
+  set->function = launch->functions[device->base.device.index];
   set->shared_bytes = launch->shared_bytes;
   memcpy(set->grid, grid_of(launch, step), sizeof set->grid);
   memcpy(set->block, launch->block, sizeof set->block);

@@ -126,7 +126,7 @@ static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan 
 // What is launched: an executable graph, or its nodes one by one. A copy or fill can only be made where it is known which memory
 // it is about: then the first launch makes the graph. The device's context is current.
 static CUresult make_launches(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
-  bool traces = device->base.host->trace != NULL, with_bytes = has_bytes(plan);
+  bool traces = device->base.device.host->trace != NULL, with_bytes = has_bytes(plan);
   made->one_by_one = plan->timed || (traces && with_bytes);
   if (made->one_by_one) return make_marks(device, plan->node_count, made);
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -239,20 +239,20 @@ static CUresult set_exec(weir__cuda_device *device, const weir__graph_run *run, 
 
 // Always the same one, as long as that is idle, since the driver and the card do so sooner than from one queue to the next.
 static uint32_t find_queue(weir__cuda_device *device, const weir__task *task) {
-  if (task->run->queue != WEIR__ANY_QUEUE || device->queue_count == 1) return task->run->queue;
-  uint32_t ordinary = device->queue_count - 2, homes = ordinary < MOST_HOMES ? ordinary : MOST_HOMES;
+  if (task->run->queue != WEIR__ANY_QUEUE || device->base.queue_count == 1) return task->run->queue;
+  uint32_t ordinary = device->base.queue_count - 2, homes = ordinary < MOST_HOMES ? ordinary : MOST_HOMES;
   cuda_plan *plan = task->run->plan->device_data;
   if (plan->home == 0) plan->home = device->homes++ % homes + 1;
-  return device->queues_in_flight[plan->home - 1].first == NULL ? plan->home - 1 : WEIR__ANY_QUEUE;
+  return device->base.in_flight[plan->home - 1].first == NULL ? plan->home - 1 : WEIR__ANY_QUEUE;
 }
 
 // Its nodes go one by one where some of them must be skipped; which ones, it finds here.
 static CUresult launch_run(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  weir__graph_run *run = op->task->run;
+  weir__graph_run *run = op->head.task->run;
   cuda_plan *plan = run->plan->device_data;
-  weir__host_lock(device->base.host);
+  weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
-  weir__host_unlock(device->base.host);
+  weir__host_unlock(device->base.device.host);
   bind_parameters(run, plan);
   if (plan->one_by_one || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
   CUresult result = set_exec(device, run, plan);
@@ -266,7 +266,7 @@ static CUresult launch_run(weir__cuda_device *device, weir__cuda_op *op, CUstrea
 
 // The caller's memory, and the times of its nodes.
 static void finish(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir__graph_run *run = op->task->run;
+  weir__graph_run *run = op->head.task->run;
   const cuda_plan *plan = run->plan->device_data;
   run->stage_out(run);
   for (uint32_t i = 0; run->timed && i < run->plan->node_count; i++) {
@@ -277,44 +277,32 @@ static void finish(weir__cuda_device *device, const weir__cuda_op *op) {
 }
 
 // Adds the times of a run's nodes to the timeline.
-static void trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion,
-                      uint64_t submit_ns) {
+static void trace_run(weir__cuda_device *device, const weir__task *task, const weir__completion *completion) {
   const cuda_plan *plan = task->run->plan->device_data;
   bool one_by_one = atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0;
   for (uint32_t i = 0; i < task->run->plan->node_count; i++) {
     if (atomic_load_explicit(&task->run->states[i], memory_order_relaxed) != WEIR__NODE_OK) continue;
     weir__trace_span span = {.node = i + 1};
     if (plan->marks != NULL)
-      weir__cuda_mark_times(device, plan->marks + 2 * (size_t)i, submit_ns, &span.start_ns, &span.end_ns, &span.lane);
+      weir__cuda_mark_times(device, plan->marks + 2 * (size_t)i, completion->start_ns, &span.start_ns, &span.end_ns,
+                            &span.lane);
     else if (one_by_one)
       span = (weir__trace_span){.node = i + 1, // no times of its own
                                 .lane = completion->lane,
                                 .start_ns = completion->start_ns,
                                 .end_ns = completion->end_ns};
     else
-      weir__cuda_mark_times(device, plan->exec->marks + 2 * (size_t)i, submit_ns, &span.start_ns, &span.end_ns,
-                            &span.lane);
+      weir__cuda_mark_times(device, plan->exec->marks + 2 * (size_t)i, completion->start_ns, &span.start_ns,
+                            &span.end_ns, &span.lane);
     snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&task->run->plan->nodes[i]));
-    weir__trace_add_span(device->base.host->trace, task->id, &span);
+    weir__trace_add_span(device->base.device.host->trace, task->id, &span);
   }
 }
 
-static void mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir__window_mark_failing(&device->base.host->window, op->task);
+static void report(weir__cuda_device *device, weir__cuda_op *op, const weir__completion *completion) {
+  if (op->head.status == WEIR_OK && device->base.device.host->trace != NULL)
+    trace_run(device, op->head.task, completion);
 }
 
-static void report(weir__cuda_device *device, weir__cuda_op *op) {
-  uint64_t submit_ns;
-  weir__completion completion = weir__cuda_completion_of(device, op, &submit_ns);
-  if (op->status != WEIR_OK) {
-    weir__graph_run_fail(op->task->run);
-  } else {
-    completion.status = weir__graph_run_status(op->task->run, &completion.message);
-    if (device->base.host->trace != NULL) trace_run(device, op->task, &completion, submit_ns);
-  }
-  weir__cuda_complete(device, op->task, &completion);
-}
-
-const weir__cuda_run_ops weir__cuda_recorded_ops = {
-    .head = {.launch = launch_run, .mark_failing = mark_failing, .finish = finish, .report = report},
-    .queue = find_queue};
+const weir__cuda_run_ops weir__cuda_recorded_ops = {.head = {.launch = launch_run, .finish = finish, .report = report},
+                                                    .queue = find_queue};

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An op goes into its stream: what it waits for, its work, its event. In whatever thread its queue belongs to.
-#include <stdio.h>
-
 #include "device/cuda/cuda_device.h"
-
-void weir__cuda_mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir__host *host = device->base.host;
-  weir__host_lock(host);
-  op->ops->mark_failing(device, op);
-  weir__host_unlock(host);
-  atomic_store_explicit(&device->has_failing, true, memory_order_relaxed);
-}
 
 // A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it
 // on, since its end may be noticed before theirs.
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
-  weir__host *host = device->base.host;
-  if (op->ops->look_again == NULL || op->status != WEIR_OK) return;
-  if (!atomic_load_explicit(&device->has_failing, memory_order_relaxed)) return;
+  weir__host *host = device->base.device.host;
+  if (op->ops->look_again == NULL || op->head.status != WEIR_OK) return;
+  if (!atomic_load_explicit(&device->base.has_failing, memory_order_relaxed)) return;
   weir__host_lock(host);
   op->ops->look_again(device, op);
   weir__host_unlock(host);
@@ -26,19 +16,21 @@ static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
 
 // Nothing can be launched for the op, whose tasks fail with what the result says.
 static void refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result) {
+  weir__host *host = device->base.device.host;
   char text[160];
+  bool sticky = weir__cuda_is_sticky(result);
   weir__cuda_result_text(device->driver, result, text, sizeof text);
-  op->status = weir__cuda_status(result);
-  if (op->status == WEIR_OK || op->status == WEIR_PENDING) op->status = WEIR_ERROR_TASK_FAILED;
-  snprintf(op->message, sizeof op->message, "launch: %s", text);
-  if (weir__cuda_is_sticky(result))
-    weir__cuda_trouble(device, result);
-  else
-    weir__cuda_mark_failing(device, op);
+  if (sticky) weir__cuda_trouble(device, result);
+  weir__in_order_refuse(&device->base, &op->head, weir__cuda_status(result), "launch", text);
+  if (sticky || op->ops->mark_failing == NULL) return;
+  weir__host_lock(host);
+  op->ops->mark_failing(device, op);
+  weir__host_unlock(host);
+  atomic_store_explicit(&device->base.has_failing, true, memory_order_relaxed);
 }
 
 static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUstream stream) {
-  const weir__cuda_queue *queue = &device->queues_in_flight[wait->queue];
+  const weir__cuda_queue *queue = &device->streams[wait->queue];
   while (!weir__cuda_is_issued(queue, wait->number)) weir__pause();
   if (atomic_load_explicit(&queue->awaited, memory_order_relaxed) >= wait->number) return;
   CUresult result = device->driver->cuStreamWaitEvent(stream, wait->event, CU_EVENT_WAIT_DEFAULT);
@@ -48,12 +40,12 @@ static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUs
 }
 
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
-  weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+  weir__cuda_queue *queue = &device->streams[op->head.place->queue];
   CUstream stream = queue->stream;
   while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
   for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
   look_again(device, op);
-  if (op->status == WEIR_OK) {
+  if (op->head.status == WEIR_OK) {
     weir__cuda_mark_start(device, op, stream);
     CUresult result = op->ops->launch(device, op, stream);
     weir__cuda_mark_end(device, op, stream);

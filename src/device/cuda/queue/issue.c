@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queue issue: each task goes to a stream, behind events of predecessors that the stream's order does not imply.
-
 #include "device/cuda/cuda_device.h"
 
 enum {
   LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
   KERNEL_NS = 4000,
 };
+
+weir__cuda_op *weir__cuda_reset(weir__operation *operation) {
+  weir__cuda_op *op = weir__cuda_op_of(operation);
+  op->event = op->start = op->end = NULL;
+  op->batch = NULL;
+  op->finished = op->here = false;
+  op->done_ns = 0;
+  op->wait_count = 0;
+  return op;
+}
 
 // Records the events that the choice asks for. Only ops of queues without launchers come without one.
 static bool record(weir__cuda_device *device, const weir__queue_choice *choice) {
@@ -26,26 +35,25 @@ static bool record(weir__cuda_device *device, const weir__queue_choice *choice) 
 // An order that cannot be kept with events is kept by waiting: nothing is launched before it is done.
 static void wait_for(weir__cuda_device *device, const weir__queue_choice *choice) {
   for (uint32_t i = 0; i < choice->wait_count; i++) {
-    const weir__cuda_queue *queue = &device->queues_in_flight[choice->waits[i]->queue];
+    const weir__cuda_queue *queue = &device->streams[choice->waits[i]->queue];
     weir__cuda_settle(queue);
     CUresult result = device->driver->cuStreamSynchronize(queue->stream);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   }
 }
 
-bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_task *const *predecessors,
-                      uint32_t count, uint32_t wanted) {
+bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, uint32_t count, uint32_t wanted) {
   CUevent event = NULL;
   if (device->launcher_count > 0) {
     event = weir__cuda_take_event(device);
     if (event == NULL) return false;
   }
-  weir__queue_choice choice = weir__queues_issue(device->queues, predecessors, count, wanted);
+  weir__queue_choice choice = weir__queues_issue(device->base.queues, device->base.operations.places, count, wanted);
   if (choice.task == NULL) {
     if (event != NULL) weir__cuda_give_event(device, event);
     return false;
   }
-  op->place = choice.task;
+  op->head.place = choice.task;
   op->event = event;
   choice.task->user = op;
   choice.task->recorded = event != NULL;
@@ -58,25 +66,18 @@ bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, weir__queue_
   for (uint32_t i = 0; i < choice.wait_count; i++) {
     const weir__cuda_op *before = choice.waits[i]->user;
     op->waits[op->wait_count++] =
-        (weir__cuda_wait){.event = before->event, .queue = before->place->queue, .number = before->number};
+        (weir__cuda_wait){.event = before->event, .queue = before->head.place->queue, .number = before->number};
   }
   return true;
 }
 
 void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
-  weir__cuda_queue *queue = &device->queues_in_flight[op->place->queue];
+  weir__cuda_queue *queue = &device->streams[op->head.place->queue];
   op->number = ++queue->placed;
-  op->next = NULL;
-  if (queue->last == NULL)
-    queue->first = op;
-  else
-    queue->last->next = op;
-  queue->last = op;
-  device->ops_in_flight++;
-  if (op->task != NULL) device->slot_ops[op->task->id & device->slot_mask] = op;
-  bool is_run = op->task != NULL && op->task->run != NULL;
+  weir__in_order_append(&device->base, &op->head);
+  bool is_run = op->head.task != NULL && op->head.task->run != NULL;
   if (!op->here && device->launcher_count > 0) {
-    weir__cuda_launcher_push(device->launchers[is_run ? 0 : op->place->queue % device->launcher_count], op);
+    weir__cuda_launcher_push(device->launchers[is_run ? 0 : op->head.place->queue % device->launcher_count], op);
     return;
   }
   if (is_run && device->launcher_count > 0)
@@ -88,79 +89,60 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
 // graph.
 static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, uint32_t predecessor_count) {
   if (task->run != NULL) return predecessor_count == 0 ? device->runs->queue(device, task) : task->run->queue;
-  if (task->move == NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
-  if (task->move->source_space == WEIR__HOST_SPACE) return device->queue_count - 2;
-  return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
+  if (task->move == NULL || device->base.queue_count == 1) return WEIR__ANY_QUEUE;
+  if (task->move->source_space == WEIR__HOST_SPACE) return device->base.queue_count - 2;
+  return task->move->destination_space == WEIR__HOST_SPACE ? device->base.queue_count - 1 : WEIR__ANY_QUEUE;
 }
 
 // Where a kernel starts first, as far as that can be told before anything is known of it: launching takes a launcher's time,
 // running the queue's, and the predecessors must be done.
-static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task,
-                               weir__queue_task *const *places, uint32_t count) {
+static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task, uint32_t count) {
   uint64_t launch_ns = (uint64_t)LAUNCH_NS * ((const weir__cuda_kernel *)task->code)->count;
   uint64_t ready = 0, best_start = UINT64_MAX;
   uint32_t best = 0;
   for (uint32_t i = 0; i < count; i++) {
-    const weir__cuda_op *before = places[i]->user;
+    const weir__cuda_op *before = device->base.operations.places[i]->user;
     if (before->done_ns > ready) ready = before->done_ns;
   }
   for (uint32_t i = 0; i < device->launcher_count; i++) {
     uint64_t start = device->launcher_free_ns[i] + launch_ns;
     if (start < ready) start = ready;
-    if (start < device->queues_in_flight[i].free_ns) start = device->queues_in_flight[i].free_ns;
+    if (start < device->streams[i].free_ns) start = device->streams[i].free_ns;
     if (start >= best_start) continue;
     best = i;
     best_start = start;
   }
   device->launcher_free_ns[best] += launch_ns;
   op->done_ns = best_start + (uint64_t)KERNEL_NS * ((const weir__cuda_kernel *)task->code)->count;
-  device->queues_in_flight[best].free_ns = op->done_ns;
+  device->streams[best].free_ns = op->done_ns;
   return best;
 }
 
 // Whether a run's op must be done before anything else is launched: events of a timeline belong to one launch at a time; and who
 // reads what a skipped node should have written must know before it is launched.
 static bool must_drain(const weir__cuda_device *device, weir__graph_run *run) {
-  return device->base.host->trace != NULL || run->timed ||
+  return device->base.device.host->trace != NULL || run->timed ||
          atomic_load_explicit(&run->failed_count, memory_order_relaxed) > 0;
 }
 
-void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
-  weir__cuda_op *op = weir__cuda_new_op(device);
-  bool placed = op != NULL && weir__cuda_reserve_places(device, task->predecessor_count + 1);
-  uint32_t count = 0;
-  for (uint32_t i = 0; placed && i < task->predecessor_count; i++) {
-    const weir__cuda_op *before = weir__cuda_find(device, task->predecessors[i]);
-    if (before != NULL) device->places[count++] = before->place;
-  }
-  if (placed) {
-    uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
-                          ? earliest_queue(device, op, task, device->places, count)
-                          : wanted_queue(device, task, count);
-    placed = weir__cuda_place(device, op, device->places, count, wanted);
-  }
-  if (!placed) {
-    weir__cuda_fail_now(device, task);
-    if (op != NULL) weir__cuda_free_op(device, op);
-    return;
-  }
-  op->task = task;
+bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation, uint32_t count) {
+  weir__cuda_device *device = weir__cuda_of_in_order(base);
+  weir__cuda_op *op = weir__cuda_reset(operation);
+  const weir__task *task = operation->task;
+  uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
+                        ? earliest_queue(device, op, task, count)
+                        : wanted_queue(device, task, count);
+  if (!weir__cuda_place(device, op, count, wanted)) return false;
   op->ops = task->run != NULL ? &device->runs->head : &weir__cuda_task_ops;
   // What nothing in flight can poison any more, and has no times, needs nobody to wait for how its launch went.
-  op->here = task->run != NULL && (count > 0 || task->reads_poison || task->run->timed || device->lost != WEIR_OK ||
-                                   device->base.host->trace != NULL);
-  op->status = device->lost != WEIR_OK ? device->lost : weir__host_skip_status(device->base.host, task);
-  if (device->lost == WEIR_OK && weir__cuda_is_missed(op)) weir__cuda_mark_failing(device, op);
+  op->here = task->run != NULL && (count > 0 || task->reads_poison || task->run->timed || base->lost != WEIR_OK ||
+                                   base->device.host->trace != NULL);
   weir__cuda_start(device, op);
-  if (op->here && must_drain(device, task->run)) weir__cuda_drain(device);
+  return true;
 }
 
-static bool is_busy(const weir__cuda_device *device) {
-  return device->ops_in_flight > 0;
+void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
+  weir__operation *operation = weir__in_order_issue(&device->base, task);
+  if (operation != NULL && weir__cuda_op_of(operation)->here && must_drain(device, task->run))
+    weir__in_order_drain(&device->base);
 }
-
-const weir__cuda_path weir__cuda_queue_path = {.take = weir__cuda_issue,
-                                               .mark_ends = weir__cuda_mark_tails,
-                                               .poll = weir__cuda_poll_queues,
-                                               .fail_all = weir__cuda_fail_queues,
-                                               .is_busy = is_busy};

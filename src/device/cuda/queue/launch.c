@@ -13,7 +13,7 @@ CUresult weir__cuda_launch_one(weir__cuda_device *device, const weir__cuda_launc
                                void **parameters, CUstream stream) {
   void *value = launch->value;
   const uint32_t *grid = launch->grid[0] == 0 ? groups : launch->grid;
-  return device->driver->cuLaunchKernel(launch->functions[device->base.index], grid[0], grid[1], grid[2],
+  return device->driver->cuLaunchKernel(launch->functions[device->base.device.index], grid[0], grid[1], grid[2],
                                         launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes,
                                         stream, value != NULL ? &value : parameters, NULL);
 }

@@ -71,7 +71,7 @@ static void *launcher_main(void *argument) {
     if (rounds % PAUSES_PER_CLOCK != 0) continue;
     uint64_t now = weir__clock_ns();
     if (idle_since == 0) idle_since = now;
-    if (now - idle_since < device->spin_ns || !must_sleep(launcher, taken)) continue;
+    if (now - idle_since < device->base.spin_ns || !must_sleep(launcher, taken)) continue;
     weir__sleep_on(&launcher->sleeping, 1, UINT64_MAX);
     atomic_store_explicit(&launcher->sleeping, 0, memory_order_relaxed);
     idle_since = 0;

@@ -21,34 +21,16 @@ static CUresult launch_move(weir__cuda_device *device, const weir__move *move, C
 }
 
 static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
-  const weir__task *task = op->task;
+  const weir__task *task = op->head.task;
   if (task->fence != NULL) return launch_fence(device, task->fence, stream);
   return task->move != NULL ? launch_move(device, task->move, stream) : weir__cuda_launch_task(device, task, stream);
 }
 
-bool weir__cuda_is_missed(const weir__cuda_op *op) {
-  return op->status != WEIR_OK && !(op->task->move != NULL && op->task->move->write_back);
-}
-
-static void mark_failing(weir__cuda_device *device, const weir__cuda_op *op) {
-  weir__window_mark_failing(&device->base.host->window, op->task);
-}
-
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {
-  op->status = weir__host_skip_status(device->base.host, op->task);
-  if (weir__cuda_is_missed(op)) mark_failing(device, op);
+  weir__host *host = device->base.device.host;
+  op->head.status = weir__host_skip_status(host, op->head.task);
+  op->head.message[0] = '\0';
+  if (weir__in_order_is_missed(&op->head)) weir__window_mark_failing(&host->window, op->head.task);
 }
 
-static void report(weir__cuda_device *device, weir__cuda_op *op) {
-  weir__task *task = op->task;
-  uint64_t submit_ns;
-  weir__completion completion = weir__cuda_completion_of(device, op, &submit_ns);
-  // It ran, but on what a task that could not be launched should have written.
-  if (op->status == WEIR_OK && task->reads_poison && weir__host_skip_status(device->base.host, task) != WEIR_OK)
-    completion.status = WEIR_ERROR_UPSTREAM_FAILED;
-  if (task->fence != NULL) weir__cuda_fence_destroy(device, (weir__cuda_fence *)task->fence);
-  weir__cuda_complete(device, task, &completion);
-}
-
-const weir__cuda_op_ops weir__cuda_task_ops = {
-    .launch = launch, .mark_failing = mark_failing, .look_again = look_again, .report = report};
+const weir__cuda_op_ops weir__cuda_task_ops = {.launch = launch, .look_again = look_again};

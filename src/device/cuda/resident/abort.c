@@ -21,6 +21,6 @@ weir_status weir_cuda_abort(weir_device *base) {
                        base->name);
   weir__r_host_store_release(&device->resident->host->abort, 1);
   weir__cuda_trouble(device, CUDA_ERROR_LAUNCH_FAILED);
-  weir__cuda_rouse(base);
+  weir__inbox_ring(&weir__in_order_of(base)->inbox);
   return WEIR_OK;
 }

@@ -250,7 +250,7 @@ static int find_code(const weir__cuda_device *device, const weir__task *task) {
   const weir__cuda_kernel *kernel = task->code;
   int found = FITS;
   for (uint32_t i = 0; i < kernel->count; i++) {
-    uint32_t number = kernel->launches[i].resident[device->base.index];
+    uint32_t number = kernel->launches[i].resident[device->base.device.index];
     bool linked = device->resident != NULL && number <= device->resident->linked;
     if (linked && device->resident->functions[number - 1] != 0) continue;
     if (linked || number <= device->automatic->asked) return NEVER; // or soon
@@ -287,7 +287,9 @@ void weir__resident_missed(weir__cuda_device *device, weir__task *const *tasks, 
   if (automatic->missed > automatic->enough) ask(automatic);
 }
 
-void weir__resident_adopt(weir__cuda_device *device) {
+// Takes over what the thread has made, if nothing is in the ring.
+static void begin_round(weir__cuda_device *device, bool any) {
+  (void)any;
   weir__resident_automatic *automatic = device->automatic;
   if (!atomic_load_explicit(&automatic->has_made, memory_order_acquire)) return;
   if (device->resident != NULL && weir__resident_is_busy(device)) return;
@@ -297,10 +299,18 @@ void weir__resident_adopt(weir__cuda_device *device) {
   atomic_store_explicit(&automatic->has_made, false, memory_order_relaxed);
   pthread_mutex_unlock(&automatic->mutex);
   if (device->resident != NULL) weir__resident_stop(device); // its code goes
+  if (device->resident == NULL) weir__cuda_add_path(device, &weir__cuda_resident_path);
   device->resident = automatic->ring;
   weir__resident_exchange(device, &m->module, m->functions, m->count);
   weir__free(m);
 }
+
+// The caller cannot know which tasks are there.
+static bool bars_streams(const weir__cuda_device *device) {
+  return device->resident != NULL && weir__resident_is_busy(device);
+}
+
+const weir__cuda_path weir__cuda_automatic_path = {.begin_round = begin_round, .bars_streams = bars_streams};
 
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -315,7 +325,7 @@ static void set_patience(weir__resident_automatic *automatic, uint64_t seed) {
 }
 
 weir_status weir__resident_automatic_create(weir__cuda_device *device) {
-  const weir__host *host = device->base.host;
+  const weir__host *host = device->base.device.host;
   bool chooses = host->issue == WEIR_ISSUE_AUTO && host->trace == NULL && device->launcher_count > 0;
   if (!chooses || device->batches == NULL) return WEIR_OK;
   weir__resident_automatic *automatic = weir__allocate_zeroed(sizeof *automatic);
@@ -325,6 +335,7 @@ weir_status weir__resident_automatic_create(weir__cuda_device *device) {
   pthread_mutex_init(&automatic->mutex, NULL);
   pthread_cond_init(&automatic->changed, NULL);
   device->automatic = automatic;
+  weir__cuda_add_path(device, &weir__cuda_automatic_path);
   return weir__resident_processors(device, &automatic->processors);
 }
 

@@ -36,7 +36,4 @@ bool weir__resident_wants(weir__cuda_device *device, weir__task *const *tasks, u
 // These are launched one by one. If only their code is missing, they are counted.
 void weir__resident_missed(weir__cuda_device *device, weir__task *const *tasks, uint32_t count);
 
-// Takes over what the thread has made, if nothing is in the ring.
-void weir__resident_adopt(weir__cuda_device *device);
-
 #endif // WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H

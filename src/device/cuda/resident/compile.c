@@ -32,7 +32,7 @@ weir_status weir__resident_shared_limit(const weir__cuda_device *device, uint64_
   CUresult result =
       device->driver->cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, device->device);
   *out_bytes = bytes > OWN_SHARED ? (uint64_t)bytes - OWN_SHARED : 0;
-  return weir__cuda_error(device->driver, result, "the resident kernel on %s", device->base.name);
+  return weir__cuda_error(device->driver, result, "the resident kernel on %s", device->base.device.name);
 }
 
 // What is compiled.

@@ -26,7 +26,7 @@ bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task
   bool good = true, takes_args = false;
   for (uint32_t i = 0; i < kernel->count && good; i++) {
     const weir__cuda_launch *launch = &kernel->launches[i];
-    good = launch->resident[device->base.index] != 0 && groups_fit(weir__resident_groups(task, launch), groups);
+    good = launch->resident[device->base.device.index] != 0 && groups_fit(weir__resident_groups(task, launch), groups);
     takes_args = takes_args || launch->value == NULL;
   }
   return good && (!takes_args || args_fit(task));
@@ -34,7 +34,8 @@ bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task
 
 // With `automatic`, tasks that were put into queues without being held have no slot before somebody waits for them.
 static weir__resident_slot *find_in_queue(weir__cuda_device *device, weir__id id) {
-  if (device->automatic == NULL || device->ops_in_flight == 0 || weir__cuda_find(device, id) == NULL) return NULL;
+  if (device->automatic == NULL || device->base.operation_count == 0 || weir__in_order_find(&device->base, id) == NULL)
+    return NULL;
   weir__resident_slot *slot = weir__resident_slot_of(device, id);
   *slot = (weir__resident_slot){.id = id, .state = WEIR__RESIDENT_QUEUED};
   return slot;
@@ -69,7 +70,7 @@ static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir_
 
 static void leave(weir__cuda_device *device, weir__resident_slot *slot) {
   device->resident->held--;
-  if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.host->start_ns;
+  if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.device.host->start_ns;
   weir__resident_wake_waiters(device, slot);
 }
 
@@ -80,7 +81,7 @@ static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resi
   if (task->kernel != NULL || task->run != NULL) weir__resident_make_room(device->resident);
   weir__cuda_issue(device, task);
   // There may have been no memory for it.
-  if (device->slot_ops[id & device->slot_mask] == NULL) weir__resident_settled(device, id);
+  if (device->base.operations.slots[id & device->base.operations.mask] == NULL) weir__resident_settled(device, id);
 }
 
 // Whether code of a task that fits was refused. Links what is new.
@@ -88,7 +89,7 @@ static bool is_refused(weir__cuda_device *device, const weir__task *task) {
   const weir__cuda_kernel *kernel = task->code;
   if (task->move != NULL) return false;
   for (uint32_t i = 0; i < kernel->count; i++) {
-    if (weir__resident_function(device, kernel->launches[i].resident[device->base.index] - 1) == 0) return true;
+    if (weir__resident_function(device, kernel->launches[i].resident[device->base.device.index] - 1) == 0) return true;
   }
   return false;
 }
@@ -100,7 +101,7 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
   bool may = !slot->queue_only && weir__resident_fits(device, task, &groups) &&
              (task->move == NULL || is_near_ring(device, task));
   for (;;) {
-    may = may && device->lost == WEIR_OK && !resident->given_up;
+    may = may && device->base.lost == WEIR_OK && !resident->given_up;
     weir__resident_slot *obstacle = find_obstacle(device, task, may);
     if (obstacle != NULL) {
       slot->next = obstacle->waiters;
@@ -112,8 +113,8 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
       return true;
     }
     // All that could still poison it is done. To link its code may take long, and the device may be lost meanwhile.
-    may = weir__host_skip_status(device->base.host, task) == WEIR_OK && !is_refused(device, task);
-    if (!may || device->lost != WEIR_OK || resident->given_up) continue;
+    may = weir__host_skip_status(device->base.device.host, task) == WEIR_OK && !is_refused(device, task);
+    if (!may || device->base.lost != WEIR_OK || resident->given_up) continue;
     if (!weir__resident_write(device, task)) return false;
     leave(device, slot);
     return true;

@@ -41,12 +41,12 @@ static void free_resident(weir__resident *resident) {
   weir__free(resident->parts);
   weir__free(resident->states);
   weir__free(resident->functions);
-  weir__free_sparse(resident->slots, device->base.host->window.size * sizeof *resident->slots);
+  weir__free_sparse(resident->slots, device->base.device.host->window.size * sizeof *resident->slots);
   weir__free(resident);
 }
 
 weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_resident) {
-  const weir__host *host = device->base.host;
+  const weir__host *host = device->base.device.host;
   weir__resident *resident = weir__allocate_zeroed(sizeof *resident);
   *out_resident = NULL;
   if (resident == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
@@ -66,8 +66,10 @@ weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_
 }
 
 weir_status weir__resident_create(weir__cuda_device *device) {
-  if (device->base.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
-  return weir__resident_make(device, &device->resident);
+  if (device->base.device.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
+  weir_status status = weir__resident_make(device, &device->resident);
+  if (status == WEIR_OK) weir__cuda_add_path(device, &weir__cuda_resident_path);
+  return status;
 }
 
 void weir__resident_destroy(weir__cuda_device *device) {
@@ -76,7 +78,7 @@ void weir__resident_destroy(weir__cuda_device *device) {
 }
 
 static weir__task *task_of(const weir__cuda_device *device, uint32_t slot) {
-  return &device->base.host->window.tasks[slot - 1];
+  return &device->base.device.host->window.tasks[slot - 1];
 }
 
 void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident) {
@@ -124,8 +126,7 @@ bool weir__resident_go_on(weir__cuda_device *device) {
 }
 
 void weir__resident_drain(weir__cuda_device *device) {
-  while (weir__resident_is_busy(device) && weir__cuda_is_well(device)) {
-    weir__cuda_mark_ends(device);
+  while (weir__resident_is_busy(device) && weir__in_order_is_well(&device->base)) {
     weir__cuda_poll(device, true);
     weir__resident_go_on(device);
   }
@@ -134,3 +135,20 @@ void weir__resident_drain(weir__cuda_device *device) {
 bool weir__resident_is_busy(const weir__cuda_device *device) {
   return device->resident->in_flight > 0 || device->resident->held > 0;
 }
+
+static void take(weir__cuda_device *device, weir__task *task) {
+  weir__resident_take(device, task, true);
+}
+
+static bool poll(weir__cuda_device *device, bool all) {
+  (void)all;
+  return weir__resident_poll(device);
+}
+
+const weir__cuda_path weir__cuda_resident_path = {.take = take,
+                                                  .poll = poll,
+                                                  .go_on = weir__resident_go_on,
+                                                  .fail_all = weir__resident_fail_all,
+                                                  .is_busy = weir__resident_is_busy,
+                                                  .rest = weir__resident_link_ahead,
+                                                  .stop = weir__resident_stop};

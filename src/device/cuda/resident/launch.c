@@ -22,12 +22,12 @@ static void take_back(weir__cuda_device *device, const weir__resident_flight *fl
     return;
   }
   weir__completion completion = {.status = weir__cuda_status(result), .message = resident->refused};
-  weir__host_lock(device->base.host);
+  weir__host_lock(device->base.device.host);
   completion.start_ns = completion.end_ns = slot->since_ns;
   weir__resident_settled(device, flight->task->id);
-  weir__host_complete(device->base.host, flight->task, &completion);
-  weir__host_completed(device->base.host);
-  weir__host_unlock(device->base.host);
+  weir__host_complete(device->base.device.host, flight->task, &completion);
+  weir__host_completed(device->base.device.host);
+  weir__host_unlock(device->base.device.host);
 }
 
 // The kernel cannot be launched, though the device is well: what was published and has not run goes to queues, and all later tasks.
@@ -52,7 +52,7 @@ static void give_up(weir__cuda_device *device, CUresult result) {
 
 void weir__resident_ensure_running(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
-  if (resident->running || resident->in_flight == 0 || !weir__cuda_is_well(device)) return;
+  if (resident->running || resident->in_flight == 0 || !weir__in_order_is_well(&device->base)) return;
   if (++resident->epoch == 0) resident->epoch = 1;
   void *parameters[] = {&resident->card, &resident->host, &resident->epoch, &resident->idle_ns, &resident->most_ns};
   CUresult result =

@@ -19,12 +19,13 @@ typedef struct inputs {
 
 static weir_status failure(const weir__cuda_device *device, CUresult result, const char *what, const char *log) {
   char text[160];
-  return weir__error(weir__cuda_status(result), "the resident kernel on %s: %s: %s%s%s", device->base.name, what,
+  return weir__error(weir__cuda_status(result), "the resident kernel on %s: %s: %s%s%s", device->base.device.name, what,
                      weir__cuda_result_text(device->driver, result, text, sizeof text), log[0] != 0 ? "\n" : "", log);
 }
 
 static weir_status no_memory(const weir__cuda_device *device) {
-  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "the resident kernel on %s: no memory to link it", device->base.name);
+  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "the resident kernel on %s: no memory to link it",
+                     device->base.device.name);
 }
 
 static bool is_in(const inputs *in, const weir__resident_image *image) {
@@ -93,7 +94,7 @@ static weir_status find_entry(weir__cuda_device *device, uint32_t threads, weir_
   if (result != CUDA_SUCCESS) return failure(device, result, "it cannot be said how many blocks fit", "");
   if (blocks < 1)
     return weir__error(WEIR_ERROR_UNAVAILABLE, "the resident kernel on %s: no block of %u threads fits",
-                       device->base.name, threads);
+                       device->base.device.name, threads);
   module->threads = threads;
   module->blocks_per_sm = (uint32_t)blocks;
   return WEIR_OK;

@@ -9,7 +9,7 @@
 enum { MOST_BYTES = 64 << 10 };
 
 static bool is_reached(const weir__cuda_device *device, const void *memory, uint8_t space, uint64_t bytes) {
-  return space == device->base.space || (space == WEIR__HOST_SPACE && weir__cuda_pinned_covers(memory, bytes));
+  return space == device->base.device.space || (space == WEIR__HOST_SPACE && weir__cuda_pinned_covers(memory, bytes));
 }
 
 bool weir__resident_takes_move(const weir__cuda_device *device, const weir__move *move) {

@@ -61,7 +61,7 @@ weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, co
   if (part == NULL) return WEIR_OK;
   *out_part = add(device->resident, part);
   weir__resident_part_release(part);
-  weir__cuda_rouse(&device->base); // see weir__resident_link_ahead
+  weir__inbox_ring(&device->base.inbox); // see weir__resident_link_ahead
   return *out_part != 0 ? WEIR_OK
                         : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel);
 }
@@ -69,7 +69,7 @@ weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, co
 // Lets all that is published be done, and the kernel leave.
 static void empty_card(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
-  while (resident->in_flight > 0 && weir__cuda_is_well(device) && !resident->given_up) {
+  while (resident->in_flight > 0 && weir__in_order_is_well(&device->base) && !resident->given_up) {
     weir__resident_ensure_running(device);
     weir__resident_publish(resident);
     weir__resident_poll(device);
@@ -115,7 +115,7 @@ static void link_all(weir__cuda_device *device) {
   uint32_t used = parts != NULL ? choose(resident, parts) : 0;
   weir__lock_release(&resident->lock);
   weir__resident_module module = {0};
-  if (parts != NULL && functions != NULL && weir__cuda_is_well(device)) {
+  if (parts != NULL && functions != NULL && weir__in_order_is_well(&device->base)) {
     bool good = weir__resident_link(device, parts, used, &module) == WEIR_OK;
     note_linked(resident, count, good ? &module : NULL, functions);
     if (good) weir__resident_unlink(device, &resident->module);
@@ -139,7 +139,7 @@ bool weir__resident_link_ahead(weir__cuda_device *device) {
   uint64_t added_ns = resident->added_ns;
   weir__lock_release(&resident->lock);
   // With a seed, for tests, nothing is linked before its first task.
-  if (device->automatic != NULL || device->base.host->seed != 0 || count <= resident->linked ||
+  if (device->automatic != NULL || device->base.device.host->seed != 0 || count <= resident->linked ||
       count <= resident->ahead)
     return false;
   if (weir__clock_ns() - added_ns < WEIR__RESIDENT_QUIET_NS) return true;

@@ -37,7 +37,7 @@ void weir__resident_stop(weir__cuda_device *device) {
 }
 
 static uint64_t now_ns(const weir__cuda_device *device) {
-  return weir__clock_ns() - device->base.host->start_ns;
+  return weir__clock_ns() - device->base.device.host->start_ns;
 }
 
 void weir__resident_set_clock(weir__cuda_device *device) {
@@ -51,7 +51,8 @@ void weir__resident_set_clock(weir__cuda_device *device) {
     weir__pause();
     if (round % ROUNDS_PER_CLOCK != 0) continue;
     weir__resident_watch(device);
-    bool goes_on = resident->running && weir__cuda_is_well(device) && now_ns(device) - asked_ns < MOST_WAIT_NS;
+    bool goes_on =
+        resident->running && weir__in_order_is_well(&device->base) && now_ns(device) - asked_ns < MOST_WAIT_NS;
     if (!goes_on) return;
   }
   resident->card_ns = host->answer_ns;

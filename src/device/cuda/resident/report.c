@@ -5,12 +5,12 @@
 
 // The lock is held.
 static void report(weir__cuda_device *device, weir__resident_flight *flight, weir__completion *completion) {
-  weir__host *host = device->base.host;
+  weir__host *host = device->base.device.host;
   weir__task *task = flight->task;
   flight->used = false;
   if (flight->first != 0 && device->resident->timed) weir__resident_note_start(device, flight);
   if (task == NULL) return;
-  completion->lane = device->queue_count;
+  completion->lane = device->base.queue_count;
   if (completion->status == WEIR_OK) {
     host->statistics.resident += task->move == NULL;
     host->statistics.resident_moves += task->move != NULL;
@@ -25,7 +25,7 @@ static void report(weir__cuda_device *device, weir__resident_flight *flight, wei
 
 bool weir__resident_poll(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
-  weir__host *host = device->base.host;
+  weir__host *host = device->base.device.host;
   uint32_t numbers[WEIR__RESIDENT_REPORTS];
   uint32_t count = weir__resident_fetch(resident, numbers);
   if (count == 0) {
@@ -46,7 +46,7 @@ bool weir__resident_poll(weir__cuda_device *device) {
 
 bool weir__resident_fail_all(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
-  weir__host *host = device->base.host;
+  weir__host *host = device->base.device.host;
   weir__resident_stop(device);
   resident->stuck = false;
   if (resident->in_flight == 0) return false;
@@ -54,7 +54,7 @@ bool weir__resident_fail_all(weir__cuda_device *device) {
   for (uint32_t i = 1; i <= WEIR__R_SLOTS; i++) { // oldest first
     weir__resident_flight *flight = &resident->flight[(resident->written + i) % WEIR__R_SLOTS];
     if (!flight->used) continue;
-    weir__completion completion = {.status = device->lost, .message = device->lost_text};
+    weir__completion completion = {.status = device->base.lost, .message = device->base.lost_text};
     report(device, flight, &completion);
   }
   resident->in_flight = 0;

@@ -90,7 +90,7 @@ struct weir__resident {
 };
 
 static inline weir__resident_slot *weir__resident_slot_of(const weir__cuda_device *device, weir__id id) {
-  return &device->resident->slots[id & device->slot_mask];
+  return &device->resident->slots[id & device->base.operations.mask];
 }
 
 // Work-groups of a launch.

@@ -42,7 +42,7 @@ static CUresult allocate(weir__resident *resident) {
 
 static CUresult initialize(weir__resident *resident, weir__r_card *card) {
   const weir__cuda_driver *driver = resident->device->driver;
-  uint32_t first = first_number(resident->device->base.host);
+  uint32_t first = first_number(resident->device->base.device.host);
   memset(resident->host, 0, sizeof *resident->host);
   set_numbers(resident->host, card, first);
   resident->written = resident->published = resident->reported = first - 1;
@@ -148,7 +148,7 @@ static weir__r_task *write_launch(weir__cuda_device *device, const weir__task *t
   weir__resident *resident = device->resident;
   const uint32_t *groups = weir__resident_groups(task, launch);
   weir__r_task *entry = begin(resident);
-  entry->function = resident->functions[launch->resident[device->base.index] - 1];
+  entry->function = resident->functions[launch->resident[device->base.device.index] - 1];
   entry->units = groups[0] * groups[1] * groups[2];
   for (int i = 0; i < 3; i++) entry->groups[i] = groups[i];
   entry->timed = resident->timed;
