@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled program relies on, compared with what is recorded in abi.txt beside this file.
+"""Compares what compiled programs rely on with what abi.txt, beside this file, records.
 
-    abi.py [--update | --break] CC SOURCE
+    abi.py [--update | --break] CC SOURCE [LIBRARY]
 
-Recorded are the functions that the headers export with what they take, the size of each public struct with the offset and size of its members, and
-the values of enumerators, as the compiler's debug information has them. --update records what is new. What is recorded
-already must stay: --break records a change of it, with which programs have to be compiled anew.
+The record has the exported functions and the types of callbacks with their parameters, the sizes of public structs,
+the offsets and sizes of members, and the values of enumerators. Layouts come from the debug information that CC writes.
+With LIBRARY, a libweir.so, its exported symbols must be the functions of the headers, no more and no less. Each public
+struct must follow one of the rules at the top of include/weir/weir.h ("Growth").
+
+--update records what is new. Recorded entries must stay: --break records a change of them, too, after which programs
+have to be compiled anew.
 """
 import argparse
 import os
@@ -16,23 +20,34 @@ import subprocess
 import sys
 import tempfile
 
+# Structs that grow because the library makes them and programs see pointers to them only.
 HANDED_OUT = {"weir_work", "weir_token", "weir_device_info", "weir_split_view"}
+# Structs that never change; weir.h names them.
+FIXED = {"weir_vulkan_constant", "weir_vulkan_queue", "weir_split_part", "weir_split_measure", "weir_split_way"}
 RECORD = pathlib.Path(__file__).parent / "abi.txt"
+# A string in readelf's output.
+STRING = re.compile(r"\((?:(?:alt )?indirect (?:line )?string|indexed string|strp|strx\w*)[^)]*\):\s*(.*)")
 HEAD = """# SPDX-License-Identifier: Apache-2.0
-# What compiled programs rely on, by abi.py --update: exported functions; structs with their sizes, and members with offsets and
-# sizes; enumerators. 64-bit Linux.
+# What compiled programs rely on, by abi.py --update: exported functions, types of callbacks, structs with their sizes,
+# members with their offsets and sizes, and enumerators. 64-bit Linux.
 """
 CHANGED = """
 This breaks programs that are compiled already (include/weir/weir.h, "Growth"):
 - A struct that calls take or fill with its size gains members at its end only, and loses none.
 - A struct with members `reserved` keeps its size: a new member takes the place of a reserved one.
+- No member lies where a compiled program's struct has padding, whose bytes are not 0.
 - Functions keep their parameters, and enumerators their values.
 If it has to be, raise the soname and record it with abi.py --break CC SOURCE."""
 ADDED = "\nNew, and not recorded: run tests/install/abi.py --update CC SOURCE, and commit abi.txt."
+UNRULED = """
+A public struct must be able to grow (include/weir/weir.h, "Growth"). A struct that a call takes or fills is passed with
+its size by an inline function. An element of an array, or a member of another struct, has members `reserved`."""
 
 
 def headers(source):
-    return sorted(path.name for path in (pathlib.Path(source) / "include" / "weir").glob("*.h") if path.name != "kernel.h")
+    """The headers of the library. kernel.h has macros and inline functions for programs, which export nothing."""
+    paths = (pathlib.Path(source) / "include" / "weir").glob("*.h")
+    return sorted(path.name for path in paths if path.name != "kernel.h")
 
 
 def debug_information(cc, source):
@@ -41,9 +56,9 @@ def debug_information(cc, source):
         program, made = os.path.join(folder, "all.c"), os.path.join(folder, "all.o")
         with open(program, "w", encoding="utf-8") as file:
             file.writelines(f"#include <weir/{name}>\n" for name in headers(source))
-        keep = ["-fno-eliminate-unused-debug-types"] if "clang" not in subprocess.run(
-            [cc, "--version"], capture_output=True, text=True, check=True).stdout else ["-fstandalone-debug",
-                                                                                       "-fno-eliminate-unused-debug-types"]
+        keep = ["-fno-eliminate-unused-debug-types"]
+        if "clang" in subprocess.run([cc, "--version"], capture_output=True, text=True, check=True).stdout:
+            keep.append("-fstandalone-debug")
         subprocess.run([cc, "-std=c11", "-g", "-c", *keep, "-I", os.path.join(source, "include"), program, "-o", made],
                        check=True)
         text = subprocess.run(["readelf", "--debug-dump=info", made], capture_output=True, text=True, check=True).stdout
@@ -55,7 +70,7 @@ def debug_information(cc, source):
             entries.append((int(entry.group(1), 16), entry.group(2), entry.group(3), {}))
         elif attribute and entries:
             value = attribute.group(2)
-            name = re.match(r"\((?:indirect string|alt indirect string|indexed string|indirect line string|strp|strx\w*)[^)]*\):\s*(.*)", value)
+            name = re.match(STRING, value)
             entries[-1][3][attribute.group(1)] = name.group(1) if name else value
     return entries
 
@@ -104,6 +119,8 @@ def found(cc, source):
         text = (pathlib.Path(source) / "include" / "weir" / name).read_text(encoding="utf-8")
         for gives, function, takes in re.findall(r"^WEIR_API ([^;()]*?)\b(weir_\w+)\(([^;]*)\);", text, re.MULTILINE):
             lines[f"function {function}"] = prototype(gives, takes)
+        for gives, callback, takes in re.findall(r"^typedef ([^;()]*?)\(\*(weir_\w+)\)\(([^;]*)\);", text, re.M):
+            lines[f"callback {callback}"] = prototype(gives, takes)
     entries = debug_information(cc, source)
     types, inside = Types(entries), None
     for depth, place, tag, attributes in entries:
@@ -129,13 +146,33 @@ def recorded():
 
 
 def growing(lines):
-    """The structs that may become longer: those that are passed with their size, and those that Weir hands out by pointer."""
+    """The structs that may become longer: those passed with their size, and those that Weir hands out by pointer."""
     sized = " ".join(value for name, value in lines.items() if name.endswith("_sized"))
     return HANDED_OUT | set(re.findall(r"\b(weir_\w+) \*, size_t", sized))
 
 
+def unruled(lines, growth):
+    """Public structs that no rule lets grow, and rules that have lost their struct. `growth` is the text of weir.h."""
+    structs = {name.split()[1] for name in lines if name.startswith("struct ")}
+    reserving = {name.split()[1].split(".")[0] for name in lines if name.endswith(".reserved")}
+    ruled = growing(lines) | reserving | FIXED
+    unnamed = {one for one in FIXED if not re.search(rf"\b{one}\b", growth)}
+    return ([f"struct {one} has no rule for its growth" for one in sorted(structs - ruled)] +
+            [f"abi.py names {one}, which is no public struct" for one in sorted((HANDED_OUT | FIXED) - structs)] +
+            [f"weir.h does not say that {one} stays as it is" for one in sorted(unnamed)])
+
+
+def not_exported(library, lines):
+    """Differences between the symbols that a library exports and the functions of the headers."""
+    text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    exported = {line.split()[-1] for line in text.splitlines()}
+    declared = {name.split()[1] for name in lines if name.startswith("function ")}
+    return ([f"exported by {library}, but in no header: {name}" for name in sorted(exported - declared)] +
+            [f"in a header, but not exported by {library}: {name}" for name in sorted(declared - exported)])
+
+
 def grows(name, before, now, lines):
-    """Whether a change is one that programs do not see: a struct that is longer, or a reserved member that is shorter."""
+    """Whether programs do not see a change: a struct that is longer, or a reserved member that is shorter."""
     kind, what = name.split()
     if kind == "struct":
         return what in growing(lines) and int(now) > int(before)
@@ -143,6 +180,20 @@ def grows(name, before, now, lines):
         (at, size), (new_at, new_size) = map(int, before.split()), map(int, now.split())
         return at <= new_at and new_at + new_size <= at + size
     return False
+
+
+def in_padding(name, before, now):
+    """Whether a new member lies in what was padding of a struct that programs make."""
+    kind, what = name.split()
+    struct = what.split(".")[0]
+    if kind != "member" or struct in HANDED_OUT or f"struct {struct}" not in before:
+        return False
+    at, size = map(int, now[name].split())
+    reserved = before.get(f"member {struct}.reserved")
+    if reserved:
+        start, length = map(int, reserved.split())
+        return not start <= at <= at + size <= start + length
+    return at < int(before[f"struct {struct}"])
 
 
 def compare(before, now):
@@ -153,7 +204,9 @@ def compare(before, now):
                 changed.append(f"gone: {name} {value}")
         elif now[name] != value:
             (added if grows(name, value, now[name], now) else changed).append(f"was {name} {value}, is {now[name]}")
-    added += [f"new: {name} {value}" for name, value in now.items() if name not in before]
+    for name, value in now.items():
+        if name not in before:
+            (changed if in_padding(name, before, now) else added).append(f"new: {name} {value}")
     return changed, added
 
 
@@ -163,8 +216,14 @@ def main():
     parser.add_argument("--break", action="store_true", dest="broken", help="record changes of what is recorded, too")
     parser.add_argument("cc")
     parser.add_argument("source")
+    parser.add_argument("library", nargs="?")
     options = parser.parse_args()
     now = found(options.cc, options.source)
+    growth = (pathlib.Path(options.source) / "include" / "weir" / "weir.h").read_text(encoding="utf-8")
+    symbols, without = not_exported(options.library, now) if options.library else [], unruled(now, growth)
+    if symbols or without:
+        print("\n".join(symbols + without) + (UNRULED if without else ""))
+        return 1
     changed, added = compare(recorded(), now)
     if options.broken or (options.update and not changed):
         RECORD.write_text(HEAD + "".join(f"{name} {value}".rstrip() + "\n" for name, value in sorted(now.items())),

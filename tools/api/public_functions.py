@@ -4,9 +4,9 @@
 
     public_functions.py [--list]
 
-Exits with 1 if weir.h and graph.h have more than MOST functions together, or if a function is called by nothing but tests: by no
-tool, example, benchmark or inline function of a header. tests_alone.txt, beside this file, names functions of other headers that
-may still be so; a name that is there without need is an error, too, so that the list can only shrink.
+Exits with 1 if weir.h and graph.h have more than MOST functions together, or if tests alone call a function: no tool,
+example, benchmark or inline function of a header does. tests_alone.txt, beside this file, names functions of other
+headers that may still be so. A name that is there without need is an error, too, so that the list can only shrink.
 """
 import argparse
 import collections
@@ -28,7 +28,7 @@ def code_of(path):
 
 
 def declared(text):
-    """The functions that a header offers: exported ones, and inline ones. A function NAME_sized is the exported half of NAME."""
+    """The exported and the inline functions of a header. NAME_sized is the exported half of NAME, and not counted."""
     exported = re.findall(r"^WEIR_API\b[^;(]*?\b(weir_\w+)\(", text, re.MULTILINE)
     inline = re.findall(r"^static inline\b[^;({]*?\b(weir_\w+)\(", text, re.MULTILINE)
     names = dict.fromkeys(exported + inline)
@@ -74,8 +74,9 @@ def main():
             if earnest and name in allowed:
                 errors.append(f"{name} has callers: take it off tools/api/tests_alone.txt")
             elif not earnest and (path.name in CORE or name not in allowed):
-                errors.append(f"{name} of {path.name} is called by {'tests alone' if users[name] else 'nobody'}: an example "
-                              "or a tool should call it, or it should go")
+                users_now = "tests alone" if users[name] else "nobody"
+                errors.append(f"{name} of {path.name} is called by {users_now}: an example or a tool should call it, "
+                              "or it should go")
             allowed.discard(name)
     errors += [f"{name} of tools/api/tests_alone.txt is in no header" for name in sorted(allowed)]
     print(f"{' and '.join(CORE)}: {core} of at most {MOST}")
