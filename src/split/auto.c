@@ -169,7 +169,7 @@ static void auto_why(void *user, const weir_split_view *view, char *out_text, si
     snprintf(out_text, size, "frames: all to device %u, which %s", choice.way - ALONE,
              choice.measured ? "was faster alone" : "should be as fast alone as with the others");
   } else if (choice.way == QUEUE) {
-    snprintf(out_text, size, "queue: small pieces%s, as bytes are moved meanwhile",
+    snprintf(out_text, size, "queue: small parts%s, as bytes are moved meanwhile",
              choice.measured ? " were faster" : "");
   } else {
     snprintf(out_text, size, "%s: speeds were %s %.1f %%%s", choice.way == ONE_PART ? "history" : "guided",

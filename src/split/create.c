@@ -88,7 +88,7 @@ static weir_status take_policy(weir_split *split, const weir_split_options *opti
   if (split->resident && (policy->next == weir__split_queue.next || policy->next == weir__split_guided.next))
     return weir__error(
         WEIR_ERROR_INVALID_ARGUMENT,
-        "split: policy '%s' hands out pieces while a launch runs; resident contents need one that gives all "
+        "split: policy '%s' hands out parts while a launch runs; resident contents need one that gives all "
         "parts before: static, history, frames, auto",
         policy->name);
   if (split->resident) atomic_store_explicit(&split->context->host.times_tasks, true, memory_order_relaxed);

@@ -38,7 +38,7 @@ weir_split_part weir__split_describe_part(const weir__split_run *run, const weir
                           .total = run->cut.total,
                           .dimension = run->launch.dimension,
                           .device = piece->device,
-                          .piece = number};
+                          .index = number};
   weir__split_range range = weir__split_map(&run->args[halo_of], run->bytes[halo_of], run->cut.total, groups);
   if (run->args[halo_of].mapping == WEIR_SPLIT_BLOCK) {
     part.halo_before = range.before;
@@ -207,7 +207,7 @@ bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units)
   piece->used = true;
   weir__split_take_free(run, piece->count);
   run->states[device].given += piece->count;
-  run->round.devices[device].pieces++;
+  run->round.devices[device].parts++;
   weir__split_note_load(run, piece, true);
   return true;
 }

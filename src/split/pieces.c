@@ -91,7 +91,7 @@ static uint64_t queue_next(void *user, const weir_split_view *view, uint32_t dev
 
 static void queue_why(void *user, const weir_split_view *view, char *out_text, size_t size) {
   (void)user;
-  snprintf(out_text, size, "pieces of %llu units of %llu, for whoever is free", (unsigned long long)queue_piece(view),
+  snprintf(out_text, size, "parts of %llu units of %llu, for whoever is free", (unsigned long long)queue_piece(view),
            (unsigned long long)view->total);
 }
 

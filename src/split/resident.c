@@ -188,7 +188,7 @@ static weir_status enter_part(weir__split_run *run, const weir_split_launch *lau
     weir__split_device_fails(run, piece->device, status, weir_last_error());
   }
   if (piece->event == NULL) return status == WEIR_OK ? WEIR_ERROR_DEVICE_LOST : status;
-  run->round.devices[piece->device].pieces++;
+  run->round.devices[piece->device].parts++;
   weir__split_note_load(run, piece, true);
   return WEIR_OK;
 }

@@ -36,7 +36,7 @@ static void give_to(weir__split_run *run, weir__split_piece *piece, weir__task *
   piece->device = next;
   weir__split_note_load(run, piece, true);
   run->round.redone++;
-  run->round.devices[next].pieces++;
+  run->round.devices[next].parts++;
   weir_device *device = run->split->devices[next];
   task->device = (uint8_t)device->index;
   task->code = weir__kernel_code(task->kernel, device);

@@ -50,9 +50,9 @@ class Split(CommandTest):
                 self.assertEqual(found["redone"], 0)
             self.assertLessEqual(policy["efficiency"]["least"], policy["efficiency"]["median"])
             self.assertLessEqual(policy["efficiency"]["median"], policy["efficiency"]["most"])
-        self.assertEqual([device["pieces"] for device in policies["static"]["rounds"][5]["devices"]], [1, 1, 1])
-        self.assertEqual(sum(device["pieces"] for device in policies["frames"]["rounds"][5]["devices"]), 1)
-        self.assertGreater(policies["queue"]["rounds"][5]["devices"][1]["pieces"], 5)
+        self.assertEqual([device["parts"] for device in policies["static"]["rounds"][5]["devices"]], [1, 1, 1])
+        self.assertEqual(sum(device["parts"] for device in policies["frames"]["rounds"][5]["devices"]), 1)
+        self.assertGreater(policies["queue"]["rounds"][5]["devices"][1]["parts"], 5)
 
     def test_virtual_time_is_the_same_in_every_run(self):
         arguments = ("split", "--devices", THREE, "--policy", "all", "--rounds", "5", "--groups", "1000")

@@ -12,7 +12,7 @@
 
 static const char opencl_source[] =
     "typedef struct { uint rows, width, reach, value; } rig_field;\n"
-    "typedef struct { uint first, count, total, halo_before, halo_after, dimension, device, piece; } part_t;\n"
+    "typedef struct { uint first, count, total, halo_before, halo_after, dimension, device, index; } part_t;\n"
     "uint mixed(uint a, uint b) { return (a ^ b) * 2654435761u + (a >> 15); }\n"
     "__kernel void field(__global const uint *in, __global uint *out, __global const uint *table, const rig_field f,\n"
     "                    const part_t p) {\n"

@@ -8,7 +8,7 @@ layout(std430, set = 0, binding = 1) writeonly buffer Out { uint result[]; };
 layout(std430, set = 0, binding = 2) readonly buffer Table { uint table[16]; };
 layout(push_constant) uniform Values {
   uint rows, width, reach, value;
-  uint first, count, total, halo_before, halo_after, dimension, device, piece;
+  uint first, count, total, halo_before, halo_after, dimension, device, index;
 };
 
 uint mixed(uint a, uint b) {

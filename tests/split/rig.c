@@ -128,7 +128,7 @@ static void field_on_cpu(const weir_work *work) {
   const rig_field *field = work->args[3];
   const weir_split_part *part = work->args[4];
   const rig_failure *failure = work->user;
-  if (failure != NULL && part->device == failure->device && part->piece >= failure->piece) {
+  if (failure != NULL && part->device == failure->device && part->index >= failure->part) {
     for (uint64_t i = work->first; i < work->end; i++) out[i] = 0xdead;
     weir_work_fail(work, "told to");
     return;
@@ -144,7 +144,7 @@ static void add_on_cpu(const weir_work *work) {
   const rig_field *field = work->args[1];
   const weir_split_part *part = work->args[2];
   const rig_failure *failure = work->user;
-  if (failure != NULL && part->device == failure->device && part->piece >= failure->piece)
+  if (failure != NULL && part->device == failure->device && part->index >= failure->part)
     weir_work_fail(work, "told to");
   for (uint64_t i = work->first; i < work->end; i++) cells[i] += part->first + (uint32_t)(i / field->width) + 1;
 }

@@ -28,9 +28,9 @@ typedef struct rig_field {
 // The same one after another. `table` has 16 entries.
 void rig_reference(const rig_field *field, const uint32_t *table, const uint32_t *in, uint32_t *out);
 
-// Says which parts fail: those of device number `device` of the split from piece number `piece` on; UINT32_MAX: none.
+// Says which parts fail: those of device number `device` of the split from part number `part` on; UINT32_MAX: none.
 typedef struct rig_failure {
-  uint32_t device, piece;
+  uint32_t device, part;
 } rig_failure;
 
 // The kernel for CPU and simulated devices. Arguments: in (read, halo of `reach`), out (written), table (read, whole), the

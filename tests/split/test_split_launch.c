@@ -26,7 +26,7 @@ static void what_follows_waits_and_what_precedes_is_awaited(void **state) {
     double shares = 0;
     for (uint32_t d = 0; d < round.device_count; d++) {
       assert_ptr_equal(round.devices[d].device, s.devices[d]);
-      assert_int_equal(round.devices[d].pieces > 0, round.devices[d].groups > 0);
+      assert_int_equal(round.devices[d].parts > 0, round.devices[d].groups > 0);
       assert_int_equal(round.devices[d].busy_ns > 0, round.devices[d].groups > 0);
       assert_false(round.devices[d].failed);
       groups += round.devices[d].groups;
@@ -62,7 +62,7 @@ static void lost_devices_are_made_up_for_and_named(void **state) {
         weir_event_release(event);
         check_output(&s);
       }
-      // At first all devices get a piece; later, policies that look at times may leave a slow one out.
+      // At first all devices get a part; later, policies that look at times may leave a slow one out.
       if (!said && (tasks == 0 || strcmp(names[i], "static") == 0)) fail_msg("%s: %u tasks", names[i], tasks);
       assert_int_equal(round.devices[1].failed, said);
       assert_false(round.devices[2].failed);
@@ -280,8 +280,8 @@ static void frames_in_flight_go_to_all_devices(void **state) {
   weir_split_round round;
   rig_ok(weir_split_last_round(s.split, &round));
   for (uint32_t d = 0; d < 3; d++) {
-    assert_true(round.devices[d].pieces <= 1);
-    used += round.devices[d].pieces;
+    assert_true(round.devices[d].parts <= 1);
+    used += round.devices[d].parts;
   }
   assert_int_equal(used, 1); // a launch is not cut
   for (int i = 0; i < 12; i++) {

@@ -238,7 +238,7 @@ static void auto_keeps_to_what_launches_took(void **state) {
   states[1].far = true;
   assert_in_range(given_by_auto(&view, 0), 1, 200);
   policy("auto")->why(NULL, &view, why, sizeof why);
-  assert_non_null(strstr(why, "queue: small pieces were faster"));
+  assert_non_null(strstr(why, "queue: small parts were faster"));
 }
 
 // What was slower is measured again, seldom enough to cost next to nothing.

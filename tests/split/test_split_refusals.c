@@ -196,8 +196,8 @@ static void bad_options_are_refused(void **state) {
       {{.floor = 0.6}, "a floor of 0.6 for 2 devices"},
       {{.overhead = 1.5}, "an overhead of 1.5"},
       {{.history = ""}, "name of the history's file is empty"},
-      {{.policy = "queue", .resident = true}, "policy 'queue' hands out pieces while a launch runs"},
-      {{.policy = "guided", .resident = true}, "policy 'guided' hands out pieces while a launch runs"},
+      {{.policy = "queue", .resident = true}, "policy 'queue' hands out parts while a launch runs"},
+      {{.policy = "guided", .resident = true}, "policy 'guided' hands out parts while a launch runs"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     weir_split *split = (weir_split *)context;

@@ -44,7 +44,7 @@ static void lost_devices_are_made_up_for_and_named(void **state) {
         // At first all devices get a part; later, policies that look at times may leave a slow one out.
         if (!said && (tasks == 0 || strcmp(names[i], "static") == 0)) fail_msg("%s: %u tasks", names[i], tasks);
         assert_int_equal(round.devices[1].failed, said);
-        if (said) assert_int_equal(round.devices[1].pieces, 0);
+        if (said) assert_int_equal(round.devices[1].parts, 0);
         if (said) assert_int_equal(round.devices[0].groups + round.devices[2].groups, ROWS);
         close_scene(&s);
       }

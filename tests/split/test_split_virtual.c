@@ -131,8 +131,8 @@ static void pieces_go_to_whoever_is_free(void **state) {
   virtual_run run;
   rig_ok(virtual_simulate(&c, "queue", 1, &run)); // nothing is known in the first launch
   const weir_split_device_round *slow = &run.last.devices[0], *fast = &run.last.devices[1];
-  assert_true(slow->pieces > 4);
-  assert_true(fast->pieces > 2 * slow->pieces);
+  assert_true(slow->parts > 4);
+  assert_true(fast->parts > 2 * slow->parts);
   assert_true(fast->groups > 2 * slow->groups);
   assert_true(slow->end_ns > fast->start_ns && fast->end_ns > slow->start_ns);
 }

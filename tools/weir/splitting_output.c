@@ -188,7 +188,7 @@ static json_t *round_json(const weir__splitting_result *result, const weir__spli
     json_array_append_new(
         devices, json_pack("{s:f, s:f, s:f, s:I, s:I, s:b}", "share", value_of(result, round, SHARE, i), "ms",
                            value_of(result, round, BUSY_MS, i), "use", value_of(result, round, USE, i), "groups",
-                           (json_int_t)had->groups, "pieces", (json_int_t)had->pieces, "failed", (int)had->failed));
+                           (json_int_t)had->groups, "parts", (json_int_t)had->parts, "failed", (int)had->failed));
   }
   return json_pack("{s:f, s:f, s:o, s:I, s:s, s:s}", "ms", round->ms, "efficiency",
                    value_of(result, round, EFFICIENCY, 0), "devices", devices, "redone",
