@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that are written once, in C, and compiled for Weir's CPU device, CUDA (NVRTC or nvcc) and OpenCL C:
+// Kernels that are written once, in C, and compiled for the CPU device, CUDA (NVRTC or nvcc) and OpenCL C:
 //
 //   #include <weir/kernel.h>
 //
 //   WEIR_KERNEL(saxpy, 128, 1, 1, (WEIR_BUFFER(const float, x), WEIR_BUFFER(float, y), WEIR_SCALAR(int32_t, count))) {
-//     WEIR_FOR_EACH_ITEM {
-//       int i = weir_global_id(0);
-//       if (i < count) y[i] += 2 * x[i];
-//     }
+//     WEIR_FOR_EACH_ITEM {   int i = weir_global_id(0);   if (i < count) y[i] += 2 * x[i]; }
 //   }
 //
-// docs/guide/kernels.md tells how to build such a file, and the limits of the form. In short:
+// docs/guide/kernels.md says how to build such a file and what the form cannot express. In short:
 //
 // WEIR_KERNEL(name, x, y, z, (parameters)) { body }
-//     A kernel of work-groups of x * y * z work-items, all constants. 1 to 12 parameters, which are the task's arguments
-//     in order. The body is what a work-group does; work-items do something only inside item loops.
+//     A kernel of work-groups of x * y * z work-items, all constants. It has 1 to 12 parameters, which are the task's
+//     arguments in order. A work-group runs the body once; its work-items act only inside item loops.
 // WEIR_BUFFER(type, name), WEIR_SCALAR(type, name)
-//     A parameter: a pointer to a buffer's range, which no other written parameter overlaps (it is `restrict`); a value,
-//     a number or a struct of numbers.
+//     A parameter. A buffer is a pointer to the range of the argument; no other written parameter may overlap it (it is
+//     `restrict`). A scalar is a value: a number or a struct of numbers.
 // WEIR_FOR_EACH_ITEM { ... }
-//     Every work-item runs the block; what follows starts when all work-items are through. Work-items of one loop run in
-//     any order, at the same time, and may share data through atomics only. `continue` ends the block for one work-item;
-//     `break`, `return` and `goto` must not leave it. Loops do not nest in each other. They may stand in an `if` or a
-//     loop whose condition is the same for the whole work-group.
+//     An item loop: every work-item runs the block, and the code after it starts when all work-items are done with it.
+//     Work-items of one loop run in any order, at the same time, and may share data through atomics only. `continue`
+//     ends the block for one work-item. `break`, `return` and `goto` must not leave it. Item loops do not nest. They
+//     may stand in an `if` or a loop whose condition is the same for the whole work-group.
 // WEIR_FOR_EACH_ITEM_NOWAIT { ... }
-//     The same without the wait (a barrier on a GPU): for the last loop, and where no work-item touches, before the next
-//     wait, what another one writes.
+//     An item loop without the wait at its end, which is a barrier on a GPU. It is for the last loop, and for a loop
+//     after which no work-item accesses, before the next wait, data that another work-item writes.
 // WEIR_LOCAL type name[size];
-//     Memory that the work-items of a work-group share; at the top of the body, without initial value.
+//     Memory that the work-items of a work-group share. It is declared at the top of the body and has no initial value.
 // WEIR_PRIVATE(type, name, count); and weir_private(name, index)
-//     An array of each work-item that lasts from one item loop to the next; at the top of the body, without initial
-//     value. Other variables that are declared outside of item loops must be the same for the whole work-group.
+//     An array of each work-item that keeps its contents from one item loop to the next. It is declared at the top of
+//     the body and has no initial value. Other variables declared outside item loops must be the same for the whole
+//     work-group.
 // weir_local_id(d), weir_local_size(d), weir_group_id(d), weir_group_count(d), weir_global_id(d), weir_global_size(d)
-//     Indexes, of type int32_t; dimension d is 0, 1 or 2. weir_local_id and weir_global_id: in item loops only.
+//     Indexes, of type int32_t. Dimension d is 0, 1 or 2. weir_local_id and weir_global_id are for item loops only.
 // weir_atomic_add, weir_atomic_min, weir_atomic_max (pointer, value), weir_atomic_cas(pointer, expected, desired)
-//     On an int32_t or uint32_t in a buffer or in local memory; they return what was there before and order nothing else.
+//     Atomics on an int32_t or uint32_t in a buffer or in local memory. They return the value before, and order no
+//     other accesses.
 // weir_atomic_add_float(pointer, value)
 //     The same on a float.
 // WEIR_FUNCTION type name(...) { ... }
-//     A function that kernels call. Pointers are WEIR_GLOBAL type * to buffers, WEIR_LOCAL_POINTER type * to local memory.
+//     A function that kernels call. Pointers to buffers are WEIR_GLOBAL type *, pointers to local memory
+//     WEIR_LOCAL_POINTER type *.
 // WEIR_CONSTANT type name[] = { ... };
 //     A table at the top level of the file.
 //
-// Types: int8_t to uint64_t, bool, float, double. Functions: those of C, with their names: sqrtf, fmaf, fabsf, ... on
+// Types: int8_t to uint64_t, bool, float, double. Functions: those of C, by their names: sqrtf, fmaf, fabsf, ... on
 // float, and sqrt, fma, fabs, ... on double.
 //
-// WEIR_ON_CPU, WEIR_ON_CUDA, WEIR_ON_OPENCL: 1 for the one that the file is compiled for, else 0.
+// WEIR_ON_CPU, WEIR_ON_CUDA, WEIR_ON_OPENCL: 1 for the target that the file is compiled for, else 0.
 #ifndef WEIR_KERNEL_H
 #define WEIR_KERNEL_H
 
@@ -61,8 +61,8 @@
 #define WEIR_ON_CUDA 0
 #endif
 #define WEIR_ON_CPU (!WEIR_ON_CUDA && !WEIR_ON_OPENCL)
-// Two forms for CUDA: functions that are launched, and, where Weir compiles for its resident kernel, functions that it
-// calls for one work-group at a time.
+// CUDA code has two forms: kernels that are launched, and, where Weir compiles for its resident kernel, functions that
+// run one work-group.
 #if WEIR_ON_CUDA && defined(WEIR__RESIDENT)
 #define WEIR__ON_RESIDENT 1
 #else
@@ -115,15 +115,16 @@ typedef unsigned long long uint64_t;
 
 #else // called for a work-group
 
-// What the resident kernel passes (weir__r_group in Weir's protocol.h). Each argument begins a new word of `args`.
+// Argument of the functions (weir__r_group in Weir's protocol.h). Each argument of the task begins a new word of
+// `args`.
 typedef struct weir__unit {
   const uint64_t *args;
   uint32_t id[3], count[3];
 } weir__unit;
 
-// The function, and a variable that tells the host where it is: 0 if the arguments take more than 12 words. A block may have
-// more threads than the work-group has work-items: whole warps of them return at once, and those in the last warp skip what
-// is in item loops, but wait with the others.
+// WEIR_KERNEL makes the function, and a variable with its address for the host: 0 if the arguments take more than 12
+// words. A block may have more threads than the work-group has work-items. Whole warps of surplus threads return at
+// once; those in the last warp skip the contents of item loops, and wait with the others.
 #define WEIR__THREAD threadIdx.x
 #define WEIR__WHOLE_WARPS(threads) (((threads) + 31) / 32 * 32)
 #define WEIR__SYMBOL(id, name) weir__resident_##id##_##name
@@ -158,7 +159,7 @@ typedef struct weir__unit {
   static __device__ __forceinline__ void weir__body_##name(const struct weir__group_##name *weir__group,               \
                                                            WEIR__EACH(WEIR__DECLARE, __VA_ARGS__))
 
-// Where one kernel alone is wanted, the others have no function, and with that no local memory.
+// Where Weir wants one kernel only, the others have no function, and so no local memory.
 #define WEIR__TAKEN(name, ...) (weir__words_##name::before(WEIR__COUNT(__VA_ARGS__)) <= 12 && WEIR__WANTED(#name))
 #if defined(WEIR__RESIDENT_ONLY)
 static __device__ constexpr bool weir__same(const char *a, const char *b) {
@@ -177,14 +178,16 @@ static __device__ constexpr bool weir__same(const char *a, const char *b) {
 #define WEIR__FETCH_BUFFER(index, type) weir__global((type *)weir__work->args[weir__words::before(index)])
 #define WEIR__FETCH_SCALAR(index, type) *(const type *)&weir__work->args[weir__words::before(index)]
 
-// A pointer to a buffer, known to be to global memory. What it points to may have been written while the resident kernel
-// runs, and must not be read as if nobody wrote it (ld.global.nc): the compiler does that for parameters of launches alone.
+// Tells the compiler that a pointer to a buffer is to global memory. Other code may write the memory while the resident
+// kernel runs, so it must not be read as constant (ld.global.nc). The compiler reads memory as constant only through
+// parameters of launches.
 template <class type> static __device__ __forceinline__ type *weir__global(type *pointer) {
   __builtin_assume(__isGlobal(pointer));
   return pointer;
 }
 
-// An item loop is two loops that turn once, so that `continue` leads to the wait: a barrier among this kernel's warps.
+// An item loop is two loops of one iteration, so that `continue` leads to the wait: a barrier among this kernel's
+// warps.
 #define WEIR_FOR_EACH_ITEM                                                                                             \
   for (int weir__once = 1; weir__once; weir__once = 0, __barrier_sync_count(1, WEIR__WHOLE_WARPS(WEIR__ITEMS)))        \
   WEIR_FOR_EACH_ITEM_NOWAIT
@@ -279,17 +282,17 @@ WEIR__ATOMIC_ADD_FLOAT(__local)
 #include "weir/opencl.h"
 #include "weir/weir.h"
 
-// All that a host needs to run a kernel. The file of a kernel defines one, under the kernel's name.
+// A kernel for the host. WEIR_KERNEL defines one, under the kernel's name.
 typedef struct weir_kernel_code {
   const char *name;
   weir_function function; // for the CPU
-  const char *source;     // for CUDA and OpenCL, with this header, where weir_add_kernels embeds it; else NULL
-  uint32_t block[3];      // work-items of a work-group
+  const char *source;     // for CUDA and OpenCL, with this header, if weir_add_kernels embedded it; else NULL
+  uint32_t block[3];      // work-items of a work-group in x, y, z
 } weir_kernel_code;
 
-// Creates a kernel with its code for the CPU and, if the context has CUDA or OpenCL devices and the source is embedded, for
-// those: compiled such that +, -, *, / and sqrt give the same bits on all (on OpenCL, / and sqrt of floats where the device
-// offers it). The task's groups are work-groups.
+// Creates a kernel with its code for the CPU. If the source is embedded, the kernel also has code for the context's
+// CUDA and OpenCL devices, compiled such that +, -, *, / and sqrt give the same bits on all devices; on OpenCL, / and
+// sqrt of floats do so where the device offers it. The task's groups are work-groups.
 // Errors: as weir_kernel_create, weir_kernel_set_cpu, weir_kernel_set_cuda and weir_kernel_set_opencl.
 static inline weir_status weir_kernel_create_from(weir_context *context, const weir_kernel_code *code,
                                                   weir_kernel **out_kernel) {
@@ -332,7 +335,7 @@ static inline weir_status weir_kernel_create_from(weir_context *context, const w
   return status;
 }
 
-// WEIR_KERNEL makes, from one list of parameters, the body as a function of a work-group, the weir_function that calls it
+// WEIR_KERNEL makes from one list of parameters the body as a function of a work-group, the weir_function that calls it
 // for each work-group of a range, and the weir_kernel_code.
 #if defined(WEIR_KERNEL_SOURCE)
 extern const char WEIR_KERNEL_SOURCE[];
@@ -371,7 +374,7 @@ extern const char WEIR_KERNEL_SOURCE[];
 #define WEIR__FETCH_BUFFER(index, type) (type *)weir__work->args[index]
 #define WEIR__FETCH_SCALAR(index, type) *(const type *)weir__work->args[index]
 
-// An item loop is three loops; work-items along x are independent, so that the compiler may vectorise them.
+// An item loop is three loops. Its work-items are independent, so the compiler may vectorise the loop along x.
 #if defined(__GNUC__) && !defined(__clang__)
 #define WEIR__INDEPENDENT _Pragma("GCC ivdep")
 #else
@@ -432,7 +435,7 @@ static inline float weir_atomic_add_float(float *pointer, float value) {
 
 #if WEIR_ON_CPU || WEIR__ON_RESIDENT // one function for a work-group
 
-// A group knows its size by the sizes of arrays, which are constants wherever the body uses them.
+// A group has its size as sizes of arrays, which are constants wherever the body uses them.
 #define WEIR__GROUP(name, x, y, z)                                                                                     \
   struct weir__group_##name {                                                                                          \
     int32_t id[3], count[3];                                                                                           \
@@ -449,7 +452,7 @@ static inline float weir_atomic_add_float(float *pointer, float value) {
 #define WEIR_BUFFER(type, name) (BUFFER, type, name)
 #define WEIR_SCALAR(type, name) (SCALAR, type, name)
 
-// A parameter is (kind, type, name): how the body declares it, and what is passed for it.
+// A parameter is (kind, type, name). From it come its declaration in the body and the value that is passed for it.
 #define WEIR__BARE(...) __VA_ARGS__
 #define WEIR__CALL(macro, ...) macro(__VA_ARGS__)
 #define WEIR__DECLARE(index, parameter) WEIR__CALL(WEIR__DECLARE_AS, WEIR__BARE parameter)
