@@ -77,7 +77,10 @@ WEIR_API weir_status weir_graph_clear(weir_graph *graph);
 // Errors: as weir_submit; OUT_OF_RANGE (no such node or argument).
 WEIR_API weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg);
 
-// Replaces a buffer by another one, at least as large, in all tasks of the graph, for later launches.
+// Replaces a buffer by another one, at least as large, in all tasks of the graph, for later launches. The replaced
+// buffer may be released already.
+// Errors: INVALID_ARGUMENT (no task names the buffer; the graph names the replacement already; the replacement is too
+// small; an image, which weir_graph_set_arg replaces).
 WEIR_API weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_buffer *replacement);
 
 // Replaces the caller's memory of a copy in or out by other memory, as many bytes long, for later launches.

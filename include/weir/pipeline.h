@@ -61,10 +61,12 @@ WEIR_API weir_status weir_token_fail(weir_token *token, weir_status status, cons
 
 // Ends the input; for the first stage only. The token of this call does not exist, and its number is used again. The
 // pipeline is done when the tokens in flight and what this call awaited are done.
+// Errors: INVALID_ARGUMENT (called in a later stage).
 WEIR_API weir_status weir_token_end_input(weir_token *token);
 
 // Lets the token go on at a later stage; the stages between are not called. The number of stages skips all that are
 // left. At serial stages the token keeps its place among the tokens.
+// Errors: INVALID_ARGUMENT (an earlier stage, this one, or a number beyond that of stages).
 WEIR_API weir_status weir_token_skip_to(weir_token *token, uint32_t stage);
 
 // Lets the token skip all stages that are left, and its delivery.

@@ -16,7 +16,9 @@
 //
 // Errors: a function that can fail returns a weir_status. After a failure weir_last_error() returns a text that names
 // the task, the argument, the buffer and the byte range. Outputs are the last parameters; a failure sets them to NULL.
-// Comments write INVALID_ARGUMENT for WEIR_ERROR_INVALID_ARGUMENT, and so on.
+// Comments write INVALID_ARGUMENT for WEIR_ERROR_INVALID_ARGUMENT, and so on. They do not repeat two errors that every
+// function has: INVALID_ARGUMENT for a needed pointer that is NULL or an object of another context, and RELEASED for an
+// object that was released before, as far as Weir recognises it.
 //
 // Growth: a program that was compiled with this header runs with every later library of the same soname.
 // - A struct that a call takes or fills grows at its end only. Zero is the default of every member. The call is an
@@ -106,8 +108,9 @@ enum {
 // How tasks are issued to a CUDA device, or to a simulated one (docs/guide/sim.md says how far). Other devices have one
 // way, and ignore the choice.
 typedef enum weir_issue {
-  // Graphs where they are faster, else queues. After many small tasks of kernels written with weir/kernel.h, each of
-  // them new, also the resident kernel, as with RESIDENT. docs/guide/scheduling.md has the conditions.
+  // Graphs where they are faster, else queues. If a program submits many small tasks that do not recur, of kernels
+  // written with weir/kernel.h, the resident kernel runs them, as with RESIDENT.
+  // docs/guide/scheduling.md has the conditions.
   WEIR_ISSUE_AUTO = 0,
   WEIR_ISSUE_QUEUES = 1, // each task by itself, on in-order queues
   WEIR_ISSUE_GRAPHS = 2, // sequences of tasks as graphs, always
@@ -155,10 +158,11 @@ WEIR_API void weir_context_release(weir_context *context);
 WEIR_API void weir_context_cancel(weir_context *context);
 
 // Waits until all tasks and launches of graphs that were submitted before the call are done, copies to the caller's
-// memory included. Returns OK, or the status of the first task that failed since the last report. Each failure is
-// reported once, and weir_last_error() names the task. A task that was skipped because another one failed is not
-// reported. weir_finish_for waits for `timeout_ns` nanoseconds at most. After TIMEOUT all tasks go on, and
+// memory included. Returns OK, or the status of the first task that failed since the last report. A failure is
+// reported at most once, and weir_last_error() names the task. A task that was skipped because another one failed is
+// not reported. weir_finish_for waits for `timeout_ns` nanoseconds at most. After TIMEOUT all tasks go on, and
 // weir_last_error() names the oldest task that is not done.
+// Errors: INVALID_ARGUMENT (called from a task or callback).
 WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
 
@@ -222,14 +226,16 @@ WEIR_API void weir_probe(weir_probe_function function, void *user);
 
 // Creates a buffer of `bytes` bytes, at least 1. Its contents are undefined until a task writes them. Weir chooses and
 // moves its storage, which is aligned to 64 bytes.
+// Errors: INVALID_ARGUMENT (0 bytes), OUT_OF_MEMORY.
 WEIR_API weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer);
 
 // Creates a buffer on `bytes` bytes of the caller's memory. Weir orders its uses, and never renames or moves it. The
 // memory must stay valid until the last task that uses the buffer is done. The caller must not touch it meanwhile.
+// Errors: INVALID_ARGUMENT (0 bytes), OUT_OF_MEMORY.
 WEIR_API weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer);
 
 // Releases a buffer, at any time; its storage is freed after the last use. `buffer` may be NULL.
-// Errors: RELEASED. Weir recognises a released buffer at least until 1024 others were released.
+// Errors: RELEASED (a second release; Weir recognises it at least until 1024 other buffers were released).
 WEIR_API weir_status weir_buffer_release(weir_buffer *buffer);
 
 // Names a buffer in messages and timelines. The text is copied and cut at 47 bytes; NULL removes the name.
@@ -269,6 +275,7 @@ typedef void (*weir_function)(const weir_work *work);
 WEIR_API void weir_work_fail(const weir_work *work, const char *message);
 
 // Creates a kernel without code. The name is copied.
+// Errors: OUT_OF_MEMORY.
 WEIR_API weir_status weir_kernel_create(weir_context *context, const char *name, weir_kernel **out_kernel);
 
 // Gives a kernel its code for the CPU: a function that runs any range of work-groups. Several threads may run different
@@ -348,7 +355,9 @@ static inline weir_status weir_submit(weir_context *context_, const weir_task *t
 // Submit a copy from the caller's memory to a buffer, from a buffer to the caller's memory, or from buffer to buffer. A
 // copy is a task: asynchronous, and in order with all others. The caller's memory must stay valid until the copy is
 // done. Neither the caller nor another copy may touch it meanwhile: copies from different buffers to the same memory
-// have no order. A copy is skipped if its source is poisoned, and then leaves its destination as it was.
+// have no order. A copy is skipped if its source is poisoned, and then leaves its destination as it was. `bytes` may be
+// WEIR_WHOLE: to the end of the buffer, of the source where there are two. `out_event` as for weir_submit.
+// Errors: as weir_submit; INVALID_ARGUMENT (no bytes; a source and a destination that overlap; a part of an image).
 WEIR_API weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
                                   weir_event **out_event);
 WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
@@ -357,7 +366,8 @@ WEIR_API weir_status weir_copy(weir_buffer *destination, uint64_t destination_of
                                uint64_t source_offset, uint64_t bytes, weir_event **out_event);
 
 // Submits a task that fills a range of a buffer with a pattern of 4 bytes, in the byte order of the host. `offset` and
-// `bytes` are multiples of 4.
+// `bytes` are multiples of 4; `bytes` may be WEIR_WHOLE. `out_event` as for weir_submit.
+// Errors: as weir_submit; INVALID_ARGUMENT (no bytes; no multiples of 4).
 WEIR_API weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern,
                                weir_event **out_event);
 
@@ -374,6 +384,7 @@ WEIR_API weir_status weir_event_poll(weir_event *event);
 
 // Waits until the task is done, for `timeout_ns` nanoseconds at most. Returns OK, the status with which the task
 // failed, or TIMEOUT, which does not affect the task. On a simulated device virtual time advances without a real wait.
+// Errors: INVALID_ARGUMENT (called from a task or callback before the task is done).
 WEIR_API weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns);
 
 // Receives the status of a task that is done.
@@ -383,6 +394,7 @@ typedef void (*weir_event_function)(void *user, weir_status status);
 // thread of Weir's does. The callback must not block. It may submit tasks and release the event. A submission in a
 // callback fails with OUT_OF_MEMORY if the window is full, instead of waiting. Several callbacks are called in the
 // order in which they were attached.
+// Errors: OUT_OF_MEMORY.
 WEIR_API weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user);
 
 // Returns a text that names the task and says how it failed; "" if it has not failed. Valid until the event is
