@@ -59,3 +59,13 @@ weir_status weir__error(weir_status status, const char *format, ...) {
   if (length >= (int)sizeof last_error) memcpy(last_error + sizeof last_error - sizeof CUT, CUT, sizeof CUT);
   return status;
 }
+
+weir_status weir__error_prefix(weir_status status, const char *prefix) {
+  size_t length = strlen(prefix), kept = strlen(last_error);
+  if (length >= sizeof last_error) return status;
+  if (kept > sizeof last_error - 1 - length) kept = sizeof last_error - 1 - length;
+  memmove(last_error + length, last_error, kept);
+  memcpy(last_error, prefix, length);
+  last_error[length + kept] = '\0';
+  return status;
+}

@@ -10,4 +10,7 @@
 // says so.
 __attribute__((format(printf, 2, 3))) weir_status weir__error(weir_status status, const char *format, ...);
 
+// Puts a text in front of the last error, and returns `status`.
+weir_status weir__error_prefix(weir_status status, const char *prefix);
+
 #endif // WEIR_BASE_ERROR_H

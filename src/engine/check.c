@@ -31,16 +31,12 @@ static bool disagree(const weir__access *a, const weir__access *b) {
   return a->mode != b->mode || a->lo != b->lo || a->hi != b->hi;
 }
 
-static weir_status report_disagreement(const weir_task *task, const weir__access *a, const weir__access *b) {
-  char what[WEIR__WHAT_BYTES];
-  weir__describe_task(task, what);
+static weir_status report_disagreement(const weir__access *a, const weir__access *b) {
   return weir__error(
       WEIR_ERROR_INVALID_ARGUMENT,
-      "%s: two arguments overlap and disagree on buffer %llu '%s': %s of bytes [%llu, %llu) and %s of bytes "
-      "[%llu, %llu)",
-      what, (unsigned long long)a->buffer->id, a->buffer->label, mode_name((weir_mode)a->mode),
-      (unsigned long long)a->lo, (unsigned long long)a->hi, mode_name((weir_mode)b->mode), (unsigned long long)b->lo,
-      (unsigned long long)b->hi);
+      ": two arguments overlap and disagree on buffer %llu '%s': %s of bytes [%llu, %llu) and %s of bytes [%llu, %llu)",
+      (unsigned long long)a->buffer->id, a->buffer->label, mode_name((weir_mode)a->mode), (unsigned long long)a->lo,
+      (unsigned long long)a->hi, mode_name((weir_mode)b->mode), (unsigned long long)b->lo, (unsigned long long)b->hi);
 }
 
 static int by_place(const void *left, const void *right) {
@@ -52,16 +48,15 @@ static int by_place(const void *left, const void *right) {
 
 // The same for many accesses: in order of place, each is compared with the one that reaches furthest of all before it
 // and with the furthest-reaching one that writes.
-static weir_status check_many(const weir_task *task, const weir__access *accesses, uint32_t count) {
+static weir_status check_many(const weir__access *accesses, uint32_t count) {
   const weir__access *sorted[WEIR_MAX_ARGS];
   for (uint32_t i = 0; i < count; i++) sorted[i] = &accesses[i];
   qsort(sorted, count, sizeof sorted[0], by_place);
   const weir__access *furthest = NULL, *furthest_write = NULL;
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = sorted[i];
-    if (furthest != NULL && disagree(furthest, access)) return report_disagreement(task, furthest, access);
-    if (furthest_write != NULL && disagree(furthest_write, access))
-      return report_disagreement(task, furthest_write, access);
+    if (furthest != NULL && disagree(furthest, access)) return report_disagreement(furthest, access);
+    if (furthest_write != NULL && disagree(furthest_write, access)) return report_disagreement(furthest_write, access);
     if (furthest == NULL || furthest->buffer != access->buffer || access->hi > furthest->hi) furthest = access;
     if (access->mode != WEIR_READ &&
         (furthest_write == NULL || furthest_write->buffer != access->buffer || access->hi > furthest_write->hi))
@@ -70,78 +65,67 @@ static weir_status check_many(const weir_task *task, const weir__access *accesse
   return WEIR_OK;
 }
 
-static weir_status check_agreement(const weir_task *task, const weir__access *accesses, uint32_t count) {
-  if (count > FEW_ACCESSES) return check_many(task, accesses, count);
+static weir_status check_agreement(const weir__access *accesses, uint32_t count) {
+  if (count > FEW_ACCESSES) return check_many(accesses, count);
   for (uint32_t i = 1; i < count; i++) {
     for (uint32_t j = 0; j < i; j++) {
-      if (disagree(&accesses[j], &accesses[i])) return report_disagreement(task, &accesses[j], &accesses[i]);
+      if (disagree(&accesses[j], &accesses[i])) return report_disagreement(&accesses[j], &accesses[i]);
     }
   }
   return WEIR_OK;
 }
 
-static weir_status bad_value(const weir_task *task, uint32_t index, const weir_arg *arg) {
-  char what[WEIR__WHAT_BYTES];
-  weir__describe_task(task, what);
+// What follows reports what is wrong with an argument; the task is named in front of it by weir__check_args.
+
+static weir_status bad_value(uint32_t index, const weir_arg *arg) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                     "%s, argument %u: a value has 1 to %d bytes and an address; this has %llu%s", what, index,
+                     ", argument %u: a value has 1 to %d bytes and an address; this has %llu%s", index,
                      WEIR__MAX_VALUE_BYTES, (unsigned long long)arg->bytes, arg->value == NULL ? " and NULL" : "");
 }
 
-static weir_status bad_buffer(const weir_context *context, const weir_task *task, uint32_t index, const weir_arg *arg) {
-  char what[WEIR__WHAT_BYTES], place[128];
-  weir__describe_task(task, what);
-  snprintf(place, sizeof place, "%s, argument %u", what, index);
+static weir_status bad_buffer(const weir_context *context, uint32_t index, const weir_arg *arg) {
+  char place[32];
+  snprintf(place, sizeof place, ", argument %u", index);
   return weir__object_check(arg->buffer, WEIR__KIND_BUFFER, context, place);
 }
 
-static weir_status bad_range(const weir_task *task, uint32_t index, const weir_arg *arg) {
-  char what[WEIR__WHAT_BYTES];
-  weir__describe_task(task, what);
+static weir_status bad_range(uint32_t index, const weir_arg *arg) {
   const weir_buffer *buffer = arg->buffer;
   if (arg->bytes == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                       "%s, argument %u: the range at byte %llu of buffer %llu '%s' is empty", what, index,
+                       ", argument %u: the range at byte %llu of buffer %llu '%s' is empty", index,
                        (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label);
   return weir__error(WEIR_ERROR_OUT_OF_RANGE,
-                     "%s, argument %u: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", what,
-                     index, (unsigned long long)(arg->bytes == WEIR_WHOLE ? 0 : arg->bytes),
-                     (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label,
-                     (unsigned long long)buffer->bytes);
+                     ", argument %u: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", index,
+                     (unsigned long long)(arg->bytes == WEIR_WHOLE ? 0 : arg->bytes), (unsigned long long)arg->offset,
+                     (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
 }
 
 // An image is all there is to access.
-static weir_status check_images(const weir_task *task, const weir__access *accesses, uint32_t count) {
+static weir_status check_images(const weir__access *accesses, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const weir_buffer *buffer = accesses[i].buffer;
     if (!buffer->image || accesses[i].hi - accesses[i].lo == buffer->bytes) continue;
-    char what[WEIR__WHAT_BYTES];
-    weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                       "%s: bytes [%llu, %llu) of buffer %llu '%s', which is an image of %llu bytes and used whole",
-                       what, (unsigned long long)accesses[i].lo, (unsigned long long)accesses[i].hi,
+                       ": bytes [%llu, %llu) of buffer %llu '%s', which is an image of %llu bytes and used whole",
+                       (unsigned long long)accesses[i].lo, (unsigned long long)accesses[i].hi,
                        (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
   }
   return WEIR_OK;
 }
 
-static weir_status bad_mode(const weir_task *task, uint32_t index, const weir_arg *arg) {
-  char what[WEIR__WHAT_BYTES];
-  weir__describe_task(task, what);
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: %d is no mode", what, index, (int)arg->mode);
+static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
 }
 
-static weir_status bad_reserved(const weir_task *task) {
-  char what[WEIR__WHAT_BYTES];
+static weir_status bad_reserved(const weir_arg *args) {
   uint32_t index = 0;
-  while (task->args[index].reserved == 0) index++;
-  weir__describe_task(task, what);
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: its reserved member must be 0", what, index);
+  while (args[index].reserved == 0) index++;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: its reserved member must be 0", index);
 }
 
 // Which contents are elsewhere, and what must be brought back there.
-static weir_status check_spaces(const weir_context *context, const weir_task *task, const weir__access *accesses,
-                                weir__checked *checked) {
+static weir_status check_spaces(const weir_context *context, const weir__access *accesses, weir__checked *checked) {
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < checked->access_count; i++) {
     const weir__access *access = &accesses[i];
@@ -150,18 +134,16 @@ static weir_status check_spaces(const weir_context *context, const weir_task *ta
     if (!weir__is_written_back(access->buffer, mode, access->space)) continue;
     checked->write_backs++;
     if (status != WEIR_OK || weir__is_direct(context, access->space, access->buffer->home)) continue;
-    char what[WEIR__WHAT_BYTES];
-    weir__describe_task(task, what);
     status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                         "%s: %s cannot write buffer %llu '%s', which is in memory of %s that it does not reach", what,
+                         ": %s cannot write buffer %llu '%s', which is in memory of %s that it does not reach",
                          context->memory.devices[access->space]->name, (unsigned long long)access->buffer->id,
                          access->buffer->label, context->memory.devices[access->buffer->home]->name);
   }
   return status;
 }
 
-weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
-                             weir__checked *out_checked) {
+static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
+                                     weir__access *accesses, weir__checked *out_checked) {
   enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
   uint32_t found = 0, value_bytes = 0, reserved = 0;
   uint16_t here_only = weir__space_bit(space);
@@ -171,17 +153,17 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
     const weir_arg *arg = &task->args[i];
     reserved |= arg->reserved;
     if (arg->mode == WEIR_VALUE) {
-      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(task, i, arg);
+      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(i, arg);
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode(task, i, arg);
+    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode(i, arg);
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
         buffer->object.context != context)
-      return bad_buffer(context, task, i, arg);
+      return bad_buffer(context, i, arg);
     uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
-    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range(task, i, arg);
+    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range(i, arg);
     access->buffer = buffer;
     access->mode = (uint8_t)arg->mode;
     access->space = (uint8_t)space;
@@ -199,16 +181,25 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
     buffer->named = check;
     access++;
   }
-  if (reserved != 0) return bad_reserved(task);
+  if (reserved != 0) return bad_reserved(task->args);
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
-  weir_status status = found & ELSEWHERE ? check_spaces(context, task, accesses, out_checked) : WEIR_OK;
-  if (status == WEIR_OK && (found & RANGED)) status = check_images(task, accesses, out_checked->access_count);
+  weir_status status = found & ELSEWHERE ? check_spaces(context, accesses, out_checked) : WEIR_OK;
+  if (status == WEIR_OK && (found & RANGED)) status = check_images(accesses, out_checked->access_count);
   if (status != WEIR_OK) return status;
-  return found & REPEATS ? check_agreement(task, accesses, out_checked->access_count) : WEIR_OK;
+  return found & REPEATS ? check_agreement(accesses, out_checked->access_count) : WEIR_OK;
+}
+
+weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
+                             weir__checked *out_checked) {
+  weir_status status = check_args(context, task, space, accesses, out_checked);
+  if (status == WEIR_OK) return WEIR_OK;
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(task, what);
+  return weir__error_prefix(status, what);
 }
 
 static weir_status check_kernel(weir_context *context, const weir_task *task, const char *what,
