@@ -71,8 +71,8 @@ bool weir__check_waits(weir__checker *checker) {
   }
   for (uint32_t i = 0; i < checker->task_count; i++) {
     const weir__timeline_task *seen = checker->tasks[i].seen;
-    const weir__timeline_wait *waits = checker->timeline->waits + seen->wait_first;
-    for (uint32_t k = 0; k < seen->wait_count; k++) check_wait(checker, ids, i, &waits[k]);
+    for (uint32_t k = 0; k < seen->wait_count; k++)
+      check_wait(checker, ids, i, &checker->timeline->waits[seen->wait_first + k]);
   }
   free(ids);
   if (!checker->options.ignore_host_waits) check_host_waits(checker);
