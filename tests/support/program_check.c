@@ -187,7 +187,7 @@ static void check_resident(runner *r) {
     weir_device *device = weir_context_device(r->context, i);
     if (strcmp(weir_device_information(device)->kind, "cuda") != 0) continue;
     for (uint32_t number = PROGRAM_FIRST_RESIDENT; number < PROGRAM_KERNELS; number++) {
-      for (uint32_t form = 0; form < PROGRAM_VULKAN_FORMS; form++) {
+      for (uint32_t form = 0; form < PROGRAM_FORMS; form++) {
         char reason[256];
         if (r->kernels[number][form] != NULL &&
             !weir_cuda_is_resident(r->kernels[number][form], device, reason, sizeof reason))

@@ -10,7 +10,7 @@
 // program.cl as text (embed.cmake).
 extern const char program_opencl_text[];
 
-enum { NO_VALUE = 7, PLACES = 8, KERNEL_BYTES = 1024 };
+enum { NO_VALUE = 7, PLACES = PROGRAM_OPENCL_PLACES, KERNEL_BYTES = 1024 };
 
 uint32_t program_opencl_form(const program_task *task) {
   bool value = task->value_bytes > 0;

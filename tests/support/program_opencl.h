@@ -10,6 +10,9 @@
 // Of ranges on memory objects: enough for the devices that there are.
 enum { PROGRAM_OPENCL_ALIGNMENT = 512 };
 
+// A form's remainder by this is the place of the value.
+enum { PROGRAM_OPENCL_PLACES = 8 };
+
 // The form of a task's arguments: what its kernel must be made for. Below PROGRAM_VULKAN_FORMS.
 uint32_t program_opencl_form(const program_task *task);
 

@@ -60,7 +60,7 @@ static void release_rest(runner *r) {
     weir_buffer_release(r->buffers[i]);
   }
   for (uint32_t i = 0; i < PROGRAM_KERNELS; i++)
-    for (uint32_t j = 0; j < PROGRAM_VULKAN_FORMS; j++) weir_kernel_release(r->kernels[i][j]);
+    for (uint32_t j = 0; j < PROGRAM_FORMS; j++) weir_kernel_release(r->kernels[i][j]);
   if (r->options->shared == NULL)
     weir_context_release(r->context);
   else

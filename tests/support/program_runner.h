@@ -7,10 +7,14 @@
 #include <stdatomic.h>
 
 #include "program_body.h"
+#include "program_opencl.h"
 #include "program_reference.h"
 #include "program_run.h"
 #include "program_vulkan.h"
 #include "weir/graph.h"
+
+// The forms of tasks, with all kinds of cards, lie below.
+enum { PROGRAM_FORMS = PROGRAM_OPENCL_PLACES * PROGRAM_VULKAN_FORMS };
 
 typedef struct submission {
   _Atomic uint64_t groups_done;
@@ -33,8 +37,8 @@ typedef struct runner {
   test_program *program;
   const program_options *options;
   weir_context *context;
-  weir_kernel *kernels[PROGRAM_KERNELS][PROGRAM_VULKAN_FORMS]; // by runner_form
-  weir_buffer **buffers;                                       // per operation
+  weir_kernel *kernels[PROGRAM_KERNELS][PROGRAM_FORMS]; // see form_of
+  weir_buffer **buffers;                                // per operation
   unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
   weir_graph **graphs;          // per operation
   submission *submissions;      // per operation

@@ -63,29 +63,45 @@ static bool has_cards(const runner *r) {
   return r->options->cuda || r->options->vulkan || r->options->opencl;
 }
 
+// What a form says to each kind of device.
+typedef struct kernel_form {
+  uint32_t vulkan, opencl, args;
+} kernel_form;
+
 // Kernels of a card have fixed numbers and kinds of arguments, besides the description. A form stands for these; it is 0 where
-// no device is a card, and the number of arguments where all are CUDA's.
+// no device is a card, and the number of arguments where all are CUDA's. With Vulkan and OpenCL it is made of the forms of both.
 static uint32_t form_of(const runner *r, const program_task *task) {
+  if (r->options->vulkan && r->options->opencl)
+    return PROGRAM_OPENCL_PLACES * program_vulkan_form(task) + program_opencl_form(task) % PROGRAM_OPENCL_PLACES;
   if (r->options->vulkan) return program_vulkan_form(task);
   if (r->options->opencl) return program_opencl_form(task);
   return r->options->cuda ? task->access_count + (task->value_bytes > 0) : 0;
 }
 
-static uint32_t args_of_form(const runner *r, uint32_t form) {
-  if (r->options->vulkan) return program_vulkan_args(form);
-  return r->options->opencl ? program_opencl_args(form) : form;
+static kernel_form split_form(const runner *r, uint32_t form) {
+  kernel_form split = {.vulkan = form, .opencl = form, .args = form};
+  if (r->options->vulkan && r->options->opencl) {
+    split.vulkan = form / PROGRAM_OPENCL_PLACES;
+    split.opencl = PROGRAM_OPENCL_PLACES * program_vulkan_args(split.vulkan) + form % PROGRAM_OPENCL_PLACES;
+  }
+  if (r->options->vulkan)
+    split.args = program_vulkan_args(split.vulkan);
+  else if (r->options->opencl)
+    split.args = program_opencl_args(split.opencl);
+  return split;
 }
 
 static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   static const char *const names[PROGRAM_KERNELS] = {"alpha", "beta", "gamma"};
+  kernel_form split = split_form(r, form);
   weir_kernel *kernel = NULL;
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
   if (status == WEIR_OK && r->options->cuda)
-    status = program_cuda_set(kernel, args_of_form(r, form), atomic_load(&packed),
+    status = program_cuda_set(kernel, split.args, atomic_load(&packed),
                               r->options->resident && number >= PROGRAM_FIRST_RESIDENT);
-  if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, form);
-  if (status == WEIR_OK && r->options->opencl) status = program_opencl_set(kernel, form);
+  if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, split.vulkan);
+  if (status == WEIR_OK && r->options->opencl) status = program_opencl_set(kernel, split.opencl);
   if (status == WEIR_OK && r->options->simulated) {
     weir_sim_launch launches[PROGRAM_KERNELS];
     for (uint32_t i = 0; i <= number; i++) {
@@ -330,7 +346,7 @@ static void await_event(runner *r, uint32_t index) {
 }
 
 static void renew_kernel(runner *r, uint32_t number) {
-  for (uint32_t i = 0; i < PROGRAM_VULKAN_FORMS; i++) {
+  for (uint32_t i = 0; i < PROGRAM_FORMS; i++) {
     if (r->kernels[number][i] == NULL && (has_cards(r) || i > 0)) continue;
     weir_kernel *kernel = create_kernel(r, number, i);
     if (kernel == NULL) continue;
