@@ -28,7 +28,7 @@ static void expect(const char *text, const char *part) {
   if (strstr(text, part) == NULL) fail_msg("no '%s' in '%s'", part, text);
 }
 
-#ifndef WEIR_SMALL_TESTS // what the PTX says is the same in every kind of build
+#ifdef WEIR_PLAIN_TESTS // what the PTX says is the same in every kind of build
 
 // PTX; the caller frees it.
 static char *compile_to_ptx(const char *name, const char *source, int capability, const char *options) {
@@ -90,7 +90,7 @@ static void test_launched_ptx(void **state) {
   weir__free(ptx);
 }
 
-#endif // WEIR_SMALL_TESTS
+#endif // WEIR_PLAIN_TESTS
 
 // Loads from global memory in a cubin for 9.0: instructions of 16 bytes, whose first 12 bits are those of LDG; bit 79 is set
 // in those that do not see other blocks' writes.
@@ -129,7 +129,7 @@ static void test_loads(void **state) {
   }
 }
 
-#ifndef WEIR_SMALL_TESTS
+#ifdef WEIR_PLAIN_TESTS
 
 // The named barrier counts whole warps of the work-group's.
 static void test_barriers(void **state) {
@@ -153,7 +153,7 @@ static void test_resident_kernel(void **state) {
   }
 }
 
-#endif // WEIR_SMALL_TESTS
+#endif // WEIR_PLAIN_TESTS
 
 static weir__resident_part *compile_part(const char *source, const char *kernel, uint32_t threads) {
   const weir_cuda_code code = {.source = source, .options = "-fmad=false", .groups = true};
@@ -273,7 +273,7 @@ int main(void) {
   }
   scratch_create();
   const struct CMUnitTest tests[] = {
-#ifndef WEIR_SMALL_TESTS
+#ifdef WEIR_PLAIN_TESTS
       cmocka_unit_test(test_ptx),          cmocka_unit_test(test_launched_ptx),
       cmocka_unit_test(test_barriers),     cmocka_unit_test(test_resident_kernel),
 #endif
