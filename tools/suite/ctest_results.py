@@ -13,6 +13,7 @@ class Result:
     status: str  # "passed", "failed", "skipped"
     reason: str = ""
     note: str = ""  # follows the name where it is shown
+    seconds: float | None = None
 
     def noted(self, note):
         return dataclasses.replace(self, note=note)
@@ -26,7 +27,7 @@ def read(path):
         output = case.findtext("system-out") or ""
         skipped = case.find("skipped")
         if case.get("status") == "run":
-            results.append(Result(name, "passed"))
+            results.append(Result(name, "passed", seconds=float(case.get("time") or 0)))
             for inner in sorted(set(re.findall(r"^\[  SKIPPED \] (?!\d+ test\(s\))(\S+)", output, re.MULTILINE))):
                 results.append(Result(f"{name}:{inner}", "skipped", "the test skipped itself"))
         elif case.get("status") in ("notrun", "disabled") and skipped is not None and "SKIP" in skipped.get("message", ""):

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the whole test suite in stages, each in a build of its own, and sums up what passed.
+"""Runs the test suite in stages, each in a build of its own, and sums up what passed.
 
-run_suite.py [STAGE...]: the stages named, or all. Exits 1 when anything failed. The last line is
-"N passed, N failed, N skipped", summed over the stages.
+run_suite.py [--times FILE] [STAGE...]: the stages named; "short" (the default) and "long" stand for the stages of `make test`
+and of `make test-long`. Exits 1 when anything failed. The last line is "N passed, N failed, N skipped", summed over the stages.
+--times writes how long each test took, as a table in Markdown.
+
+Random programs and schedules follow from WEIR_TEST_SEED. Where it is not set, it moves on from run to run, and is printed.
 
 In CI (the variable CI is set) a test that was skipped counts as failed, unless tools/suite/allowed_skips.txt names it.
 Elsewhere it is listed with its reason.
@@ -21,9 +24,10 @@ import ctest_results
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 JOBS = os.cpu_count() or 1
 
-# The seed of the thread sanitizer's second run, so far from the first that the two share no random program, and the label of
-# the tests in it: those that draw programs or schedules at random.
-TSAN_SEED = 1000003
+# The distance of two seeds whose tests share no random program; a run takes one, and the thread sanitizer's further runs take
+# the next ones. The label of the tests in those runs: they draw programs or schedules at random.
+SEED_STEP = 1 << 20
+TSAN_AGAIN = 2
 TSAN_LABEL = "again"
 
 
@@ -36,10 +40,15 @@ class Tally:
         self.passed = 0
         self.failed = []
         self.skipped = []
+        self.stages = {}  # seconds
+        self.tests = {}  # seconds by name, then by stage
 
     def add(self, stage, results, allowed, strict):
         for result in results:
             name = f"{stage}/{result.name}{result.note}"
+            if result.seconds is not None:
+                times = self.tests.setdefault(result.name, {})
+                times[stage] = times.get(stage, 0) + result.seconds
             if result.status == "passed":
                 self.passed += 1
             elif result.status == "failed":
@@ -120,12 +129,23 @@ def stage_asan():
 
 
 def stage_tsan():
+    return run_ctest("tsan", build("tsan"), prefix=fixed_addresses())
+
+
+def stage_tsan_again():
+    """The tests that draw programs or schedules at random, with seeds that the stage tsan does not take."""
     folder = build("tsan")
-    prefix = fixed_addresses()
-    results = run_ctest("tsan", folder, prefix=prefix)
-    print(f"-- thread sanitizer, WEIR_TEST_SEED={TSAN_SEED}", flush=True)
-    again = run_ctest("tsan", folder, TSAN_SEED, TSAN_LABEL, prefix)
-    return results + [result.noted(f", seed {TSAN_SEED}") for result in again]
+    results = []
+    for i in range(1, TSAN_AGAIN + 1):
+        seed = int(os.environ["WEIR_TEST_SEED"]) + i * SEED_STEP
+        print(f"-- thread sanitizer, WEIR_TEST_SEED={seed}", flush=True)
+        again = run_ctest("tsan", folder, seed, TSAN_LABEL, fixed_addresses())
+        results += [result.noted(f", seed {seed}") for result in again]
+    return results
+
+
+def stage_full():
+    return run_ctest("full", build("full"))
 
 
 def run_under_valgrind(test):
@@ -161,23 +181,52 @@ def stage_coverage():
 STAGES = {
     "sources": stage_sources,
     "release": stage_release,
-    "clang": stage_clang,
     "asan": stage_asan,
     "tsan": stage_tsan,
-    "valgrind": stage_valgrind,
     "coverage": stage_coverage,
+    "full": stage_full,
+    "clang": stage_clang,
+    "tsan_again": stage_tsan_again,
+    "valgrind": stage_valgrind,
 }
+SHORT = ("sources", "release", "asan", "tsan", "coverage")
+GROUPS = {"short": SHORT, "long": tuple(name for name in STAGES if name not in SHORT)}
+
+
+def choose_seed():
+    """A seed of this run's own, unless one is given: of the minute, so that runs share no random program."""
+    if "WEIR_TEST_SEED" not in os.environ:
+        os.environ["WEIR_TEST_SEED"] = str(int(time.time() // 60) * SEED_STEP)
+    print(f"WEIR_TEST_SEED={os.environ['WEIR_TEST_SEED']}", flush=True)
+
+
+def write_times(path, tally):
+    stages = [stage for stage in tally.stages if any(stage in times for times in tally.tests.values())]
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("| stage | seconds |\n|---|--:|\n")
+        for stage, seconds in tally.stages.items():
+            out.write(f"| {stage} | {seconds:.0f} |\n")
+        out.write(f"| all | {sum(tally.stages.values()):.0f} |\n\n")
+        out.write("| test | " + " | ".join(stages) + " |\n|---|" + "--:|" * len(stages) + "\n")
+        for name, times in sorted(tally.tests.items(), key=lambda item: -sum(item[1].values())):
+            cells = (f"{times[stage]:.2f}" if stage in times else "" for stage in stages)
+            out.write(f"| {name} | " + " | ".join(cells) + " |\n")
 
 
 def main():
-    names = sys.argv[1:] or list(STAGES)
+    arguments = sys.argv[1:]
+    times = None
+    if arguments[:1] == ["--times"] and len(arguments) > 1:
+        times, arguments = arguments[1], arguments[2:]
+    names = [stage for name in arguments or ["short"] for stage in GROUPS.get(name, (name,))]
     unknown = [name for name in names if name not in STAGES]
     if unknown:
-        print(f"unknown stage {unknown[0]}; there are: {', '.join(STAGES)}", file=sys.stderr)
+        print(f"unknown stage {unknown[0]}; there are: {', '.join([*GROUPS, *STAGES])}", file=sys.stderr)
         return 2
     allowed = ctest_results.read_allowed_skips(os.path.join(ROOT, "tools", "suite", "allowed_skips.txt"))
     strict = bool(os.environ.get("CI"))
     tally = Tally()
+    choose_seed()
     for name in names:
         print(f"\n== {name}", flush=True)
         start = time.monotonic()
@@ -186,7 +235,10 @@ def main():
         except Failure as failure:
             print(failure)
             tally.failed.append((name, str(failure)))
-        print(f"== {name}: {time.monotonic() - start:.0f} s", flush=True)
+        tally.stages[name] = time.monotonic() - start
+        print(f"== {name}: {tally.stages[name]:.0f} s", flush=True)
+    if times is not None:
+        write_times(times, tally)
 
     print()
     for title, entries in (("Skipped", tally.skipped), ("Failed", tally.failed)):
