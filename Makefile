@@ -10,13 +10,14 @@ WEIR := build/bin/weir
 SOURCE_FOLDERS := include src tools tests examples bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run examples test coverage bench fuzz format format-check install deb docs clean
+.PHONY: help setup build run examples test test-long coverage bench fuzz format format-check install deb docs clean
 
 help:
 	@echo "make run           build the library and the tool, replay a recorded stream out of order, leave a timeline to look at"
 	@echo "make build         build the library and the tool alone (build/bin/weir)"
 	@echo "make examples      build these and the examples (build/bin)"
-	@echo "make test          run the whole suite: gcc, clang, sanitizers, valgrind, coverage"
+	@echo "make test          run the test suite: optimised, under sanitizers, coverage (15 minutes on two cores)"
+	@echo "make test-long     run the rest: full-size tests, clang optimised, more random schedules, valgrind"
 	@echo "make bench         build and run the benchmarks, beside other runtimes (BENCH=\"submit ranges\" picks some)"
 	@echo "make coverage      line coverage of src/window, src/plan and tools/plan; fails below 95 %"
 	@echo "make fuzz          fuzz the readers of streams and timelines, each for FUZZ_SECONDS (60)"
@@ -60,6 +61,10 @@ run: build
 test:
 	$(INSTALL_PACKAGES) run examples test
 	@python3 tools/suite/run_suite.py
+
+test-long:
+	$(INSTALL_PACKAGES) run examples test
+	@python3 tools/suite/run_suite.py long
 
 coverage:
 	$(INSTALL_PACKAGES) run examples test
