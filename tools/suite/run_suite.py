@@ -22,7 +22,8 @@ import coverage_gate
 import ctest_results
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-JOBS = os.cpu_count() or 1
+# One more test at a time than there are cores: tests also wait.
+JOBS = (os.cpu_count() or 1) + 1
 
 # The distance of two seeds whose tests share no random program; a run takes one, and the thread sanitizer's further runs take
 # the next ones. The label of the tests in those runs: they draw programs or schedules at random.
