@@ -86,10 +86,21 @@ static int32_t fails(const char *function) {
   return result;
 }
 
+static void *real_loader;
+
+static void open_real_loader(void) {
+  real_loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *loader(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, open_real_loader);
+  return real_loader;
+}
+
 // The function of the real loader. Its address is an object's in dlsym, which C does not convert.
 static void find(const char *name, void *out_function) {
-  void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  void *function = library != NULL ? dlsym(library, name) : NULL;
+  void *function = loader() != NULL ? dlsym(loader(), name) : NULL;
   if (strstr(name, "SVM") != NULL || strstr(name, "WithProperties") != NULL) of_opencl_2();
   if (function == NULL) {
     fprintf(stderr, "the real OpenCL loader has no %s\n", name);
@@ -99,12 +110,11 @@ static void find(const char *name, void *out_function) {
 }
 
 bool fault_loader_available(const char **out_why) {
-  void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   cl_platform_id platform;
   cl_device_id device;
   cl_uint count = 0, units = 0;
   *out_why = "no OpenCL loader";
-  if (library == NULL) return false;
+  if (loader() == NULL) return false;
   *out_why = "no OpenCL device with two compute units";
   cl_int (*platforms)(cl_uint room, cl_platform_id * list, cl_uint * out_count);
   cl_int (*devices)(cl_platform_id from, cl_bitfield type, cl_uint room, cl_device_id * list, cl_uint * out_count);

@@ -15,10 +15,10 @@
 #include "step.spv.h"
 #include "weir/cuda.h"
 #include "weir/opencl.h"
+#include "weir/sim.h"
 #include "weir/vulkan.h"
 #if RIG_CHECKS
 #include "check/check.h"
-#include "weir/sim.h"
 #endif
 
 enum { WORDS = 8, BYTES = WORDS * 4, MOST_TOKENS = 60, MOST_STAGES = 6, MOST_LINES = 9, START = 7 };

@@ -16,7 +16,6 @@ static const char *mode_name(weir_mode mode) {
 // Compares one task's accesses; adds them to the checker's.
 static void add_task(weir__checker *checker, uint32_t index) {
   const weir__checked_task *task = &checker->tasks[index];
-  const weir__timeline_access *seen = checker->timeline->accesses + task->seen->access_first;
   char text[WEIR__TASK_TEXT];
   if (task->seen->access_count != task->planned->access_count) {
     weir__check_add(checker, "ACCESS: %s has %" PRIu32 " accesses, the stream says %" PRIu32,
@@ -24,20 +23,21 @@ static void add_task(weir__checker *checker, uint32_t index) {
     return;
   }
   for (uint32_t i = 0; i < task->seen->access_count; i++) {
+    const weir__timeline_access *seen = &checker->timeline->accesses[task->seen->access_first + i];
     const weir__stream_access *planned = &task->planned->accesses[i];
-    if (seen[i].mode != planned->mode || seen[i].bytes != planned->bytes) {
+    if (seen->mode != planned->mode || seen->bytes != planned->bytes) {
       weir__check_add(checker,
                       "ACCESS: %s, access %" PRIu32 " (buffer %" PRIu64 "): %s of %" PRIu64
                       " bytes, the stream says %s of %" PRIu64,
                       weir__check_describe(checker, index, text), i, checker->stream->buffers[planned->buffer].id,
-                      mode_name(seen[i].mode), seen[i].bytes, mode_name(planned->mode), planned->bytes);
+                      mode_name(seen->mode), seen->bytes, mode_name(planned->mode), planned->bytes);
     }
     checker->accesses[checker->access_count++] = (weir__checked_access){.task = index,
                                                                         .buffer = planned->buffer,
                                                                         .mode = planned->mode,
-                                                                        .storage = seen[i].storage,
-                                                                        .lo = seen[i].offset,
-                                                                        .hi = seen[i].offset + seen[i].bytes,
+                                                                        .storage = seen->storage,
+                                                                        .lo = seen->offset,
+                                                                        .hi = seen->offset + seen->bytes,
                                                                         .offset = planned->offset,
                                                                         .start_ns = task->seen->start_ns,
                                                                         .end_ns = task->seen->end_ns};
