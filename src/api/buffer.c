@@ -45,7 +45,8 @@ weir_status weir_host_allocate(weir_device *device, uint64_t bytes, void **out_m
   *out_memory = NULL;
   if (device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: the device is NULL");
   if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host allocate: 0 bytes");
-  if (device->ops->host_allocate != NULL) return device->ops->host_allocate(device, bytes, out_memory);
+  const weir__memory_ops *own = device->ops->memory;
+  if (own != NULL && own->host_allocate != NULL) return own->host_allocate(device, bytes, out_memory);
   *out_memory = weir__allocate(bytes);
   if (*out_memory != NULL) return WEIR_OK;
   return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "host allocate: no %llu bytes", (unsigned long long)bytes);
@@ -53,8 +54,9 @@ weir_status weir_host_allocate(weir_device *device, uint64_t bytes, void **out_m
 
 void weir_host_free(weir_device *device, void *memory) {
   if (device == NULL || memory == NULL) return;
-  if (device->ops->host_free != NULL)
-    device->ops->host_free(device, memory);
+  const weir__memory_ops *own = device->ops->memory;
+  if (own != NULL && own->host_free != NULL)
+    own->host_free(device, memory);
   else
     weir__free(memory);
 }

@@ -77,25 +77,25 @@ weir_status weir_image_create_sized(weir_device *device, const weir_image_info *
   if (out_buffer == NULL) return invalid("out_buffer is NULL");
   *out_buffer = NULL;
   if (device == NULL) return invalid("the device is NULL");
-  if (device->ops->image_make == NULL && device->ops->code == WEIR__CODE_OPENCL)
+  if (device->ops->images == NULL && device->ops->code == WEIR__CODE_OPENCL)
     return weir__error(WEIR_ERROR_UNAVAILABLE,
                        "image create: %s works in the host's memory, and images need memory of the device's own "
                        "(WEIR_OPENCL_MEMORY=device)",
                        device->name);
-  if (device->ops->image_make == NULL)
+  if (device->ops->images == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "image create: %s is no Vulkan or OpenCL device", device->name);
   if (given == NULL) return invalid("the info is NULL");
   weir_image_info info;
   weir_status status = weir__struct_take(&info, sizeof info, given, info_size, "image create");
   if (status == WEIR_OK) status = check_info(&info);
-  if (status == WEIR_OK) status = device->ops->image_make(device, &info, &memory, &bytes);
+  if (status == WEIR_OK) status = device->ops->images->make(device, &info, &memory, &bytes);
   if (status != WEIR_OK) return status;
   weir_buffer *buffer = NULL;
   status =
       weir__buffer_make(weir__context_of(device->host), "image create", memory, device->space, bytes, true, &buffer);
   if (status != WEIR_OK) {
     weir__host_lock(device->host);
-    device->ops->image_released(device, memory, 0);
+    device->ops->memory->released(device, memory, true, 0);
     weir__host_unlock(device->host);
     return status;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device is to the rest of Weir: one small table of functions.
+// What a device is to the rest of Weir: a small table of functions, and tables for parts that some devices have.
 //
 // Unless a member says otherwise it is called with the context's lock held, must not block, and must not call weir_*
 // functions of its own context. Two kinds of device exist:
@@ -29,6 +29,60 @@
 struct weir__graph_plan;
 struct weir__host;
 
+// Of a device with memory of its own.
+typedef struct weir__memory_ops {
+  // Where storage on the device, and storage on the host that the device copies from and to, is taken from. Called once, before
+  // any storage is needed; both stay valid until `destroy`.
+  void (*sources)(weir_device *device, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory);
+
+  // Whether the device itself can copy between its memory and `bytes` bytes at `memory` of the host, without making the caller wait.
+  bool (*can_access_host)(weir_device *device, const void *memory, uint64_t bytes, bool writes);
+
+  // Optional, both or none: memory of the host that the device copies from and to by itself, aligned to 64 bytes, and freeing it.
+  // `bytes` is not 0. Without the lock. NULL: plain memory serves as well.
+  weir_status (*host_allocate)(weir_device *device, uint64_t bytes, void **out_memory);
+  void (*host_free)(weir_device *device, void *memory);
+
+  // Optional: the buffer that wrapped this memory of the device's was released; the last task that uses it is `last_use`.
+  void (*released)(weir_device *device, void *memory, bool image, weir__id last_use);
+} weir__memory_ops;
+
+// Of a device with images (`image` of a buffer whose home is the device's space).
+typedef struct weir__image_ops {
+  // Storage for one, of which the info was checked as far as it goes for all devices. Without the lock. It is given back by
+  // `released` of the device's memory.
+  weir_status (*make)(weir_device *device, const weir_image_info *info, void **out_memory, uint64_t *out_bytes);
+
+  // Whether the device itself can copy `from` to `to`, of which one at least is such an image, whole; `from` NULL: fill `to` with
+  // the pattern.
+  bool (*can_copy)(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
+                   uint64_t from_offset, uint32_t pattern);
+} weir__image_ops;
+
+// Of a device that prepares recorded graphs (graph/graph.h) for launches. Either way a launch is one task, whose `run` is set,
+// issued like any other.
+typedef struct weir__graph_ops {
+  // `*out_build_ns`: the virtual or real time that it took.
+  weir_status (*build)(weir_device *device, struct weir__graph_plan *plan, uint64_t *out_build_ns);
+
+  // A plan that was prepared is given up; its `device_data` is not NULL.
+  void (*forget)(weir_device *device, void *device_data);
+
+  // For a device with memory of its own: whether copies that are nodes of graphs reach these bytes of the host in both directions.
+  // If not, the node gets memory of the run's, from the host memory of `sources`. `ask`: the driver may be asked, and the lock
+  // is not held; else the answer is yes only where that is known without, and the lock may be held.
+  bool (*can_access_host)(weir_device *device, const void *memory, uint64_t bytes, bool ask);
+} weir__graph_ops;
+
+// Of a device without threads of its own.
+typedef struct weir__polled_ops {
+  // Makes progress until at least one more task is done. False: nothing is in flight.
+  bool (*progress)(weir_device *device);
+
+  // Optional: reports what is done by now without waiting.
+  void (*poll)(weir_device *device);
+} weir__polled_ops;
+
 typedef struct weir__device_ops {
   const char *kind;     // "cpu": the part of a device's name before ':'
   weir__code_kind code; // that kernels have for it
@@ -47,37 +101,11 @@ typedef struct weir__device_ops {
   // Every task is done. No lock is held. Frees the device.
   void (*destroy)(weir_device *device);
 
-  // For devices with memory of their own (NULL otherwise): where storage on the device, and storage on the host that the
-  // device copies from and to, is taken from. Called once, before any storage is needed; both stay valid until `destroy`.
-  void (*memory)(weir_device *device, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory);
-
-  // Optional, for devices with memory of their own: whether the device itself can copy between its memory and `bytes` bytes at
-  // `memory` of the host, without making the caller wait.
-  bool (*reaches)(weir_device *device, const void *memory, uint64_t bytes, bool writes);
-
-  // Optional: the same for copies that are nodes of graphs, in both directions. NULL: what `reaches` says of writing. Where the
-  // answer is no, the node gets memory of the run's, from the host memory above. Called without the lock.
-  bool (*graph_reaches)(weir_device *device, const void *memory, uint64_t bytes);
-
-  // Optional: whether that answer is known to be yes without asking anybody. With the lock or without.
-  bool (*graph_knows)(const weir_device *device, const void *memory, uint64_t bytes);
-
-  // Optional, both or none: memory of the host that the device copies from and to by itself, aligned to 64 bytes, and freeing it.
-  // `bytes` is not 0. Without the lock. NULL: plain memory serves as well.
-  weir_status (*host_allocate)(weir_device *device, uint64_t bytes, void **out_memory);
-  void (*host_free)(weir_device *device, void *memory);
-
-  // For devices with images (`image` of a buffer whose home is the device's space). `image_make`: storage for one, of which the
-  // info was checked as far as it goes for all devices; called without the lock. `copies_image`: whether the device itself can
-  // copy `from` to `to`, of which one at least is such an image, whole; `from` NULL: fill `to` with the pattern.
-  // `image_released`: its buffer was released, whose memory was this; the last task that uses it is `last_use`.
-  weir_status (*image_make)(weir_device *device, const weir_image_info *info, void **out_memory, uint64_t *out_bytes);
-  bool (*copies_image)(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
-                       uint64_t from_offset, uint32_t pattern);
-  void (*image_released)(weir_device *device, void *memory, weir__id last_use);
-
-  // Optional: the same for a buffer that wraps the device's memory and is no image.
-  void (*wrap_released)(weir_device *device, void *memory, weir__id last_use);
+  // Parts that a device has, or NULL.
+  const weir__memory_ops *memory;
+  const weir__image_ops *images;
+  const weir__graph_ops *graphs;
+  const weir__polled_ops *polled;
 
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
   weir_status (*check)(const weir_device *device, const weir_task *task);
@@ -88,11 +116,6 @@ typedef struct weir__device_ops {
   // Takes over a task. See above for its predecessors.
   void (*issue)(weir_device *device, weir__task *task);
 
-  // For devices without threads of their own (NULL otherwise): makes progress until at least one more task is done.
-  // False: nothing is in flight. `poll` (may be NULL) reports what is done by now without waiting.
-  bool (*progress)(weir_device *device);
-  void (*poll)(weir_device *device);
-
   // Optional, for fences that stall: takes over one whose task was submitted (device/fence.h).
   void (*stall)(weir_device *device, struct weir__external_fence *fence);
 
@@ -100,17 +123,10 @@ typedef struct weir__device_ops {
   void (*flush)(weir_device *device);
 
   // Optional: tasks will come soon, so threads of the device that sleep may wake already. Without the lock.
-  void (*rouse)(weir_device *device);
+  void (*prewake)(weir_device *device);
 
   // The host's clock for this device, in ns since the context was made.
   uint64_t (*time)(weir_device *device);
-
-  // Optional: graphs (graph/graph.h). `graph_forget`: a plan that was prepared is given up (`device_data` of it, not NULL).
-  // Prepares a recorded graph for launches (virtual or real time spent is returned in
-  // `*out_build_ns`). Without it there is nothing to prepare. Either way a launch is one task, whose `run` is set, issued
-  // like any other.
-  weir_status (*graph_build)(weir_device *device, struct weir__graph_plan *plan, uint64_t *out_build_ns);
-  void (*graph_forget)(weir_device *device, void *device_data);
 } weir__device_ops;
 
 // The head of every device's own struct.

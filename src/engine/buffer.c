@@ -51,9 +51,9 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
 weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
   weir_context *context = weir__context_of(device->host);
   weir_status status = weir__buffer_make(context, "buffer wrap", memory, device->space, bytes, true, out_buffer);
-  if (status == WEIR_OK || device->ops->wrap_released == NULL) return status;
+  if (status == WEIR_OK || device->ops->memory->released == NULL) return status;
   weir__context_lock(context);
-  device->ops->wrap_released(device, memory, 0);
+  device->ops->memory->released(device, memory, false, 0);
   weir__context_unlock(context);
   return status;
 }
@@ -69,10 +69,8 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
     weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
     weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
     void *memory = device != NULL ? buffer->replicas[buffer->home].memory : NULL;
-    if (buffer->image)
-      device->ops->image_released(device, memory, last_use);
-    else if (device != NULL && device->ops->wrap_released != NULL)
-      device->ops->wrap_released(device, memory, last_use);
+    if (device != NULL && device->ops->memory->released != NULL)
+      device->ops->memory->released(device, memory, buffer->image, last_use);
     weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
     weir__object_give(&context->objects.buffers, &buffer->object);
   }

@@ -183,7 +183,8 @@ void weir__context_issue_ready(weir_context *context) {
 
 void weir__context_poll(weir_context *context) {
   for (uint32_t i = 0; i < context->host.device_count; i++) {
-    if (context->host.devices[i]->ops->poll != NULL) context->host.devices[i]->ops->poll(context->host.devices[i]);
+    weir_device *device = context->host.devices[i];
+    if (device->ops->polled != NULL && device->ops->polled->poll != NULL) device->ops->polled->poll(device);
   }
   weir__host_completed(&context->host);
 }

@@ -217,7 +217,7 @@ static bool can_copy(const weir_device *device, const weir_buffer *to, uint64_t 
       !weir__is_direct(weir__context_of(device->host), device->space, to->home))
     return false;
   bool any = (to->image && to->home == device->space) || (from != NULL && from->image && from->home == device->space);
-  return !any || device->ops->copies_image(device, to, to_offset, from, from_offset, pattern);
+  return !any || device->ops->images->can_copy(device, to, to_offset, from, from_offset, pattern);
 }
 
 static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
@@ -254,7 +254,8 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
                       .from_memory = source,
                       .to_space = device->space,
                       .device = device};
-  if (device->ops->reaches(device, source, bytes, false)) return submit_device_copy(context, &copy, out_event);
+  if (device->ops->memory->can_access_host(device, source, bytes, false))
+    return submit_device_copy(context, &copy, out_event);
   status = check_range(context, "copy in", buffer, offset, bytes);
   if (status == WEIR_OK)
     status = weir__buffer_make(context, "copy in", NULL, WEIR__HOST_SPACE, bytes, false, &copy.from);
@@ -283,7 +284,8 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
                       .to_memory = destination,
                       .from_space = device->space,
                       .device = device};
-  if (device->ops->reaches(device, destination, bytes, true)) return submit_device_copy(context, &copy, out_event);
+  if (device->ops->memory->can_access_host(device, destination, bytes, true))
+    return submit_device_copy(context, &copy, out_event);
   status = check_range(context, "copy out", buffer, offset, bytes);
   if (status == WEIR_OK)
     status = weir__buffer_make(context, "copy out", NULL, WEIR__HOST_SPACE, bytes, false, &copy.to);

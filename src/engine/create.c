@@ -67,8 +67,9 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
     device->space = context->memory.space_count;
     context->memory.devices[context->memory.space_count++] = device;
   }
-  if (device->ops->progress != NULL) context->devices.polled = true;
-  if (device->ops->poll != NULL) context->devices.polls = true;
+  const weir__polled_ops *polled = device->ops->polled;
+  if (polled != NULL) context->devices.polled = true;
+  if (polled != NULL && polled->poll != NULL) context->devices.polls = true;
   if (device->ops->flush != NULL) context->devices.flushes = true;
   return WEIR_OK;
 }
@@ -118,7 +119,7 @@ static void initialize_pools(weir_context *context, uint64_t limit) {
   weir__memory_source host = weir__heap, on_device;
   for (uint32_t space = context->memory.space_count - 1; space > WEIR__HOST_SPACE; space--) {
     weir_device *device = context->memory.devices[space];
-    device->ops->memory(device, &on_device, &host);
+    device->ops->memory->sources(device, &on_device, &host);
     weir__pool_initialize(&context->memory.pools[space], &on_device, limit,
                           ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
   }

@@ -28,7 +28,7 @@ static bool progress(weir_context *context) {
   bool any = false;
   for (uint32_t i = 0; i < context->host.device_count; i++) {
     weir_device *device = context->host.devices[i];
-    if (device->ops->progress != NULL && device->ops->progress(device)) any = true;
+    if (device->ops->polled != NULL && device->ops->polled->progress(device)) any = true;
   }
   if (any) weir__host_completed(&context->host);
   return any;

@@ -37,8 +37,8 @@ weir_status weir__graph_check_images(const weir_graph *graph, const weir_task *t
   bool from_host = buffers[1] == NULL && kind == WEIR__GRAPH_COPY, to_host = buffers[0] == NULL;
   if (kind == WEIR__GRAPH_FILL) memcpy(&pattern, task->args[1].value, sizeof pattern);
   if (from_host || to_host ||
-      device->ops->copies_image(device, buffers[0], task->args[0].offset, buffers[1],
-                                buffers[1] != NULL ? task->args[1].offset : 0, pattern))
+      device->ops->images->can_copy(device, buffers[0], task->args[0].offset, buffers[1],
+                                    buffers[1] != NULL ? task->args[1].offset : 0, pattern))
     return WEIR_OK;
   if (kind == WEIR__GRAPH_FILL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph fill: buffer %llu '%s' is an image; only 0 fills it",

@@ -157,8 +157,8 @@ weir_status weir__graph_prepare(weir_graph *graph) {
   if (status != WEIR_OK) return status;
   uint64_t build_ns = weir__clock_ns() - start;
   weir_device *device = graph->plan->device;
-  if (device->ops->graph_build != NULL) {
-    status = device->ops->graph_build(device, graph->plan, &build_ns);
+  if (device->ops->graphs != NULL) {
+    status = device->ops->graphs->build(device, graph->plan, &build_ns);
     if (status != WEIR_OK) {
       weir__graph_forget_plan(graph);
       return status;

@@ -73,7 +73,7 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph);
 // Notes which of the caller's memory the device reaches; true: all. Called without the lock.
 bool weir__graph_run_reach(weir__graph_run *run);
 // Whether the device is known to reach all of it, which is noted then. With the lock.
-bool weir__graph_run_knows(weir__graph_run *run);
+bool weir__graph_run_host_access_known(weir__graph_run *run);
 // Where the caller's memory is, or what stands in for it, becomes the arguments of its copies.
 void weir__graph_run_bind_hosts(weir__graph_run *run);
 // The places in a run's memory in between.

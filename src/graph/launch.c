@@ -82,7 +82,7 @@ static weir__admit_result get_run(attempt *launched, weir_status *out_status) {
     return WEIR__REFUSED;
   }
   if (graph->plan->host_count == 0 || graph->plan->device->space == WEIR__HOST_SPACE ||
-      weir__graph_run_knows(launched->run))
+      weir__graph_run_host_access_known(launched->run))
     return WEIR__ADMITTED;
   weir__admit_result result = stage(launched->run, launched->by, out_status);
   if (result == WEIR__RETRY && !launched->run->staged) {

@@ -64,7 +64,7 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct w
 
 void weir__graph_plan_drop(weir__graph_plan *plan) {
   if (--plan->references > 0) return;
-  if (plan->device_data != NULL) plan->device->ops->graph_forget(plan->device, plan->device_data);
+  if (plan->device_data != NULL) plan->device->ops->graphs->forget(plan->device, plan->device_data);
   weir__free(plan->nodes);
   weir__free(plan->args);
   weir__free(plan->successors);

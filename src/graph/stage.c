@@ -16,12 +16,12 @@ void weir__graph_lay_out_hosts(weir__graph_plan *plan) {
   }
 }
 
-// Where the device does not say more, it is asked as for writing: what it reads while the caller goes on must be reached just
-// as well.
-static bool reaches(weir_device *device, const void *memory, uint64_t bytes) {
+// A device that does not prepare graphs is asked as for writing: what it reads while the caller goes on must be reached just as
+// well.
+static bool can_access(weir_device *device, const void *memory, uint64_t bytes) {
   const weir__device_ops *ops = device->ops;
-  if (ops->graph_reaches != NULL) return ops->graph_reaches(device, memory, bytes);
-  return ops->reaches != NULL && ops->reaches(device, memory, bytes, true);
+  if (ops->graphs != NULL) return ops->graphs->can_access_host(device, memory, bytes, true);
+  return ops->memory->can_access_host(device, memory, bytes, true);
 }
 
 bool weir__graph_run_reach(weir__graph_run *run) {
@@ -29,18 +29,18 @@ bool weir__graph_run_reach(weir__graph_run *run) {
   bool all = true;
   for (uint32_t i = 0; i < run->plan->host_count; i++) {
     const weir__graph_host *host = &run->plan->hosts[i];
-    run->reached[i] = reaches(device, run->hosts[i], host->bytes);
+    run->reached[i] = can_access(device, run->hosts[i], host->bytes);
     all = all && run->reached[i];
   }
   run->staged = all;
   return all;
 }
 
-bool weir__graph_run_knows(weir__graph_run *run) {
-  const weir_device *device = run->plan->device;
-  if (device->ops->graph_knows == NULL) return false;
+bool weir__graph_run_host_access_known(weir__graph_run *run) {
+  weir_device *device = run->plan->device;
+  if (device->ops->graphs == NULL) return false;
   for (uint32_t i = 0; i < run->plan->host_count; i++) {
-    if (!device->ops->graph_knows(device, run->hosts[i], run->plan->hosts[i].bytes)) return false;
+    if (!device->ops->graphs->can_access_host(device, run->hosts[i], run->plan->hosts[i].bytes, false)) return false;
   }
   run->staged = true; // all are noted as reached from the start
   return true;

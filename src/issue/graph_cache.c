@@ -6,7 +6,7 @@
 enum { BUCKETS = 1024, MOST_COPIES = 4, MOST_SHAPES = 256, MOST_LAUNCHES = 1 << 17 };
 
 struct weir__graph_cache {
-  const weir__graph_ops *ops;
+  const weir__graph_cache_ops *ops;
   void *device;
   bool exclusive;
   weir__cached_graph *buckets[BUCKETS];
@@ -14,7 +14,7 @@ struct weir__graph_cache {
   uint64_t clock;    // of uses
 };
 
-weir__graph_cache *weir__graph_cache_create(const weir__graph_ops *ops, void *device, bool exclusive) {
+weir__graph_cache *weir__graph_cache_create(const weir__graph_cache_ops *ops, void *device, bool exclusive) {
   weir__graph_cache *cache = weir__allocate_zeroed(sizeof *cache);
   if (cache == NULL) return NULL;
   cache->ops = ops;

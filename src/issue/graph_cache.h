@@ -26,19 +26,19 @@ typedef enum weir__graph_likeness {
 } weir__graph_likeness;
 
 // A device's graphs. "The batch" is the one that the device was told of last.
-typedef struct weir__graph_ops {
+typedef struct weir__graph_cache_ops {
   weir__graph_likeness (*compare)(void *device, const weir__cached_graph *graph);
   // Sets what differs from the batch; launches in flight are not affected. False: the graph is of no more use.
   bool (*set)(void *device, weir__cached_graph *graph);
   // Makes a graph of the batch. NULL: it cannot be made.
   weir__cached_graph *(*make)(void *device);
   void (*destroy)(void *device, weir__cached_graph *graph);
-} weir__graph_ops;
+} weir__graph_cache_ops;
 
 typedef struct weir__graph_cache weir__graph_cache;
 
 // `exclusive`: a graph may be launched only once its last launch is done. NULL: no memory.
-weir__graph_cache *weir__graph_cache_create(const weir__graph_ops *ops, void *device, bool exclusive);
+weir__graph_cache *weir__graph_cache_create(const weir__graph_cache_ops *ops, void *device, bool exclusive);
 void weir__graph_cache_destroy(weir__graph_cache *cache); // NULL is allowed
 
 // What is looked for.

@@ -44,7 +44,7 @@ typedef struct weir__direct_ops {
 
 // What a device does for its recurrence.
 typedef struct weir__recurrence_ops {
-  weir__graph_ops graphs;
+  weir__graph_cache_ops graphs;
   const weir__direct_ops *direct; // NULL: none
   // Launches a task by itself.
   void (*launch_task)(void *device, weir__task *task);

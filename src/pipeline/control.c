@@ -40,7 +40,7 @@ weir_status weir_pipeline_start(weir_pipeline *pipeline) {
     atomic_store_explicit(&pipeline->closed, false, memory_order_relaxed);
     atomic_store_explicit(&pipeline->free_lines, pipeline->all_lines, memory_order_relaxed);
     atomic_store_explicit(&pipeline->running, 1, memory_order_release);
-    weir__pipeline_rouse(pipeline);
+    weir__pipeline_prewake(pipeline);
     weir__pipeline_publish(pipeline, WEIR__ITEM_SOURCE);
   }
   weir__lock_release(&pipeline->lock);

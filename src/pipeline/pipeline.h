@@ -176,7 +176,7 @@ void weir__pipeline_work(weir_pipeline *pipeline, weir__pipeline_thread *thread,
 void *weir__pipeline_thread_main(void *thread);
 
 // Wakes what will be needed soon, where threads look for items: waking one after another takes longer than the first job.
-void weir__pipeline_rouse(weir_pipeline *pipeline);
+void weir__pipeline_prewake(weir_pipeline *pipeline);
 
 // Notes what the line is in from now on.
 void weir__line_set(weir__pipeline_line *line, weir__line_state state);

@@ -41,14 +41,14 @@ void weir__pipeline_publish_held(weir_pipeline *pipeline, uint32_t item) {
   weir__host_wake(&pipeline->context->host, &pipeline->epoch);
 }
 
-void weir__pipeline_rouse(weir_pipeline *pipeline) {
+void weir__pipeline_prewake(weir_pipeline *pipeline) {
   if (!pipeline->looks_out) return;
   atomic_fetch_add_explicit(&pipeline->epoch, 1, memory_order_seq_cst);
   weir__wake(&pipeline->epoch, LOOKOUTS);
   // Without the lock: only devices that are listed stay as they are.
   for (uint32_t i = 0; i < pipeline->context->devices.listed_count; i++) {
     weir_device *device = pipeline->context->host.devices[i];
-    if (device->ops->rouse != NULL) device->ops->rouse(device);
+    if (device->ops->prewake != NULL) device->ops->prewake(device);
   }
 }
 
@@ -81,7 +81,7 @@ static bool make_progress(weir_pipeline *pipeline) {
   weir__context_lock(context);
   for (uint32_t i = 0; i < context->host.device_count; i++) {
     weir_device *device = context->host.devices[i];
-    if (device->ops->progress != NULL && device->ops->progress(device)) any = true;
+    if (device->ops->polled != NULL && device->ops->polled->progress(device)) any = true;
   }
   if (any) weir__host_completed(&context->host);
   weir__context_unlock(context);

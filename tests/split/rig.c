@@ -77,12 +77,14 @@ static uint64_t time_now(weir_device *device) {
   return ((fake_device *)device)->now_ns;
 }
 
+static const weir__polled_ops polled_ops = {.progress = progress};
+
 static const weir__device_ops ops = {.kind = "fake",
                                      .hidden = true,
                                      .destroy = destroy,
                                      .has_code = has_code,
                                      .issue = issue,
-                                     .progress = progress,
+                                     .polled = &polled_ops,
                                      .time = time_now};
 
 weir_device *rig_add_device(weir_context *context, double speed, uint32_t tasks) {

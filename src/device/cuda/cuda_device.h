@@ -202,7 +202,7 @@ void weir__cuda_await(weir__in_order_device *device);
 void weir__cuda_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
 void weir__cuda_settle_all(weir__in_order_device *device);
 
-// weir__device_ops.graph_build and .graph_forget (graph.c).
+// weir__graph_ops.build and .forget (graph.c).
 weir_status weir__cuda_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 void weir__cuda_graph_forget(weir_device *device, void *device_data);
 

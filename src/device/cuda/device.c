@@ -99,13 +99,14 @@ static void free_pinned(void *user, void *memory) {
   weir__cuda_leave(device);
 }
 
-static void memory(weir_device *base, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory) {
+static void memory_sources(weir_device *base, weir__memory_source *out_device_memory,
+                           weir__memory_source *out_host_memory) {
   weir__cuda_device *device = weir__cuda_of(base);
   *out_device_memory = weir__arena_source(&device->memory);
   *out_host_memory = weir__arena_source(&device->pinned);
 }
 
-static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
+static bool can_access_host(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
   weir__cuda_device *device = weir__cuda_of(base);
   if ((!writes && bytes <= SMALL_COPY_BYTES) || weir__cuda_pinned_covers(memory, bytes)) return true;
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return false;
@@ -116,9 +117,8 @@ static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool 
   return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
 }
 
-static bool knows(const weir_device *base, const void *memory, uint64_t bytes) {
-  (void)base;
-  return weir__cuda_pinned_covers(memory, bytes);
+static bool graph_can_access_host(weir_device *base, const void *memory, uint64_t bytes, bool ask) {
+  return ask ? can_access_host(base, memory, bytes, true) : weir__cuda_pinned_covers(memory, bytes);
 }
 
 static void destroy_streams(weir__cuda_device *device) {
@@ -320,6 +320,13 @@ static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
 }
 
+static const weir__memory_ops memory_ops = {.sources = memory_sources,
+                                            .can_access_host = can_access_host,
+                                            .host_allocate = weir__cuda_host_allocate,
+                                            .host_free = weir__cuda_host_free};
+static const weir__graph_ops graph_ops = {
+    .build = weir__cuda_graph_build, .forget = weir__cuda_graph_forget, .can_access_host = graph_can_access_host};
+
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .code = WEIR__CODE_CUDA,
                                          .run_ahead = true,
@@ -328,16 +335,11 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .probe = weir__cuda_probe,
                                          .create = create,
                                          .destroy = destroy,
-                                         .memory = memory,
-                                         .reaches = reaches,
-                                         .host_allocate = weir__cuda_host_allocate,
-                                         .host_free = weir__cuda_host_free,
-                                         .graph_knows = knows,
+                                         .memory = &memory_ops,
+                                         .graphs = &graph_ops,
                                          .check = weir__cuda_kernel_check,
                                          .has_code = has_code,
                                          .issue = weir__in_order_push,
                                          .flush = weir__in_order_flush,
-                                         .rouse = weir__in_order_prewake,
-                                         .time = time_now,
-                                         .graph_build = weir__cuda_graph_build,
-                                         .graph_forget = weir__cuda_graph_forget};
+                                         .prewake = weir__in_order_prewake,
+                                         .time = time_now};

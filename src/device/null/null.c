@@ -68,6 +68,8 @@ static bool progress(weir_device *device) {
   return any;
 }
 
+static const weir__polled_ops polled_ops = {.progress = progress};
+
 const weir__device_ops weir__null_ops = {.kind = "null",
                                          .hidden = true,
                                          .probe = probe,
@@ -75,5 +77,5 @@ const weir__device_ops weir__null_ops = {.kind = "null",
                                          .destroy = destroy,
                                          .has_code = has_code,
                                          .issue = issue,
-                                         .progress = progress,
+                                         .polled = &polled_ops,
                                          .time = time_now};

@@ -44,7 +44,7 @@ static const weir__in_order_table table = {.operation_bytes = sizeof(weir__openc
                                            .fence_is_over = weir__opencl_fence_is_over,
                                            .fence_destroy = weir__opencl_fence_destroy};
 
-static bool reaches(weir_device *base, const void *host_memory, uint64_t bytes, bool writes) {
+static bool can_access_host(weir_device *base, const void *host_memory, uint64_t bytes, bool writes) {
   (void)base;
   (void)host_memory;
   (void)bytes;
@@ -223,15 +223,14 @@ static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
 }
 
+static const weir__memory_ops memory_ops = {
+    .sources = weir__opencl_memory, .can_access_host = can_access_host, .released = weir__opencl_released};
+static const weir__image_ops image_ops = {.make = weir__opencl_image_make, .can_copy = weir__opencl_copies_image};
+
 #define OPENCL_OPS                                                                                                     \
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
-  .create = create, .destroy = destroy, .reaches = reaches, .check = weir__opencl_kernel_check, .has_code = has_code,  \
-  .issue = weir__in_order_push, .stall = weir__in_order_stall, .time = time_now
+  .create = create, .destroy = destroy, .check = weir__opencl_kernel_check, .has_code = has_code,                      \
+  .issue = weir__in_order_push, .stall = weir__in_order_stall, .prewake = weir__in_order_prewake, .time = time_now
 
-const weir__device_ops weir__opencl_ops = {OPENCL_OPS,
-                                           .memory = weir__opencl_memory,
-                                           .wrap_released = weir__opencl_wrap_released,
-                                           .image_make = weir__opencl_image_make,
-                                           .copies_image = weir__opencl_copies_image,
-                                           .image_released = weir__opencl_wrap_released};
+const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = &memory_ops, .images = &image_ops};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

@@ -90,7 +90,8 @@ weir_status weir__opencl_wrap(weir__opencl_device *device, cl_mem memory, uint64
   return WEIR_OK;
 }
 
-void weir__opencl_wrap_released(weir_device *base, void *memory, weir__id last_use) {
+void weir__opencl_released(weir_device *base, void *memory, bool image, weir__id last_use) {
+  (void)image;
   weir__opencl_device *device = weir__opencl_of(base);
   weir__opencl_object *object = weir__opencl_object_find(&device->objects, memory);
   object->wraps--;

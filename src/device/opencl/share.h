@@ -35,7 +35,7 @@ weir_status weir__opencl_wrap(struct weir__opencl_device *device, cl_mem memory,
 
 // A buffer on a cl_mem, or an image, was released: of the device's table of functions. It is let go when its last task is done, by the
 // second, which is called with the context's lock held.
-void weir__opencl_wrap_released(weir_device *device, void *memory, weir__id last_use);
+void weir__opencl_released(weir_device *device, void *memory, bool image, weir__id last_use);
 void weir__opencl_sweep(struct weir__opencl_device *device);
 
 #endif // WEIR_DEVICE_OPENCL_SHARE_H

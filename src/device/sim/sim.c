@@ -104,6 +104,9 @@ static uint64_t time_now(weir_device *device) {
   return weir__sim_engine_host_ps(weir__sim_of(device)->engine) / WEIR__SIM_PS_PER_NS;
 }
 
+static const weir__graph_ops graph_ops = {.build = weir__sim_graph_build};
+static const weir__polled_ops polled_ops = {.progress = weir__sim_progress, .poll = weir__sim_poll};
+
 const weir__device_ops weir__sim_ops = {.kind = "sim",
                                         .code = WEIR__CODE_SIM,
                                         .run_ahead = true,
@@ -112,8 +115,7 @@ const weir__device_ops weir__sim_ops = {.kind = "sim",
                                         .destroy = destroy,
                                         .has_code = has_code,
                                         .issue = weir__sim_issue,
-                                        .progress = weir__sim_progress,
-                                        .poll = weir__sim_poll,
+                                        .graphs = &graph_ops,
+                                        .polled = &polled_ops,
                                         .flush = weir__sim_flush,
-                                        .time = time_now,
-                                        .graph_build = weir__sim_graph_build};
+                                        .time = time_now};

@@ -111,13 +111,13 @@ weir__sim_op *weir__sim_add_marker(weir__sim_device *device, weir__sim_chain *ch
 // Adds a launch of a graph. False: no memory; the ops added so far remain.
 bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_start *start);
 
-// weir__device_ops.graph_build.
+// weir__graph_ops.build.
 weir_status weir__sim_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 
 // Brings the tails of tasks in flight up to date if enough tasks are new. Called before time passes.
 void weir__sim_update_tails(weir__sim_device *device);
 
-// weir__device_ops.progress and .poll. All simulated devices of a context have one host, and what happens on them happens in the
+// weir__polled_ops.progress and .poll. All simulated devices of a context have one host, and what happens on them happens in the
 // order of virtual time; at the same time in the order of the devices. While callbacks are due or run no time passes.
 bool weir__sim_progress(weir_device *device);
 void weir__sim_poll(weir_device *device);

@@ -55,13 +55,14 @@ const weir__vulkan_facts *weir__vulkan_device_facts(const weir_device *device) {
   return &((const weir__vulkan_device *)(const void *)device)->enabled;
 }
 
-static void memory(weir_device *base, weir__memory_source *out_device_memory, weir__memory_source *out_host_memory) {
+static void memory_sources(weir_device *base, weir__memory_source *out_device_memory,
+                           weir__memory_source *out_host_memory) {
   weir__vulkan_device *device = weir__vulkan_of(base);
   *out_device_memory = weir__arena_source(&device->arena);
   *out_host_memory = weir__arena_source(&device->host_arena);
 }
 
-static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
+static bool can_access_host(weir_device *base, const void *memory, uint64_t bytes, bool writes) {
   weir__vulkan_device *device = weir__vulkan_of(base);
   if (writes ? device->memory.reads_mapped : device->memory.writes_mapped) return true;
   const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, memory);
@@ -70,7 +71,8 @@ static bool reaches(weir_device *base, const void *memory, uint64_t bytes, bool 
 }
 
 // What commands can copy, also with images: not what the host copies in their place.
-static bool graph_reaches(weir_device *base, const void *memory, uint64_t bytes) {
+static bool graph_can_access_host(weir_device *base, const void *memory, uint64_t bytes, bool ask) {
+  if (!ask) return false; // chunks have a lock
   const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&weir__vulkan_of(base)->memory, memory);
   return chunk != NULL && chunk->buffer != VK_NULL_HANDLE && (uintptr_t)memory % LARGEST_TEXEL == 0 &&
          bytes <= chunk->bytes - ((uintptr_t)memory - chunk->address);
@@ -357,6 +359,15 @@ static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
 }
 
+static const weir__memory_ops memory_ops = {.sources = memory_sources,
+                                            .can_access_host = can_access_host,
+                                            .host_allocate = weir__vulkan_host_allocate,
+                                            .host_free = weir__vulkan_host_free,
+                                            .released = weir__vulkan_released};
+static const weir__image_ops image_ops = {.make = weir__vulkan_image_make, .can_copy = weir__vulkan_copies_image};
+static const weir__graph_ops graph_ops = {
+    .build = weir__vulkan_graph_build, .forget = weir__vulkan_graph_forget, .can_access_host = graph_can_access_host};
+
 const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .code = WEIR__CODE_VULKAN,
                                            .run_ahead = true,
@@ -364,19 +375,13 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .probe = weir__vulkan_probe,
                                            .create = create,
                                            .destroy = destroy,
-                                           .memory = memory,
-                                           .reaches = reaches,
-                                           .host_allocate = weir__vulkan_host_allocate,
-                                           .host_free = weir__vulkan_host_free,
-                                           .image_make = weir__vulkan_image_make,
-                                           .copies_image = weir__vulkan_copies_image,
-                                           .image_released = weir__vulkan_image_released,
-                                           .graph_reaches = graph_reaches,
+                                           .memory = &memory_ops,
+                                           .images = &image_ops,
+                                           .graphs = &graph_ops,
                                            .check = weir__vulkan_kernel_check,
                                            .has_code = has_code,
                                            .issue = weir__in_order_push,
                                            .stall = weir__in_order_stall,
                                            .flush = weir__in_order_flush,
-                                           .time = time_now,
-                                           .graph_build = weir__vulkan_graph_build,
-                                           .graph_forget = weir__vulkan_graph_forget};
+                                           .prewake = weir__in_order_prewake,
+                                           .time = time_now};

@@ -135,7 +135,8 @@ void weir__vulkan_sweep_images(weir__vulkan_device *device) {
   }
 }
 
-void weir__vulkan_image_released(weir_device *base, void *memory, weir__id last_use) {
+void weir__vulkan_released(weir_device *base, void *memory, bool image, weir__id last_use) {
+  if (!image) return; // the caller's memory
   weir__vulkan_device *device = weir__vulkan_of(base);
   weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, memory);
   chunk->image->last_use = last_use;

@@ -55,7 +55,7 @@ weir_status weir__vulkan_image_make(weir_device *device, const weir_image_info *
                                     uint64_t *out_bytes);
 bool weir__vulkan_copies_image(const weir_device *device, const weir_buffer *to, uint64_t to_offset,
                                const weir_buffer *from, uint64_t from_offset, uint32_t pattern);
-void weir__vulkan_image_released(weir_device *device, void *memory, weir__id last_use);
+void weir__vulkan_released(weir_device *device, void *memory, bool image, weir__id last_use);
 
 // Frees images whose buffers were released and whose last user is done. The context's lock is held.
 void weir__vulkan_sweep_images(struct weir__vulkan_device *device);
