@@ -29,7 +29,7 @@ weir_status weir_cuda_tasks_wait_for_stream(weir_device *base, void *stream) {
   if (status != WEIR_OK) return status;
   weir__cuda_device *device = weir__cuda_of(base);
   weir__cuda_fence *fence;
-  weir__resident_refrain(device);
+  weir__resident_disable(device);
   status = weir__cuda_fence_create(device, stream, &fence);
   if (status != WEIR_OK) return status;
   status = weir__fence_submit(base, &fence->head, NULL, "stream", NULL);
@@ -62,7 +62,7 @@ weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, we
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: called from a task or callback");
   weir__cuda_device *device = weir__cuda_of(base);
   weir_context *context = weir__context_of(base->host);
-  weir__resident_refrain(device);
+  weir__resident_disable(device);
   weir__context_lock(context);
   weir__id first = event != NULL ? event->task : context->host.window.live.oldest;
   weir__id last = event != NULL ? event->last : context->host.window.next - 1;

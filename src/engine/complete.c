@@ -60,8 +60,8 @@ static void fail(weir_context *context, const weir__task_rules *rules, weir__tas
     weir__poison_outputs(task);
 }
 
-// A task failed that has perhaps no edge to the one that is held.
-static void poison_held(weir_context *context, weir__id failed) {
+// A task failed that has perhaps no edge to the one that is stalled.
+static void poison_stalled(weir_context *context, weir__id failed) {
   for (size_t i = 0; i < context->order.dependences.count; i++) {
     const weir__dependence *dependence = &context->order.dependences.list[i];
     if (dependence->task == failed && dependence->data)
@@ -114,7 +114,8 @@ void weir__host_complete(weir__host *host, weir__task *task, const weir__complet
   }
   bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
   if (rules->done != NULL) rules->done(context, task);
-  if (failed && all_readers && context->stalled.task != NULL && context->stalled.listed) poison_held(context, task->id);
+  if (failed && all_readers && context->stalled.task != NULL && context->stalled.listed)
+    poison_stalled(context, task->id);
   host->statistics.done += task->kind != WEIR__TASK_TRANSFER;
   weir__window_complete(&host->window, task, failed && all_readers);
 }
@@ -123,14 +124,14 @@ void weir__host_completed(weir__host *host) {
   weir_context *context = weir__context_of(host);
   weir__id oldest = context->host.window.live.oldest;
   if (context->stalled.task != NULL && oldest >= context->stalled.task->id) {
-    weir__task *held = context->stalled.task;
+    weir__task *stalled = context->stalled.task;
     context->stalled.task = NULL;
     // If it was not noted which predecessors bring data, a failure of any may be one of theirs.
     if (!context->stalled.listed && context->host.statistics.failed != context->stalled.failed_before) {
-      held->reads_poison = true;
-      if (held->run != NULL) held->run->all_poisoned = true;
+      stalled->reads_poison = true;
+      if (stalled->run != NULL) stalled->run->all_poisoned = true;
     }
-    weir__window_release(&context->host.window, held);
+    weir__window_release(&context->host.window, stalled);
   }
   if (context->ready.first != NULL) weir__context_issue_ready(context);
   if (oldest < context->waiting.wake_at) return;

@@ -31,14 +31,14 @@ static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16
 }
 
 // Bytes that a space lacks, and the space to take them from.
-typedef struct piece {
+typedef struct interval {
   uint64_t lo, hi;
   uint32_t source;
-} piece;
+} interval;
 
-// The first piece of [lo, hi) that `space` lacks. False: it has all of it.
-static bool next_piece(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
-                       piece *out_piece) {
+// The first interval of [lo, hi) that `space` lacks. False: it has all of it.
+static bool next_interval(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
+                          interval *out_interval) {
   uint64_t end;
   uint16_t spaces = weir__buffer_spaces(buffer, lo, &end);
   while (spaces & weir__space_bit(space)) {
@@ -51,15 +51,15 @@ static bool next_piece(weir_context *context, weir_buffer *buffer, uint32_t spac
     lo = buffer->parts->first[weir__validity_find(buffer->parts, lo)];
     hi = end;
   }
-  *out_piece = (piece){.lo = lo, .hi = end < hi ? end : hi};
-  out_piece->source = choose_source(context, buffer, spaces, lo, out_piece->hi, space);
-  while (out_piece->hi < hi) {
-    spaces = weir__buffer_spaces(buffer, out_piece->hi, &end);
+  *out_interval = (interval){.lo = lo, .hi = end < hi ? end : hi};
+  out_interval->source = choose_source(context, buffer, spaces, lo, out_interval->hi, space);
+  while (out_interval->hi < hi) {
+    spaces = weir__buffer_spaces(buffer, out_interval->hi, &end);
     uint64_t to = end < hi ? end : hi;
-    if ((spaces & weir__space_bit(space)) || !(spaces & weir__space_bit(out_piece->source)) ||
-        choose_source(context, buffer, spaces, out_piece->hi, to, space) != out_piece->source)
+    if ((spaces & weir__space_bit(space)) || !(spaces & weir__space_bit(out_interval->source)) ||
+        choose_source(context, buffer, spaces, out_interval->hi, to, space) != out_interval->source)
       break;
-    out_piece->hi = to;
+    out_interval->hi = to;
   }
   return true;
 }
@@ -115,8 +115,8 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
 // Submits transfers of what `space` lacks of [lo, hi). RETRY: the lock was released meanwhile.
 static weir__admit_result transfer(weir_context *context, const weir__submission *submission, weir_buffer *buffer,
                                    uint32_t space, uint64_t lo, uint64_t hi, weir_status *out_status) {
-  piece next;
-  while (next_piece(context, buffer, space, lo, hi, &next)) {
+  interval next;
+  while (next_interval(context, buffer, space, lo, hi, &next)) {
     if (!weir__is_direct(context, next.source, space)) {
       weir__admit_result result = transfer(context, submission, buffer, WEIR__HOST_SPACE, next.lo, next.hi, out_status);
       if (result != WEIR__ADMITTED) return result;

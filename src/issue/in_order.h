@@ -66,7 +66,7 @@ typedef struct weir__in_order_table {
   // The device is lost for a result of the driver's: writes what that means, and how much is in flight. The lock is held.
   void (*lose)(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
   // It is lost: waits until nothing of what is in flight runs any more.
-  void (*settle)(weir__in_order_device *device);
+  void (*drain)(weir__in_order_device *device);
 
   // For devices whose fences stall: whether the caller's work is done; a device that is lost says yes. Called with the fences' lock
   // held.

@@ -90,7 +90,7 @@ void weir__in_order_lose(weir__in_order_device *device, uint32_t trouble) {
 
 bool weir__in_order_report_lost(weir__in_order_device *device) {
   if (device->lost == WEIR_OK || device->operation_count == 0) return false;
-  device->table->settle(device);
+  device->table->drain(device);
   for (uint32_t i = 0; i < device->queue_count; i++) {
     weir__operation_list *list = &device->in_flight[i];
     for (weir__operation *operation = list->first; operation != NULL; operation = operation->next) {

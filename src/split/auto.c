@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The policy that picks: it estimates what each way would take, from the speeds measured, how well they were foreseen, and what a
-// piece costs; and it keeps to what launches took that went this way, where the estimate was wrong.
+// part costs; and it keeps to what launches took that went this way, where the estimate was wrong.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,15 +20,15 @@ typedef struct plan {
   bool measured;                                                // what launches took decides, not the estimate
   bool far;                                                     // a device has memory of its own
   double spread;                                                // by how much speeds are off from what was foreseen
-  double part;                                                  // of guided pieces
+  double fraction;                                              // of guided parts
   double model[WEIR_SPLIT_MOST_WAYS], ns[WEIR_SPLIT_MOST_WAYS]; // that a launch takes: estimated, and as measured
 } plan;
 
-// What pieces cost that the estimate knows nothing of: a launch on one device may be faster by so much than its pieces were.
+// What parts cost that the estimate knows nothing of: a launch on one device may be faster by so much than its parts were.
 static const double HIDDEN_NS = 10e6;
 
 // An estimate counts unless another way was measured to be better by more than this. Where speeds change, ways to cut are measured
-// at times that are not alike; one device alone is known better, and so is how well small pieces hide the moving of bytes.
+// at times that are not alike; one device alone is known better, and so is how well small parts hide the moving of bytes.
 static const double TRUST_CUT = 0.7, TRUST_ALONE = 0.95, TRUST_QUEUE = 0.95;
 
 static double trust(uint32_t way, uint32_t other) {
@@ -48,8 +48,8 @@ static double measured_ns(const weir_split_way *way) {
   return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-// Estimates from the speeds. Speeds that are off by the spread keep one device that much longer; guided pieces get half of that
-// right each time, until it is worth no more than the cost of a piece.
+// Estimates from the speeds. Speeds that are off by the spread keep one device that much longer; guided parts get half of that
+// right each time, until it is worth no more than the cost of a part.
 static void estimate(const weir_split_view *view, plan *choice) {
   double all = 0;
   choice->known = true;
@@ -66,16 +66,16 @@ static void estimate(const weir_split_view *view, plan *choice) {
     all += rate;
   }
   double ns = (double)view->total / all, cost = (double)view->cost_ns, off = choice->spread * ns;
-  double pieces = 2 + (off > cost && cost > 0 ? log2(off / cost) : 0);
-  bool steady = off <= pieces * cost || off <= 0.01 * ns;
+  double parts = 2 + (off > cost && cost > 0 ? log2(off / cost) : 0);
+  bool steady = off <= parts * cost || off <= 0.01 * ns;
   choice->model[ONE_PART] = ns + cost + (steady ? fmin(off, ns) : off);
   choice->model[GUIDED] = view->ahead ? INFINITY
-                          : steady    ? fmax(choice->model[ONE_PART], ns + (1 + pieces) * cost)
-                                      : ns + (1 + pieces) * cost;
-  // Many small pieces are of use where bytes are moved meanwhile, which only measuring tells.
+                          : steady    ? fmax(choice->model[ONE_PART], ns + (1 + parts) * cost)
+                                      : ns + (1 + parts) * cost;
+  // Many small parts are of use where bytes are moved meanwhile, which only measuring tells.
   choice->model[QUEUE] =
       choice->far && !view->ahead ? 1.1 * fmax(choice->model[ONE_PART], choice->model[GUIDED]) : INFINITY;
-  choice->part = fmin(fmax(1 - 2 * choice->spread, 0.5), 0.9);
+  choice->fraction = fmin(fmax(1 - 2 * choice->spread, 0.5), 0.9);
 }
 
 static uint32_t least(const plan *choice, const double *ns) {
@@ -111,7 +111,7 @@ static uint32_t look(const weir_split_view *view, const plan *choice, uint32_t w
 }
 
 static plan choose(const weir_split_view *view) {
-  plan choice = {.way = view->ahead ? ONE_PART : GUIDED, .part = 0.5, .count = ALONE + view->device_count};
+  plan choice = {.way = view->ahead ? ONE_PART : GUIDED, .fraction = 0.5, .count = ALONE + view->device_count};
   uint32_t only = 0;
   for (uint32_t i = 0; i < view->device_count; i++) {
     if (view->devices[i].out) continue;
@@ -155,7 +155,7 @@ static uint64_t auto_next(void *user, const weir_split_view *view, uint32_t devi
   if (view->way == QUEUE) return weir__split_queue.next(NULL, view, device);
   plan choice = {0};
   estimate(view, &choice);
-  return weir__split_guided_next(view, device, choice.known ? choice.part : 0.5);
+  return weir__split_guided_next(view, device, choice.known ? choice.fraction : 0.5);
 }
 
 static void auto_why(void *user, const weir_split_view *view, char *out_text, size_t size) {

@@ -113,8 +113,8 @@ weir_status weir__split_check_arg(const char *what, uint32_t index, const weir_s
   return check_units(what, index, arg, bytes, cut);
 }
 
-weir_status weir__split_check_piece(const char *what, uint32_t index, const weir_split_arg *arg, uint64_t bytes,
-                                    weir__split_cut cut, uint64_t first, uint64_t count) {
+weir_status weir__split_check_part(const char *what, uint32_t index, const weir_split_arg *arg, uint64_t bytes,
+                                   weir__split_cut cut, uint64_t first, uint64_t count) {
   weir__split_groups groups = weir__split_groups_of(cut, first, count);
   weir__split_range all = weir__split_map(arg, bytes, cut.total, groups);
   weir_status status = check_inside(what, index, groups, all, bytes);

@@ -41,7 +41,7 @@ weir_status weir__split_check_arg(const char *what, uint32_t index, const weir_s
                                   weir__split_cut cut);
 
 // Whether the bytes of several units, of an argument that is written, are those of the first to the last of them.
-weir_status weir__split_check_piece(const char *what, uint32_t index, const weir_split_arg *arg, uint64_t bytes,
-                                    weir__split_cut cut, uint64_t first, uint64_t count);
+weir_status weir__split_check_part(const char *what, uint32_t index, const weir_split_arg *arg, uint64_t bytes,
+                                   weir__split_cut cut, uint64_t first, uint64_t count);
 
 #endif // WEIR_SPLIT_MAPPING_H

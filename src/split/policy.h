@@ -9,8 +9,8 @@
 extern const weir_split_policy weir__split_static, weir__split_history, weir__split_queue, weir__split_guided,
     weir__split_frames, weir__split_auto;
 
-// Of the time in which a piece is done, guided pieces take this part of what is left.
-uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double part);
+// Of the time in which a part is done, guided parts take this part of what is left.
+uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double fraction);
 
 // Number of the device that should finish a whole launch first.
 uint32_t weir__split_frames_device(const weir_split_view *view);

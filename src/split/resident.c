@@ -15,25 +15,25 @@ typedef unsigned long long ull;
 
 // The task of a part. What it points to is in the run, and good until the next call.
 static weir_task part_task(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
-  const weir__split_piece *piece = &run->planned[number];
-  weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
+  const weir__split_part *part = &run->planned[number];
+  weir__split_groups groups = weir__split_groups_of(run->cut, part->first, part->count);
   for (uint32_t i = 0; i < launch->arg_count; i++) {
     const weir_split_arg *arg = &launch->args[i];
-    run->piece_args[i] = arg->arg;
+    run->part_args[i] = arg->arg;
     if (arg->mapping == WEIR_SPLIT_PART) {
-      run->parts[i] = weir__split_describe_part(run, piece, number, arg->halo_of, groups);
-      run->piece_args[i] = weir_value(&run->parts[i], sizeof run->parts[i]);
+      run->descriptions[i] = weir__split_describe_part(run, part, number, arg->halo_of, groups);
+      run->part_args[i] = weir_value(&run->descriptions[i], sizeof run->descriptions[i]);
     } else if (arg->mapping != WEIR_SPLIT_WHOLE) {
       weir__split_range range = weir__split_map(arg, run->bytes[i], run->cut.total, groups);
-      run->piece_args[i].offset += range.lo;
-      run->piece_args[i].bytes = range.hi - range.lo;
+      run->part_args[i].offset += range.lo;
+      run->part_args[i].bytes = range.hi - range.lo;
     }
   }
   weir_task task = {.kernel = launch->kernel,
                     .user = launch->user,
-                    .args = run->piece_args,
+                    .args = run->part_args,
                     .arg_count = launch->arg_count,
-                    .device = run->split->devices[piece->device],
+                    .device = run->split->devices[part->device],
                     .after = launch->after,
                     .after_count = launch->after_count,
                     .priority = launch->priority,
@@ -49,9 +49,9 @@ static weir_status check_functions(const weir__split_run *run) {
   for (uint32_t i = 0; i < run->launch.arg_count; i++) {
     const weir_split_arg *arg = &run->args[i];
     if (arg->mapping != WEIR_SPLIT_FUNCTION) continue;
-    for (uint32_t part = 0; part < run->handed && status == WEIR_OK; part++) {
-      const weir__split_piece *piece = &run->planned[part];
-      status = weir__split_check_piece(run->what, i, arg, run->bytes[i], run->cut, piece->first, piece->count);
+    for (uint32_t k = 0; k < run->handed && status == WEIR_OK; k++) {
+      const weir__split_part *part = &run->planned[k];
+      status = weir__split_check_part(run->what, i, arg, run->bytes[i], run->cut, part->first, part->count);
     }
   }
   return status;
@@ -154,42 +154,42 @@ static void use_slots(weir__split_run *run, uint64_t slots) {
 
 static weir_status enter_on_device(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
   weir_context *context = run->split->context;
-  weir__split_piece *piece = &run->planned[number];
-  weir_device *device = run->split->devices[piece->device];
+  weir__split_part *part = &run->planned[number];
+  weir_device *device = run->split->devices[part->device];
   bool far = device->space != WEIR__HOST_SPACE;
-  piece->moves = far ? weir__event_take(context, 0, NULL) : NULL;
-  if (far && piece->moves == NULL)
+  part->moves = far ? weir__event_take(context, 0, NULL) : NULL;
+  if (far && part->moves == NULL)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for a part's event", run->what);
   weir_task task = part_task(run, launch, number);
   weir__id before = context->host.window.next;
-  piece->submit_ns = device->ops->time(device);
-  const weir__completion_target target = {.user = piece, .again = weir__split_again, .moves = piece->moves};
+  part->submit_ns = device->ops->time(device);
+  const weir__completion_target target = {.user = part, .again = weir__split_again, .moves = part->moves};
   const weir__submission submission = {
       .task = &task, .target = &target, .origin = weir__origin_of(context), .reserved = run->own};
-  weir_status status = weir__submit(context, &submission, &piece->event);
+  weir_status status = weir__submit(context, &submission, &part->event);
   use_slots(run, context->host.window.next - before);
-  if (far) weir__event_finish(piece->moves, WEIR_OK, "");
-  if (far && status != WEIR_OK) weir__event_drop(piece->moves);
+  if (far) weir__event_finish(part->moves, WEIR_OK, "");
+  if (far && status != WEIR_OK) weir__event_drop(part->moves);
   return status;
 }
 
 // A device that does not take its part is left out, and the next one gets it.
 static weir_status enter_part(weir__split_run *run, const weir_split_launch *launch, uint32_t number) {
   weir_split *split = run->split;
-  weir__split_piece *piece = &run->planned[number];
-  uint32_t wanted = piece->device;
+  weir__split_part *part = &run->planned[number];
+  uint32_t wanted = part->device;
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < split->device_count; i++) {
-    piece->device = (wanted + i) % split->device_count;
-    if (run->states[piece->device].out) continue;
+    part->device = (wanted + i) % split->device_count;
+    if (run->states[part->device].out) continue;
     status = enter_on_device(run, launch, number);
     if (status == WEIR_OK) break;
-    piece->event = NULL;
-    weir__split_device_fails(run, piece->device, status, weir_last_error());
+    part->event = NULL;
+    weir__split_device_fails(run, part->device, status, weir_last_error());
   }
-  if (piece->event == NULL) return status == WEIR_OK ? WEIR_ERROR_DEVICE_LOST : status;
-  run->round.devices[piece->device].parts++;
-  weir__split_note_load(run, piece, true);
+  if (part->event == NULL) return status == WEIR_OK ? WEIR_ERROR_DEVICE_LOST : status;
+  run->round.devices[part->device].parts++;
+  weir__split_note_load(run, part, true);
   return WEIR_OK;
 }
 
@@ -201,8 +201,8 @@ static void poison(void *user, uint64_t lo, uint64_t hi, weir__segment *segment)
 // No part writes what these should have written.
 static void poison_rest(const weir__split_run *run, uint32_t first) {
   for (uint32_t i = first; i < run->handed; i++) {
-    const weir__split_piece *piece = &run->planned[i];
-    weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
+    const weir__split_part *part = &run->planned[i];
+    weir__split_groups groups = weir__split_groups_of(run->cut, part->first, part->count);
     for (uint32_t j = 0; j < run->launch.arg_count; j++) {
       const weir_split_arg *arg = &run->args[j];
       if (arg->mapping == WEIR_SPLIT_PART || (arg->arg.mode != WEIR_WRITE && arg->arg.mode != WEIR_READ_WRITE))
@@ -222,8 +222,8 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
   weir__dependences_clear(&context->order.dependences);
   context->stalled.listed = false; // a part may be held, with dependences of its own
   for (uint32_t i = 0; i < run->handed; i++) {
-    const weir_event *part = run->planned[i].event;
-    for (weir__id id = part != NULL ? part->task : 1; part != NULL && id <= part->last; id++) {
+    const weir_event *ended = run->planned[i].event;
+    for (weir__id id = ended != NULL ? ended->task : 1; ended != NULL && id <= ended->last; id++) {
       if (weir__live(&context->host.window.live, id))
         weir__dependences_add(&context->order.dependences, id, WEIR__HAZARD_AFTER, false, 0, 0);
     }

@@ -132,15 +132,15 @@ static void note_running(weir__split_run *run) {
     if (state->in_flight == 0) continue;
     uint64_t now = weir_device_time(run->split->devices[i]), since = UINT64_MAX;
     for (uint32_t j = 0; j < WEIR__SPLIT_DEPTH; j++) {
-      const weir__split_piece *piece = &run->pieces[i][j];
-      if (piece->used && piece->submit_ns < since) since = piece->submit_ns;
+      const weir__split_part *part = &run->parts[i][j];
+      if (part->used && part->submit_ns < since) since = part->submit_ns;
     }
     if (since < run->busy_until[i]) since = run->busy_until[i];
     if (now > since) state->running_ns = now - since;
   }
 }
 
-// Asks the policy for each device in turn that may have another piece, until none gets one.
+// Asks the policy for each device in turn that may have another part, until none gets one.
 static void ask(weir__split_run *run) {
   const weir_split_policy *policy = &run->split->policy;
   bool any = true;
@@ -155,7 +155,7 @@ static void ask(weir__split_run *run) {
   }
 }
 
-// Nobody has a piece and nobody got one: what is left goes to all in equal parts.
+// Nobody has a part and nobody got one: what is left goes to all in equal parts.
 static void share_out(weir__split_run *run) {
   while (run->in_flight == 0 && run->view.left > 0 && !run->failed) {
     uint32_t in = 0;
@@ -184,7 +184,7 @@ void weir__split_pump(weir__split_run *run) {
   weir__split_ask(run);
   if (run->in_flight == 0) {
     weir__split_finish(run);
-  } else if (context->devices.flushes) { // who waits for the launch has flushed before these pieces came
+  } else if (context->devices.flushes) { // who waits for the launch has flushed before these parts came
     weir__context_lock(context);
     weir__context_flush(context);
     weir__context_unlock(context);

@@ -23,7 +23,7 @@ static uint64_t one_part(const weir_split_view *view, uint32_t device, const dou
   uint64_t units[WEIR_SPLIT_MOST_DEVICES];
   weir__split_divide(view, weights, units);
   if (units[device] > 0) return units[device] < view->left ? units[device] : view->left;
-  // Too slow for one piece: now and then it gets one all the same, so that it is seen when it becomes faster.
+  // Too slow for one part: now and then it gets one all the same, so that it is seen when it becomes faster.
   bool turn = remeasure && view->rounds > 0 && view->launch % view->rounds == device % view->rounds;
   if (turn && weights[device] > 0) return view->devices[device].grain;
   return weir__split_rest(view, device, weights);

@@ -25,7 +25,7 @@
 #include "split/table.h"
 #include "weir/split.h"
 
-enum { WEIR__SPLIT_DEPTH = 2 }; // pieces that a device has at a time: the next one's bytes move while one is computed
+enum { WEIR__SPLIT_DEPTH = 2 }; // parts that a device has at a time: the next one's bytes move while one is computed
 
 struct weir_split {
   weir_context *context;
@@ -45,7 +45,7 @@ struct weir_split {
   uint32_t rounds, least;
   double floor, overhead;
   uint64_t launches;
-  uint64_t cost_ns; // of handing out a piece
+  uint64_t cost_ns; // of handing out a part
   weir__split_table table;
   char *path; // NULL: none
   bool has_last;
@@ -59,7 +59,7 @@ typedef struct weir__split_bytes {
   uint64_t buffer, lo, hi; // its number; hi 0: none
 } weir__split_bytes;
 
-typedef struct weir__split_piece {
+typedef struct weir__split_part {
   struct weir__split_run *run;
   uint32_t device;
   bool used;
@@ -71,7 +71,7 @@ typedef struct weir__split_piece {
   weir_event *moves;             // has the times of transfers for it; NULL: none
   uint32_t tried;                // bit per device that failed with it
   weir__split_bytes wrote, only; // of one that failed: that it should have written; that were in its memory only
-} weir__split_piece;
+} weir__split_part;
 
 typedef struct weir__split_free {
   uint64_t first, count; // units that no device has
@@ -83,10 +83,10 @@ typedef struct weir__split_run {
   weir_event *start;
   weir_split_launch launch; // its args are `args`
   weir_split_arg *args;
-  weir_arg *piece_args; // scratch, by argument, for the piece that is handed out
-  weir_split_part *parts;
+  weir_arg *part_args; // scratch, by argument, for the part that is handed out
+  weir_split_part *descriptions;
   uint64_t *bytes;      // by argument: of its range
-  weir_buffer **wholes; // by argument: wrapped around all of it, for all pieces; NULL: none
+  weir_buffer **wholes; // by argument: wrapped around all of it, for all parts; NULL: none
   char label[WEIR__LABEL_BYTES];
   char what[96]; // for messages
   weir__split_cut cut;
@@ -98,12 +98,12 @@ typedef struct weir__split_run {
   weir_split_way ways[WEIR_SPLIT_MOST_WAYS];
   uint64_t start_device_ns;                     // in the time of the first device
   uint64_t busy_until[WEIR_SPLIT_MOST_DEVICES]; // device time
-  weir__split_piece pieces[WEIR_SPLIT_MOST_DEVICES][WEIR__SPLIT_DEPTH];
-  weir__split_piece *planned;               // of a resident launch, `handed` of them in order
+  weir__split_part parts[WEIR_SPLIT_MOST_DEVICES][WEIR__SPLIT_DEPTH];
+  weir__split_part *planned;                // of a resident launch, `handed` of them in order
   weir__access *accesses;                   // the same: scratch, by argument
-  uint32_t in_flight, handed, most, margin; // pieces: now, so far, at most, of these for devices that fail
-  uint32_t depth;                           // pieces that a device has at a time
-  uint32_t slots;                           // of the window for a piece, at most
+  uint32_t in_flight, handed, most, margin; // parts: now, so far, at most, of these for devices that fail
+  uint32_t depth;                           // parts that a device has at a time
+  uint32_t slots;                           // of the window for a part, at most
   uint64_t reserved;                        // slots of the window, still
   uint64_t own;           // of these, while a resident launch has closed the window: those that its parts may take
   weir__split_free *free; // the first is taken from; `most` + 1 of them
@@ -126,19 +126,19 @@ void weir__split_drop(weir_split *split);
 // Called once for every launch, as a callback, when all that it waits for is done.
 void weir__split_start(void *run, weir_status status);
 
-// Hands out pieces, and ends the launch if all is done.
+// Hands out parts, and ends the launch if all is done.
 void weir__split_pump(weir__split_run *run);
 
 // Hands `units` units to a device. False: it did not get them; unless its `out` is set by then, it may later.
 bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units);
 
-// Parts of handing out, for resident launches too: how many units the next piece of a device has, and that it has them; what the
+// Parts of handing out, for resident launches too: how many units the next part of a device has, and that it has them; what the
 // kernel is told; and that a device's load changes.
-uint64_t weir__split_piece_units(const weir__split_run *run, uint32_t device, uint64_t units);
+uint64_t weir__split_part_units(const weir__split_run *run, uint32_t device, uint64_t units);
 void weir__split_take_free(weir__split_run *run, uint64_t units);
-weir_split_part weir__split_describe_part(const weir__split_run *run, const weir__split_piece *piece, uint32_t number,
+weir_split_part weir__split_describe_part(const weir__split_run *run, const weir__split_part *part, uint32_t number,
                                           uint32_t halo_of, weir__split_groups groups);
-void weir__split_note_load(weir__split_run *run, const weir__split_piece *piece, bool given);
+void weir__split_note_load(weir__split_run *run, const weir__split_part *part, bool given);
 
 // What the policy sees, and what it is asked until nothing is left.
 void weir__split_fill_view(weir__split_run *run);
@@ -157,7 +157,7 @@ uint32_t weir__split_most_reserved(const weir_context *context);
 // A resident launch, from its submission to its end. `args` has room for its arguments.
 weir_status weir__split_submit_resident(weir__split_run *run, const weir_split_launch *launch, weir_device *device,
                                         weir_arg *args, weir_event **out_event);
-bool weir__split_again(void *piece, weir__task *task, const weir__completion *completion);
+bool weir__split_again(void *part, weir__task *task, const weir__completion *completion);
 void weir__split_end(void *run, weir_status status);
 
 // Notes that a device failed in the launch, or that the whole launch did.

@@ -49,28 +49,28 @@ static weir__split_cut cut_of(const weir_split_launch *launch) {
   return cut;
 }
 
-// One allocation: the run, and what it has for each argument and piece.
+// One allocation: the run, and what it has for each argument and part.
 static weir__split_run *make_run(const weir_split_launch *launch, uint32_t devices, uint32_t most, bool resident) {
-  uint64_t args = launch->arg_count, pieces = (uint64_t)devices * WEIR__SPLIT_DEPTH;
+  uint64_t args = launch->arg_count, parts = (uint64_t)devices * WEIR__SPLIT_DEPTH;
   uint64_t bytes = sizeof(weir__split_run) +
                    args * (sizeof(weir_split_arg) + sizeof(weir_arg) + sizeof(weir_split_part) + sizeof(uint64_t)) +
-                   (pieces + 1) * args * sizeof(weir_buffer *) + (most + 1ull) * sizeof(weir__split_free) +
-                   (resident ? most * sizeof(weir__split_piece) + args * sizeof(weir__access) : 0);
+                   (parts + 1) * args * sizeof(weir_buffer *) + (most + 1ull) * sizeof(weir__split_free) +
+                   (resident ? most * sizeof(weir__split_part) + args * sizeof(weir__access) : 0);
   weir__split_run *run = weir__allocate_zeroed(bytes);
   if (run == NULL) return NULL;
   run->free = (weir__split_free *)(run + 1);
   run->args = (weir_split_arg *)(run->free + most + 1);
-  run->piece_args = (weir_arg *)(run->args + args);
-  run->parts = (weir_split_part *)(run->piece_args + args);
-  run->bytes = (uint64_t *)(run->parts + args);
+  run->part_args = (weir_arg *)(run->args + args);
+  run->descriptions = (weir_split_part *)(run->part_args + args);
+  run->bytes = (uint64_t *)(run->descriptions + args);
   run->wholes = (weir_buffer **)(run->bytes + args);
   weir_buffer **buffers = run->wholes + args;
   for (uint32_t i = 0; i < devices; i++) {
     for (uint32_t j = 0; j < WEIR__SPLIT_DEPTH; j++, buffers += args)
-      run->pieces[i][j] = (weir__split_piece){.run = run, .device = i, .buffers = buffers};
+      run->parts[i][j] = (weir__split_part){.run = run, .device = i, .buffers = buffers};
   }
   if (resident) {
-    run->planned = (weir__split_piece *)buffers;
+    run->planned = (weir__split_part *)buffers;
     run->accesses = (weir__access *)(run->planned + most);
   }
   return run;
@@ -153,8 +153,8 @@ static weir_status check_devices(weir_split *split, const weir_split_launch *lau
   return left > 0 ? status : weir__error(WEIR_ERROR_DEVICE_LOST, "%s: all devices of the split are lost", what);
 }
 
-// Slots of the window that a piece needs at most: its own, and for each transfer there and back up to two.
-static uint32_t slots_of_piece(const weir_split *split, const weir_split_launch *launch) {
+// Slots of the window that a part needs at most: its own, and for each transfer there and back up to two.
+static uint32_t slots_of_part(const weir_split *split, const weir_split_launch *launch) {
   uint32_t there_and_back = 0;
   bool far = false;
   for (uint32_t i = 0; i < split->device_count; i++) far |= split->devices[i]->space != WEIR__HOST_SPACE;
@@ -180,9 +180,9 @@ static bool gives_one_part(const weir_split *split) {
          split->policy.next == weir__split_history.next || split->policy.next == weir__split_frames.next;
 }
 
-// How many pieces a launch may have, so that they find room in half of the window, or if that is not enough for one for each
+// How many parts a launch may have, so that they find room in half of the window, or if that is not enough for one for each
 // device, in nearly all of it.
-static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
+static uint32_t most_parts(const weir_split *split, uint32_t slots) {
   uint32_t size = split->context->host.window.size, devices = split->device_count;
   uint32_t most = devices * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
   if (split->resident) return most < size / 2 ? most : size / 2; // they need not have room all at once
@@ -191,7 +191,7 @@ static uint32_t most_pieces(const weir_split *split, uint32_t slots) {
   return most < half ? most : half;
 }
 
-// Plans for devices that fail: each but the last may cost as many pieces as it has at a time. Where there are too few pieces for
+// Plans for devices that fail: each but the last may cost as many parts as it has at a time. Where there are too few parts for
 // that, devices have one at a time; and where that does not help, only the first ones take part.
 static void plan_failures(weir__split_run *run, const bool *lost, uint32_t devices) {
   uint32_t in = 0;
@@ -332,7 +332,7 @@ weir_status weir_split_submit_sized(weir_split *split, const weir_split_launch *
   if (status == WEIR_OK) status = check_launch(split, launch);
   if (status != WEIR_OK) return status;
   weir__split_cut cut = cut_of(launch);
-  uint32_t slots = slots_of_piece(split, launch), most = most_pieces(split, slots);
+  uint32_t slots = slots_of_part(split, launch), most = most_parts(split, slots);
   bool lost[WEIR_SPLIT_MOST_DEVICES];
   if (most == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: a window of %u tasks has no room for %u arguments",

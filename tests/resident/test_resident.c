@@ -345,20 +345,20 @@ static void test_what_is_handed_out(void **state) {
         (weir__r_task){.number = number, .units = number == 1 ? 2 : 1, .edge_count = number > 1, .edges = {number - 1}};
     weir__r_hold(&s, card, number);
     s.fetched = number;
-    s.held++;
+    s.pending++;
   }
   assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 1), 0);
   assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 2), 1);
-  assert_true(s.positions == 2 && s.segments == 1 && s.held == 2 && s.oldest == 2);
+  assert_true(s.positions == 2 && s.segments == 1 && s.pending == 2 && s.oldest == 2);
   assert_int_equal(weir__r_hand_out(&s, card, host, 4), 0); // no worker is idle
   card->done[1 % WEIR__R_SLOTS] = 1;
   assert_int_equal(weir__r_hand_out(&s, card, host, 4), 1);
-  assert_true((uint32_t)card->segments[1] == (WEIR__R_READY | 2 % WEIR__R_SLOTS) && s.held == 1);
+  assert_true((uint32_t)card->segments[1] == (WEIR__R_READY | 2 % WEIR__R_SLOTS) && s.pending == 1);
   card->claimed = s.positions + 2; // of four workers two are idle
   assert_int_equal(weir__r_hand_out(&s, card, host, 4), 0);
   assert_int_equal(s.oldest, 3);
   assert_int_equal(weir__r_hand_out(&s, card, host, 4), 1);
-  assert_true((uint32_t)card->segments[2] == 3 && s.held == 0 && card->handed[0].both == (UINT64_C(4) << 32 | 3));
+  assert_true((uint32_t)card->segments[2] == 3 && s.pending == 0 && card->handed[0].both == (UINT64_C(4) << 32 | 3));
   free(card);
   free(host);
 }

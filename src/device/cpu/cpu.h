@@ -9,7 +9,7 @@
 // work-group is remembered, so that a task which is expected to be long is never delayed by a batch and never delays one.
 // For the same reason tasks that are known to be tiny are not spread: one worker runs them while the others sleep, unless it
 // is held up.
-// A launch of many work-groups, and a graph, are jobs: they are opened to all workers, who take pieces until none is left.
+// A launch of many work-groups, and a graph, are jobs: they are opened to all workers, who take chunks until none is left.
 // A thread of a pipeline runs a short task that it submits by itself, as a guest, where a worker that sleeps leaves it its place: the
 // thread has the data, and nobody must be woken. There are never more awake workers and guests than workers.
 #ifndef WEIR_DEVICE_CPU_CPU_H
@@ -152,7 +152,7 @@ bool weir__job_wanted(weir__worker *worker, const weir__task *task);
 // Runs the task as a job, alone if no job is to be had. No lock is held.
 void weir__job_run(weir__worker *worker, weir__task *task);
 
-// Helps with an open job until it has no more pieces. The lock is held before and after. False: there was none.
+// Helps with an open job until it has no more chunks. The lock is held before and after. False: there was none.
 bool weir__job_help(weir__worker *worker);
 
 bool weir__jobs_initialize(weir__cpu *cpu);

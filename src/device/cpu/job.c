@@ -11,7 +11,7 @@
 
 enum {
   WORTH_SHARING = 20, // times long_ticks: a shorter launch is run by one worker
-  PIECE = 2,          // times long_ticks: pieces are not made shorter
+  CHUNK = 2,          // times long_ticks: chunks are not made shorter
   NODES_AT_ONCE = 16,
   BYTES_PER_TICK = 4, // that a copy or fill moves, about
   COPY_TICKS = 100,   // before it does
@@ -26,7 +26,7 @@ struct weir__job {
   uint64_t start_ns;
   // Ranges.
   _Atomic uint64_t next_group;
-  uint64_t groups, smallest_piece;
+  uint64_t groups, smallest_chunk;
   _Atomic bool failed;
   weir__failure failure; // guarded by `lock`
   // Graphs.
@@ -65,15 +65,15 @@ bool weir__job_wanted(weir__worker *worker, const weir__task *task) {
   return cpu->worker_count > 1 && group_count(task) > 1 && weir__cpu_expected(task) > WORTH_SHARING * cpu->long_ticks;
 }
 
-// Takes the next piece of a launch. False: nothing is left.
-static bool take_piece(weir__job *job, uint32_t workers, uint64_t *out_first, uint64_t *out_end) {
+// Takes the next chunk of a launch. False: nothing is left.
+static bool take_chunk(weir__job *job, uint32_t workers, uint64_t *out_first, uint64_t *out_end) {
   uint64_t first = atomic_load_explicit(&job->next_group, memory_order_relaxed);
   uint64_t end;
   do {
     if (first >= job->groups) return false;
-    uint64_t piece = (job->groups - first) / (2 * (uint64_t)workers);
-    if (piece < job->smallest_piece) piece = job->smallest_piece;
-    end = piece > job->groups - first ? job->groups : first + piece;
+    uint64_t chunk = (job->groups - first) / (2 * (uint64_t)workers);
+    if (chunk < job->smallest_chunk) chunk = job->smallest_chunk;
+    end = chunk > job->groups - first ? job->groups : first + chunk;
   } while (!atomic_compare_exchange_weak_explicit(&job->next_group, &first, end, memory_order_relaxed,
                                                   memory_order_relaxed));
   *out_first = first;
@@ -91,7 +91,7 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
                     .user = task->user,
                     .internal = &worker->failure};
   while (!atomic_load_explicit(&job->failed, memory_order_relaxed) &&
-         take_piece(job, cpu->worker_count, &work.first, &work.end)) {
+         take_chunk(job, cpu->worker_count, &work.first, &work.end)) {
     weir__cpu_disturb(worker);
     uint64_t start_ns = trace != NULL ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
     uint64_t since = weir__ticks();
@@ -150,7 +150,7 @@ static uint32_t ask_for_help(weir__cpu *cpu, weir__job *job, const weir__graph_r
   bool wants = false;
   if (waiting > 0) {
     uint64_t expected = node_expected(run, run->ready[job->head]);
-    wants = expected >= cpu->long_ticks || expected * waiting > PIECE * cpu->long_ticks;
+    wants = expected >= cpu->long_ticks || expected * waiting > CHUNK * cpu->long_ticks;
   }
   if (wants == job->wants_help) return 0;
   job->wants_help = wants;
@@ -284,10 +284,10 @@ static void open_job(weir__worker *worker, weir__job *job, weir__task *task) {
   job->head = job->tail = 0;
   job->wants_help = false;
   atomic_store_explicit(&job->next_group, 0, memory_order_relaxed);
-  job->smallest_piece = 1;
+  job->smallest_chunk = 1;
   if (task->kernel != NULL && task->run == NULL) {
     uint32_t per_group = atomic_load_explicit(&task->kernel->group_ticks, memory_order_relaxed);
-    if (per_group != UINT32_MAX) job->smallest_piece = 1 + PIECE * cpu->long_ticks / (per_group + 1);
+    if (per_group != UINT32_MAX) job->smallest_chunk = 1 + CHUNK * cpu->long_ticks / (per_group + 1);
   }
   if (task->run != NULL) {
     weir__graph_run_start(task->run);
@@ -296,8 +296,8 @@ static void open_job(weir__worker *worker, weir__job *job, weir__task *task) {
     }
   } else {
     atomic_fetch_add_explicit(&cpu->job_hint, 1, memory_order_relaxed);
-    uint64_t pieces = job->groups / job->smallest_piece;
-    weir__cpu_wake(cpu, pieces > cpu->worker_count ? cpu->worker_count - 1 : (uint32_t)pieces);
+    uint64_t chunks = job->groups / job->smallest_chunk;
+    weir__cpu_wake(cpu, chunks > cpu->worker_count ? cpu->worker_count - 1 : (uint32_t)chunks);
   }
   job->next = cpu->jobs;
   cpu->jobs = job;

@@ -162,7 +162,7 @@ static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t 
   return atomic_load_explicit(&queue->issued, memory_order_acquire) >= number;
 }
 // Waits until everything that was placed in a queue is in its stream.
-static inline void weir__cuda_settle(const weir__cuda_queue *queue) {
+static inline void weir__cuda_drain(const weir__cuda_queue *queue) {
   while (!weir__cuda_is_issued(queue, queue->placed)) weir__pause();
 }
 
@@ -171,7 +171,7 @@ weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count
 void weir__cuda_launchers_stop(weir__cuda_device *device);
 void weir__cuda_launchers_wake(weir__cuda_device *device);
 void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
-void weir__cuda_launcher_settle(const weir__cuda_launcher *launcher); // waits until all that was pushed is launched
+void weir__cuda_launcher_drain(const weir__cuda_launcher *launcher); // waits until all that was pushed is launched
 
 // Events (events.c): from a pool; NULL: the driver has none.
 CUevent weir__cuda_take_event(weir__cuda_device *device);
@@ -200,7 +200,7 @@ void weir__cuda_report(weir__in_order_device *device, weir__operation *operation
 void weir__cuda_end_fence(weir__in_order_device *device, weir__external_fence *fence);
 void weir__cuda_await(weir__in_order_device *device);
 void weir__cuda_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
-void weir__cuda_settle_all(weir__in_order_device *device);
+void weir__cuda_drain_all(weir__in_order_device *device);
 
 // weir__graph_ops.build and .forget (graph.c).
 weir_status weir__cuda_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);

@@ -224,7 +224,7 @@ static weir_status add_to_resident(weir__cuda_device *device, const weir_kernel 
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < cuda->count && device->automatic != NULL; i++) {
     if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES) return WEIR_OK;
-    cuda->launches[i].resident[device->base.device.index] = weir__resident_wish(device, code, &launches[i]);
+    cuda->launches[i].resident[device->base.device.index] = weir__resident_request_code(device, code, &launches[i]);
   }
   if (device->base.device.host->issue != WEIR_ISSUE_RESIDENT) return WEIR_OK;
   if (cuda->count > WEIR__RESIDENT_MOST_LAUNCHES)

@@ -141,5 +141,5 @@ const weir__in_order_table weir__cuda_table = {.operation_bytes = sizeof(weir__c
                                                .report = weir__cuda_report,
                                                .await = weir__cuda_await,
                                                .lose = weir__cuda_lose,
-                                               .settle = weir__cuda_settle_all,
+                                               .drain = weir__cuda_drain_all,
                                                .fence_destroy = weir__cuda_end_fence};

@@ -117,7 +117,7 @@ void weir__opencl_lose(weir__in_order_device *base, uint32_t trouble, char text[
 }
 
 // What still runs may write to memory that others will get: it is given time to end.
-void weir__opencl_settle(weir__in_order_device *base) {
+void weir__opencl_drain(weir__in_order_device *base) {
   weir__opencl_device *device = weir__opencl_of_in_order(base);
   uint64_t start = weir__clock_ns();
   const struct timespec nap = {.tv_nsec = 200000};

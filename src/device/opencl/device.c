@@ -40,7 +40,7 @@ static const weir__in_order_table table = {.operation_bytes = sizeof(weir__openc
                                            .report = weir__opencl_report,
                                            .await = weir__opencl_await,
                                            .lose = weir__opencl_lose,
-                                           .settle = weir__opencl_settle,
+                                           .drain = weir__opencl_drain,
                                            .fence_is_over = weir__opencl_fence_is_over,
                                            .fence_destroy = weir__opencl_fence_destroy};
 

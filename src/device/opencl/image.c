@@ -157,7 +157,7 @@ weir_status weir__opencl_image_make(weir_device *base, const weir_image_info *in
   }
   weir__host_lock(base->host);
   weir__opencl_sweep(device);
-  const weir__opencl_object *object = weir__opencl_object_adopt(&device->objects, &like);
+  const weir__opencl_object *object = weir__opencl_object_import(&device->objects, &like);
   if (object != NULL) atomic_fetch_add_explicit(&device->image_count, 1, memory_order_relaxed);
   weir__host_unlock(base->host);
   device->driver->clReleaseMemObject(like.memory); // the object has a reference of its own

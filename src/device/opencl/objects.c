@@ -194,7 +194,7 @@ weir__opencl_object *weir__opencl_object_create(weir__opencl_objects *objects, u
   return NULL;
 }
 
-weir__opencl_object *weir__opencl_object_adopt(weir__opencl_objects *objects, const weir__opencl_object *like) {
+weir__opencl_object *weir__opencl_object_import(weir__opencl_objects *objects, const weir__opencl_object *like) {
   weir__opencl_object *object = weir__allocate(sizeof *object);
   if (object == NULL) return NULL;
   *object = *like;

@@ -52,7 +52,7 @@ void weir__opencl_objects_deinitialize(weir__opencl_objects *objects);
 // Makes an object of the context. NULL: no memory. Any thread, as all that follows.
 weir__opencl_object *weir__opencl_object_create(weir__opencl_objects *objects, uint64_t bytes);
 // Enters a cl_mem of the caller's, or of an image, with a reference of its own; it owns `like->image` then. NULL: no memory.
-weir__opencl_object *weir__opencl_object_adopt(weir__opencl_objects *objects, const weir__opencl_object *like);
+weir__opencl_object *weir__opencl_object_import(weir__opencl_objects *objects, const weir__opencl_object *like);
 void weir__opencl_object_destroy(weir__opencl_objects *objects, weir__opencl_object *object);
 
 // The object that an address lies in; NULL: none, it is the host's. That of a caller's cl_mem; NULL: it was not entered.

@@ -124,7 +124,7 @@ void weir__opencl_finish(weir__in_order_device *device, weir__operation *operati
 void weir__opencl_report(weir__in_order_device *device, weir__operation *operation, weir__completion *completion);
 void weir__opencl_await(weir__in_order_device *device);
 void weir__opencl_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
-void weir__opencl_settle(weir__in_order_device *device);
+void weir__opencl_drain(weir__in_order_device *device);
 
 // Commands (commands.c).
 void weir__opencl_flush(weir__opencl_device *device);

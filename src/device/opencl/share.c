@@ -82,7 +82,7 @@ weir_status weir__opencl_wrap(weir__opencl_device *device, cl_mem memory, uint64
   weir__host_lock(host);
   weir__opencl_sweep(device);
   weir__opencl_object *object = weir__opencl_object_of(&device->objects, memory);
-  if (object == NULL) object = weir__opencl_object_adopt(&device->objects, &like);
+  if (object == NULL) object = weir__opencl_object_import(&device->objects, &like);
   if (object != NULL) object->wraps++;
   weir__host_unlock(host);
   if (object == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "buffer wrap: no memory");

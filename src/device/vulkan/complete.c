@@ -179,7 +179,7 @@ void weir__vulkan_lose(weir__in_order_device *base, uint32_t trouble, char text[
 
 // Nothing runs on a device that is dead; one that was given up for another reason must come to its end, also where it waits for
 // copies that the host will not make any more.
-void weir__vulkan_settle(weir__in_order_device *base) {
+void weir__vulkan_drain(weir__in_order_device *base) {
   weir__vulkan_device *device = weir__vulkan_of(&base->device);
   weir__vulkan_submit_all(device);
   weir__vulkan_copier_give_up(device);

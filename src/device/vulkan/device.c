@@ -44,7 +44,7 @@ static const weir__in_order_table table = {.operation_bytes = sizeof(weir__vulka
                                            .report = weir__vulkan_report,
                                            .await = weir__vulkan_await,
                                            .lose = weir__vulkan_lose,
-                                           .settle = weir__vulkan_settle,
+                                           .drain = weir__vulkan_drain,
                                            .fence_is_over = weir__vulkan_fence_is_over};
 
 weir__vulkan_pipelines *weir__vulkan_device_pipelines(weir_device *device) {
@@ -105,7 +105,7 @@ static void destroy(weir_device *base) {
     }
   }
   if (device->registration != NULL) weir__vulkan_registration_give(device->registration);
-  weir__vulkan_held_destroy(device->held, base->host->window.size);
+  weir__vulkan_deferred_destroy(device->deferred, base->host->window.size);
   weir__in_order_deinitialize(&device->base);
   weir__free(device->queues);
   weir__free(device);
@@ -232,8 +232,8 @@ static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_qu
 }
 
 static bool allocate(weir__vulkan_device *device) {
-  device->held = weir__vulkan_held_create(device->base.device.host->window.size);
-  return device->held != NULL &&
+  device->deferred = weir__vulkan_deferred_create(device->base.device.host->window.size);
+  return device->deferred != NULL &&
          weir__in_order_initialize(&device->base, device->lane_count, device->lane_count - device->kernel_lanes);
 }
 

@@ -194,7 +194,7 @@ weir__vulkan_chunk *weir__vulkan_chunk_create(weir__vulkan_memory *memory, uint6
   return NULL;
 }
 
-weir__vulkan_chunk *weir__vulkan_chunk_adopt(weir__vulkan_memory *memory, VkBuffer buffer, uint64_t bytes) {
+weir__vulkan_chunk *weir__vulkan_chunk_import(weir__vulkan_memory *memory, VkBuffer buffer, uint64_t bytes) {
   weir__vulkan_chunk *chunk = weir__allocate_zeroed(sizeof *chunk);
   if (chunk == NULL) return NULL;
   chunk->bytes = bytes;

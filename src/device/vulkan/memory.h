@@ -48,7 +48,7 @@ void weir__vulkan_memory_deinitialize(weir__vulkan_memory *memory);
 // Makes a chunk. NULL: no memory. Any thread, as all that follows.
 weir__vulkan_chunk *weir__vulkan_chunk_create(weir__vulkan_memory *memory, uint64_t bytes, bool on_host);
 // Enters a caller's VkBuffer. NULL: no memory.
-weir__vulkan_chunk *weir__vulkan_chunk_adopt(weir__vulkan_memory *memory, VkBuffer buffer, uint64_t bytes);
+weir__vulkan_chunk *weir__vulkan_chunk_import(weir__vulkan_memory *memory, VkBuffer buffer, uint64_t bytes);
 // Enters an image with its memory, which the chunk owns from now on, and even if it fails. NULL: no memory.
 weir__vulkan_chunk *weir__vulkan_chunk_take_image(weir__vulkan_memory *memory, weir__vulkan_image *image,
                                                   VkDeviceMemory image_memory, uint64_t bytes);

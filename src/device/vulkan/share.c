@@ -29,12 +29,12 @@ void weir__vulkan_host_free(weir_device *base, void *address) {
 }
 
 // The chunk of a caller's VkBuffer, entered if it is new.
-static weir__vulkan_chunk *adopt(weir__vulkan_device *device, VkBuffer buffer) {
+static weir__vulkan_chunk *import(weir__vulkan_device *device, VkBuffer buffer) {
   weir__vulkan_chunk *chunk = weir__vulkan_chunk_of(&device->memory, buffer);
   if (chunk != NULL) return chunk;
   VkMemoryRequirements needs;
   device->calls.vkGetBufferMemoryRequirements(device->device, buffer, &needs);
-  return weir__vulkan_chunk_adopt(&device->memory, buffer, needs.size);
+  return weir__vulkan_chunk_import(&device->memory, buffer, needs.size);
 }
 
 weir_status weir__vulkan_wrap(weir__vulkan_device *device, uint64_t vk_buffer, uint64_t offset, uint64_t bytes,
@@ -46,7 +46,7 @@ weir_status weir__vulkan_wrap(weir__vulkan_device *device, uint64_t vk_buffer, u
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer wrap: byte %llu is no multiple of %llu, as %s wants",
                        (unsigned long long)offset, (unsigned long long)alignment, device->base.device.name);
   weir__host_lock(device->base.device.host);
-  const weir__vulkan_chunk *chunk = adopt(device, (VkBuffer)vk_buffer);
+  const weir__vulkan_chunk *chunk = import(device, (VkBuffer)vk_buffer);
   weir__host_unlock(device->base.device.host);
   if (chunk == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "buffer wrap: no memory");
   if (offset >= chunk->bytes || bytes > chunk->bytes - offset)

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rounds of the device's thread: takes tasks, holds them back or has them recorded, notices what is done.
+// Rounds of the device's thread: takes tasks, defers them or has them recorded, notices what is done.
 #include "device/vulkan/vulkan.h"
 
 enum {
-  BATCHES_AHEAD = 2,  // in flight: with fewer, what is held back is issued
+  BATCHES_AHEAD = 2,  // in flight: with fewer, what is deferred is issued
   BLOCKED_NS = 50000, // how long the thread waits for the device before it looks for tasks
 };
 
 static bool take_tasks(weir__vulkan_device *device) {
   uint64_t count = weir__inbox_count(&device->base.inbox);
-  for (uint64_t i = 0; i < count && weir__vulkan_held_count(device) < WEIR__VULKAN_HELD_AT_MOST; i++)
-    weir__vulkan_hold(device, weir__inbox_take(&device->base.inbox));
+  for (uint64_t i = 0; i < count && weir__vulkan_deferred_count(device) < WEIR__VULKAN_DEFERRED_AT_MOST; i++)
+    weir__vulkan_defer(device, weir__inbox_take(&device->base.inbox));
   return count > 0;
 }
 
-// What is held back goes when the device has little left to do, when somebody waits, or when it has become much. For tests
+// What is deferred goes when the device has little left to do, when somebody waits, or when it has become much. For tests
 // also at random.
 static bool must_issue(weir__vulkan_device *device) {
-  if (weir__vulkan_held_count(device) == 0) return false;
-  if (device->batches_in_flight < BATCHES_AHEAD || weir__vulkan_held_count(device) >= WEIR__VULKAN_HELD_AT_MOST)
+  if (weir__vulkan_deferred_count(device) == 0) return false;
+  if (device->batches_in_flight < BATCHES_AHEAD || weir__vulkan_deferred_count(device) >= WEIR__VULKAN_DEFERRED_AT_MOST)
     return true;
   if (device->random != 0) {
     device->random = device->random * 6364136223846793005u + 1442695040888963407u;
@@ -31,8 +31,8 @@ static bool must_issue(weir__vulkan_device *device) {
 bool weir__vulkan_work(weir__in_order_device *base) {
   weir__vulkan_device *device = weir__vulkan_of(&base->device);
   bool any = take_tasks(device), well = weir__in_order_is_well(base);
-  if (must_issue(device) || (!well && weir__vulkan_held_count(device) > 0)) {
-    weir__vulkan_issue_held(device);
+  if (must_issue(device) || (!well && weir__vulkan_deferred_count(device) > 0)) {
+    weir__vulkan_issue_deferred(device);
     any = true;
   }
   if (well ? weir__in_order_poll(base, true) : weir__in_order_report_lost(base)) any = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Vulkan device of a context. A thread of the device's own takes the tasks that submitters hand over, holds them back while
+// A Vulkan device of a context. A thread of the device's own takes the tasks that submitters hand over, defers them while
 // the device is busy, and records what has come together as command buffers: in the order of levels, so that one barrier
 // serves all tasks of a level. Between lanes (queues, and the one of copies that the host makes) order is kept by timeline
 // semaphores, one for each lane.
@@ -23,10 +23,10 @@
 
 enum {
   WEIR__VULKAN_MOST_LANES = 64,
-  WEIR__VULKAN_TRACE_LANES = 24,   // of timelines, for what overlaps in a lane
-  WEIR__VULKAN_HELD_AT_MOST = 512, // tasks that are held back
-  WEIR__VULKAN_QUERIES = 512,      // timestamps of a batch
-  WEIR__VULKAN_MOST_STEPS = 8,     // of a task; the dispatches of one with more stay together
+  WEIR__VULKAN_TRACE_LANES = 24,       // of timelines, for what overlaps in a lane
+  WEIR__VULKAN_DEFERRED_AT_MOST = 512, // tasks that are deferred
+  WEIR__VULKAN_QUERIES = 512,          // timestamps of a batch
+  WEIR__VULKAN_MOST_STEPS = 8,         // of a task; the dispatches of one with more stay together
 };
 
 #define WEIR__VULKAN_NO_QUERY UINT32_MAX
@@ -117,7 +117,7 @@ typedef struct weir__vulkan_lane {
   uint64_t reported_epoch, floor_ns, last_end_ns;
 } weir__vulkan_lane;
 
-typedef struct weir__vulkan_held weir__vulkan_held;
+typedef struct weir__vulkan_deferred weir__vulkan_deferred;
 
 typedef struct weir__vulkan_device {
   weir__in_order_device base;
@@ -138,8 +138,8 @@ typedef struct weir__vulkan_device {
   uint32_t lane_count, kernel_lanes;
   bool spreads; // the caller asked for several lanes: tasks without predecessors in flight go to the emptiest
   // Of the thread alone.
-  weir__vulkan_held *held;   // tasks that are held back
-  weir__vulkan_sets sets[2]; // the one in use, and the one before, whose sets may be in flight
+  weir__vulkan_deferred *deferred; // tasks that are deferred
+  weir__vulkan_sets sets[2];       // the one in use, and the one before, whose sets may be in flight
   uint32_t young;
   uint64_t old_values[WEIR__VULKAN_MOST_LANES]; // of the lanes when the old ones were used last
   uint32_t batches_in_flight;
@@ -197,14 +197,14 @@ void weir__vulkan_finish(weir__in_order_device *device, weir__operation *operati
 void weir__vulkan_report(weir__in_order_device *device, weir__operation *operation, weir__completion *completion);
 void weir__vulkan_await(weir__in_order_device *device);
 void weir__vulkan_lose(weir__in_order_device *device, uint32_t trouble, char text[WEIR__MESSAGE_BYTES]);
-void weir__vulkan_settle(weir__in_order_device *device);
+void weir__vulkan_drain(weir__in_order_device *device);
 
-// Tasks that are held back (hold.c): takes one; issues all, level by level, and submits them.
-weir__vulkan_held *weir__vulkan_held_create(uint32_t window); // NULL: no memory
-void weir__vulkan_held_destroy(weir__vulkan_held *held, uint32_t window);
-uint32_t weir__vulkan_held_count(const weir__vulkan_device *device);
-void weir__vulkan_hold(weir__vulkan_device *device, weir__task *task);
-void weir__vulkan_issue_held(weir__vulkan_device *device);
+// Tasks that are deferred (hold.c): takes one; issues all, level by level, and submits them.
+weir__vulkan_deferred *weir__vulkan_deferred_create(uint32_t window); // NULL: no memory
+void weir__vulkan_deferred_destroy(weir__vulkan_deferred *held, uint32_t window);
+uint32_t weir__vulkan_deferred_count(const weir__vulkan_device *device);
+void weir__vulkan_defer(weir__vulkan_device *device, weir__task *task);
+void weir__vulkan_issue_deferred(weir__vulkan_device *device);
 
 // Puts a task into a lane (issue.c). The task is reported later, whatever happens. A task of several steps is not complete
 // before the last of them was issued as well: each step, the first one too, is one dispatch of its kernel. Both return its

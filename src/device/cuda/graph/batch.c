@@ -91,7 +91,7 @@ static void report(weir__cuda_device *device, weir__cuda_op *op, const weir__com
     if (op->head.status == WEIR_OK && task->reads_poison) completion.status = WEIR_ERROR_UPSTREAM_FAILED;
     if (host->trace != NULL) time_task(device, op, i, &completion);
     weir__operations_set(&device->base.operations, task->id, NULL);
-    if (device->resident != NULL) weir__resident_settled(device, task->id);
+    if (device->resident != NULL) weir__resident_ended(device, task->id);
     weir__host_complete(host, task, &completion);
     if (i % TASKS_AT_ONCE != TASKS_AT_ONCE - 1) continue;
     weir__host_completed(host); // and let others have the lock

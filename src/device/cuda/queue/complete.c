@@ -22,7 +22,7 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
     weir__in_order_set_times(base, task, start_ns < least_ns ? least_ns : start_ns,
                              weir__cuda_event_ns(device, op->end), completion);
   }
-  if (completion != NULL && device->resident != NULL) weir__resident_settled(device, task->id);
+  if (completion != NULL && device->resident != NULL) weir__resident_ended(device, task->id);
   if (op->ops->report != NULL) op->ops->report(device, op, completion);
   if (completion != NULL && task->fence != NULL) ((weir__cuda_fence *)task->fence)->reported = true;
   if (op->event != NULL) weir__cuda_give_event(device, op->event);
@@ -107,11 +107,11 @@ void weir__cuda_lose(weir__in_order_device *base, uint32_t trouble, char text[WE
 }
 
 // Nothing runs on a device that is dead; one that was given up for another reason must come to its end.
-void weir__cuda_settle_all(weir__in_order_device *base) {
+void weir__cuda_drain_all(weir__in_order_device *base) {
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_stop(device);
   for (uint32_t i = 0; i < base->queue_count; i++) {
-    weir__cuda_settle(&device->streams[i]);
+    weir__cuda_drain(&device->streams[i]);
     device->driver->cuStreamSynchronize(device->streams[i].stream);
   }
 }

@@ -36,7 +36,7 @@ static bool record(weir__cuda_device *device, const weir__queue_choice *choice) 
 static void wait_for(weir__cuda_device *device, const weir__queue_choice *choice) {
   for (uint32_t i = 0; i < choice->wait_count; i++) {
     const weir__cuda_queue *queue = &device->streams[choice->waits[i]->queue];
-    weir__cuda_settle(queue);
+    weir__cuda_drain(queue);
     CUresult result = device->driver->cuStreamSynchronize(queue->stream);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   }
@@ -81,7 +81,7 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
     return;
   }
   if (is_run && device->launcher_count > 0)
-    weir__cuda_launcher_settle(device->launchers[0]); // it may have the same graph
+    weir__cuda_launcher_drain(device->launchers[0]); // it may have the same graph
   weir__cuda_execute(device, op);
 }
 

@@ -40,7 +40,7 @@ void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op) 
   wake(launcher);
 }
 
-void weir__cuda_launcher_settle(const weir__cuda_launcher *launcher) {
+void weir__cuda_launcher_drain(const weir__cuda_launcher *launcher) {
   uint64_t pushed = atomic_load_explicit(&launcher->pushed, memory_order_relaxed);
   while (atomic_load_explicit(&launcher->taken, memory_order_acquire) != pushed) weir__pause();
 }

@@ -18,19 +18,19 @@ enum {
 };
 
 // A launch that may be wanted.
-typedef struct wish {
+typedef struct code_request {
   weir__hash id;
   char *source, *options, *function; // NULL once it was compiled
   uint32_t block[3], shared_bytes, value_bytes;
   weir__resident_part *part; // NULL: not compiled, or it does not fit
-} wish;
+} code_request;
 
-// What the thread has made: of the first wishes, where their functions are.
-typedef struct made {
+// What the thread has made: of the first requests, where their functions are.
+typedef struct linked_module {
   weir__resident_module module;
   uint64_t *functions;
   uint32_t count;
-} made;
+} linked_module;
 
 struct weir__resident_automatic {
   weir__cuda_device *device;
@@ -38,16 +38,16 @@ struct weir__resident_automatic {
   bool has_thread;
   uint32_t processors;
   _Atomic uint32_t thread_state;
-  _Atomic bool refrains, has_made;
-  // Guarded by the mutex. Only the thread changes wishes that are there.
+  _Atomic bool disabled, has_linked;
+  // Guarded by the mutex. Only the thread changes requests that are there.
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  wish *wishes;
+  code_request *requests;
   uint32_t count, capacity;
-  // As many wishes, when the thread was asked the last time, by the device's thread, which may look at it without the mutex; and when
+  // As many requests, when the thread was asked the last time, by the device's thread, which may look at it without the mutex; and when
   // it had seen to that.
   uint32_t asked, served;
-  made *made; // NULL: nothing that was not taken over
+  linked_module *linked; // NULL: nothing that was not taken over
   bool stopping;
   weir__resident *ring; // made by the thread, before anything else; then the device's thread has it
   // Of the device's thread.
@@ -58,11 +58,11 @@ struct weir__resident_automatic {
 // ---------------------------------------------------------------------------------------------------------------
 // Wishes
 
-static void forget_code(wish *w) {
-  weir__free(w->source);
-  weir__free(w->options);
-  weir__free(w->function);
-  w->source = w->options = w->function = NULL;
+static void forget_code(code_request *request) {
+  weir__free(request->source);
+  weir__free(request->options);
+  weir__free(request->function);
+  request->source = request->options = request->function = NULL;
 }
 
 static weir__hash id_of(const weir_cuda_code *code, const weir_cuda_launch *launch) {
@@ -78,41 +78,43 @@ static weir__hash id_of(const weir_cuda_code *code, const weir_cuda_launch *laun
   return weir__hash_of(&all, sizeof all);
 }
 
-static bool make_wish(const weir_cuda_code *code, const weir_cuda_launch *launch, weir__hash id, wish *out_wish) {
-  wish w = {.id = id,
-            .source = weir__allocate_string(code->source),
-            .options = weir__allocate_string(code->options != NULL ? code->options : ""),
-            .function = weir__allocate_string(launch->function),
-            .shared_bytes = launch->shared_bytes,
-            .value_bytes = launch->value != NULL ? launch->value_bytes : 0};
+static bool make_request(const weir_cuda_code *code, const weir_cuda_launch *launch, weir__hash id,
+                         code_request *out_request) {
+  code_request w = {.id = id,
+                    .source = weir__allocate_string(code->source),
+                    .options = weir__allocate_string(code->options != NULL ? code->options : ""),
+                    .function = weir__allocate_string(launch->function),
+                    .shared_bytes = launch->shared_bytes,
+                    .value_bytes = launch->value != NULL ? launch->value_bytes : 0};
   memcpy(w.block, launch->block, sizeof w.block);
-  *out_wish = w;
+  *out_request = w;
   if (w.source != NULL && w.options != NULL && w.function != NULL) return true;
-  forget_code(out_wish);
+  forget_code(out_request);
   return false;
 }
 
 static bool reserve(weir__resident_automatic *automatic) {
   if (automatic->count < automatic->capacity) return true;
   uint32_t capacity = automatic->capacity == 0 ? 16 : 2 * automatic->capacity;
-  wish *wishes = weir__allocate(capacity * sizeof *wishes);
-  if (wishes == NULL) return false;
-  if (automatic->count > 0) memcpy(wishes, automatic->wishes, automatic->count * sizeof *wishes);
-  weir__free(automatic->wishes);
-  automatic->wishes = wishes;
+  code_request *requests = weir__allocate(capacity * sizeof *requests);
+  if (requests == NULL) return false;
+  if (automatic->count > 0) memcpy(requests, automatic->requests, automatic->count * sizeof *requests);
+  weir__free(automatic->requests);
+  automatic->requests = requests;
   automatic->capacity = capacity;
   return true;
 }
 
-uint32_t weir__resident_wish(weir__cuda_device *device, const weir_cuda_code *code, const weir_cuda_launch *launch) {
+uint32_t weir__resident_request_code(weir__cuda_device *device, const weir_cuda_code *code,
+                                     const weir_cuda_launch *launch) {
   weir__resident_automatic *automatic = device->automatic;
   if (code->source == NULL || !code->groups) return 0;
   weir__hash id = id_of(code, launch);
   pthread_mutex_lock(&automatic->mutex);
   uint32_t index = 0;
-  while (index < automatic->count && !weir__hash_equal(automatic->wishes[index].id, id)) index++;
+  while (index < automatic->count && !weir__hash_equal(automatic->requests[index].id, id)) index++;
   bool good = index < automatic->count ||
-              (reserve(automatic) && make_wish(code, launch, id, &automatic->wishes[automatic->count]));
+              (reserve(automatic) && make_request(code, launch, id, &automatic->requests[automatic->count]));
   if (good && index == automatic->count) automatic->count++;
   pthread_mutex_unlock(&automatic->mutex);
   return good ? index + 1 : 0;
@@ -121,56 +123,56 @@ uint32_t weir__resident_wish(weir__cuda_device *device, const weir_cuda_code *co
 // ---------------------------------------------------------------------------------------------------------------
 // The thread
 
-// Compiles a wish, whose code nobody else changes. It may not fit, or not compile so: then its tasks stay in queues.
-static void compile(weir__resident_automatic *automatic, const wish *w, weir__resident_part **out_part) {
+// Compiles a request, whose code nobody else changes. It may not fit, or not compile so: then its tasks stay in queues.
+static void compile(weir__resident_automatic *automatic, const code_request *request, weir__resident_part **out_part) {
   static const char nothing;
   char reason[160];
-  const weir_cuda_code code = {.source = w->source, .options = w->options, .groups = true};
-  const weir_cuda_launch launch = {.function = w->function,
-                                   .block = {w->block[0], w->block[1], w->block[2]},
-                                   .shared_bytes = w->shared_bytes,
-                                   .value = w->value_bytes > 0 ? &nothing : NULL,
-                                   .value_bytes = w->value_bytes};
+  const weir_cuda_code code = {.source = request->source, .options = request->options, .groups = true};
+  const weir_cuda_launch launch = {.function = request->function,
+                                   .block = {request->block[0], request->block[1], request->block[2]},
+                                   .shared_bytes = request->shared_bytes,
+                                   .value = request->value_bytes > 0 ? &nothing : NULL,
+                                   .value_bytes = request->value_bytes};
   *out_part = NULL;
-  if (weir__resident_words(w->value_bytes) > WEIR__R_ARGS) return;
-  if (weir__resident_compile(automatic->device, w->function, &code, &launch, out_part, reason, sizeof reason) !=
+  if (weir__resident_words(request->value_bytes) > WEIR__R_ARGS) return;
+  if (weir__resident_compile(automatic->device, request->function, &code, &launch, out_part, reason, sizeof reason) !=
       WEIR_OK)
     *out_part = NULL;
 }
 
-// Compiles the first wishes, as far as they were not.
-static void compile_wishes(weir__resident_automatic *automatic, uint32_t count) {
+// Compiles the first requests, as far as they were not.
+static void compile_requests(weir__resident_automatic *automatic, uint32_t count) {
   pthread_mutex_lock(&automatic->mutex);
   for (uint32_t i = 0; i < count && !automatic->stopping; i++) {
-    wish w = automatic->wishes[i];
+    code_request w = automatic->requests[i];
     if (w.source == NULL) continue;
     pthread_mutex_unlock(&automatic->mutex);
     weir__resident_part *part;
     compile(automatic, &w, &part);
     pthread_mutex_lock(&automatic->mutex);
-    automatic->wishes[i].part = part;
-    forget_code(&automatic->wishes[i]);
+    automatic->requests[i].part = part;
+    forget_code(&automatic->requests[i]);
   }
   pthread_mutex_unlock(&automatic->mutex);
 }
 
-static void free_made(weir__cuda_device *device, made *m) {
+static void free_linked(weir__cuda_device *device, linked_module *m) {
   if (m == NULL) return;
   weir__resident_unlink(device, &m->module);
   weir__free(m->functions);
   weir__free(m);
 }
 
-// Links what was compiled of the first wishes. False: nothing is to be had.
-static bool link_wishes(weir__resident_automatic *automatic, made *m) {
+// Links what was compiled of the first requests. False: nothing is to be had.
+static bool link_requests(weir__resident_automatic *automatic, linked_module *m) {
   weir__resident_part **parts = weir__allocate(m->count * sizeof(weir__resident_part *));
   uint32_t *indices = weir__allocate(m->count * sizeof *indices), used = 0;
   m->functions = weir__allocate_zeroed(m->count * sizeof *m->functions);
   bool good = parts != NULL && indices != NULL && m->functions != NULL;
   pthread_mutex_lock(&automatic->mutex);
   for (uint32_t i = 0; i < m->count && good; i++) {
-    if (automatic->wishes[i].part == NULL) continue;
-    parts[used] = automatic->wishes[i].part;
+    if (automatic->requests[i].part == NULL) continue;
+    parts[used] = automatic->requests[i].part;
     indices[used++] = i;
   }
   pthread_mutex_unlock(&automatic->mutex);
@@ -182,15 +184,15 @@ static bool link_wishes(weir__resident_automatic *automatic, made *m) {
 }
 
 // Makes what was asked for; NULL: nothing is to be had.
-static made *make(weir__resident_automatic *automatic, uint32_t count) {
-  compile_wishes(automatic, count);
-  made *m = weir__allocate_zeroed(sizeof *m);
+static linked_module *make(weir__resident_automatic *automatic, uint32_t count) {
+  compile_requests(automatic, count);
+  linked_module *m = weir__allocate_zeroed(sizeof *m);
   if (m == NULL) return NULL;
   m->count = count;
-  bool good = link_wishes(automatic, m);
+  bool good = link_requests(automatic, m);
   if (good && automatic->ring == NULL) good = weir__resident_make(automatic->device, &automatic->ring) == WEIR_OK;
   if (good) return m;
-  free_made(automatic->device, m);
+  free_linked(automatic->device, m);
   return NULL;
 }
 
@@ -205,12 +207,12 @@ static void *thread_main(void *argument) {
     if (automatic->stopping) break;
     uint32_t count = automatic->asked;
     pthread_mutex_unlock(&automatic->mutex);
-    made *m = make(automatic, count);
+    linked_module *m = make(automatic, count);
     pthread_mutex_lock(&automatic->mutex);
     if (m != NULL) {
-      free_made(automatic->device, automatic->made); // it was not taken over yet
-      automatic->made = m;
-      atomic_store_explicit(&automatic->has_made, true, memory_order_release);
+      free_linked(automatic->device, automatic->linked); // it was not taken over yet
+      automatic->linked = m;
+      atomic_store_explicit(&automatic->has_linked, true, memory_order_release);
     }
     automatic->served = count;
     pthread_cond_broadcast(&automatic->changed);
@@ -225,11 +227,11 @@ static bool start(weir__resident_automatic *automatic) {
   return automatic->has_thread;
 }
 
-// Has the thread make what is wished for.
+// Has the thread make what is requested.
 static void ask(weir__resident_automatic *automatic) {
   automatic->missed = 0;
   if (!automatic->has_thread && !start(automatic)) {
-    weir__resident_refrain(automatic->device); // no thread is to be had
+    weir__resident_disable(automatic->device); // no thread is to be had
     return;
   }
   pthread_mutex_lock(&automatic->mutex);
@@ -264,7 +266,7 @@ static bool suit(weir__cuda_device *device, weir__task *const *tasks, uint32_t c
   const weir__resident_automatic *automatic = device->automatic;
   uint64_t groups = 0, most = (uint64_t)GROUPS_PER_PROCESSOR * automatic->processors * count;
   *out_linked = device->resident != NULL;
-  if (atomic_load_explicit(&automatic->refrains, memory_order_relaxed)) return false;
+  if (atomic_load_explicit(&automatic->disabled, memory_order_relaxed)) return false;
   for (uint32_t i = 0; i < count; i++) {
     if (!weir__resident_fits(device, tasks[i], &groups) || groups > most) return false;
     int found = find_code(device, tasks[i]);
@@ -291,12 +293,12 @@ void weir__resident_missed(weir__cuda_device *device, weir__task *const *tasks, 
 static void begin_round(weir__cuda_device *device, bool any) {
   (void)any;
   weir__resident_automatic *automatic = device->automatic;
-  if (!atomic_load_explicit(&automatic->has_made, memory_order_acquire)) return;
+  if (!atomic_load_explicit(&automatic->has_linked, memory_order_acquire)) return;
   if (device->resident != NULL && weir__resident_is_busy(device)) return;
   pthread_mutex_lock(&automatic->mutex);
-  made *m = automatic->made;
-  automatic->made = NULL;
-  atomic_store_explicit(&automatic->has_made, false, memory_order_relaxed);
+  linked_module *m = automatic->linked;
+  automatic->linked = NULL;
+  atomic_store_explicit(&automatic->has_linked, false, memory_order_relaxed);
   pthread_mutex_unlock(&automatic->mutex);
   if (device->resident != NULL) weir__resident_stop(device); // its code goes
   if (device->resident == NULL) weir__cuda_add_path(device, &weir__cuda_resident_path);
@@ -314,8 +316,8 @@ const weir__cuda_path weir__cuda_automatic_path = {.begin_round = begin_round, .
 
 // ---------------------------------------------------------------------------------------------------------------
 
-void weir__resident_refrain(weir__cuda_device *device) {
-  if (device->automatic != NULL) atomic_store_explicit(&device->automatic->refrains, true, memory_order_relaxed);
+void weir__resident_disable(weir__cuda_device *device) {
+  if (device->automatic != NULL) atomic_store_explicit(&device->automatic->disabled, true, memory_order_relaxed);
 }
 
 // A seed, for tests, has it ask soon, and wait for the answer.
@@ -348,14 +350,14 @@ void weir__resident_automatic_destroy(weir__cuda_device *device) {
   pthread_mutex_unlock(&automatic->mutex);
   if (automatic->has_thread) pthread_join(automatic->thread, NULL);
   bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
-  free_made(device, automatic->made);
+  free_linked(device, automatic->linked);
   if (entered) weir__cuda_leave(device);
   if (device->resident == NULL) device->resident = automatic->ring; // to be destroyed with it
   for (uint32_t i = 0; i < automatic->count; i++) {
-    forget_code(&automatic->wishes[i]);
-    weir__resident_part_release(automatic->wishes[i].part);
+    forget_code(&automatic->requests[i]);
+    weir__resident_part_release(automatic->requests[i].part);
   }
-  weir__free(automatic->wishes);
+  weir__free(automatic->requests);
   pthread_cond_destroy(&automatic->changed);
   pthread_mutex_destroy(&automatic->mutex);
   weir__free(automatic);

@@ -4,11 +4,11 @@
 // pay, by a thread of its own. Until it is there, tasks go to queues. Not in contexts that keep a timeline, are IN_ORDER, or have no
 // launching threads (two cores or less, one queue).
 //
-// DESIGN. Code costs a compilation and a link, which most programs never need: those whose pieces come again have graphs of them.
-// So kernels only leave their source here (weir__resident_wish). Tasks that were launched one by one though they might have gone
+// DESIGN. Code costs a compilation and a link, which most programs never need: those whose batches come again have graphs of them.
+// So kernels only leave their source here (weir__resident_request_code). Tasks that were launched one by one though they might have gone
 // to a resident kernel are counted, and when what that cost is about what linking costs, the thread is asked: then no program
-// loses more than twice what it would have lost had it known (the ski-rental rule). The thread compiles what was wished
-// for, links it, and makes the ring; the device's thread takes it over when nothing is in the ring before.
+// loses more than twice what it would have lost had it known (the ski-rental rule). The thread compiles what was requested
+// links it, and makes the ring; the device's thread takes it over when nothing is in the ring before.
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
 #define WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
 
@@ -22,10 +22,11 @@ void weir__resident_automatic_destroy(weir__cuda_device *device);
 
 // A launch of a kernel that may go to the resident kernel; any thread. Returns its number + 1, which equal ones share; 0: its code
 // cannot be compiled for it, or there is no memory.
-uint32_t weir__resident_wish(weir__cuda_device *device, const weir_cuda_code *code, const weir_cuda_launch *launch);
+uint32_t weir__resident_request_code(weir__cuda_device *device, const weir_cuda_code *code,
+                                     const weir_cuda_launch *launch);
 
 // The caller has its own streams wait for tasks, or tasks for them, for which tasks must be in queues: from now on all are. Any thread.
-void weir__resident_refrain(weir__cuda_device *device);
+void weir__resident_disable(weir__cuda_device *device);
 
 // What follows is called by the device's thread only.
 

@@ -85,7 +85,7 @@ void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_b
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
   *slot = (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD, .queue_only = !may_be_resident};
-  resident->held++;
+  resident->deferred++;
   // Behind those for which there was no room before.
   if (resident->full.first != 0 || !weir__resident_examine(device, task))
     weir__resident_append(device, &resident->full, (uint32_t)(slot - resident->slots) + 1);
@@ -133,7 +133,7 @@ void weir__resident_drain(weir__cuda_device *device) {
 }
 
 bool weir__resident_is_busy(const weir__cuda_device *device) {
-  return device->resident->in_flight > 0 || device->resident->held > 0;
+  return device->resident->in_flight > 0 || device->resident->deferred > 0;
 }
 
 static void take(weir__cuda_device *device, weir__task *task) {

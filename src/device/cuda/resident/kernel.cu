@@ -13,7 +13,7 @@ static __device__ void weir__r_place(weir__r_group *group, const weir__r_task *t
 }
 
 // All threads of the block. What is copied may be the host's, or may have been there when it was read last, in the same launch: so it
-// is read past the cache of the multiprocessor. Several pieces are loaded before the first is stored: the way over the bus is long.
+// is read past the cache of the multiprocessor. Several chunks are loaded before the first is stored: the way over the bus is long.
 static __device__ void weir__r_copy(char *to, const char *from, uint32_t bytes) {
   const uint32_t step = blockDim.x;
   uint32_t first = 0;
@@ -21,13 +21,13 @@ static __device__ void weir__r_copy(char *to, const char *from, uint32_t bytes) 
     enum { AT_ONCE = 8 };
     const uint32_t end = bytes / 16;
     for (uint32_t at = threadIdx.x; at < end; at += AT_ONCE * step) {
-      weir__r_piece loaded[AT_ONCE];
+      weir__r_chunk loaded[AT_ONCE];
 #pragma unroll
       for (uint32_t j = 0; j < AT_ONCE; j++)
-        if (at + j * step < end) loaded[j] = weir__r_load_piece((const weir__r_task *)from, at + j * step);
+        if (at + j * step < end) loaded[j] = weir__r_load_chunk((const weir__r_task *)from, at + j * step);
 #pragma unroll
       for (uint32_t j = 0; j < AT_ONCE; j++)
-        if (at + j * step < end) ((weir__r_piece *)to)[at + j * step] = loaded[j];
+        if (at + j * step < end) ((weir__r_chunk *)to)[at + j * step] = loaded[j];
     }
     first = end * 16;
   } else if ((((uint64_t)to | (uint64_t)from) & 3) == 0) {

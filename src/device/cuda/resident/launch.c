@@ -17,14 +17,14 @@ static void take_back(weir__cuda_device *device, const weir__resident_flight *fl
   weir__resident_slot *slot = weir__resident_slot_of(device, flight->task->id);
   if (!has_begun(resident, flight)) {
     slot->state = WEIR__RESIDENT_HELD;
-    resident->held++;
+    resident->deferred++;
     weir__resident_append(device, &resident->again, (uint32_t)(slot - resident->slots) + 1);
     return;
   }
   weir__completion completion = {.status = weir__cuda_status(result), .message = resident->refused};
   weir__host_lock(device->base.device.host);
   completion.start_ns = completion.end_ns = slot->since_ns;
-  weir__resident_settled(device, flight->task->id);
+  weir__resident_ended(device, flight->task->id);
   weir__host_complete(device->base.device.host, flight->task, &completion);
   weir__host_completed(device->base.device.host);
   weir__host_unlock(device->base.device.host);

@@ -24,7 +24,7 @@ void weir__resident_wake_waiters(weir__cuda_device *device, weir__resident_slot 
   }
 }
 
-void weir__resident_settled(weir__cuda_device *device, weir__id id) {
+void weir__resident_ended(weir__cuda_device *device, weir__id id) {
   weir__resident_slot *slot = weir__resident_slot_of(device, id);
   if (slot->id != id || slot->state == WEIR__RESIDENT_NONE) return;
   slot->state = WEIR__RESIDENT_NONE;

@@ -66,7 +66,7 @@ typedef int int32_t;
 #define WEIR__R_KEPT 32
 #endif
 // Tasks that each lane of the scheduler holds at most.
-#define WEIR__R_HELD 4
+#define WEIR__R_PENDING 4
 // Segments that a lane looks at at once, whether they can be written again.
 #ifndef WEIR__R_LOOKS
 #define WEIR__R_LOOKS 4
@@ -147,14 +147,14 @@ typedef struct weir__r_card {
 #define WEIR__R_READY 0x80000000u // in a segment: all that the task comes after is done, and what it wrote is there
 
 // 16 bytes of a task.
-typedef struct weir__r_piece {
+typedef struct weir__r_chunk {
   uint64_t low, high;
-} weir__r_piece;
+} weir__r_chunk;
 
 // What the host asks of the card: the first words of weir__r_host.
-typedef struct weir__r_wishes {
+typedef struct weir__r_signals {
   uint32_t tail, stop, ask, abort;
-} weir__r_wishes;
+} weir__r_signals;
 
 // What a work-group's function gets.
 typedef struct weir__r_group {

@@ -50,13 +50,13 @@ WEIR__R_FUNCTION uint32_t weir__r_add(uint32_t *at, uint32_t value) { // acquire
   return old;
 }
 // What the host asks for, all of it in one look over the bus.
-WEIR__R_FUNCTION weir__r_wishes weir__r_look(const weir__r_host *host) { // acquires
-  weir__r_wishes wishes;
+WEIR__R_FUNCTION weir__r_signals weir__r_look(const weir__r_host *host) { // acquires
+  weir__r_signals signals;
   asm volatile("ld.acquire.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(wishes.tail), "=r"(wishes.stop), "=r"(wishes.ask), "=r"(wishes.abort)
+               : "=r"(signals.tail), "=r"(signals.stop), "=r"(signals.ask), "=r"(signals.abort)
                : "l"(&host->tail)
                : "memory");
-  return wishes;
+  return signals;
 }
 // A fault: all threads of the launch end, wherever they are. So does everything else in the context of the driver's.
 WEIR__R_FUNCTION void weir__r_trap(void) {
@@ -68,11 +68,11 @@ WEIR__R_FUNCTION void weir__r_host_store_release(uint32_t *at, uint32_t value) {
 WEIR__R_FUNCTION void weir__r_host_store_done(uint64_t *at, uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
-WEIR__R_FUNCTION weir__r_piece weir__r_load_piece(const weir__r_task *task, uint32_t piece) { // of the host's ring
-  weir__r_piece value;
+WEIR__R_FUNCTION weir__r_chunk weir__r_load_chunk(const weir__r_task *task, uint32_t chunk) { // of the host's ring
+  weir__r_chunk value;
   asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
                : "=l"(value.low), "=l"(value.high)
-               : "l"((const char *)task + 16 * piece)
+               : "l"((const char *)task + 16 * chunk)
                : "memory");
   return value;
 }
@@ -170,16 +170,16 @@ WEIR__R_FUNCTION uint32_t weir__r_host_load_acquire(const uint32_t *at) {
   WEIR__R_POINT();
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
-WEIR__R_FUNCTION weir__r_wishes weir__r_look(const weir__r_host *host) {
+WEIR__R_FUNCTION weir__r_signals weir__r_look(const weir__r_host *host) {
   WEIR__R_POINT();
-  weir__r_wishes wishes = {.tail = __atomic_load_n(&host->tail, __ATOMIC_ACQUIRE)};
+  weir__r_signals signals = {.tail = __atomic_load_n(&host->tail, __ATOMIC_ACQUIRE)};
   WEIR__R_POINT();
-  wishes.stop = __atomic_load_n(&host->stop, __ATOMIC_ACQUIRE);
+  signals.stop = __atomic_load_n(&host->stop, __ATOMIC_ACQUIRE);
   WEIR__R_POINT();
-  wishes.ask = __atomic_load_n(&host->ask, __ATOMIC_ACQUIRE);
+  signals.ask = __atomic_load_n(&host->ask, __ATOMIC_ACQUIRE);
   WEIR__R_POINT();
-  wishes.abort = __atomic_load_n(&host->abort, __ATOMIC_ACQUIRE);
-  return wishes;
+  signals.abort = __atomic_load_n(&host->abort, __ATOMIC_ACQUIRE);
+  return signals;
 }
 WEIR__R_FUNCTION void weir__r_trap(void) {
   WEIR__R_TRAP();
@@ -192,10 +192,10 @@ WEIR__R_FUNCTION void weir__r_host_store_done(uint64_t *at, uint64_t value) {
   WEIR__R_POINT();
   __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
-WEIR__R_FUNCTION weir__r_piece weir__r_load_piece(const weir__r_task *task, uint32_t piece) {
+WEIR__R_FUNCTION weir__r_chunk weir__r_load_chunk(const weir__r_task *task, uint32_t chunk) {
   WEIR__R_POINT();
-  weir__r_piece value;
-  memcpy(&value, (const char *)task + 16 * piece, 16);
+  weir__r_chunk value;
+  memcpy(&value, (const char *)task + 16 * chunk, 16);
   return value;
 }
 WEIR__R_FUNCTION uint64_t weir__r_now_ns(void) {

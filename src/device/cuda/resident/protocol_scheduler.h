@@ -7,19 +7,19 @@
 // The scheduler: all lanes of one warp.
 
 // A task that a lane holds.
-typedef struct weir__r_held {
+typedef struct weir__r_pending {
   uint32_t is, number, entries;
   uint32_t edges, seen, awaited; // of so many edges so many were seen to be done, and this is the next one
-} weir__r_held;
+} weir__r_pending;
 
 // What a lane of the scheduler keeps during a launch. But for what it holds, all lanes have the same. Each holds tasks whose number's
 // remainder by the number of lanes is its own.
 typedef struct weir__r_scheduler {
   uint32_t fetched, verified;   // as in weir__r_card
   uint32_t positions, segments; // that were handed out, that were written
-  uint32_t held;                // tasks, of all lanes
+  uint32_t pending;             // tasks, of all lanes
   uint32_t oldest;              // all tasks before it were handed out
-  weir__r_held tasks[WEIR__R_HELD];
+  weir__r_pending tasks[WEIR__R_PENDING];
 } weir__r_scheduler;
 
 #define WEIR__R_ALL_LANES (WEIR__R_LANES == 32 ? 0xffffffffu : (1u << WEIR__R_LANES % 32) - 1)
@@ -29,14 +29,14 @@ WEIR__R_FUNCTION void weir__r_open(weir__r_scheduler *s, const weir__r_card *car
   s->verified = card->verified;
   s->positions = (uint32_t)(card->handed[0].both >> 32);
   s->segments = (uint32_t)card->handed[0].both;
-  s->held = 0;
+  s->pending = 0;
   s->oldest = s->fetched + 1;
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) s->tasks[k].is = 0;
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) s->tasks[k].is = 0;
   weir__r_meet();
 }
 
-// Nothing is held.
+// Nothing is pending.
 WEIR__R_FUNCTION void weir__r_close(const weir__r_scheduler *s, weir__r_card *card) {
   if (weir__r_lane() != 0) return;
   card->fetched = s->fetched;
@@ -47,41 +47,42 @@ WEIR__R_FUNCTION void weir__r_close(const weir__r_scheduler *s, weir__r_card *ca
 WEIR__R_FUNCTION uint32_t weir__r_has_room(const weir__r_scheduler *s) {
   uint32_t has = 0;
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) has = has || !s->tasks[k].is;
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) has = has || !s->tasks[k].is;
   return weir__r_mask(has) == WEIR__R_ALL_LANES;
 }
 
 // The lane holds a task that was copied.
 WEIR__R_FUNCTION void weir__r_hold(weir__r_scheduler *s, weir__r_card *card, uint32_t number) {
   const weir__r_task *task = &card->tasks[number % WEIR__R_SLOTS];
-  weir__r_held held = {1, number, (task->units - 1) / weir__r_per_entry(task) + 1, task->edge_count, 0, task->edges[0]};
-  card->entries_left[number % WEIR__R_SLOTS] = held.entries;
+  weir__r_pending pending = {1, number,        (task->units - 1) / weir__r_per_entry(task) + 1, task->edge_count,
+                             0, task->edges[0]};
+  card->entries_left[number % WEIR__R_SLOTS] = pending.entries;
   uint32_t put = 0;
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) {
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
     if (put || s->tasks[k].is) continue;
-    s->tasks[k] = held;
+    s->tasks[k] = pending;
     put = 1;
   }
 }
 
-// From the host's ring to the card's: `count` tasks behind `before`. A lane loads several pieces before it stores the first: the way over
+// From the host's ring to the card's: `count` tasks behind `before`. A lane loads several chunks before it stores the first: the way over
 // the bus is long.
 WEIR__R_FUNCTION void weir__r_copy_batch(weir__r_card *card, const weir__r_host *host, uint32_t before,
                                          uint32_t count) {
   enum { AT_ONCE = 6 };
-  const uint32_t pieces = sizeof(weir__r_task) / 16, end = count * pieces;
+  const uint32_t chunks = sizeof(weir__r_task) / 16, end = count * chunks;
   for (uint32_t first = weir__r_lane(); first < end; first += AT_ONCE * WEIR__R_LANES) {
-    weir__r_piece loaded[AT_ONCE];
+    weir__r_chunk loaded[AT_ONCE];
     WEIR__R_UNROLL
     for (uint32_t j = 0; j < AT_ONCE; j++) {
       uint32_t i = first + j * WEIR__R_LANES;
-      if (i < end) loaded[j] = weir__r_load_piece(&host->ring[(before + 1 + i / pieces) % WEIR__R_SLOTS], i % pieces);
+      if (i < end) loaded[j] = weir__r_load_chunk(&host->ring[(before + 1 + i / chunks) % WEIR__R_SLOTS], i % chunks);
     }
     WEIR__R_UNROLL
     for (uint32_t j = 0; j < AT_ONCE; j++) {
       uint32_t i = first + j * WEIR__R_LANES;
-      uint64_t *words = (uint64_t *)&card->tasks[(before + 1 + i / pieces) % WEIR__R_SLOTS] + 2 * (i % pieces);
+      uint64_t *words = (uint64_t *)&card->tasks[(before + 1 + i / chunks) % WEIR__R_SLOTS] + 2 * (i % chunks);
       if (i >= end) continue;
       words[0] = loaded[j].low;
       words[1] = loaded[j].high;
@@ -101,7 +102,7 @@ WEIR__R_FUNCTION uint32_t weir__r_fetch(weir__r_scheduler *s, weir__r_card *card
   uint32_t after = (weir__r_lane() - s->fetched - 1) % WEIR__R_LANES; // the lane's task behind the first
   if (after < count) weir__r_hold(s, card, s->fetched + 1 + after);
   s->fetched += count;
-  s->held += count;
+  s->pending += count;
   return count;
 }
 
@@ -125,12 +126,12 @@ WEIR__R_FUNCTION uint32_t weir__r_verify(weir__r_scheduler *s, const weir__r_car
 }
 
 // What the host asks for. The first lane, which is the one that looks, faults here if that is to abort; the others have nothing.
-WEIR__R_FUNCTION weir__r_wishes weir__r_wishes_of(const weir__r_host *host) {
-  weir__r_wishes wishes = {0, 0, 0, 0};
-  if (weir__r_lane() != 0) return wishes;
-  wishes = weir__r_look(host);
-  if (wishes.abort != 0) weir__r_trap();
-  return wishes;
+WEIR__R_FUNCTION weir__r_signals weir__r_signals_of(const weir__r_host *host) {
+  weir__r_signals signals = {0, 0, 0, 0};
+  if (weir__r_lane() != 0) return signals;
+  signals = weir__r_look(host);
+  if (signals.abort != 0) weir__r_trap();
+  return signals;
 }
 
 // Hands out `tasks` tasks with so many entries in all: those of the lanes with `is`, each of which says what it has, and how many
@@ -141,7 +142,7 @@ WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, con
                                    uint32_t tasks, uint32_t entries) {
   for (uint32_t rounds = 1; s->verified - s->segments < tasks; rounds++) {
     if (weir__r_verify(s, card)) continue;
-    if (rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0) (void)weir__r_wishes_of(host);
+    if (rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0) (void)weir__r_signals_of(host);
     weir__r_pause();
   }
   if (is) {
@@ -153,12 +154,12 @@ WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, con
   weir__r_meet();
   s->positions += entries;
   s->segments += tasks;
-  s->held -= tasks;
+  s->pending -= tasks;
   for (uint32_t i = weir__r_lane(); i < WEIR__R_COPIES; i += WEIR__R_LANES)
     weir__r_store_long_release(&card->handed[i].both, (uint64_t)s->positions << 32 | s->segments);
 }
 
-// Hands out the oldest tasks that are held, in their order, as long as they have no more entries than `spare` in all. What they wait for
+// Hands out the oldest tasks that are pending, in their order, as long as they have no more entries than `spare` in all. What they wait for
 // is done, or was handed out before them.
 WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
                                                   uint32_t spare) {
@@ -166,24 +167,25 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_
   const uint32_t number = s->oldest + after;
   uint32_t entries = 0;
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) {
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
     if (s->tasks[k].is && s->tasks[k].number == number) entries = s->tasks[k].entries;
   }
   if (entries > spare) entries = spare + 1; // does not fit, nor does what is behind it
   uint32_t all, before = weir__r_sum_before(entries, &all), first = weir__r_from(before, start);
   before = weir__r_lane() >= start ? before - first : before + all - first;
   // From here on in the order of numbers: a bit for each behind the oldest.
-  uint32_t held = weir__r_mask(entries > 0), left = weir__r_mask(entries > 0 && before + entries > spare);
-  held = (held >> start | held << (lanes - start) % 32) & WEIR__R_ALL_LANES;
+  uint32_t pending = weir__r_mask(entries > 0), left = weir__r_mask(entries > 0 && before + entries > spare);
+  pending = (pending >> start | pending << (lanes - start) % 32) & WEIR__R_ALL_LANES;
   left = (left >> start | left << (lanes - start) % 32) & WEIR__R_ALL_LANES;
   uint32_t count = left == 0 ? lanes : weir__r_lowest(left), fetched = s->fetched + 1 - s->oldest;
   uint32_t end = weir__r_from(before, (start + count) % lanes); // not asked for where all are handed out
-  uint32_t taken = held & (count == 32 ? 0xffffffffu : (1u << count) - 1), tasks = weir__r_count(taken);
+  uint32_t taken = pending & (count == 32 ? 0xffffffffu : (1u << count) - 1), tasks = weir__r_count(taken);
   s->oldest += count < fetched ? count : fetched; // no further than what was fetched
   if (tasks == 0) return 0;
   uint32_t is = after < count && entries > 0;
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) s->tasks[k].is = s->tasks[k].is && !(is && s->tasks[k].number == number);
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++)
+    s->tasks[k].is = s->tasks[k].is && !(is && s->tasks[k].number == number);
   weir__r_hand(s, card, host, is, number, 0, weir__r_count(taken & ((1u << after) - 1)), before, tasks,
                count == lanes ? all : end);
   return tasks;
@@ -191,21 +193,22 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_
 
 // Hands out tasks whose predecessors are done, one of each lane at most. `done`: of what each awaited task's slot was seen to have.
 WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
-                                                 const uint32_t done[WEIR__R_HELD]) {
-  weir__r_held ready = {0, 0, 0, 0, 0, 0};
+                                                 const uint32_t done[WEIR__R_PENDING]) {
+  weir__r_pending ready = {0, 0, 0, 0, 0, 0};
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) {
-    weir__r_held *held = &s->tasks[k];
-    if (!held->is || ready.is) continue;
-    if (held->seen < held->edges && (int32_t)(done[k] - held->awaited) < 0) continue;
-    while (held->seen < held->edges) { // again, now to acquire
-      if ((int32_t)(weir__r_load_acquire(&card->done[held->awaited % WEIR__R_SLOTS]) - held->awaited) < 0) break;
-      held->seen++;
-      if (held->seen < held->edges) held->awaited = card->tasks[held->number % WEIR__R_SLOTS].edges[held->seen];
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
+    weir__r_pending *pending = &s->tasks[k];
+    if (!pending->is || ready.is) continue;
+    if (pending->seen < pending->edges && (int32_t)(done[k] - pending->awaited) < 0) continue;
+    while (pending->seen < pending->edges) { // again, now to acquire
+      if ((int32_t)(weir__r_load_acquire(&card->done[pending->awaited % WEIR__R_SLOTS]) - pending->awaited) < 0) break;
+      pending->seen++;
+      if (pending->seen < pending->edges)
+        pending->awaited = card->tasks[pending->number % WEIR__R_SLOTS].edges[pending->seen];
     }
-    if (held->seen < held->edges) continue;
-    ready = *held;
-    held->is = 0;
+    if (pending->seen < pending->edges) continue;
+    ready = *pending;
+    pending->is = 0;
   }
   uint32_t mask = weir__r_mask(ready.is), all;
   if (mask == 0) return 0;
@@ -219,16 +222,16 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_c
 // then wait for the predecessors themselves and so begin sooner.
 WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
                                            uint32_t workers) {
-  uint32_t claimed = weir__r_load(&card->claimed), done[WEIR__R_HELD];
+  uint32_t claimed = weir__r_load(&card->claimed), done[WEIR__R_PENDING];
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_HELD; k++) {
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
     uint32_t awaits = s->tasks[k].is && s->tasks[k].seen < s->tasks[k].edges;
     done[k] = awaits ? weir__r_load(&card->done[s->tasks[k].awaited % WEIR__R_SLOTS]) : 0;
   }
   int32_t spare = (int32_t)(weir__r_from(claimed, 0) - s->positions) - (int32_t)(workers / WEIR__R_KEPT);
   if (spare < 0) spare = 0;
   uint32_t tasks = weir__r_hand_out_oldest(s, card, host, (uint32_t)spare < 1u << 20 ? (uint32_t)spare : 1u << 20);
-  return s->held == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, host, done);
+  return s->pending == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, host, done);
 }
 
 // Tells the host what time it is on the card. `answered` is the last one that was answered; returns what is now.
@@ -263,27 +266,27 @@ WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, u
   for (uint32_t rounds = 0;; rounds++) {
     // What the first lane reads of the time, and of what others write, decides for all.
     uint64_t now = weir__r_now_ns();
-    uint32_t takes =
-        !ends && (s.held == 0 || (rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s))); // what is published
-    uint32_t looks = takes || s.held == 0 || rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0, done = 0;
-    weir__r_wishes wishes = {0, 0, 0, 0};
+    uint32_t takes = !ends && (s.pending == 0 ||
+                               (rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s))); // what is published
+    uint32_t looks = takes || s.pending == 0 || rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0, done = 0;
+    weir__r_signals signals = {0, 0, 0, 0};
     if (looks) {
-      wishes = weir__r_wishes_of(host);
-      uint32_t tail = weir__r_from(wishes.tail, 0);
+      signals = weir__r_signals_of(host);
+      uint32_t tail = weir__r_from(signals.tail, 0);
       weir__r_meet();
       if (takes) done = weir__r_fetch(&s, card, host, tail);
     }
-    if (s.held > 0) done += weir__r_hand_out(&s, card, host, workers);
-    uint32_t idle = done == 0 && s.held == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s.fetched, 0);
+    if (s.pending > 0) done += weir__r_hand_out(&s, card, host, workers);
+    uint32_t idle = done == 0 && s.pending == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s.fetched, 0);
     if (idle) {
-      answered = weir__r_answer(host, wishes.ask, answered);
-      uint32_t leaves = ends || now - busy >= idle_ns || wishes.stop == epoch;
+      answered = weir__r_answer(host, signals.ask, answered);
+      uint32_t leaves = ends || now - busy >= idle_ns || signals.stop == epoch;
       if (weir__r_from(leaves, 0)) break;
     } else {
       busy = now;
     }
     ends = weir__r_from(ends || now - start >= most_ns, 0);
-    if (done == 0 && (s.held > 0 || !weir__r_verify(&s, card))) weir__r_pause();
+    if (done == 0 && (s.pending > 0 || !weir__r_verify(&s, card))) weir__r_pause();
   }
   weir__r_close(&s, card);
   if (weir__r_lane() == 0) weir__r_store_release(&card->leaving, epoch);

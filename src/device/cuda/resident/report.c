@@ -19,7 +19,7 @@ static void report(weir__cuda_device *device, weir__resident_flight *flight, wei
     if (task->reads_poison && weir__host_skip_status(host, task) != WEIR_OK)
       completion->status = WEIR_ERROR_UPSTREAM_FAILED;
   }
-  weir__resident_settled(device, task->id);
+  weir__resident_ended(device, task->id);
   weir__host_complete(host, task, completion);
 }
 

@@ -3,7 +3,7 @@
 // Resident issue (WEIR_ISSUE_RESIDENT), the host's side: tasks of kernels that fit are published to a kernel that stays on
 // the card (protocol.h), all others go to queues, and the order between the two is kept here. docs/guide/cuda.md tells of it.
 //
-// A task that is handed over is held until it may go: one for the resident kernel until its predecessors are published or
+// A task that is handed over is deferred until it may go: one for the resident kernel until its predecessors are published or
 // done, one for a queue until its predecessors are in queues or done. Held tasks wait at one predecessor at a time.
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H
 #define WEIR_DEVICE_CUDA_RESIDENT_RESIDENT_H
@@ -29,7 +29,7 @@ typedef struct weir__resident_slot {
   uint64_t since_ns; // with a timeline: when it went to the resident kernel or to a queue
   uint64_t start_ns; // with a timeline: when its first launch began, on the card's clock; 0: not known yet
   uint32_t number;   // of its last launch, if it is published
-  uint32_t waiters;  // held tasks that wait at this one
+  uint32_t waiters;  // deferred tasks that wait at this one
   uint32_t next;     // in the list that it is in
   uint8_t state;     // WEIR__RESIDENT_*
   bool queue_only;   // it is to go to a queue, though it may fit
@@ -65,10 +65,10 @@ struct weir__resident {
   uint32_t linked;     // parts that were looked at; those behind are new
   uint32_t ahead;      // so many were to be linked ahead of need
   weir__resident_slot *slots;
-  weir__resident_list again; // held tasks to be looked at again
-  weir__resident_list full;  // held tasks for which the ring has no room, oldest first
+  weir__resident_list again; // deferred tasks to be looked at again
+  weir__resident_list full;  // deferred tasks for which the ring has no room, oldest first
   bool stuck;                // there was none when it was last looked for
-  uint32_t held, in_flight;
+  uint32_t deferred, in_flight;
   bool given_up; // the kernel cannot be launched: all go to queues; written under the lock
   // The ring.
   weir__r_host *host;
@@ -126,7 +126,7 @@ bool weir__resident_poll(weir__cuda_device *device);
 bool weir__resident_fail_all(weir__cuda_device *device);
 
 // ---------------------------------------------------------------------------------------------------------------
-// hold.c: decides where a held task goes, and lets it go if it may; else it waits at a predecessor. False: it may go, but the
+// order.c: decides where a deferred task goes, and lets it go if it may; else it waits at a predecessor. False: it may go, but the
 // ring has no room for it.
 bool weir__resident_examine(weir__cuda_device *device, weir__task *task);
 // Whether the task can go into the ring, as long as the resident kernel can be launched and has its code. Adds its work-groups to
@@ -142,7 +142,7 @@ void weir__resident_append(weir__cuda_device *device, weir__resident_list *list,
 // Those who wait at a task look again: it has gone, or is done.
 void weir__resident_wake_waiters(weir__cuda_device *device, weir__resident_slot *slot);
 // A task of a queue was reported.
-void weir__resident_settled(weir__cuda_device *device, weir__id id);
+void weir__resident_ended(weir__cuda_device *device, weir__id id);
 
 // ---------------------------------------------------------------------------------------------------------------
 // ring.c: tasks in the ring.

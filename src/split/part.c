@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece: handed to a device as a task on buffers that are wrapped around its bytes; and what follows when it is done.
+// A part: handed to a device as a task on buffers that are wrapped around its bytes; and what follows when it is done.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@
 
 static const uint64_t COST_SMOOTHING = 8;
 
-// How many units the next piece has: a multiple of the device's grain, as much as lies together, and so much that the pieces
+// How many units the next part has: a multiple of the device's grain, as much as lies together, and so much that the parts
 // which the launch may still have are enough for all.
-uint64_t weir__split_piece_units(const weir__split_run *run, uint32_t device, uint64_t units) {
-  uint64_t pieces = run->most - run->handed, grain = run->states[device].grain;
+uint64_t weir__split_part_units(const weir__split_run *run, uint32_t device, uint64_t units) {
+  uint64_t parts = run->most - run->handed, grain = run->states[device].grain;
   uint64_t kept = run->margin + run->free_count - 1; // for what failed, or may yet
-  uint64_t ordinary = pieces > kept ? pieces - kept : 1;
+  uint64_t ordinary = parts > kept ? parts - kept : 1;
   uint64_t enough = (run->view.left - 1) / ordinary + 1;
   bool last = ordinary == 1;
   if ((last || !run->one_part) && units < enough) units = enough;
@@ -23,28 +23,28 @@ uint64_t weir__split_piece_units(const weir__split_run *run, uint32_t device, ui
   return units < run->free[0].count ? units : run->free[0].count;
 }
 
-static void release_buffers(weir__split_piece *piece) {
-  for (uint32_t i = 0; i < piece->run->launch.arg_count; i++) {
-    weir_buffer_release(piece->buffers[i]);
-    piece->buffers[i] = NULL;
+static void release_buffers(weir__split_part *part) {
+  for (uint32_t i = 0; i < part->run->launch.arg_count; i++) {
+    weir_buffer_release(part->buffers[i]);
+    part->buffers[i] = NULL;
   }
 }
 
 // The argument that tells the kernel where its part is.
-weir_split_part weir__split_describe_part(const weir__split_run *run, const weir__split_piece *piece, uint32_t number,
+weir_split_part weir__split_describe_part(const weir__split_run *run, const weir__split_part *part, uint32_t number,
                                           uint32_t halo_of, weir__split_groups groups) {
-  weir_split_part part = {.first = groups.first,
-                          .count = groups.count,
-                          .total = run->cut.total,
-                          .dimension = run->launch.dimension,
-                          .device = piece->device,
-                          .index = number};
+  weir_split_part described = {.first = groups.first,
+                               .count = groups.count,
+                               .total = run->cut.total,
+                               .dimension = run->launch.dimension,
+                               .device = part->device,
+                               .index = number};
   weir__split_range range = weir__split_map(&run->args[halo_of], run->bytes[halo_of], run->cut.total, groups);
   if (run->args[halo_of].mapping == WEIR_SPLIT_BLOCK) {
-    part.halo_before = range.before;
-    part.halo_after = range.after;
+    described.halo_before = range.before;
+    described.halo_after = range.after;
   }
-  return part;
+  return described;
 }
 
 static weir_status wrap_bytes(weir__split_run *run, uint32_t index, uint64_t lo, uint64_t bytes,
@@ -60,8 +60,8 @@ static weir_status wrap_bytes(weir__split_run *run, uint32_t index, uint64_t lo,
   return status;
 }
 
-// One argument of a piece.
-static weir_status fill_arg(weir__split_run *run, weir__split_piece *piece, uint32_t index, weir__split_groups groups,
+// One argument of a part.
+static weir_status fill_arg(weir__split_run *run, weir__split_part *part, uint32_t index, weir__split_groups groups,
                             weir_arg *out_arg) {
   const weir_split_arg *arg = &run->args[index];
   *out_arg = arg->arg;
@@ -72,7 +72,7 @@ static weir_status fill_arg(weir__split_run *run, weir__split_piece *piece, uint
   }
   weir__split_range range = weir__split_map(arg, run->bytes[index], run->cut.total, groups);
   bool all = arg->mapping == WEIR_SPLIT_WHOLE;
-  weir_buffer **buffer = all ? &run->wholes[index] : &piece->buffers[index];
+  weir_buffer **buffer = all ? &run->wholes[index] : &part->buffers[index];
   if (*buffer == NULL) {
     weir_status status = wrap_bytes(run, index, range.lo, range.hi - range.lo, buffer);
     if (status != WEIR_OK) return status;
@@ -85,32 +85,32 @@ static weir_status fill_arg(weir__split_run *run, weir__split_piece *piece, uint
 
 static void done(void *user, weir_status status);
 
-static weir_status submit(weir__split_run *run, weir__split_piece *piece, weir__split_groups groups) {
+static weir_status submit(weir__split_run *run, weir__split_part *part, weir__split_groups groups) {
   const weir_split_launch *launch = &run->launch;
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < launch->arg_count && status == WEIR_OK; i++) {
-    status = fill_arg(run, piece, i, groups, &run->piece_args[i]);
+    status = fill_arg(run, part, i, groups, &run->part_args[i]);
     if (run->args[i].mapping != WEIR_SPLIT_PART) continue;
-    run->parts[i] = weir__split_describe_part(run, piece, run->handed, run->args[i].halo_of, groups);
-    run->piece_args[i] = weir_value(&run->parts[i], sizeof run->parts[i]);
+    run->descriptions[i] = weir__split_describe_part(run, part, run->handed, run->args[i].halo_of, groups);
+    run->part_args[i] = weir_value(&run->descriptions[i], sizeof run->descriptions[i]);
   }
   if (status != WEIR_OK) return status;
   weir_task task = {.kernel = launch->kernel,
                     .user = launch->user,
-                    .args = run->piece_args,
+                    .args = run->part_args,
                     .arg_count = launch->arg_count,
-                    .device = run->split->devices[piece->device],
+                    .device = run->split->devices[part->device],
                     .priority = launch->priority,
                     .label = launch->label,
                     .tag = launch->tag};
   memcpy(task.groups, launch->groups, sizeof task.groups);
   task.groups[launch->dimension] = groups.count;
   weir_context *context = run->split->context;
-  const weir__completion_target target = {.done = done, .user = piece};
+  const weir__completion_target target = {.done = done, .user = part};
   const weir__submission submission = {
       .task = &task, .target = &target, .reserved = run->slots, .kernel_checked = true};
   weir__context_lock(context);
-  status = weir__submit(context, &submission, &piece->event);
+  status = weir__submit(context, &submission, &part->event);
   weir__context_unlock(context);
   return status;
 }
@@ -119,7 +119,7 @@ static weir_status check_functions(weir__split_run *run, uint64_t first, uint64_
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < run->launch.arg_count && status == WEIR_OK; i++) {
     if (run->args[i].mapping == WEIR_SPLIT_FUNCTION)
-      status = weir__split_check_piece(run->what, i, &run->args[i], run->bytes[i], run->cut, first, count);
+      status = weir__split_check_part(run->what, i, &run->args[i], run->bytes[i], run->cut, first, count);
   }
   return status;
 }
@@ -137,25 +137,25 @@ static void put_back(weir__split_run *run, uint64_t first, uint64_t units) {
   run->view.left += units;
 }
 
-// A device's number of pieces and units changes; and what the split knows of its load.
-void weir__split_note_load(weir__split_run *run, const weir__split_piece *piece, bool given) {
+// A device's number of parts and units changes; and what the split knows of its load.
+void weir__split_note_load(weir__split_run *run, const weir__split_part *part, bool given) {
   weir_split *split = run->split;
-  uint64_t groups = weir__split_groups_of(run->cut, piece->first, piece->count).count;
-  run->states[piece->device].in_flight += given ? 1u : UINT32_MAX;
+  uint64_t groups = weir__split_groups_of(run->cut, part->first, part->count).count;
+  run->states[part->device].in_flight += given ? 1u : UINT32_MAX;
   run->in_flight += given ? 1u : UINT32_MAX;
   weir__lock_acquire(&split->lock);
-  split->pending[piece->device] += given ? groups : 0 - groups;
+  split->pending[part->device] += given ? groups : 0 - groups;
   weir__lock_release(&split->lock);
 }
 
 // What handing out took is measured in the host's clock for the device, which on a simulated one is virtual.
-static void note_attempt(weir__split_run *run, const weir__split_piece *piece) {
+static void note_attempt(weir__split_run *run, const weir__split_part *part) {
   weir_split *split = run->split;
-  weir_device *device = split->devices[piece->device];
+  weir_device *device = split->devices[part->device];
   run->handed++;
   weir__context_lock(split->context);
   split->context->host.window.reserved -= run->slots;
-  uint64_t cost_ns = device->ops->time(device) - piece->submit_ns;
+  uint64_t cost_ns = device->ops->time(device) - part->submit_ns;
   weir__context_unlock(split->context);
   run->reserved -= run->slots;
   weir__lock_acquire(&split->lock);
@@ -163,12 +163,12 @@ static void note_attempt(weir__split_run *run, const weir__split_piece *piece) {
   weir__lock_release(&split->lock);
 }
 
-// Of a resident launch: neighbours on one device are one piece.
+// Of a resident launch: neighbours on one device are one part.
 static bool plan(weir__split_run *run, uint32_t device, uint64_t units) {
-  uint64_t count = weir__split_piece_units(run, device, units), first = run->free[0].first;
-  weir__split_piece *last = run->handed > 0 ? &run->planned[run->handed - 1] : NULL;
+  uint64_t count = weir__split_part_units(run, device, units), first = run->free[0].first;
+  weir__split_part *last = run->handed > 0 ? &run->planned[run->handed - 1] : NULL;
   if (last == NULL || last->device != device) {
-    run->planned[run->handed++] = (weir__split_piece){.run = run, .device = device, .first = first, .count = count};
+    run->planned[run->handed++] = (weir__split_part){.run = run, .device = device, .first = first, .count = count};
     run->states[device].in_flight++;
   } else {
     last->count += count;
@@ -186,56 +186,56 @@ bool weir__split_hand_out(weir__split_run *run, uint32_t device, uint64_t units)
     }
     return false;
   }
-  weir__split_piece *piece = &run->pieces[device][run->pieces[device][0].used ? 1 : 0];
-  piece->first = run->free[0].first;
-  piece->count = weir__split_piece_units(run, device, units);
-  piece->submit_ns = weir_device_time(run->split->devices[device]);
-  weir_status status = check_functions(run, piece->first, piece->count);
+  weir__split_part *part = &run->parts[device][run->parts[device][0].used ? 1 : 0];
+  part->first = run->free[0].first;
+  part->count = weir__split_part_units(run, device, units);
+  part->submit_ns = weir_device_time(run->split->devices[device]);
+  weir_status status = check_functions(run, part->first, part->count);
   if (status != WEIR_OK) {
     weir__split_fails(run, status, weir_last_error());
     return false;
   }
-  weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
-  status = submit(run, piece, groups);
-  note_attempt(run, piece);
+  weir__split_groups groups = weir__split_groups_of(run->cut, part->first, part->count);
+  status = submit(run, part, groups);
+  note_attempt(run, part);
   if (status != WEIR_OK) {
-    release_buffers(piece);
+    release_buffers(part);
     if (status != WEIR_ERROR_OUT_OF_MEMORY || run->in_flight == 0)
       weir__split_device_fails(run, device, status, weir_last_error());
     return false;
   }
-  piece->used = true;
-  weir__split_take_free(run, piece->count);
-  run->states[device].given += piece->count;
+  part->used = true;
+  weir__split_take_free(run, part->count);
+  run->states[device].given += part->count;
   run->round.devices[device].parts++;
-  weir__split_note_load(run, piece, true);
+  weir__split_note_load(run, part, true);
   return true;
 }
 
-// Adds a piece's time to what its device was busy.
-static void note_time(weir__split_run *run, const weir__split_piece *piece) {
-  weir_device *device = run->split->devices[piece->device];
-  weir_split_state *state = &run->states[piece->device];
-  weir_split_device_round *round = &run->round.devices[piece->device];
-  // Where bytes are moved, the piece is done when they are back, and began when they began to move.
+// Adds a part's time to what its device was busy.
+static void note_time(weir__split_run *run, const weir__split_part *part) {
+  weir_device *device = run->split->devices[part->device];
+  weir_split_state *state = &run->states[part->device];
+  weir_split_device_round *round = &run->round.devices[part->device];
+  // Where bytes are moved, the part is done when they are back, and began when they began to move.
   bool near = device->space == WEIR__HOST_SPACE;
-  uint64_t start = near && piece->event->start_ns != 0 ? piece->event->start_ns : piece->submit_ns;
-  uint64_t end = near ? piece->event->end_ns : weir_device_time(device);
-  uint64_t *until = &run->busy_until[piece->device];
+  uint64_t start = near && part->event->start_ns != 0 ? part->event->start_ns : part->submit_ns;
+  uint64_t end = near ? part->event->end_ns : weir_device_time(device);
+  uint64_t *until = &run->busy_until[part->device];
   if (start < *until) start = *until;
   if (end < start + 1) end = start + 1;
   if (round->start_ns == 0) round->start_ns = start;
   round->end_ns = *until = end;
-  state->done += piece->count;
+  state->done += part->count;
   state->done_ns += end - start;
-  round->groups += weir__split_groups_of(run->cut, piece->first, piece->count).count;
+  round->groups += weir__split_groups_of(run->cut, part->first, part->count).count;
 }
 
-static void note_failure(weir__split_run *run, const weir__split_piece *piece, weir_status status) {
-  const char *message = weir_event_message(piece->event);
-  weir__split_groups groups = weir__split_groups_of(run->cut, piece->first, piece->count);
-  weir__split_device_fails(run, piece->device, status, message);
-  put_back(run, piece->first, piece->count);
+static void note_failure(weir__split_run *run, const weir__split_part *part, weir_status status) {
+  const char *message = weir_event_message(part->event);
+  weir__split_groups groups = weir__split_groups_of(run->cut, part->first, part->count);
+  weir__split_device_fails(run, part->device, status, message);
+  put_back(run, part->first, part->count);
   run->round.redone++;
   if (status == WEIR_ERROR_CANCELLED) {
     weir__split_fails(run, status, message);
@@ -248,19 +248,19 @@ static void note_failure(weir__split_run *run, const weir__split_piece *piece, w
 }
 
 static void done(void *user, weir_status status) {
-  weir__split_piece *piece = user;
-  weir__split_run *run = piece->run;
-  weir_split_state *state = &run->states[piece->device];
-  weir__split_note_load(run, piece, false);
+  weir__split_part *part = user;
+  weir__split_run *run = part->run;
+  weir_split_state *state = &run->states[part->device];
+  weir__split_note_load(run, part, false);
   if (status == WEIR_OK) {
-    note_time(run, piece);
+    note_time(run, part);
   } else {
-    state->given -= piece->count;
-    note_failure(run, piece, status);
+    state->given -= part->count;
+    note_failure(run, part, status);
   }
-  weir_event_release(piece->event);
-  piece->event = NULL;
-  release_buffers(piece);
-  piece->used = false;
+  weir_event_release(part->event);
+  part->event = NULL;
+  release_buffers(part);
+  part->used = false;
   weir__split_pump(run);
 }

@@ -32,7 +32,7 @@ bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task
   return good && (!takes_args || args_fit(task));
 }
 
-// With `automatic`, tasks that were put into queues without being held have no slot before somebody waits for them.
+// With `automatic`, tasks that were put into queues without being deferred have no slot before somebody waits for them.
 static weir__resident_slot *find_in_queue(weir__cuda_device *device, weir__id id) {
   if (device->automatic == NULL || device->base.operation_count == 0 || weir__in_order_find(&device->base, id) == NULL)
     return NULL;
@@ -69,7 +69,7 @@ static weir__resident_slot *find_obstacle(weir__cuda_device *device, const weir_
 }
 
 static void leave(weir__cuda_device *device, weir__resident_slot *slot) {
-  device->resident->held--;
+  device->resident->deferred--;
   if (device->resident->timed) slot->since_ns = weir__clock_ns() - device->base.device.host->start_ns;
   weir__resident_wake_waiters(device, slot);
 }
@@ -81,7 +81,7 @@ static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resi
   if (task->kernel != NULL || task->run != NULL) weir__resident_make_room(device->resident);
   weir__cuda_issue(device, task);
   // There may have been no memory for it.
-  if (device->base.operations.slots[id & device->base.operations.mask] == NULL) weir__resident_settled(device, id);
+  if (device->base.operations.slots[id & device->base.operations.mask] == NULL) weir__resident_ended(device, id);
 }
 
 // Whether code of a task that fits was refused. Links what is new.

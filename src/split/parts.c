@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Policies that hand out pieces to whoever is free: of one size, and shrinking.
+// Policies that hand out parts to whoever is free: of one size, and shrinking.
 #include <stdio.h>
 
 #include "split/policy.h"
 #include "split/rates.h"
 
-// Pieces a device gets of a launch if all are equal and nothing is known; and of which a first look at a device is one.
+// Parts a device gets of a launch if all are equal and nothing is known; and of which a first look at a device is one.
 enum { QUEUE_PIECES = 32, LOOK_PIECES = 24 };
 
-// Of what a device does of a launch: smaller pieces would gain less than they cost.
+// Of what a device does of a launch: smaller parts would gain less than they cost.
 static const double LEAST_PART = 0.005;
 
 static uint64_t at_least(uint64_t value, uint64_t least) {
   return value < least ? least : value;
 }
 
-static uint64_t even(const weir_split_view *view, uint32_t pieces) {
-  return at_least(view->total / ((uint64_t)pieces * view->device_count), 1);
+static uint64_t even(const weir_split_view *view, uint32_t parts) {
+  return at_least(view->total / ((uint64_t)parts * view->device_count), 1);
 }
 
 // What is known of a launch that is under way.
@@ -44,7 +44,7 @@ static progress progress_of(const weir_split_view *view) {
     now.pending[i] = (double)weir__split_pending(state);
     if (now.rates[i] > 0) guess(state, &now.rates[i], &now.pending[i]);
     now.all += now.rates[i];
-    // One that was never measured may be as fast as it could be, not having finished its first piece yet.
+    // One that was never measured may be as fast as it could be, not having finished its first part yet.
     if (now.rates[i] <= 0 && state->running_ns > 0) now.all += now.pending[i] / (double)state->running_ns;
     now.unfinished += now.pending[i];
   }
@@ -56,7 +56,7 @@ static double due(const progress *now, uint32_t device) {
   return now->unfinished * now->rates[device] / now->all;
 }
 
-// Whether a device, of known speed, should have a piece now: it finishes it before the others could do all the rest, or would at
+// Whether a device, of known speed, should have a part now: it finishes it before the others could do all the rest, or would at
 // least finish it first.
 static bool is_worth(const weir_split_view *view, const progress *now, uint32_t device, uint64_t units) {
   double mine = now->pending[device] + (double)units;
@@ -68,37 +68,37 @@ static bool is_worth(const weir_split_view *view, const progress *now, uint32_t 
   return true;
 }
 
-// Self-scheduling by chunks (Kruskal and Weiss, "Allocating independent subtasks on parallel processors", 1985). The piece is
-// so large that the fastest device spends no more than view->overhead of its time on what a piece costs. At the end, a piece that
+// Self-scheduling by chunks (Kruskal and Weiss, "Allocating independent subtasks on parallel processors", 1985). The part is
+// so large that the fastest device spends no more than view->overhead of its time on what a part costs. At the end, a part that
 // would keep a slow device longer than the others need for the rest is left to them.
-static uint64_t queue_piece(const weir_split_view *view) {
+static uint64_t queue_part(const weir_split_view *view) {
   double fastest = 0;
   for (uint32_t i = 0; i < view->device_count; i++) {
     double rate = weir__split_rate(view, i);
     if (!view->devices[i].out && rate > fastest) fastest = rate;
   }
-  uint64_t piece = at_least(even(view, QUEUE_PIECES), view->least);
-  return at_least(piece, (uint64_t)((double)view->cost_ns * fastest / view->overhead));
+  uint64_t part = at_least(even(view, QUEUE_PIECES), view->least);
+  return at_least(part, (uint64_t)((double)view->cost_ns * fastest / view->overhead));
 }
 
 static uint64_t queue_next(void *user, const weir_split_view *view, uint32_t device) {
   (void)user;
   progress now = progress_of(view);
-  uint64_t piece = queue_piece(view);
-  if (piece > view->left) piece = view->left;
-  return now.rates[device] <= 0 || is_worth(view, &now, device, piece) ? piece : 0;
+  uint64_t part = queue_part(view);
+  if (part > view->left) part = view->left;
+  return now.rates[device] <= 0 || is_worth(view, &now, device, part) ? part : 0;
 }
 
 static void queue_why(void *user, const weir_split_view *view, char *out_text, size_t size) {
   (void)user;
-  snprintf(out_text, size, "parts of %llu units of %llu, for whoever is free", (unsigned long long)queue_piece(view),
+  snprintf(out_text, size, "parts of %llu units of %llu, for whoever is free", (unsigned long long)queue_part(view),
            (unsigned long long)view->total);
 }
 
 const weir_split_policy weir__split_queue = {.name = "queue", .next = queue_next, .why = queue_why};
 
-// The least piece of a device: what handing it out costs takes no more than a third of its time, and it is worth its while.
-static uint64_t least_piece(const weir_split_view *view, const progress *now, uint32_t device) {
+// The least part of a device: what handing it out costs takes no more than a third of its time, and it is worth its while.
+static uint64_t least_part(const weir_split_view *view, const progress *now, uint32_t device) {
   uint64_t least = at_least(view->least, view->devices[device].grain);
   least = at_least(least, (uint64_t)(LEAST_PART * (double)view->total * now->rates[device] / now->all));
   return at_least(least, (uint64_t)(2 * (double)view->cost_ns * now->rates[device]));
@@ -106,15 +106,15 @@ static uint64_t least_piece(const weir_split_view *view, const progress *now, ui
 
 // Factoring (Hummel, Schonberg and Flynn, 1992) with weights (Hummel, Schmidt, Uma and Wein, 1996; HGuided of Pérez, Bosque,
 // Stafford and Beivide, 2016): a device gets `part` of what it would do of all that is not finished, if all went on at their
-// speeds, less what it has already. A piece that the device would finish later than the others all the rest is not given.
-uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double part) {
+// speeds, less what it has already. A part that the device would finish later than the others all the rest is not given.
+uint64_t weir__split_guided_next(const weir_split_view *view, uint32_t device, double fraction) {
   progress now = progress_of(view);
   if (now.rates[device] <= 0) // not known yet: a look at it
     return weir__split_pending(&view->devices[device]) > 0 ? 0 : at_least(even(view, LOOK_PIECES), view->least);
-  uint64_t least = least_piece(view, &now, device);
+  uint64_t least = least_part(view, &now, device);
   if (least > view->left) least = view->left;
-  double piece = part * due(&now, device) - now.pending[device];
-  if (piece >= (double)least) return (uint64_t)piece;
+  double part = fraction * due(&now, device) - now.pending[device];
+  if (part >= (double)least) return (uint64_t)part;
   return is_worth(view, &now, device, least) ? least : 0;
 }
 
