@@ -33,7 +33,7 @@ static bool keep(weir__checker *checker, uint64_t object) {
   weir__intervals *map = &checker->map;
   if (!weir__intervals_take_all(map)) return false;
   for (size_t i = 0; i < map->taken_count; i++) {
-    const weir__piece *piece = &map->taken[i];
+    const weir__interval *interval = &map->taken[i];
     if (checker->initial_count == checker->initial_capacity) {
       size_t wanted = checker->initial_capacity ? checker->initial_capacity * 2 : 256;
       weir__initial_read *larger = realloc(checker->initial, wanted * sizeof *larger);
@@ -42,7 +42,7 @@ static bool keep(weir__checker *checker, uint64_t object) {
       checker->initial_capacity = wanted;
     }
     checker->initial[checker->initial_count++] =
-        (weir__initial_read){object, piece->lo, piece->hi, checker->accesses[piece->reader].start_ns};
+        (weir__initial_read){object, interval->lo, interval->hi, checker->accesses[interval->reader].start_ns};
   }
   return true;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct weir__interval_node {
-  weir__piece piece;
+  weir__interval interval;
   uint32_t left, right, priority;
 };
 
@@ -29,7 +29,7 @@ static uint32_t next_priority(weir__intervals *map) {
 }
 
 // A new node, or 0.
-static uint32_t add_node(weir__intervals *map, const weir__piece *piece) {
+static uint32_t add_node(weir__intervals *map, const weir__interval *interval) {
   uint32_t index = map->free_node;
   if (index) {
     map->free_node = map->nodes[index].left;
@@ -44,7 +44,7 @@ static uint32_t add_node(weir__intervals *map, const weir__piece *piece) {
     }
     map->node_count = index + 1;
   }
-  map->nodes[index] = (weir__interval_node){*piece, 0, 0, next_priority(map)};
+  map->nodes[index] = (weir__interval_node){*interval, 0, 0, next_priority(map)};
   return index;
 }
 
@@ -53,12 +53,12 @@ static void drop_node(weir__intervals *map, uint32_t index) {
   map->free_node = index;
 }
 
-// Splits the tree into pieces with lo below `at` and the others.
+// Splits the tree into intervals with lo below `at` and the others.
 static void split(weir__intervals *map, uint32_t tree, uint64_t at, uint32_t *out_below, uint32_t *out_rest) {
   *out_below = *out_rest = 0;
   while (tree) {
     weir__interval_node *node = &map->nodes[tree];
-    if (node->piece.lo < at) {
+    if (node->interval.lo < at) {
       *out_below = tree;
       out_below = &node->right;
       tree = node->right;
@@ -89,18 +89,18 @@ static uint32_t join(weir__intervals *map, uint32_t first, uint32_t second) {
   return root;
 }
 
-// Makes `at` a border between pieces if it lies inside one.
+// Makes `at` a border between intervals if it lies inside one.
 static bool cut(weir__intervals *map, uint64_t at) {
   uint32_t index = map->root, inside = 0;
   while (index) {
     const weir__interval_node *node = &map->nodes[index];
-    if (node->piece.lo < at) inside = index;
-    index = node->piece.lo < at ? node->right : node->left;
+    if (node->interval.lo < at) inside = index;
+    index = node->interval.lo < at ? node->right : node->left;
   }
-  if (!inside || map->nodes[inside].piece.hi <= at) return true;
-  weir__piece upper = map->nodes[inside].piece;
+  if (!inside || map->nodes[inside].interval.hi <= at) return true;
+  weir__interval upper = map->nodes[inside].interval;
   upper.lo = at;
-  map->nodes[inside].piece.hi = at;
+  map->nodes[inside].interval.hi = at;
   uint32_t added = add_node(map, &upper), below = 0, rest = 0;
   if (!added) return false;
   split(map, map->root, at, &below, &rest);
@@ -108,20 +108,20 @@ static bool cut(weir__intervals *map, uint64_t at) {
   return true;
 }
 
-static bool add_taken(weir__intervals *map, const weir__piece *piece) {
+static bool add_taken(weir__intervals *map, const weir__interval *interval) {
   if (map->taken_count == map->taken_capacity) {
     size_t wanted = map->taken_capacity ? map->taken_capacity * 2 : 64;
-    weir__piece *larger = realloc(map->taken, wanted * sizeof *larger);
+    weir__interval *larger = realloc(map->taken, wanted * sizeof *larger);
     if (!larger) return false;
     map->taken = larger;
     map->taken_capacity = wanted;
   }
-  map->taken[map->taken_count++] = *piece;
+  map->taken[map->taken_count++] = *interval;
   return true;
 }
 
 static bool add_gap(weir__intervals *map, uint64_t lo, uint64_t hi) {
-  weir__piece gap = {lo, hi, WEIR__NO_ACCESS, WEIR__NO_ACCESS};
+  weir__interval gap = {lo, hi, WEIR__NO_ACCESS, WEIR__NO_ACCESS};
   return lo == hi || add_taken(map, &gap);
 }
 
@@ -129,11 +129,11 @@ static bool add_gap(weir__intervals *map, uint64_t lo, uint64_t hi) {
 static bool flatten(weir__intervals *map, uint32_t tree, bool fill, uint64_t *at) {
   if (!tree) return true;
   weir__interval_node node = map->nodes[tree];
-  if (!flatten(map, node.left, fill, at) || (fill && !add_gap(map, *at, node.piece.lo)) ||
-      !add_taken(map, &node.piece)) {
+  if (!flatten(map, node.left, fill, at) || (fill && !add_gap(map, *at, node.interval.lo)) ||
+      !add_taken(map, &node.interval)) {
     return false;
   }
-  *at = node.piece.hi;
+  *at = node.interval.hi;
   drop_node(map, tree);
   return flatten(map, node.right, fill, at);
 }
@@ -149,7 +149,7 @@ bool weir__intervals_take(weir__intervals *map, uint64_t lo, uint64_t hi) {
   return flatten(map, middle, true, &at) && add_gap(map, at, hi);
 }
 
-static bool same(const weir__piece *a, const weir__piece *b) {
+static bool same(const weir__interval *a, const weir__interval *b) {
   return a->hi == b->lo && a->writer == b->writer && a->reader == b->reader;
 }
 
@@ -158,9 +158,9 @@ bool weir__intervals_put(weir__intervals *map) {
   uint32_t below = 0, above = 0;
   split(map, map->root, map->taken[0].lo, &below, &above);
   for (size_t i = 0; i < map->taken_count;) {
-    weir__piece piece = map->taken[i++];
-    while (i < map->taken_count && same(&piece, &map->taken[i])) piece.hi = map->taken[i++].hi;
-    uint32_t added = add_node(map, &piece);
+    weir__interval interval = map->taken[i++];
+    while (i < map->taken_count && same(&interval, &map->taken[i])) interval.hi = map->taken[i++].hi;
+    uint32_t added = add_node(map, &interval);
     if (!added) return false;
     below = join(map, below, added);
   }

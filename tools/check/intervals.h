@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered map from disjoint byte ranges to what the checker knows about them. Cost of a call: O(log pieces + hits).
+// An ordered map from disjoint byte ranges to what the checker knows about them. Cost of a call: O(log intervals + hits).
 #ifndef WEIR_CHECK_INTERVALS_H
 #define WEIR_CHECK_INTERVALS_H
 
@@ -10,12 +10,12 @@
 
 #define WEIR__NO_ACCESS UINT32_MAX
 
-// A range [lo, hi). The rest belongs to whoever uses the map; neighbours that agree in it become one piece.
-typedef struct weir__piece {
+// A range [lo, hi). The rest belongs to whoever uses the map; neighbours that agree in it become one interval.
+typedef struct weir__interval {
   uint64_t lo, hi;
   uint32_t writer; // the last access that wrote it
   uint32_t reader; // an access that read it since
-} weir__piece;
+} weir__interval;
 
 typedef struct weir__interval_node weir__interval_node;
 
@@ -24,7 +24,7 @@ typedef struct weir__intervals {
   weir__interval_node *nodes;
   uint32_t node_count, node_capacity, free_node, root;
   uint64_t random;
-  weir__piece *taken; // scratch of weir__intervals_take
+  weir__interval *taken; // scratch of weir__intervals_take
   size_t taken_count, taken_capacity;
 } weir__intervals;
 

@@ -23,26 +23,26 @@ static bool add_flow(weir__checker *checker, weir__checked_access *access, const
   return true;
 }
 
-// One piece that the access reads. Its `reader` is the first access, in program order, to read what nobody has written.
-static bool read_piece(weir__checker *checker, uint32_t index, weir__piece *piece) {
+// One interval that the access reads. Its `reader` is the first access, in program order, to read what nobody has written.
+static bool read_interval(weir__checker *checker, uint32_t index, weir__interval *interval) {
   weir__checked_access *access = &checker->accesses[index];
-  weir__flow flow = {piece->lo, piece->hi, piece->writer, false};
-  uint32_t source = piece->writer != WEIR__NO_ACCESS ? piece->writer : piece->reader;
+  weir__flow flow = {interval->lo, interval->hi, interval->writer, false};
+  uint32_t source = interval->writer != WEIR__NO_ACCESS ? interval->writer : interval->reader;
   if (source != WEIR__NO_ACCESS) {
     const weir__checked_access *from = &checker->accesses[source];
     checker->report->hazards++;
     if (from->storage != access->storage) {
-      const char *why = piece->writer != WEIR__NO_ACCESS ? "what is read was written to another storage"
-                                                         : "the same contents are read from two storages";
-      weir__check_add_conflict(checker, "RAW", source, index, piece->lo, piece->hi, why);
+      const char *why = interval->writer != WEIR__NO_ACCESS ? "what is read was written to another storage"
+                                                            : "the same contents are read from two storages";
+      weir__check_add_conflict(checker, "RAW", source, index, interval->lo, interval->hi, why);
       flow.reported = true;
-    } else if (piece->writer != WEIR__NO_ACCESS && from->end_ns > access->start_ns) {
-      weir__check_add_conflict(checker, "RAW", source, index, piece->lo, piece->hi,
+    } else if (interval->writer != WEIR__NO_ACCESS && from->end_ns > access->start_ns) {
+      weir__check_add_conflict(checker, "RAW", source, index, interval->lo, interval->hi,
                                "the read starts before the write ends");
       flow.reported = true;
     }
   } else {
-    piece->reader = index;
+    interval->reader = index;
   }
   return add_flow(checker, access, &flow);
 }
@@ -53,7 +53,7 @@ static bool follow_access(weir__checker *checker, uint32_t index) {
   if (!weir__intervals_take(map, access->lo, access->hi)) return false;
   access->first_flow = checker->flow_count;
   for (size_t i = 0; i < map->taken_count; i++) {
-    if (access->mode != WEIR_WRITE && !read_piece(checker, index, &map->taken[i])) return false;
+    if (access->mode != WEIR_WRITE && !read_interval(checker, index, &map->taken[i])) return false;
     if (access->mode == WEIR_READ) continue;
     map->taken[i].writer = index;
     map->taken[i].reader = WEIR__NO_ACCESS;
@@ -67,8 +67,8 @@ static bool read_at_end(weir__checker *checker) {
   uint32_t first = WEIR__NO_ACCESS;
   if (!weir__intervals_take_all(map)) return false;
   for (size_t i = 0; i < map->taken_count; i++) {
-    const weir__piece *piece = &map->taken[i];
-    uint32_t source = piece->writer != WEIR__NO_ACCESS ? piece->writer : piece->reader;
+    const weir__interval *interval = &map->taken[i];
+    uint32_t source = interval->writer != WEIR__NO_ACCESS ? interval->writer : interval->reader;
     if (source == WEIR__NO_ACCESS) continue;
     if (checker->access_count == checker->access_capacity) {
       size_t wanted = checker->access_capacity * 2;
@@ -80,17 +80,17 @@ static bool read_at_end(weir__checker *checker) {
     weir__checked_access access = checker->accesses[source];
     access.task = WEIR__END_OF_STREAM;
     access.mode = WEIR_READ;
-    access.offset += piece->lo - access.lo;
-    access.lo = piece->lo;
-    access.hi = piece->hi;
+    access.offset += interval->lo - access.lo;
+    access.lo = interval->lo;
+    access.hi = interval->hi;
     access.start_ns = access.end_ns = UINT64_MAX;
     access.first_flow = checker->flow_count;
     access.flow_count = 0;
-    if (!add_flow(checker, &access, &(weir__flow){piece->lo, piece->hi, piece->writer, false})) return false;
+    if (!add_flow(checker, &access, &(weir__flow){interval->lo, interval->hi, interval->writer, false})) return false;
     checker->accesses[checker->access_count++] = access;
     if (first == WEIR__NO_ACCESS) first = source;
     if (checker->accesses[first].storage != access.storage) {
-      weir__check_add_conflict(checker, "RAW", first, source, piece->lo, piece->hi,
+      weir__check_add_conflict(checker, "RAW", first, source, interval->lo, interval->hi,
                                "one buffer is left in two storages at the end of the stream");
     }
   }

@@ -12,43 +12,44 @@ static const char *hazard_name(const weir__checked_access *first, const weir__ch
   return first->object == second->object ? within_object : "STORAGE";
 }
 
-// The access reads what is not there: `there` wrote the piece before it in time, though it is not what the program reads.
-static void report_lost(weir__checker *checker, uint32_t index, uint32_t there, const weir__piece *piece) {
+// The access reads what is not there: `there` wrote the interval before it in time, though it is not what the program reads.
+static void report_lost(weir__checker *checker, uint32_t index, uint32_t there, const weir__interval *interval) {
   const weir__checked_access *access = &checker->accesses[index], *other = &checker->accesses[there];
   if (access->object != other->object) {
-    weir__check_add_conflict(checker, "STORAGE", there, index, piece->lo, piece->hi,
+    weir__check_add_conflict(checker, "STORAGE", there, index, interval->lo, interval->hi,
                              "the storage was given away while its contents were still needed");
   } else if (there > index) {
-    weir__check_add_conflict(checker, "WAR", index, there, piece->lo, piece->hi,
+    weir__check_add_conflict(checker, "WAR", index, there, interval->lo, interval->hi,
                              "the later write starts before the earlier read ends");
   } else {
-    weir__check_add_conflict(checker, "WAW", there, index, piece->lo, piece->hi,
+    weir__check_add_conflict(checker, "WAW", there, index, interval->lo, interval->hi,
                              "an earlier write of the program ran after the one whose contents are read");
   }
 }
 
-static void check_read(weir__checker *checker, uint32_t index, const weir__piece *piece, size_t *flow_index,
+static void check_read(weir__checker *checker, uint32_t index, const weir__interval *interval, size_t *flow_index,
                        uint32_t *reported) {
   const weir__checked_access *access = &checker->accesses[index];
   for (; *flow_index < access->flow_count; ++*flow_index) {
     const weir__flow *flow = &checker->flows[access->first_flow + *flow_index];
-    if (flow->hi <= piece->lo) continue;
-    if (flow->lo >= piece->hi) return;
-    if (!flow->reported && flow->writer != piece->writer && piece->writer != *reported) {
-      const weir__checked_access *there = &checker->accesses[piece->writer];
-      uint64_t lo = flow->lo > piece->lo ? flow->lo : piece->lo, hi = flow->hi < piece->hi ? flow->hi : piece->hi;
+    if (flow->hi <= interval->lo) continue;
+    if (flow->lo >= interval->hi) return;
+    if (!flow->reported && flow->writer != interval->writer && interval->writer != *reported) {
+      const weir__checked_access *there = &checker->accesses[interval->writer];
+      uint64_t lo = flow->lo > interval->lo ? flow->lo : interval->lo,
+               hi = flow->hi < interval->hi ? flow->hi : interval->hi;
       bool wrong = flow->writer != WEIR__NO_ACCESS || there->object == access->object ||
                    there->end_ns > weir__check_initial_ns(checker, access->object, lo, hi);
       checker->report->hazards++;
-      if (wrong) report_lost(checker, index, *reported = piece->writer, piece);
+      if (wrong) report_lost(checker, index, *reported = interval->writer, interval);
     }
-    if (flow->hi > piece->hi) return;
+    if (flow->hi > interval->hi) return;
   }
 }
 
-static void check_write(weir__checker *checker, uint32_t index, const weir__piece *piece, uint32_t *reported) {
+static void check_write(weir__checker *checker, uint32_t index, const weir__interval *interval, uint32_t *reported) {
   const weir__checked_access *access = &checker->accesses[index];
-  uint32_t writer = piece->writer, reader = piece->reader;
+  uint32_t writer = interval->writer, reader = interval->reader;
   if (writer != WEIR__NO_ACCESS && writer != *reported) {
     const weir__checked_access *there = &checker->accesses[writer];
     const char *why = NULL;
@@ -57,15 +58,15 @@ static void check_write(weir__checker *checker, uint32_t index, const weir__piec
     if (!why && there->object == access->object && writer > index) why = "the writes run against program order";
     if (!why && there->task == access->task) why = "one task writes the same bytes twice";
     if (why)
-      weir__check_add_conflict(checker, hazard_name(there, access, "WAW"), *reported = writer, index, piece->lo,
-                               piece->hi, why);
+      weir__check_add_conflict(checker, hazard_name(there, access, "WAW"), *reported = writer, index, interval->lo,
+                               interval->hi, why);
   }
   if (reader != WEIR__NO_ACCESS && reader != *reported) {
     const weir__checked_access *there = &checker->accesses[reader];
     checker->report->hazards++;
     if (there->end_ns > access->start_ns) {
       weir__check_add_conflict(checker, hazard_name(there, access, reader < index ? "WAR" : "RAW"), *reported = reader,
-                               index, piece->lo, piece->hi, "the write starts before the read ends");
+                               index, interval->lo, interval->hi, "the write starts before the read ends");
     }
   }
 }
@@ -77,16 +78,16 @@ static bool follow_access(weir__checker *checker, uint32_t index) {
   uint32_t reported_read = WEIR__NO_ACCESS, reported_write = WEIR__NO_ACCESS;
   if (!weir__intervals_take(map, access->lo, access->hi)) return false;
   for (size_t i = 0; i < map->taken_count; i++) {
-    weir__piece *piece = &map->taken[i];
-    if (access->mode != WEIR_WRITE && piece->writer != WEIR__NO_ACCESS) {
-      check_read(checker, index, piece, &flow, &reported_read);
+    weir__interval *interval = &map->taken[i];
+    if (access->mode != WEIR_WRITE && interval->writer != WEIR__NO_ACCESS) {
+      check_read(checker, index, interval, &flow, &reported_read);
     }
     if (access->mode != WEIR_READ) {
-      check_write(checker, index, piece, &reported_write);
-      piece->writer = index;
-      piece->reader = WEIR__NO_ACCESS;
-    } else if (piece->reader == WEIR__NO_ACCESS || checker->accesses[piece->reader].end_ns <= access->end_ns) {
-      piece->reader = index;
+      check_write(checker, index, interval, &reported_write);
+      interval->writer = index;
+      interval->reader = WEIR__NO_ACCESS;
+    } else if (interval->reader == WEIR__NO_ACCESS || checker->accesses[interval->reader].end_ns <= access->end_ns) {
+      interval->reader = index;
     }
   }
   return weir__intervals_put(map);

@@ -6,11 +6,11 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "plan/pieces.h"
+#include "plan/intervals.h"
 
 typedef struct hazard_finder {
   const weir__plan_program *program;
-  weir__plan_pieces pieces;
+  weir__plan_intervals intervals;
   uint32_t *versions; // of each buffer, now
   weir__plan_hazards found;
   size_t capacity;
@@ -51,29 +51,30 @@ static weir__plan_use use_of(const hazard_finder *finder, uint32_t task, const w
   return (weir__plan_use){.task = task, .buffer = access->buffer, .version = version, .next = WEIR__PLAN_NONE};
 }
 
-// The conflict of a use with an earlier one in a piece.
+// The conflict of a use with an earlier one in a interval.
 static weir_status add_conflict(hazard_finder *finder, weir__plan_kind kind, const weir__plan_use *earlier,
-                                const weir__plan_use *later, uint32_t piece) {
-  uint64_t base = finder->pieces.bases[later->buffer];
+                                const weir__plan_use *later, uint32_t interval) {
+  uint64_t base = finder->intervals.bases[later->buffer];
   weir__plan_hazard hazard = {.predecessor = earlier->task,
                               .successor = later->task,
                               .kind = kind,
                               .vanishes = earlier->buffer != later->buffer || earlier->version != later->version,
                               .buffer = later->buffer,
-                              .lo = finder->pieces.cuts[piece] - base,
-                              .hi = finder->pieces.cuts[piece + 1] - base,
+                              .lo = finder->intervals.cuts[interval] - base,
+                              .hi = finder->intervals.cuts[interval + 1] - base,
                               .predecessor_buffer = earlier->buffer};
   return add_hazard(finder, &hazard);
 }
 
-static weir_status find_in_piece(hazard_finder *finder, uint32_t piece, weir_mode mode, const weir__plan_use *use) {
-  const weir__plan_piece *state = &finder->pieces.pieces[piece];
+static weir_status find_in_interval(hazard_finder *finder, uint32_t interval, weir_mode mode,
+                                    const weir__plan_use *use) {
+  const weir__plan_interval *state = &finder->intervals.intervals[interval];
   weir_status status = WEIR_OK;
   if (state->writer.task != WEIR__PLAN_NONE)
-    status = add_conflict(finder, mode == WEIR_WRITE ? WEIR__PLAN_WAW : WEIR__PLAN_RAW, &state->writer, use, piece);
+    status = add_conflict(finder, mode == WEIR_WRITE ? WEIR__PLAN_WAW : WEIR__PLAN_RAW, &state->writer, use, interval);
   if (mode == WEIR_READ) return status;
-  for (uint32_t r = state->readers; status == WEIR_OK && r != WEIR__PLAN_NONE; r = finder->pieces.readers[r].next)
-    status = add_conflict(finder, WEIR__PLAN_WAR, &finder->pieces.readers[r], use, piece);
+  for (uint32_t r = state->readers; status == WEIR_OK && r != WEIR__PLAN_NONE; r = finder->intervals.readers[r].next)
+    status = add_conflict(finder, WEIR__PLAN_WAR, &finder->intervals.readers[r], use, interval);
   return status;
 }
 
@@ -82,9 +83,9 @@ static weir_status find_conflicts(hazard_finder *finder, uint32_t task) {
   for (uint32_t a = 0; a < row->access_count; a++) {
     weir__plan_use use = use_of(finder, task, &row->accesses[a]);
     uint32_t first, end;
-    weir__plan_pieces_of(&finder->pieces, &row->accesses[a], &first, &end);
-    for (uint32_t piece = first; piece < end; piece++) {
-      weir_status status = find_in_piece(finder, piece, row->accesses[a].mode, &use);
+    weir__plan_intervals_of(&finder->intervals, &row->accesses[a], &first, &end);
+    for (uint32_t interval = first; interval < end; interval++) {
+      weir_status status = find_in_interval(finder, interval, row->accesses[a].mode, &use);
       if (status != WEIR_OK) return status;
     }
   }
@@ -96,9 +97,10 @@ static weir_status note_reads(hazard_finder *finder, uint32_t task) {
   for (uint32_t a = 0; a < row->access_count; a++) {
     if (row->accesses[a].mode != WEIR_READ) continue;
     uint32_t first, end;
-    weir__plan_pieces_of(&finder->pieces, &row->accesses[a], &first, &end);
-    for (uint32_t piece = first; piece < end; piece++) {
-      weir_status status = weir__plan_pieces_read(&finder->pieces, piece, use_of(finder, task, &row->accesses[a]));
+    weir__plan_intervals_of(&finder->intervals, &row->accesses[a], &first, &end);
+    for (uint32_t interval = first; interval < end; interval++) {
+      weir_status status =
+          weir__plan_intervals_read(&finder->intervals, interval, use_of(finder, task, &row->accesses[a]));
       if (status != WEIR_OK) return status;
     }
   }
@@ -112,8 +114,9 @@ static void note_writes(hazard_finder *finder, uint32_t task) {
     weir__plan_use use = use_of(finder, task, &row->accesses[a]);
     finder->versions[use.buffer] = use.version;
     uint32_t first, end;
-    weir__plan_pieces_of(&finder->pieces, &row->accesses[a], &first, &end);
-    for (uint32_t piece = first; piece < end; piece++) weir__plan_pieces_write(&finder->pieces, piece, use);
+    weir__plan_intervals_of(&finder->intervals, &row->accesses[a], &first, &end);
+    for (uint32_t interval = first; interval < end; interval++)
+      weir__plan_intervals_write(&finder->intervals, interval, use);
   }
 }
 
@@ -178,14 +181,14 @@ weir_status weir__plan_find_hazards(const weir__plan_program *program, weir__pla
                                     weir__plan_hazards *out_hazards) {
   *out_hazards = (weir__plan_hazards){0};
   hazard_finder finder = {.program = program};
-  weir_status status = weir__plan_pieces_create(program, mode == WEIR__PLAN_ADDRESS, &finder.pieces);
+  weir_status status = weir__plan_intervals_create(program, mode == WEIR__PLAN_ADDRESS, &finder.intervals);
   if (status != WEIR_OK) return status;
   finder.versions = weir__allocate_zeroed(((size_t)program->buffer_count + 1) * sizeof *finder.versions);
   if (finder.versions)
     status = find_all(&finder, mode);
   else
     status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "no memory for the versions of %u buffers", program->buffer_count);
-  weir__plan_pieces_free(&finder.pieces);
+  weir__plan_intervals_free(&finder.intervals);
   weir__free(finder.versions);
   if (status == WEIR_OK)
     *out_hazards = finder.found;

@@ -3,7 +3,7 @@
 // Hazards between the tasks of a program that is known as a whole, from what each of them reads and writes.
 //
 // This is the yardstick for src/window, which finds hazards while a program runs, and shares nothing with it: all
-// accesses are known, so memory is cut once at every first and last byte of an access, and each piece keeps its last
+// accesses are known, so memory is cut once at every first and last byte of an access, and each interval keeps its last
 // writer and the readers since.
 #ifndef WEIR_TOOLS_PLAN_HAZARDS_H
 #define WEIR_TOOLS_PLAN_HAZARDS_H
