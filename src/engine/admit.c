@@ -84,28 +84,38 @@ static void note_readers(weir_context *context, const weir__task *task, const we
   }
 }
 
+// Records an access where contents move between memories, or where a timeline or a launch of a graph wants to know whose bytes a
+// dependence is about.
+static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
+                                                    bool several_spaces, bool notes_buffers) {
+  weir__dependences *dependences = &context->order.dependences;
+  weir_buffer *buffer = access->buffer;
+  size_t before = dependences->count;
+  if (several_spaces && access->mode != WEIR_WRITE)
+    weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
+  weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, id, (weir_mode)access->mode,
+                      access->lo, access->hi, dependences);
+  for (size_t i = before; notes_buffers && i < dependences->count; i++) dependences->list[i].buffer = buffer->id;
+}
+
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
   const weir__liveness *live = &context->host.window.live;
   weir__dependences *dependences = &context->order.dependences;
   bool several_spaces = context->memory.space_count > 1;
   bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0;
-  uint64_t needs_storage = request->checked.needs_storage, bit = 1; // the last bit stands for all further ones
+  int64_t needs_storage = (int64_t)request->checked.needs_storage; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
-    if (needs_storage & bit) weir__storage_bind(context, request, i);
-    if (i < 63) bit <<= 1;
-    size_t before = dependences->count;
-    if (several_spaces && access->mode != WEIR_WRITE)
-      weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
-    weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
-                        dependences);
+    if (needs_storage & 1) weir__storage_bind(context, request, i);
+    needs_storage >>= 1; // the last bit stays
+    if (several_spaces | notes_buffers)
+      record_access(context, access, id, several_spaces, notes_buffers);
+    else
+      weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
+                          dependences);
     access->serial = buffer->serial;
-    if (notes_buffers) {
-      for (size_t dependence = before; dependence < dependences->count; dependence++)
-        dependences->list[dependence].buffer = buffer->id;
-    }
   }
   const weir_task *task = request->task;
   for (uint32_t i = 0; i < task->after_count; i++) {
@@ -117,13 +127,12 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
 // Fills in the pointers and values, once the storage of all buffers is known.
 static inline void fill_args(const weir__request *request, weir__task *task) {
   void **pointer = request->pointers;
-  const weir_arg *args = request->task->args;
   uint32_t arg_count = request->task->arg_count;
   unsigned char *value = (unsigned char *)(pointer + arg_count);
   const weir__access *access = request->accesses;
   task->args = pointer;
-  for (uint32_t i = 0; i < arg_count; i++) {
-    const weir_arg *arg = &args[i];
+  const weir_arg *arg = request->task->args;
+  for (uint32_t left = arg_count; left > 0; left--, arg++) {
     if (arg->mode == WEIR_VALUE) {
       value = (unsigned char *)(((uintptr_t)value + 8 + 15) & ~(uintptr_t)15);
       memcpy(value - 8, &arg->bytes, 8); // see weir__task_value_bytes

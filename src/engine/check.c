@@ -149,21 +149,21 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
-  for (uint32_t i = 0; i < task->arg_count; i++) {
-    const weir_arg *arg = &task->args[i];
+  const weir_arg *arg = task->args;
+  for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
     reserved |= arg->reserved;
     if (arg->mode == WEIR_VALUE) {
-      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES) return bad_value(i, arg);
+      if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES)
+        return bad_value((uint32_t)(arg - task->args), arg);
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode(i, arg);
+    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode((uint32_t)(arg - task->args), arg);
     weir_buffer *buffer = arg->buffer;
-    if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
-        buffer->object.context != context)
-      return bad_buffer(context, i, arg);
+    if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
+      return bad_buffer(context, (uint32_t)(arg - task->args), arg);
     uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
-    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range(i, arg);
+    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range((uint32_t)(arg - task->args), arg);
     access->buffer = buffer;
     access->mode = (uint8_t)arg->mode;
     access->space = (uint8_t)space;
@@ -248,7 +248,7 @@ static bool is_plain(const weir_context *context, const weir_task *task) {
   const weir_kernel *kernel = task->kernel;
   return kernel != NULL && task->host == NULL && task->arg_count <= WEIR_MAX_ARGS &&
          (task->args != NULL || task->arg_count == 0) && task->after_count == 0 &&
-         kernel->object.kind == WEIR__KIND_KERNEL && !kernel->object.released && kernel->object.context == context;
+         weir__object_is(&kernel->object, WEIR__KIND_KERNEL) && kernel->object.context == context;
 }
 
 weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device) {

@@ -95,9 +95,16 @@ static void note_times(weir_context *context, const weir__task *task, const weir
   task->event->end_ns = end_ns;
 }
 
-void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
-  weir_context *context = weir__context_of(host);
-  const weir__task_rules *rules = context->rules[task->kind];
+static inline void finish_event(weir_context *context, weir__task *task, const weir__completion *completion,
+                                const char *text) {
+  note_times(context, task, completion);
+  weir__event_finish(task->event, completion->status, text);
+  task->event = NULL;
+}
+
+// Of a task that failed, one that the timeline notes, or one of a kind that wants to know.
+static __attribute__((noinline)) void complete(weir_context *context, const weir__task_rules *rules, weir__task *task,
+                                               const weir__completion *completion) {
   weir_status status = completion->status;
   bool failed = status != WEIR_OK && !(rules->pardons != NULL && rules->pardons(task, status));
   weir_event *event = task->event;
@@ -106,18 +113,26 @@ void weir__host_complete(weir__host *host, weir__task *task, const weir__complet
   char text[WEIR__MESSAGE_BYTES];
   text[0] = '\0';
   if (failed) fail(context, rules, task, completion, text);
-  if (host->trace != NULL) trace_completion(context, task, completion);
-  if (task->event != NULL) {
-    note_times(context, task, completion);
-    weir__event_finish(task->event, status, text);
-    task->event = NULL;
-  }
+  if (context->host.trace != NULL) trace_completion(context, task, completion);
+  if (task->event != NULL) finish_event(context, task, completion, text);
   bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
   if (rules->done != NULL) rules->done(context, task);
   if (failed && all_readers && context->stalled.task != NULL && context->stalled.listed)
     poison_stalled(context, task->id);
+  context->host.statistics.done += task->kind != WEIR__TASK_TRANSFER;
+  weir__window_complete(&context->host.window, task, failed && all_readers);
+}
+
+void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
+  weir_context *context = weir__context_of(host);
+  const weir__task_rules *rules = context->rules[task->kind];
+  if (completion->status != WEIR_OK || host->trace != NULL || rules->done != NULL) {
+    complete(context, rules, task, completion);
+    return;
+  }
+  if (task->event != NULL) finish_event(context, task, completion, "");
   host->statistics.done += task->kind != WEIR__TASK_TRANSFER;
-  weir__window_complete(&host->window, task, failed && all_readers);
+  weir__window_complete(&host->window, task, false);
 }
 
 void weir__host_completed(weir__host *host) {

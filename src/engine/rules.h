@@ -40,7 +40,7 @@ typedef struct weir__task_rules {
   void (*done)(weir_context *context, weir__task *task);
 } weir__task_rules;
 
-// By weir__task_kind: those that the engine knows; that of graph launches (api/graph_kind.c).
+// By weir__task_kind: those that the engine knows; that of graph launches (graph/rules.c).
 extern const weir__task_rules weir__kernel_rules, weir__host_rules, weir__copy_rules, weir__transfer_rules,
     weir__fence_rules, weir__launch_rules;
 

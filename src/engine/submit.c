@@ -42,7 +42,8 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
         weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
     return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
   }
-  if (weir__window_room(&context->host.window, submission->reserved) <= request.checked.write_backs) {
+  if (request.checked.write_backs > 0 &&
+      weir__window_room(&context->host.window, submission->reserved) <= request.checked.write_backs) {
     weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/liveness.h"
 #include "weir/weir.h"
@@ -25,11 +26,20 @@ typedef enum weir__kind {
 
 typedef struct weir__object {
   weir__kind kind;
-  bool released;
+  uint32_t released; // 0 or 1
   weir_context *context;
   struct weir__object *next; // among the released
   weir__id last_use;         // newest task that refers to it
 } weir__object;
+
+// Whether it is an object of this kind that was not released. One comparison.
+static inline bool weir__object_is(const weir__object *object, weir__kind kind) {
+  const struct {
+    weir__kind kind;
+    uint32_t released;
+  } wanted = {kind, 0};
+  return memcmp(object, &wanted, sizeof wanted) == 0;
+}
 
 typedef struct weir__object_pool {
   weir__kind kind;

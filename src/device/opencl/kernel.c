@@ -203,7 +203,7 @@ static weir_status check_begin(const weir__opencl_device *device, const weir_tas
 static weir_status check_buffer(const weir__opencl_device *device, const weir_task *task, uint32_t index) {
   const weir_buffer *buffer = task->args[index].buffer;
   if (device->memory_kind == WEIR__OPENCL_HOST && weir__opencl_code_of(task->kernel)->is_image == 0) return WEIR_OK;
-  if (buffer == NULL || buffer->object.kind != WEIR__KIND_BUFFER || buffer->object.released ||
+  if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) ||
       weir__host_of(buffer->object.context) != device->base.device.host)
     return WEIR_OK;
   weir_status status = weir__opencl_image_check(device, task, index);

@@ -186,7 +186,7 @@ static void describe_place(const weir_task *task, uint32_t index, uint32_t bindi
 }
 
 static bool is_buffer(const weir_device *device, const weir_buffer *buffer) {
-  return buffer != NULL && buffer->object.kind == WEIR__KIND_BUFFER && !buffer->object.released &&
+  return buffer != NULL && weir__object_is(&buffer->object, WEIR__KIND_BUFFER) &&
          weir__host_of(buffer->object.context) == device->host;
 }
 
