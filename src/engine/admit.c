@@ -179,7 +179,6 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->kind = (uint8_t)request->kind;
   task->run = request->run;
   task->move = request->move;
-  task->fence = request->fence;
   task->guest = request->submission->guest;
   if (kernel != NULL) {
     task->code = weir__kernel_code(kernel, request->device);

@@ -28,11 +28,8 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
     *out_event = event;
   }
   weir__task *task = weir__window_begin(window);
-  const weir__request request = {.submission = &self->submission,
-                                 .task = self->submission.task,
-                                 .kind = WEIR__TASK_FENCE,
-                                 .device = self->device,
-                                 .fence = fence};
+  const weir__request request = {
+      .submission = &self->submission, .task = self->submission.task, .kind = WEIR__TASK_FENCE, .device = self->device};
   weir__dependences_clear(&context->order.dependences);
   context->stalled.listed = false;
   for (weir__id id = first; fence->signals && id <= last; id++)
@@ -51,7 +48,7 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
 weir_status weir__fence_submit(weir_device *device, weir__external_fence *fence, const weir_event *event,
                                const char *label, weir_event **out_event) {
   weir_context *context = weir__context_of(device->host);
-  const weir_task named = {.label = label};
+  const weir_task named = {.label = label, .user = fence};
   const fence_submission self = {.submission = {.task = &named}, .device = device, .fence = fence, .event = event};
   weir_status status = WEIR_OK;
   weir__admit_result result;

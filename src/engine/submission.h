@@ -57,7 +57,6 @@ typedef struct weir__request {
   void **pointers;             // of a task with arguments: room for a pointer each, and then for the values
   struct weir__graph_run *run; // of a graph launch; its pointers are filled in by weir__graph_run_bind
   weir__move *move;            // of a task that moves bytes; its addresses are filled in for copies, not for transfers
-  struct weir__external_fence *fence;
 } weir__request;
 
 typedef enum weir__admit_result {

@@ -54,7 +54,6 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
   request.run = NULL;
   request.move = NULL;
-  request.fence = NULL;
   if (request.checked.write_backs == 0) return weir__admit(context, &request, out_event, out_status);
   // Memory for what the copies back need is set aside first, so that they cannot fail.
   if (!weir__range_pool_reserve(&context->order.ranges, request.checked.access_count + request.checked.write_backs))

@@ -37,7 +37,7 @@ static void report(weir__in_order_device *device, weir__operation *operation) {
     weir__completion completion = complete(device, operation);
     device->table->report(device, operation, &completion);
     weir__operations_set(&device->operations, task->id, NULL);
-    if (task->fence != NULL) weir__in_order_fence_destroy(device, task->fence);
+    if (weir__task_fence(task) != NULL) weir__in_order_fence_destroy(device, weir__task_fence(task));
     weir__host_complete(device->device.host, task, &completion);
   } else {
     device->table->report(device, operation, NULL);

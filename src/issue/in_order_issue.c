@@ -35,7 +35,7 @@ static void decide(weir__in_order_device *device, weir__operation *operation) {
     memcpy(operation->message, device->lost_text, WEIR__MESSAGE_BYTES);
     return;
   }
-  if (task->fence != NULL && task->fence->always) return;
+  if (weir__task_fence(task) != NULL && weir__task_fence(task)->always) return;
   operation->status = weir__host_skip_status(device->device.host, task);
   if (operation->status == WEIR_OK) return;
   operation->message[0] = '\0';
@@ -44,7 +44,7 @@ static void decide(weir__in_order_device *device, weir__operation *operation) {
 
 void weir__in_order_fail(weir__in_order_device *device, weir__operation *operation, weir__task *task) {
   weir__in_order_drain(device);
-  if (task->fence != NULL) weir__in_order_fence_destroy(device, task->fence);
+  if (weir__task_fence(task) != NULL) weir__in_order_fence_destroy(device, weir__task_fence(task));
   weir__host_fail_unissued(device->device.host, task, device->lost, device->lost_text);
   if (operation == NULL) return;
   if (operation->task != NULL && device->table->discard != NULL) device->table->discard(device, operation);

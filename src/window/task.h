@@ -4,8 +4,10 @@
 #ifndef WEIR_WINDOW_TASK_H
 #define WEIR_WINDOW_TASK_H
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/liveness.h"
@@ -77,13 +79,13 @@ typedef struct weir__task {
   // Written at submission, then only read until the task is done.
   alignas(64) weir__id id;
   weir_function function; // NULL: nothing to run on a CPU
-  void *user;
-  weir_kernel *kernel; // NULL: host task
-  const void *code;    // the kernel's, for a device that does not run functions
-  void **args;         // in the payload
+  void *user;             // of a FENCE: the fence
+  weir_kernel *kernel;    // NULL: host task
+  const void *code;       // the kernel's, for a device that does not run functions
+  void **args;            // in the payload
   weir__access *accesses;
-  uint32_t arg_count, access_count;
   uint32_t groups[3];
+  uint32_t access_count;
   int8_t priority;
   uint8_t device; // index in the context
   uint8_t kind;   // weir__task_kind
@@ -96,19 +98,22 @@ typedef struct weir__task {
   struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted
   uint64_t tag;
   // By kind; NULL for others.
-  struct weir__graph_run *run;        // LAUNCH
-  const weir__move *move;             // COPY, TRANSFER; in the payload, where accesses[0] is the buffer of a transfer
-  struct weir__external_fence *fence; // FENCE
-  struct weir__task *next;            // in the device's lists
+  struct weir__graph_run *run; // LAUNCH
+  const weir__move *move;      // COPY, TRANSFER; in the payload, where accesses[0] is the buffer of a transfer
+  struct weir__task *next;     // in the device's lists
   // Predecessors on the same run-ahead device, for its issue.
   weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow
   uint32_t predecessor_count, predecessor_capacity;
   weir__id few_predecessors[WEIR__TASK_INLINE_PREDECESSORS];
   // Arguments: accesses, pointers, values. The larger one is kept by the slot, too.
   void *large_payload;
-  size_t large_payload_bytes;
+  uint32_t large_payload_bytes;
+  uint32_t arg_count;
   alignas(16) unsigned char payload[WEIR__TASK_INLINE_PAYLOAD];
 } weir__task;
+
+// Submitting a task writes all of its lines, and its device's thread, on another core, reads them: none is there for nothing.
+static_assert(offsetof(weir__task, payload) % 64 == 0, "the payload begins a line of the cache");
 
 // Whether an argument is a value: those are in the payload, behind the pointers.
 static inline bool weir__task_is_value(const weir__task *task, uint32_t index) {
@@ -118,6 +123,11 @@ static inline bool weir__task_is_value(const weir__task *task, uint32_t index) {
   uintptr_t end = is_inline ? (uintptr_t)task->payload + WEIR__TASK_INLINE_PAYLOAD
                             : (uintptr_t)task->large_payload + task->large_payload_bytes;
   return value >= first && value < end;
+}
+
+// The fence of a FENCE; NULL: it is another kind of task.
+static inline struct weir__external_fence *weir__task_fence(const weir__task *task) {
+  return task->kind == WEIR__TASK_FENCE ? task->user : NULL;
 }
 
 // How many bytes a value has; not for nodes of a graph.

@@ -64,12 +64,12 @@ void weir__window_touch(weir__window *window, uint32_t count) {
 void *weir__window_large_payload(weir__task *task, size_t bytes) {
   if (bytes > task->large_payload_bytes) {
     size_t capacity = bytes * 2;
-    void *larger = weir__allocate(capacity);
+    void *larger = capacity <= UINT32_MAX ? weir__allocate(capacity) : NULL;
     if (larger == NULL) return NULL;
     if (task->large_payload != NULL) memcpy(larger, task->large_payload, task->large_payload_bytes);
     weir__free(task->large_payload);
     task->large_payload = larger;
-    task->large_payload_bytes = capacity;
+    task->large_payload_bytes = (uint32_t)capacity;
   }
   return task->large_payload;
 }

@@ -91,7 +91,7 @@ bool weir__opencl_fence_is_over(void *user, weir__external_fence *head) {
 }
 
 void weir__opencl_end_fence(weir__operation *operation) {
-  const weir__opencl_fence *fence = (const weir__opencl_fence *)operation->task->fence;
+  const weir__opencl_fence *fence = (const weir__opencl_fence *)weir__task_fence(operation->task);
   if (fence->result == CL_SUCCESS) return;
   char text[64];
   operation->status = WEIR_ERROR_TASK_FAILED;

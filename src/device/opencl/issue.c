@@ -26,7 +26,7 @@ static cl_int launch(weir__opencl_device *device, weir__opencl_operation *operat
   const weir__task *task = operation->head.task;
   cl_command_queue queue = device->queues[operation->head.place->queue].queue;
   if (task->run != NULL) return weir__opencl_launch_run(device, operation, waits);
-  if (task->fence != NULL) {
+  if (weir__task_fence(task) != NULL) {
     weir__opencl_end_fence(&operation->head);
     return CL_SUCCESS;
   }

@@ -78,14 +78,14 @@ static void sort(weir__vulkan_device *device) {
   for (uint32_t i = 0; i <= 2 * deferred->levels; i++) deferred->firsts[i] = 0;
   for (uint32_t i = 0; i < deferred->count; i++) {
     const deferred_task *entry = &deferred->slots[deferred->tasks[i]->id & mask];
-    uint32_t last = deferred->tasks[i]->move != NULL || deferred->tasks[i]->fence != NULL;
+    uint32_t last = deferred->tasks[i]->move != NULL || weir__task_fence(deferred->tasks[i]) != NULL;
     for (uint32_t step = 0; step < entry->steps; step++) deferred->firsts[2 * (entry->level + step) + last + 1]++;
   }
   for (uint32_t i = 0; i < 2 * deferred->levels; i++) deferred->firsts[i + 1] += deferred->firsts[i];
   for (uint32_t i = 0; i < deferred->count; i++) {
     weir__task *task = deferred->tasks[i];
     const deferred_task *entry = &deferred->slots[task->id & mask];
-    uint32_t last = task->move != NULL || task->fence != NULL;
+    uint32_t last = task->move != NULL || weir__task_fence(task) != NULL;
     for (uint32_t step = 0; step < entry->steps; step++)
       deferred->sorted[deferred->firsts[2 * (entry->level + step) + last]++] =
           (deferred_step){.task = task, .index = step};

@@ -226,7 +226,7 @@ bool weir__vulkan_enqueue(weir__in_order_device *base, weir__operation *operatio
   weir__vulkan_op *op = weir__vulkan_op_of(operation);
   const weir__task *task = operation->task;
   weir__vulkan_op_clear(device, op);
-  if (task->move != NULL || task->fence != NULL) return issue_move(device, op, count);
+  if (task->move != NULL || weir__task_fence(task) != NULL) return issue_move(device, op, count);
   return task->run != NULL ? issue_run(device, op, count) : issue_kernel(device, op, count);
 }
 

@@ -92,7 +92,7 @@ static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
 
 // No bytes, but an order with the caller's work: the lane's batch waits for a semaphore, or signals one.
 static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)op->head.task->fence;
+  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)weir__task_fence(op->head.task);
   uint32_t lane_index = weir__vulkan_choose_lane(device, count);
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   if (!fence->head.signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
@@ -120,7 +120,7 @@ static bool suits(const weir__move *move, const weir__vulkan_chunk *to, const we
 
 bool weir__vulkan_put_move(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
   const weir__move *move = op->head.task->move;
-  if (op->head.task->fence != NULL) return put_fence(device, op, count);
+  if (weir__task_fence(op->head.task) != NULL) return put_fence(device, op, count);
   if (move->fill) return put_fill(device, op, count);
   const weir__vulkan_chunk *to = weir__vulkan_chunk_find(&device->memory, move->destination);
   const weir__vulkan_chunk *from = weir__vulkan_chunk_find(&device->memory, move->source);

@@ -22,7 +22,7 @@ static CUresult launch_move(weir__cuda_device *device, const weir__move *move, C
 
 static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
   const weir__task *task = op->head.task;
-  if (task->fence != NULL) return launch_fence(device, task->fence, stream);
+  if (weir__task_fence(task) != NULL) return launch_fence(device, weir__task_fence(task), stream);
   return task->move != NULL ? launch_move(device, task->move, stream) : weir__cuda_launch_task(device, task, stream);
 }
 
