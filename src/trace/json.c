@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trace as Chrome trace JSON. docs/guide/timeline.md describes the layout, which `weir check` reads.
+// A trace as Chrome trace JSON. docs/inside/timeline-json.md describes the layout, which `weir check` reads.
 #include <inttypes.h>
 
 #include "trace/record.h"

@@ -115,8 +115,8 @@ size_t weir__trace_task_count(const weir__trace *trace);
 const weir__trace_task *weir__trace_task_at(const weir__trace *trace, size_t index);
 uint64_t weir__trace_dropped(const weir__trace *trace);
 
-// Writes the timeline to a file whose name ends in ".json". docs/guide/timeline.md has the format. On failure `message` (of
-// `message_size` bytes) says why.
+// Writes the timeline to a file whose name ends in ".json". docs/inside/timeline-json.md has the format. On failure
+// `message` (of `message_size` bytes) says why.
 weir_status weir__trace_save(const weir__trace *trace, const char *path, const char *title, char *message,
                              size_t message_size);
 

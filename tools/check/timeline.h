@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tasks of a timeline, and what lines of pipelines did, read from Chrome trace JSON (docs/guide/timeline.md).
+// The tasks of a timeline, and what lines of pipelines did, read from Chrome trace JSON (docs/inside/timeline-json.md).
 #ifndef WEIR_CHECK_TIMELINE_H
 #define WEIR_CHECK_TIMELINE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data of a timeline's page, made from the timeline's JSON (docs/guide/timeline.md). It is JSON in rows rather than
-// objects, so that a page of 100,000 tasks stays small:
+// The data of a timeline's page, made from the timeline's JSON (docs/inside/timeline-json.md). It is JSON in rows
+// rather than objects, so that a page of 100,000 tasks stays small:
 //   {"title", "dropped", "devices": [[name, lanes, lane word], ...], "buffers": [[id, label], ...],
 //    "tasks": [[id, tag, label, kernel, device, lane, status, submit_ns, ready_ns, start_ns, end_ns,
 //               [mode, buffer, storage, offset, bytes, ...], [task, hazard, buffer, lo, hi, ...],
