@@ -2,7 +2,7 @@
 //
 // The independent checker: proves from a recorded stream and a timeline of its replay that every hazard was honoured.
 // It shares no code with what schedules (window, memory, issue) nor with what writes timelines (trace).
-// docs/guide/checker.md says what it proves and how.
+// docs/guide/checker.md says how to use it, docs/inside/checker.md what it proves and how.
 #ifndef WEIR_CHECK_CHECK_H
 #define WEIR_CHECK_CHECK_H
 
