@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs: sequences of tasks and copies that are recorded once and launched many times (docs/guide/sequences.md).
+// Graphs: sequences of tasks and copies that are recorded once and launched many times (docs/guide/graphs.md).
 #ifndef WEIR_GRAPH_H
 #define WEIR_GRAPH_H
 
