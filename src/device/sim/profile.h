@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Profiles of simulated devices: text files of `key = value` lines that say what the hardware has and what things cost.
-// docs/guide/sim.md documents every key.
+// docs/guide/sim-profiles.md documents every key.
 #ifndef WEIR_DEVICE_SIM_PROFILE_H
 #define WEIR_DEVICE_SIM_PROFILE_H
 

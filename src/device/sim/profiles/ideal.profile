@@ -1,6 +1,6 @@
 # Hardware that costs nothing to feed: the multiprocessors of an H200, no host costs, no gaps, no queues.
 # `weir replay --device sim:ideal` shows what the dependences of a program leave to gain.
-# Keys: docs/guide/sim.md.
+# Keys: docs/guide/sim-profiles.md.
 description = the multiprocessors of an H200, fed at no cost
 
 sms = 132

@@ -1,5 +1,5 @@
 # A device that runs one kernel at a time, for questions about several devices of different and changing speed:
-# `sim:plain+speed=4+drift=0.5`. Keys: docs/guide/sim.md.
+# `sim:plain+speed=4+drift=0.5`. Keys: docs/guide/sim-profiles.md.
 description = one kernel at a time, at a speed to be chosen
 
 sms = 1
