@@ -24,7 +24,8 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
   }
   if (completion != NULL && device->resident != NULL) weir__resident_ended(device, task->id);
   if (op->ops->report != NULL) op->ops->report(device, op, completion);
-  if (completion != NULL && weir__task_fence(task) != NULL) ((weir__cuda_fence *)weir__task_fence(task))->reported = true;
+  if (completion != NULL && weir__task_fence(task) != NULL)
+    ((weir__cuda_fence *)weir__task_fence(task))->reported = true;
   if (op->event != NULL) weir__cuda_give_event(device, op->event);
   if (op->start != NULL) device->driver->cuEventDestroy(op->start);
   if (op->end != NULL) device->driver->cuEventDestroy(op->end);

@@ -2,7 +2,7 @@
 //
 // The resident scheduler: what the host, the scheduler's warp and the workers on the card share, and how each goes on. One
 // text for three readers: NVRTC, which makes the kernel of it (kernel.cu), the host, and C threads that stand in for the
-// card in tests. docs/guide/scheduling.md tells the idea and why it cannot deadlock; tests/resident/model.pml is a model of it.
+// card in tests. docs/inside/resident.md tells the idea and why it cannot deadlock; tests/resident/model.pml is a model of it.
 //
 // DESIGN. The host publishes tasks in the order of submission: numbers 1, 2, ...; number n has slot n % SLOTS of the host's
 // ring, once the task that had it before was reported. The scheduler copies published tasks to the card and holds them. It hands
