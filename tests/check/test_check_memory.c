@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory runs out at the Nth allocation of a check, for every N: it says so, and nothing leaks.
-// (The linker sends the allocations of this program here: --wrap.)
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,39 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
+#include "failing_malloc.h"
 #include "schedule.h"
-
-static size_t allocations, fail_at; // 0: none fails
-static bool parser_failed;          // the one that failed was the JSON parser's, which may call that a syntax error
-
-static bool permit(void) {
-  return ++allocations != fail_at;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-
-void *__wrap_malloc(size_t bytes) {
-  return permit() ? __real_malloc(bytes) : NULL;
-}
-void *__wrap_calloc(size_t count, size_t bytes) {
-  return permit() ? __real_calloc(count, bytes) : NULL;
-}
-void *__wrap_realloc(void *memory, size_t bytes) {
-  return permit() ? __real_realloc(memory, bytes) : NULL;
-}
-
-static void *parser_malloc(size_t bytes) {
-  void *memory = __wrap_malloc(bytes);
-  parser_failed |= !memory;
-  return memory;
-}
 
 static void test_memory(void **state) {
   (void)state;
@@ -56,18 +25,15 @@ static void test_memory(void **state) {
   size_t n = 1;
   for (bool failed = true; failed && n < 100000; n++) {
     weir__timeline *timeline = NULL;
-    allocations = 0;
-    fail_at = n;
-    parser_failed = false;
+    failing_malloc_begin(n);
     weir_status status = weir__timeline_read_memory("f", text, strlen(text), message, sizeof message, &timeline);
     if (status == WEIR_OK) weir__check_timeline(timeline, stream, NULL, &report);
-    fail_at = 0;
-    failed = allocations >= n;
+    failed = failing_malloc_end();
     if (status == WEIR_OK && report.result != WEIR__CHECK_PROVED) {
       assert_int_equal(report.result, WEIR__CHECK_BAD_INPUT);
       assert_string_equal(report.text, "out of memory\n");
     }
-    if (status != WEIR_OK && !parser_failed) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    if (status != WEIR_OK && !failing_malloc_of_parser()) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
     weir__timeline_destroy(timeline);
   }
   assert_int_equal(report.result, WEIR__CHECK_PROVED);
@@ -100,15 +66,12 @@ static void test_memory_of_pipelines(void **state) {
   size_t n = 1;
   for (bool failed = true; failed && n < 10000; n++) {
     weir__timeline *timeline = NULL;
-    allocations = 0;
-    fail_at = n;
-    parser_failed = false;
+    failing_malloc_begin(n);
     weir_status status = weir__timeline_read_memory("f", text, strlen(text), message, sizeof message, &timeline);
     if (status == WEIR_OK) weir__check_pipelines(timeline, &options, &report);
-    fail_at = 0;
-    failed = allocations >= n;
+    failed = failing_malloc_end();
     if (status == WEIR_OK && report.result != WEIR__CHECK_PROVED) assert_string_equal(report.text, "out of memory\n");
-    if (status != WEIR_OK && !parser_failed) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    if (status != WEIR_OK && !failing_malloc_of_parser()) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
     weir__timeline_destroy(timeline);
   }
   assert_int_equal(report.result, WEIR__CHECK_PROVED);
@@ -116,7 +79,7 @@ static void test_memory_of_pipelines(void **state) {
 }
 
 int main(void) {
-  json_set_alloc_funcs(parser_malloc, free); // jansson is a shared library, which the linker does not change
+  failing_malloc_use_parser();
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_pipelines)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

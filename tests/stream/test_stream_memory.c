@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory runs out at the Nth allocation, for every N: the reader and the writer say so, and nothing leaks.
-// (The linker sends the allocations of this program and of the libraries linked into it here: --wrap.)
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,44 +11,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
+#include "failing_malloc.h"
 #include "stream/stream.h"
-
-static size_t allocations, fail_at; // the next one is number allocations + 1; 0: none fails
-static bool parser_failed;          // the one that failed was the JSON parser's, which may call that a syntax error
-
-static bool permit(void) {
-  return ++allocations != fail_at;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-char *__wrap_strdup(const char *text);
-
-void *__wrap_malloc(size_t bytes) {
-  return permit() ? __real_malloc(bytes) : NULL;
-}
-void *__wrap_calloc(size_t count, size_t bytes) {
-  return permit() ? __real_calloc(count, bytes) : NULL;
-}
-void *__wrap_realloc(void *memory, size_t bytes) {
-  return permit() ? __real_realloc(memory, bytes) : NULL;
-}
-char *__wrap_strdup(const char *text) {
-  return permit() ? __real_strdup(text) : NULL;
-}
-
-static void *parser_malloc(size_t bytes) {
-  void *memory = __wrap_malloc(bytes);
-  parser_failed |= !memory;
-  return memory;
-}
 
 static const char text[] =
     "{\"weir_stream\":1,\"name\":\"small\",\"source\":\"made\",\"sms\":132,\"tasks\":2,\"kernel_us\":10.25}\n"
@@ -67,14 +31,11 @@ static void test_read(void **state) {
   for (bool failed = true; failed && n < 100000; n++) {
     char message[300];
     weir__stream *stream = NULL;
-    allocations = 0;
-    fail_at = n;
-    parser_failed = false;
+    failing_malloc_begin(n);
     status = weir__stream_read_memory("f", text, strlen(text), message, sizeof message, &stream);
-    fail_at = 0;
-    failed = allocations >= n;
+    failed = failing_malloc_end();
     assert_true((status == WEIR_OK) == (stream != NULL));
-    if (status != WEIR_OK && !parser_failed) {
+    if (status != WEIR_OK && !failing_malloc_of_parser()) {
       assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
       assert_non_null(strstr(message, "out of memory"));
     }
@@ -95,11 +56,9 @@ static void test_write(void **state) {
   weir_status status = WEIR_ERROR_OUT_OF_MEMORY;
   size_t n = 1;
   for (bool failed = true; failed && n < 100000; n++) {
-    allocations = 0;
-    fail_at = n;
+    failing_malloc_begin(n);
     status = weir__stream_write(stream, path, message, sizeof message);
-    fail_at = 0;
-    failed = allocations >= n;
+    failed = failing_malloc_end();
     if (status != WEIR_OK && status != WEIR_ERROR_OUT_OF_MEMORY) fail_msg("allocation %zu: %s", n, message);
   }
   assert_int_equal(status, WEIR_OK);
@@ -109,7 +68,7 @@ static void test_write(void **state) {
 }
 
 int main(void) {
-  json_set_alloc_funcs(parser_malloc, free); // jansson is a shared library, which the linker does not change
+  failing_malloc_use_parser();
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_read), cmocka_unit_test(test_write)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory runs out at the Nth allocation of making rows, for every N: it says so, and nothing leaks.
-// (The linker sends the allocations of this program here: --wrap.)
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,44 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
+#include "failing_malloc.h"
 #include "timeline/rows.h"
-
-static size_t allocations, fail_at; // 0: none fails
-static bool parser_failed;          // the one that failed was the JSON parser's, which may call that a syntax error
-
-static bool permit(void) {
-  return ++allocations != fail_at;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-char *__wrap_strdup(const char *text);
-
-void *__wrap_malloc(size_t bytes) {
-  return permit() ? __real_malloc(bytes) : NULL;
-}
-void *__wrap_calloc(size_t count, size_t bytes) {
-  return permit() ? __real_calloc(count, bytes) : NULL;
-}
-void *__wrap_realloc(void *memory, size_t bytes) {
-  return permit() ? __real_realloc(memory, bytes) : NULL;
-}
-char *__wrap_strdup(const char *text) {
-  return permit() ? __real_strdup(text) : NULL;
-}
-
-static void *parser_malloc(size_t bytes) {
-  void *memory = __wrap_malloc(bytes);
-  parser_failed |= !memory;
-  return memory;
-}
 
 #define ACCESS(buffer)                                                                                                 \
   "{\"mode\":\"read\",\"buffer\":" buffer ",\"label\":\"l" buffer "\",\"storage\":1,\"offset\":0,\"bytes\":8}"
@@ -68,23 +32,20 @@ static void memory_runs_out(void **state) {
   for (bool failed = true; failed && n < 10000; n++) {
     char message[300] = "", *rows = NULL;
     size_t bytes = 0;
-    allocations = 0;
-    fail_at = n;
-    parser_failed = false;
+    failing_malloc_begin(n);
     weir_status status = weir__timeline_rows_memory("f", text, strlen(text), message, sizeof message, &rows, &bytes);
-    fail_at = 0;
-    failed = allocations >= n;
+    failed = failing_malloc_end();
     assert_true((status == WEIR_OK) == !failed);
     assert_true((rows != NULL) == !failed);
     if (failed) assert_true(strncmp(message, "f:", 2) == 0);
-    if (failed && !parser_failed) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    if (failed && !failing_malloc_of_parser()) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
     free(rows);
   }
   assert_true(n > 30 && n < 10000);
 }
 
 int main(void) {
-  json_set_alloc_funcs(parser_malloc, free); // jansson is a shared library, which the linker does not change
+  failing_malloc_use_parser();
   const struct CMUnitTest tests[] = {cmocka_unit_test(memory_runs_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
