@@ -111,14 +111,16 @@ class Install(unittest.TestCase):
         self.assertEqual([name for name in names if not name.startswith("weir_")], [])
 
     def test_header_alone(self):
-        for path in self.headers():
-            run(CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c",
-                "-I", self.only("include"), path)
+        self.include_each(CC, "c", "c11")
 
     def test_header_in_cplusplus(self):
+        self.include_each("g++", "c++", "c++11")
+
+    def include_each(self, compiler, language, standard):
+        """A source that includes one header and nothing else compiles without warnings."""
         for path in self.headers():
-            run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c++",
-                "-I", self.only("include"), path)
+            run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
+                "-I", self.only("include"), "-include", path, "-x", language, "/dev/null")
 
     def test_tool_and_manual(self):
         self.assertIn("replay", run(self.only("bin", "weir"), "--help"))
