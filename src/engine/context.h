@@ -69,9 +69,9 @@ typedef struct weir__graph_notes {
 } weir__graph_notes;
 
 struct weir_context {
-  weir__host host; // what devices see; the first member
-  const struct weir__task_rules *rules[WEIR__TASK_KINDS];
-  weir__order order;
+  weir__host host;                                        // what devices see; the first member
+  const struct weir__task_rules *rules[WEIR__TASK_KINDS]; // read by threads of devices at each task
+  alignas(64) weir__order order;                          // not beside what those read: each submission writes it
   weir__spaces memory;
   weir__stalled stalled;
   weir__device_set devices;
