@@ -31,7 +31,7 @@ typedef struct weir__host {
   alignas(64) weir__window window; // guarded by the lock, but for what tasks say of themselves
   weir__notices notices;           // guarded by the lock
   // What follows stays as it is while there are tasks, but for the statistics, which the lock guards.
-  uint32_t flags; // WEIR_CONTEXT_*
+  alignas(64) uint32_t flags; // WEIR_CONTEXT_*
   weir_issue issue;
   uint64_t seed;
   uint64_t start_ns;
@@ -42,7 +42,7 @@ typedef struct weir__host {
   uint32_t usual_workers; // of a CPU device whose name does not say how many
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
-  weir_statistics statistics;
+  alignas(64) weir_statistics statistics;
   // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
   alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
   _Atomic bool times_tasks;                   // when tasks start and end is wanted, though nothing is traced
