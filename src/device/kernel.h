@@ -25,6 +25,7 @@ typedef enum weir__code_kind {
 // The head of what a kind of device makes of code. It is freed by that device's own function.
 typedef struct weir__code {
   void (*destroy)(struct weir__code *code);
+  bool takes_all; // the device can launch every task of it
 } weir__code;
 
 struct weir_kernel {
@@ -32,6 +33,7 @@ struct weir_kernel {
   weir_function function; // NULL: no code for CPUs
   uint32_t device;        // index of the first device of the context that it has code for
   bool has_device;
+  uint8_t takes_all;                  // a bit by kind of code: its takes_all; guarded by the context's lock
   weir__code *code[WEIR__CODE_KINDS]; // NULL: none of this kind; guarded by the context's lock
   uint64_t code_change; // the number of the last change of its code, among all of the context's; guarded by the lock
   alignas(64) _Atomic uint32_t

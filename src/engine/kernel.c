@@ -25,6 +25,7 @@ weir_status weir__host_set_code(weir_kernel *kernel, weir__code_kind kind, weir_
   if (!in_use) {
     if (merge != NULL && old != NULL) merge(code, old);
     kernel->code[kind] = code;
+    kernel->takes_all = (uint8_t)((kernel->takes_all & ~(1U << kind)) | (unsigned)code->takes_all << kind);
     weir__kernel_choose_device(kernel);
   }
   weir__context_unlock(context);
@@ -39,4 +40,5 @@ void weir__kernel_destroy(weir__object *object) {
     if (kernel->code[i] != NULL) kernel->code[i]->destroy(kernel->code[i]);
     kernel->code[i] = NULL;
   }
+  kernel->takes_all = 0;
 }

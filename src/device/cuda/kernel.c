@@ -263,7 +263,7 @@ static bool depends_on_task(const weir__cuda_kernel *cuda) {
 
 static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
                            void (*merge)(weir__code *to, const weir__code *from)) {
-  cuda->checks = depends_on_task(cuda);
+  cuda->head.takes_all = !depends_on_task(cuda);
   return weir__host_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", merge);
 }
 
@@ -379,9 +379,11 @@ static weir_status check_groups(const weir_task *task) {
 
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task) {
   (void)device;
-  const weir__cuda_kernel *cuda = task->kernel == NULL ? NULL : weir__cuda_code_of(task->kernel);
+  // The code's own lines are left to the device's thread, which needs them anyway.
+  if (task->kernel == NULL || (task->kernel->takes_all >> WEIR__CODE_CUDA & 1) != 0) return WEIR_OK;
+  const weir__cuda_kernel *cuda = weir__cuda_code_of(task->kernel);
   weir_status status = WEIR_OK;
-  if (cuda == NULL || !cuda->checks) return WEIR_OK;
+  if (cuda == NULL) return WEIR_OK;
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     const weir__cuda_launch *launch = &cuda->launches[i];
     if (launch->grid[0] == 0) status = check_groups(task);

@@ -22,7 +22,6 @@ typedef struct weir__cuda_launch {
 typedef struct weir__cuda_kernel {
   weir__code head;
   uint32_t count;
-  bool checks;            // some launch takes its grid or its parameters from the task
   bool empty;             // count is 0: the kernel has code everywhere and launches nothing
   char not_resident[160]; // why some launch has no part of a resident kernel; "": all have, or they are not wanted
   weir__cuda_launch launches[];
