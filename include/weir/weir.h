@@ -136,6 +136,12 @@ typedef struct weir_context_options {
   weir_issue issue; // default: AUTO
   uint64_t seed;    // for tests: if not 0, scheduling decisions are reordered at random from this seed
   uint32_t flags;   // WEIR_CONTEXT_*
+  // Most bytes of each memory that overwritten buffers leave behind for tasks in flight that still use the old contents.
+  // A buffer is renamed only if that lets tasks overlap: not where the task that overwrites it comes after all users
+  // anyway, and not if there are as many versions of it as the devices run tasks at once; then the oldest is used again.
+  // At the limit old storage is waited for, too. Default: an eighth of the memory that the device has, or that the
+  // process may use (its control group's limit counts). docs/inside/renaming.md.
+  uint64_t rename_limit;
 } weir_context_options;
 
 // Creates a context with its devices. `options` may be NULL: all defaults.
@@ -173,7 +179,7 @@ typedef struct weir_statistics {
   uint64_t failed;         // tasks that failed or were skipped
   uint64_t edges;          // predecessors that tasks had to wait for
   uint64_t renamed;        // overwrites that got fresh storage instead of waiting
-  uint64_t rename_denied;  // overwrites that waited because the memory limit left no room
+  uint64_t rename_denied;  // overwrites that waited because a limit left no room, or the users of old storage are many
   uint64_t window_waits;   // submissions that waited for a free slot of the window
   uint64_t memory_waits;   // submissions that waited for storage
   uint64_t transfers;      // copies that Weir made between memories

@@ -133,11 +133,12 @@ typedef struct weir__device_ops {
 struct weir_device {
   const weir__device_ops *ops;
   struct weir__host *host;
-  uint32_t index;  // in the context
-  uint32_t lanes;  // workers or queues
-  uint32_t queues; // that a graph's run->queue can choose among; 0: none
-  uint32_t space;  // of its memory; 0: the host's
-  bool lost;       // guarded by the context's lock
+  uint32_t index;        // in the context
+  uint32_t lanes;        // workers or queues
+  uint32_t queues;       // that a graph's run->queue can choose among; 0: none
+  uint32_t space;        // of its memory; 0: the host's
+  uint64_t memory_bytes; // of memory of its own; 0: none, or not known
+  bool lost;             // guarded by the context's lock
   uint64_t
       parts_end_ns; // guarded by the context's lock: when the last part of a resident split launch ended, in its time
   const pthread_t *thread; // that issues its tasks, for one that is `threaded`

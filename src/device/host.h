@@ -36,6 +36,7 @@ typedef struct weir__host {
   uint64_t seed;
   uint64_t start_ns;
   uint64_t memory_limit;  // of each memory, in bytes
+  uint64_t rename_limit;  // of each memory, in bytes, for overwritten storage in use; 0: a part of the memory
   weir__trace *trace;     // NULL: nothing is traced; guarded by the lock
   bool crowded;           // CPU workers leave few cores to threads of devices, and other threads should not spin
   uint64_t spin_ns;       // how long who waits spins before it sleeps; a device that is created may ask for more

@@ -38,6 +38,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
       buffer->replicas[space] =
           (weir__replica){.memory = memory, .storage = context->memory.pools[space].next_number++};
     }
+    if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
     if (buffer->label[0] != '\0') buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
     if (context->host.trace != NULL) weir__trace_add_buffer(context->host.trace, buffer->id, bytes, "");

@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
 
@@ -79,6 +80,7 @@ static void destroy_buffer(weir__object *object) {
   if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
+  weir__free(buffer->versions);
 }
 
 static void destroy_devices(weir_context *context, bool with_memory) {
@@ -137,6 +139,7 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.seed = options->seed;
   context->host.issue = options->issue;
   context->host.memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
+  context->host.rename_limit = options->rename_limit;
   context->waiting.wake_at = UINT64_MAX;
   context->memory.space_count = 1;
   weir__dependences_initialize(&context->order.dependences);
@@ -168,6 +171,8 @@ weir_status weir__context_open(weir_context *context) {
   }
   if (context->memory.space_count > 1)
     weir__object_pool_reserve(&context->objects.buffers, WEIR__RELEASED_KEPT + WEIR__RELEASED_KEPT / 4);
+  context->memory.versions = weir__rename_versions(context);
   initialize_pools(context, context->host.memory_limit);
+  weir__rename_limit(context, context->host.rename_limit);
   return WEIR_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "engine/check.h"
+#include "engine/rename.h"
 
 enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
 
@@ -47,13 +48,16 @@ static void note_taken(weir__predictor *predictor, prediction *taken) {
   __builtin_prefetch(&taken->next_block->user_count, 1);
 }
 
+static bool predicts(const weir_context *context, uint32_t space) {
+  return context->memory.predictor != NULL && space != WEIR__HOST_SPACE;
+}
+
 // Takes a block for the access: one that it had before, if it can be had.
 static weir__pool_result take_predicted(weir_context *context, const weir_buffer *buffer, uint32_t space,
                                         uint32_t access, weir__block **out_block) {
   weir__pool *pool = &context->memory.pools[space];
   weir__predictor *predictor = context->memory.predictor;
-  if (predictor == NULL || space == WEIR__HOST_SPACE)
-    return weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
+  if (!predicts(context, space)) return weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
   prediction *set = predictor->entries[(predictor->history + access) * 0x9e3779b97f4a7c15u >> 52];
   uint32_t used = 0;
   for (; used < PREDICTOR_WAYS && set[used].block != NULL; used++) {
@@ -111,7 +115,32 @@ static bool wants_rename(weir_context *context, const weir__request *request, ui
   const weir__access *access = &request->accesses[index];
   weir_buffer *buffer = access->buffer;
   return covers_all(access) && buffer->replicas[access->space].block != NULL && may_rename(context, buffer) &&
-         !weir__buffer_idle(buffer, &context->host.window.live) && !named_before(request, index);
+         !weir__buffer_idle(buffer, &context->host.window.live) && !named_before(request, index) &&
+         (buffer->bytes <= WEIR__RENAME_TINY || weir__rename_gains(context, request, index));
+}
+
+// Other storage for a buffer that is overwritten. It may have users, which the task then waits for. NULL: none for now; the
+// task waits for those of the buffer's.
+static weir__block *take_other(weir_context *context, const weir__access *access, uint32_t index) {
+  const weir_buffer *buffer = access->buffer;
+  const weir__liveness *live = &context->host.window.live;
+  weir__pool *pool = &context->memory.pools[access->space];
+  weir__block *block = NULL;
+  bool full = buffer->bytes > pool->waiting_limit || pool->waiting_bytes > pool->waiting_limit - buffer->bytes;
+  bool counts = weir__rename_counts(context, buffer);
+  const weir__version *oldest = counts ? weir__rename_oldest(buffer, access->space) : NULL;
+  if (oldest != NULL && weir__block_in_use(oldest->block, live))
+    return weir__pool_take_used(pool, oldest->block, buffer->bytes) ? oldest->block : NULL;
+  if (!full && (!counts || predicts(context, access->space)))
+    return take_predicted(context, buffer, access->space, index, &block) == WEIR__POOL_OK ? block : NULL;
+  block = weir__pool_take_idle(pool, buffer->bytes, false, live);
+  if (block == NULL && oldest != NULL &&
+      weir__pool_take_block(pool, oldest->block, oldest->number, buffer->bytes, live))
+    return oldest->block;
+  if (block == NULL) block = weir__pool_take_idle(pool, buffer->bytes, true, live);
+  if (block == NULL && full) return weir__pool_take_waiting(pool, buffer->bytes, live);
+  if (block == NULL) (void)weir__pool_take(pool, buffer->bytes, live, &block);
+  return block;
 }
 
 static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
@@ -195,8 +224,8 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
       return result;
     }
     if (!wants_rename(context, request, i)) continue;
-    if (take_predicted(context, buffer, access->space, i, &request->fresh[i]) != WEIR__POOL_OK)
-      context->host.statistics.rename_denied++;
+    request->fresh[i] = take_other(context, access, i);
+    if (request->fresh[i] == NULL) context->host.statistics.rename_denied++;
   }
   return WEIR__ADMITTED;
 }
@@ -225,7 +254,10 @@ void weir__storage_bind(weir_context *context, const weir__request *request, uin
   weir_buffer *buffer = access->buffer;
   weir__block *fresh = request->fresh[index];
   if (fresh != NULL) {
-    if (buffer->replicas[access->space].memory != NULL) context->host.statistics.renamed++;
+    if (buffer->replicas[access->space].memory != NULL) {
+      context->host.statistics.renamed++;
+      if (weir__rename_counts(context, buffer)) weir__rename_note(context, buffer, access->space);
+    }
     bool new_contents = covers_all(access) && may_rename(context, buffer);
     if (new_contents && (buffer->held | buffer->valid) != 0)
       weir__buffer_drop_storage(buffer, context->memory.pools, false);

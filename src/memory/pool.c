@@ -37,7 +37,7 @@ static void heap_free(void *user, void *memory) {
 const weir__memory_source weir__heap = {.allocate = heap_allocate, .free = heap_free};
 
 void weir__pool_initialize(weir__pool *pool, const weir__memory_source *source, uint64_t limit, uint64_t first_number) {
-  *pool = (weir__pool){.source = *source, .limit = limit, .next_number = first_number};
+  *pool = (weir__pool){.source = *source, .limit = limit, .waiting_limit = UINT64_MAX, .next_number = first_number};
 }
 
 static weir__block *take_descriptor(weir__pool *pool) {
@@ -76,7 +76,7 @@ void weir__pool_deinitialize(weir__pool *pool) {
   *pool = (weir__pool){0};
 }
 
-static bool in_use(weir__block *block, const weir__liveness *liveness) {
+bool weir__block_in_use(weir__block *block, const weir__liveness *liveness) {
   if (block->last_use < liveness->oldest) {
     block->user_count = 0;
     return false;
@@ -104,14 +104,15 @@ static void unlink(weir__pool *pool, weir__block *block) {
     block->next->previous = block->previous;
   else if (waits)
     pool->last_waiting[size_class] = block->previous;
+  if (waits) pool->waiting_bytes -= block->bytes;
   block->next = block->previous = NULL;
   block->state = WEIR__BLOCK_HANDED_OUT;
 }
 
-static weir__block *take_done(weir__pool *pool, uint8_t size_class, const weir__liveness *liveness) {
+static weir__block *take_done(weir__pool *pool, uint8_t size_class, uint32_t look_at, const weir__liveness *liveness) {
   weir__block *block = pool->waiting[size_class];
-  for (int looked = 0; block != NULL && looked < WAITING_LOOKED_AT; looked++) {
-    if (!in_use(block, liveness)) {
+  for (uint32_t looked = 0; block != NULL && looked < look_at; looked++) {
+    if (!weir__block_in_use(block, liveness)) {
       unlink(pool, block);
       return block;
     }
@@ -125,11 +126,19 @@ bool weir__pool_take_block(weir__pool *pool, weir__block *block, uint64_t number
   uint64_t block_bytes;
   if (block->memory == NULL || block->number != number || block->state == WEIR__BLOCK_HANDED_OUT ||
       block->size_class != class_of(bytes, &block_bytes) ||
-      (block->state == WEIR__BLOCK_WAITING && in_use(block, liveness)))
+      (block->state == WEIR__BLOCK_WAITING && weir__block_in_use(block, liveness)))
     return false;
   unlink(pool, block);
   block->user_count = 0;
   return true;
+}
+
+// A block that was allocated before and that nobody uses; NULL: there is none.
+static weir__block *take_idle(weir__pool *pool, uint8_t size_class, uint32_t look_at, const weir__liveness *liveness) {
+  weir__block *block = pool->free[size_class];
+  if (block == NULL) return take_done(pool, size_class, look_at, liveness);
+  unlink(pool, block);
+  return block;
 }
 
 weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
@@ -138,11 +147,7 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
   if (bytes > (uint64_t)1 << 62) return WEIR__POOL_NO_MEMORY;
   uint64_t block_bytes;
   uint8_t size_class = class_of(bytes, &block_bytes);
-  weir__block *block = pool->free[size_class];
-  if (block != NULL)
-    unlink(pool, block);
-  else
-    block = take_done(pool, size_class, liveness);
+  weir__block *block = take_idle(pool, size_class, WAITING_LOOKED_AT, liveness);
   if (block == NULL) {
     if (block_bytes > pool->limit || pool->bytes > pool->limit - block_bytes) {
       weir__pool_trim(pool, block_bytes > pool->limit ? 0 : pool->limit - block_bytes, liveness);
@@ -174,11 +179,25 @@ weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const wei
   uint8_t size_class = class_of(bytes, &block_bytes);
   for (weir__block *block = pool->waiting[size_class]; block != NULL; block = block->next) {
     if (!block->users_known) continue;
-    (void)in_use(block, liveness);
+    (void)weir__block_in_use(block, liveness);
     unlink(pool, block);
     return block;
   }
   return NULL;
+}
+
+weir__block *weir__pool_take_idle(weir__pool *pool, uint64_t bytes, bool search, const weir__liveness *liveness) {
+  uint64_t block_bytes;
+  uint32_t look_at = search ? UINT32_MAX : WAITING_LOOKED_AT;
+  weir__block *block = take_idle(pool, class_of(bytes, &block_bytes), look_at, liveness);
+  if (block != NULL) block->user_count = 0;
+  return block;
+}
+
+bool weir__pool_take_used(weir__pool *pool, weir__block *block, uint64_t bytes) {
+  if (!block->users_known || block->bytes < bytes) return false;
+  unlink(pool, block);
+  return true;
 }
 
 void weir__pool_give(weir__pool *pool, weir__block *block) {
@@ -201,13 +220,14 @@ void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
   else
     last->next = block;
   pool->last_waiting[size_class] = block;
+  pool->waiting_bytes += block->bytes;
 }
 
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
   for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
     for (weir__block *block = pool->waiting[i], *next; block != NULL; block = next) {
       next = block->next;
-      if (in_use(block, liveness)) continue;
+      if (weir__block_in_use(block, liveness)) continue;
       unlink(pool, block);
       weir__pool_give(pool, block);
     }

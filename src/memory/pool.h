@@ -51,6 +51,8 @@ typedef struct weir__pool {
   struct weir__block_slab *slabs;
   uint64_t limit; // bytes; UINT64_MAX: none
   uint64_t bytes, peak_bytes, next_number;
+  uint64_t waiting_limit; // bytes that may wait before an overwritten buffer gets new memory; UINT64_MAX: no limit
+  uint64_t waiting_bytes; // of blocks that were given back with users in flight, and were not taken again
 } weir__pool;
 
 // `first_number`: of the first block.
@@ -77,6 +79,17 @@ bool weir__pool_take_block(weir__pool *pool, weir__block *block, uint64_t number
 // Takes a waiting block of at least `bytes` bytes whose users are all known, so that the caller can wait for them; NULL:
 // there is none. The users that are done are dropped from its list.
 weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness);
+
+// Takes a block that was allocated before and that nobody uses; NULL: there is none, or, unless all are to be `search`ed, none
+// that is easily found.
+weir__block *weir__pool_take_idle(weir__pool *pool, uint64_t bytes, bool search, const weir__liveness *liveness);
+
+// Whether tasks in flight use a block that waits. Forgets users that are done.
+bool weir__block_in_use(weir__block *block, const weir__liveness *liveness);
+
+// Takes a block that waits and is in use, so that the caller can wait for its users. False: not all of them are known, or it is
+// too small for `bytes`.
+bool weir__pool_take_used(weir__pool *pool, weir__block *block, uint64_t bytes);
 
 // Gives a block back: idle, or with users in flight (last_use and users are set).
 void weir__pool_give(weir__pool *pool, weir__block *block);

@@ -23,6 +23,12 @@ typedef struct weir__replica {
   weir__id arrival;   // the newest transfer that brings contents; below the oldest task: all that came are there
 } weir__replica;
 
+// Storage that a buffer gave up when it was overwritten.
+typedef struct weir__version {
+  weir__block *block; // NULL: none
+  uint64_t number;    // of the block's storage then
+} weir__version;
+
 // What every access looks at comes first: two cache lines, and that of its space's replica.
 struct weir_buffer {
   weir__object object;
@@ -42,6 +48,8 @@ struct weir_buffer {
   uint64_t id;
   uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
   char label[48];
+  uint32_t oldest_version;
+  weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;
 };

@@ -76,6 +76,8 @@ typedef struct weir__task {
   uint32_t successor_count;
   uint32_t successors[WEIR__TASK_INLINE_SUCCESSORS];
   weir__edge_chunk *more_successors; // newest first
+  // Bit k: the task k + 1 before this one is done first, by way of tasks that were in flight when this one was submitted.
+  uint64_t ancestors;
   // Written at submission, then only read until the task is done.
   alignas(64) weir__id id;
   weir_function function; // NULL: nothing to run on a CPU

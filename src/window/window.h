@@ -77,6 +77,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->blockers = 1;
   task->successor_count = 0;
   task->more_successors = NULL;
+  task->ancestors = 0;
   task->issued = task->failing = false;
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   task->predecessor_count = 0;
@@ -105,6 +106,14 @@ static inline void *weir__window_payload(weir__task *task, size_t bytes) {
 bool weir__window_push_edge(weir__window *window, weir__task *task, uint32_t edge);
 uint32_t *weir__window_newest_edge(weir__task *task);
 
+// The task `id`, and what comes before it for certain, as the ancestors of task `before`, which is in flight or the next one.
+static inline uint64_t weir__window_and_ancestors(const weir__window *window, weir__id id, weir__id before) {
+  uint64_t distance = before - id;
+  if (distance > 64) return 0;
+  uint64_t ancestors = weir__window_task(window, id)->ancestors;
+  return (uint64_t)1 << (distance - 1) | (distance == 64 ? 0 : ancestors << distance);
+}
+
 // Makes `task`, which is being submitted, a successor of `predecessor`, which is live. Doing it twice adds no second
 // edge; `data` of either counts. Returns true if this is the first edge between the two. `*out_no_memory` is set if
 // the edge could not be stored.
@@ -124,6 +133,7 @@ static inline bool weir__window_connect(weir__window *window, weir__id predecess
     return false;
   }
   before->mark = task->id;
+  task->ancestors |= weir__window_and_ancestors(window, predecessor, task->id);
   task->blockers += blocks;
   window->edges++;
   return true;

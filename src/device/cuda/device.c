@@ -253,6 +253,7 @@ static void describe(weir__cuda_device *device) {
   size_t bytes = 0;
   device->driver->cuDeviceGetName(name, sizeof name, device->device);
   device->driver->cuDeviceTotalMem(&bytes, device->device);
+  device->base.device.memory_bytes = bytes;
   snprintf(device->base.device.name, sizeof device->base.device.name, "cuda:%d", device->ordinal);
   snprintf(device->base.device.description, sizeof device->base.device.description,
            "%s, %.0f GB, compute capability %d.%d, %u queues", name, (double)bytes / 1e9, device->capability / 10,

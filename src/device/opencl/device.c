@@ -150,6 +150,9 @@ static void describe(weir__opencl_device *device, const weir__opencl_name *name)
              name->part);
   else
     snprintf(device->base.device.name, sizeof device->base.device.name, "opencl:%u", name->number);
+  cl_ulong bytes = 0;
+  device->driver->clGetDeviceInfo(device->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+  device->base.device.memory_bytes = bytes;
   uint32_t units = units_of(listed, name);
   snprintf(device->base.device.description, sizeof device->base.device.description,
            "%.60s, %.40s, %u compute unit%s, %s, %u queue%s", listed->name, listed->platform_name, units,

@@ -295,6 +295,7 @@ static void describe(weir__vulkan_device *device) {
     const VkMemoryHeap *heap = &device->facts.memory.memoryHeaps[i];
     if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && heap->size > bytes) bytes = heap->size;
   }
+  device->base.device.memory_bytes = bytes;
   uint32_t version = device->facts.version;
   snprintf(device->base.device.description, sizeof device->base.device.description,
            "%.80s, %.0f GB, Vulkan %u.%u, %u lanes on %u queues", device->facts.properties.deviceName,
