@@ -154,9 +154,9 @@ static inline weir_status weir_context_create(const weir_context_options *option
 }
 
 // Waits for all tasks in flight, then frees the context and all objects that belong to it. A call of
-// weir_context_cancel before it skips the tasks that have not started. `context` may be NULL. A task or callback must
-// not call it.
-WEIR_API void weir_context_release(weir_context *context);
+// weir_context_cancel before it skips the tasks that have not started. `context` may be NULL.
+// Errors: INVALID_ARGUMENT (called from a task or callback: nothing is released).
+WEIR_API weir_status weir_context_release(weir_context *context);
 
 // Skips every task that was submitted before the call and has not started. A skipped task ends with CANCELLED, and its
 // outputs are poisoned. Running tasks go on. Tasks that are submitted later are skipped only if they read poisoned
@@ -344,6 +344,10 @@ typedef struct weir_task {
   int32_t priority;         // of ready tasks the highest starts first; clamped to LOWEST and HIGHEST
   const char *label;        // for messages and timelines; copied, cut at 47 bytes, only if the context traces
   uint64_t tag;             // number of the caller's choice for messages and timelines
+  // Frees what `user` points to: called exactly once with `user`, by a thread of Weir's, when the task has run, failed
+  // or was skipped, before its event is done and before weir_finish returns. Not called if the submission is refused.
+  // It must not block, and may submit tasks. Only weir_submit takes it: graphs run their tasks many times.
+  void (*destroy)(void *user);
 } weir_task;
 
 // Submits a task. The call waits only while the window or the context's memory is full. If `out_event` is not NULL, it
@@ -370,6 +374,11 @@ WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_
                                    weir_event **out_event);
 WEIR_API weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
                                uint64_t source_offset, uint64_t bytes, weir_event **out_event);
+
+// Reads bytes of a buffer: submits a copy out, and waits until it is done, for as long as that takes. Returns OK, or the
+// status with which the copy failed. Unlike weir_copy_out, it leaves nothing for weir_finish to report.
+// Errors: as weir_copy_out; INVALID_ARGUMENT (called from a task or callback).
+WEIR_API weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination);
 
 // Submits a task that fills a range of a buffer with a pattern of 4 bytes, in the byte order of the host. `offset` and
 // `bytes` are multiples of 4; `bytes` may be WEIR_WHOLE. `out_event` as for weir_submit.

@@ -135,8 +135,10 @@ static void close_all(weir_context *context) {
   }
 }
 
-void weir_context_release(weir_context *context) {
-  if (context == NULL) return;
+weir_status weir_context_release(weir_context *context) {
+  if (context == NULL) return WEIR_OK;
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context release: called from a task or callback");
   close_all(context);
   weir__context_lock(context);
   weir__context_flush(context);
@@ -152,6 +154,7 @@ void weir_context_release(weir_context *context) {
   }
   weir__context_unlock(context);
   weir__context_destroy(context);
+  return WEIR_OK;
 }
 
 void weir_context_cancel(weir_context *context) {

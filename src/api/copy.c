@@ -55,6 +55,21 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
   return status == WEIR_OK ? weir__copy_out(&by, buffer, offset, bytes, destination, out_event) : status;
 }
 
+weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination) {
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "read: called from a task or callback");
+  weir__submission by;
+  weir_event *event;
+  weir_status status = find_submitter(buffer, "read", &event, &by);
+  by.target = &(weir__completion_target){0}; // this call reports a failure, not weir_finish
+  if (status == WEIR_OK) status = weir__copy_out(&by, buffer, offset, bytes, destination, &event);
+  if (status != WEIR_OK) return status;
+  status = weir__event_await(event, WEIR_FOREVER);
+  if (status != WEIR_OK) weir__error(status, "read: %s", event->message);
+  weir_event_release(event);
+  return status;
+}
+
 weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
                       uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
   weir__submission by;

@@ -19,7 +19,14 @@ weir_status weir_event_poll(weir_event *event) {
 
 weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
-  return status == WEIR_OK ? weir__event_await(event, timeout_ns) : status;
+  if (status != WEIR_OK) return status;
+  if (weir__this_thread.in_task && atomic_load_explicit(&event->status, memory_order_acquire) == WEIR_PENDING)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+  status = weir__event_await(event, timeout_ns);
+  if (status == WEIR_OK) return status;
+  if (status == WEIR_TIMEOUT)
+    return weir__error(status, "event wait: the time is over; task %llu is not done", (unsigned long long)event->task);
+  return weir__error(status, "event wait: %s", event->message);
 }
 
 weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user) {

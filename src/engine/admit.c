@@ -256,6 +256,7 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
       if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
       return weir__no_memory(request->submission, "event", out_status);
     }
+    if (request->task->destroy != NULL) weir__event_own(event, request->task->destroy, request->task->user);
     *out_event = event;
   }
   weir__task *task = weir__window_begin(window);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Events: the state of one task, kept for the caller.
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,36 @@ weir_event *weir__event_take(weir_context *context, weir__id task, const weir__c
   event->decided = false;
   event->message[0] = '\0';
   return event;
+}
+
+static weir_event *event_of(const weir__ending *ending) {
+  return (weir_event *)(void *)((char *)(uintptr_t)ending - offsetof(weir_event, owned.ending));
+}
+
+static bool may_free(const weir__ending *ending) {
+  (void)ending;
+  return true;
+}
+
+static void free_owned(weir__ending *ending) {
+  weir_event *event = event_of(ending);
+  weir__host *host = &event->object.context->host;
+  weir__host_unlock_and_wake(host);
+  bool nested = weir__this_thread.in_task;
+  weir__this_thread.in_task = true;
+  event->owned.destroy(event->owned.user);
+  weir__this_thread.in_task = nested;
+  weir__host_lock(host);
+}
+
+static void nothing_to_end(weir__ending *ending) {
+  (void)ending;
+}
+
+void weir__event_own(weir_event *event, void (*destroy)(void *user), void *user) {
+  static const weir__ending_rules rules = {.is_next = may_free, .deliver = free_owned, .end = nothing_to_end};
+  event->owned = (weir__owned){.ending = {.rules = &rules, .delivers = true}, .destroy = destroy, .user = user};
+  event->ending = &event->owned.ending;
 }
 
 void weir__event_drop(weir_event *event) {

@@ -46,6 +46,13 @@ struct weir__ending {
   bool delivers; // contents must be delivered before the event is done; false: not, or it was done
 };
 
+// What a task owns for its function.
+typedef struct weir__owned {
+  weir__ending ending; // frees it
+  void (*destroy)(void *user);
+  void *user;
+} weir__owned;
+
 struct weir_event {
   weir__object object;
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
@@ -62,6 +69,7 @@ struct weir_event {
   weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
   bool decided;              // its outcome is known
   weir_status outcome;
+  weir__owned owned; // if `ending` is its
   char message[WEIR__MESSAGE_BYTES];
 };
 
@@ -69,6 +77,8 @@ struct weir_event {
 void weir__event_finish(weir_event *event, weir_status status, const char *message);
 // An event for a task; `target` may be NULL. NULL: no memory.
 weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
+// Has `user` freed before the event is done.
+void weir__event_own(weir_event *event, void (*destroy)(void *user), void *user);
 // Has a function called when the task is done. The lock is held. False: no memory.
 bool weir__event_add_callback(weir_event *event, weir_event_function function, void *user);
 // Lets the event's ending deliver, and its callbacks be called; one reference goes to the queue.

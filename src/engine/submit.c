@@ -67,6 +67,10 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
 
 weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
   weir_status status;
+  // What frees the task's data waits for an event.
+  weir_event *own = NULL;
+  if (out_event == NULL && submission->task->destroy != NULL) out_event = &own;
   while (submit(context, submission, out_event, &status) == WEIR__RETRY) continue;
+  if (own != NULL) weir__event_drop(own);
   return status;
 }

@@ -123,6 +123,8 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
   weir_task own;
   const weir_task *task = weir__task_take(&own, given, task_size, "graph add");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
+  if (task->destroy != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: only weir_submit takes a task with `destroy`");
   weir_context *context = graph->object.context;
   const struct weir__recorded call = {.kind = WEIR__GRAPH_CALL};
   weir__context_lock(context);

@@ -237,6 +237,8 @@ weir_status weir_token_submit_sized(weir_token *token, const weir_task *task, si
   weir_task filled;
   const weir_task *known = weir__task_take(&filled, task, task_size, "token submit");
   if (known == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
+  if (known->destroy != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "token submit: only weir_submit takes a task with `destroy`");
   if (known != &filled) filled = *known;
   if (filled.device == NULL && filled.kernel != NULL) filled.device = token->device;
   if (filled.tag == 0) filled.tag = token->number;

@@ -68,6 +68,40 @@ static void failed_task_tells_why(void **state) {
   weir_event_release(event);
 }
 
+static void last_error_is_that_of_the_wait(void **state) {
+  (void)state;
+  gate door = {0};
+  weir_event *failed = api_submit_host(context, api_fail, NULL, NULL, 0), *held = NULL;
+  assert_int_equal(weir_submit(context, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT);
+  api_expect(weir_event_wait(failed, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED, "event wait", "on purpose", NULL);
+  assert_int_equal(gate_submit(context, &door, NULL, 0, &held), WEIR_OK);
+  api_expect(weir_event_wait(held, 1000), WEIR_TIMEOUT, "event wait", "not done", NULL);
+  gate_open(&door);
+  assert_int_equal(api_await(held), WEIR_OK);
+  weir_event_release(failed);
+}
+
+static void read_waits_for_the_bytes(void **state) {
+  (void)state;
+  weir_buffer *number = api_number(context, 7), *poisoned = api_number(context, 1);
+  uint64_t value = 0;
+  for (int i = 0; i < 100; i++) {
+    weir_buffer *one = api_number(context, 1);
+    weir_arg add[] = {weir_reads(one), weir_updates(number)};
+    weir_event_release(api_submit_host(context, api_add, NULL, add, 2));
+    assert_int_equal(weir_read(number, 0, WEIR_WHOLE, &value), WEIR_OK);
+    assert_int_equal(value, 8 + i);
+    assert_int_equal(weir_buffer_release(one), WEIR_OK);
+  }
+  weir_arg update = weir_updates(poisoned);
+  weir_event_release(api_submit_host(context, api_fail, NULL, &update, 1));
+  api_expect(weir_read(poisoned, 0, 8, &value), WEIR_ERROR_UPSTREAM_FAILED, "read: task", NULL);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  api_expect(weir_read(number, 4, 8, &value), WEIR_ERROR_OUT_OF_RANGE, "8 bytes", NULL);
+  assert_int_equal(weir_read(NULL, 0, 8, &value), WEIR_ERROR_INVALID_ARGUMENT);
+}
+
 static void fail_at_length(const weir_work *work) {
   char text[500];
   memset(text, 'x', sizeof text - 1);
@@ -303,6 +337,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(events_follow_their_task, set_up, tear_down),
       cmocka_unit_test_setup_teardown(time_outs_change_nothing, set_up, tear_down),
       cmocka_unit_test_setup_teardown(failed_task_tells_why, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(last_error_is_that_of_the_wait, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(read_waits_for_the_bytes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(messages_are_cut_at_119_bytes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(callbacks_are_called_in_order, set_up, tear_down),
       cmocka_unit_test_setup_teardown(late_callback_is_called_at_once, set_up, tear_down),

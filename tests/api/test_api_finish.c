@@ -110,6 +110,21 @@ static void cancelled_context_is_released_soon(void **state) {
   assert_int_equal(atomic_load(&door.passed), 1);
 }
 
+static void release_the_context(const weir_work *work) {
+  weir_status *found = work->user;
+  *found = weir_context_release(*(weir_context **)work->args[0]);
+}
+
+static void a_task_cannot_release_the_context(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:2", 0, 0);
+  weir_status found = WEIR_OK;
+  weir_arg arg = weir_value(&context, sizeof context);
+  assert_int_equal(api_await(api_submit_host(context, release_the_context, &found, &arg, 1)), WEIR_OK);
+  assert_int_equal(found, WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
+}
+
 static void released_context_takes_everything_along(void **state) {
   (void)state;
   weir_context *context = api_context("cpu:2", 0, WEIR_CONTEXT_TRACE);
@@ -216,6 +231,7 @@ int main(void) {
       cmocka_unit_test(cancelling_an_idle_context_does_nothing),
       cmocka_unit_test(release_waits_for_tasks_in_flight),
       cmocka_unit_test(cancelled_context_is_released_soon),
+      cmocka_unit_test(a_task_cannot_release_the_context),
       cmocka_unit_test(released_context_takes_everything_along),
       cmocka_unit_test(statistics_count_tasks),
       cmocka_unit_test(higher_priority_starts_first),

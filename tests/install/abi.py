@@ -36,7 +36,7 @@ This breaks programs that are compiled already (include/weir/weir.h, "Growth"):
 - A struct that calls take or fill with its size gains members at its end only, and loses none.
 - A struct with members `reserved` keeps its size: a new member takes the place of a reserved one.
 - No member lies where a compiled program's struct has padding, whose bytes are not 0.
-- Functions keep their parameters, and enumerators their values.
+- Functions keep their parameters, and enumerators their values. A function that gave nothing may give a status.
 If it has to be, raise the soname and record it with abi.py --break CC SOURCE."""
 ADDED = "\nNew, and not recorded: run tests/install/abi.py --update CC SOURCE, and commit abi.txt."
 UNRULED = """
@@ -172,8 +172,11 @@ def not_exported(library, lines):
 
 
 def grows(name, before, now, lines):
-    """Whether programs do not see a change: a struct that is longer, or a reserved member that is shorter."""
+    """Whether programs do not see a change: a struct that is longer, a reserved member that is shorter, or a status from a
+    function that gave nothing."""
     kind, what = name.split()
+    if kind == "function":
+        return before.startswith("void (") and now == before.replace("void", "weir_status", 1)
     if kind == "struct":
         return what in growing(lines) and int(now) > int(before)
     if kind == "member" and what.endswith(".reserved"):

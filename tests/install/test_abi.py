@@ -37,6 +37,10 @@ class Compare(unittest.TestCase):
             self.assertEqual(changed, [], changes)
             self.assertNotEqual(added, [], changes)
 
+    def test_a_status_where_there_was_nothing(self):
+        self.assertEqual(self.compare(function__weir_do="weir_status (int)")[0], [])
+        self.assertEqual(len(self.compare(function__weir_do="int (int)")[0]), 1)
+
     def test_the_last_reserved_member(self):
         changed, added = self.compare(gone=["member weir_arg.reserved"], member__weir_arg_of_b="8 16")
         self.assertEqual(changed, [])
