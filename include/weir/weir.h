@@ -103,6 +103,11 @@ enum {
   WEIR_CONTEXT_NO_RENAME = 1u << 0, // never give an overwritten buffer fresh storage: WAR and WAW hazards stay
   WEIR_CONTEXT_TRACE = 1u << 1,     // record tasks and lines of pipelines for weir_trace_save
   WEIR_CONTEXT_IN_ORDER = 1u << 2,  // each task also waits for the one before it: serial execution, as a reference
+  // Check mode: Weir runs one task at a time and finds out whether it does what it declares. A task that does not fails
+  // with TASK_FAILED; weir_event_message and a line on stderr name the argument, the buffer and the bytes, and say what
+  // to declare. Kernels run several times, host tasks once. The environment variable WEIR_CHECK=1 sets the flag for every
+  // context. docs/inside/check-mode.md says what is found, and what is not.
+  WEIR_CONTEXT_CHECK = 1u << 3,
 };
 
 // How tasks are issued to a CUDA device, or to a simulated one (docs/guide/sim.md says how far). Other devices have one

@@ -2,6 +2,7 @@
 //
 // Contexts and devices as the caller sees them.
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/registry.h"
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "base/topology.h"
+#include "check/device.h"
 #include "engine/create.h"
 #include "graph/graph.h"
 #include "trace/lines.h"
@@ -17,7 +19,7 @@
 enum { FEW_CORES = 2 };
 
 static weir_status check_options(const weir_context_options *options) {
-  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER;
+  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER | WEIR_CONTEXT_CHECK;
   if (options->window != 0 && (options->window < WEIR__SMALLEST_WINDOW || options->window > WEIR__LARGEST_WINDOW))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
                        options->window, WEIR__SMALLEST_WINDOW, WEIR__LARGEST_WINDOW);
@@ -90,6 +92,17 @@ static weir_status add_copier(weir_context *context) {
   return status;
 }
 
+static weir_status add_checker(weir_context *context) {
+  if (!(context->host.flags & WEIR_CONTEXT_CHECK)) return WEIR_OK;
+  if (context->host.device_count == WEIR__MAX_DEVICES)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d devices leave no room for check mode", WEIR__MAX_DEVICES);
+  weir_device *device;
+  weir_status status = weir__checker_create(&context->host, &device);
+  if (status == WEIR_OK) status = weir__context_add_device(context, device);
+  if (status == WEIR_OK) context->devices.checker = device;
+  return status;
+}
+
 static weir_status initialize(weir_context *context, const weir_context_options *options) {
   const char *names = options->devices == NULL ? "cpu" : options->devices;
   weir_status status = weir__context_initialize(context, options);
@@ -102,6 +115,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   if (!weir__may_spin()) context->host.spin_ns = 0;
   if (status == WEIR_OK) pin_threads(context);
   if (status == WEIR_OK) status = add_copier(context);
+  if (status == WEIR_OK) status = add_checker(context);
   return status == WEIR_OK ? weir__context_open(context) : status;
 }
 
@@ -112,6 +126,9 @@ weir_status weir_context_create_sized(const weir_context_options *given, size_t 
   weir_context_options options;
   weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "context");
   if (status == WEIR_OK) status = check_options(&options);
+  const char *check = getenv("WEIR_CHECK");
+  if (check != NULL && strcmp(check, "1") == 0) options.flags |= WEIR_CONTEXT_CHECK;
+  if (options.flags & WEIR_CONTEXT_CHECK) options.flags |= WEIR_CONTEXT_NO_RENAME; // nothing overlaps
   if (status != WEIR_OK) return status;
   weir_context *context = weir__allocate_zeroed(sizeof *context);
   if (context == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
@@ -168,6 +185,9 @@ static weir_statistics statistics_of(weir_context *context) {
   weir__context_lock(context);
   weir_statistics statistics = context->host.statistics;
   statistics.edges += context->host.window.edges;
+  uint64_t aside = context->order.aside; // of the checker's own
+  statistics.tasks -= aside;
+  statistics.done -= aside < statistics.done ? aside : statistics.done;
   for (uint32_t i = 0; i < context->memory.space_count; i++) {
     statistics.bytes += context->memory.pools[i].bytes;
     statistics.peak_bytes += context->memory.pools[i].peak_bytes;

@@ -72,7 +72,8 @@ typedef struct weir__graph_plan {
   weir__graph_input *inputs;
   weir__graph_host *hosts;
   unsigned char *values; // of all nodes, to be copied by each run
-  weir_device *device;
+  weir_device *device; // that gets the launches
+  weir_device *asked;  // that the graph is for, where the checker gets them
   bool timed;        // launches note when nodes start and end
   void *device_data; // what the device made of it; NULL: nothing
 } weir__graph_plan;
@@ -143,6 +144,9 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index);
 
 // Skips a node that reads poison, and those that read what it should have written.
 void weir__graph_run_skip(weir__graph_run *run, uint32_t index);
+
+// Notes that a node failed, and why.
+void weir__graph_run_note_failure(weir__graph_run *run, uint32_t index, const char *message);
 
 // Passes poison on to a successor of a node that did not end well.
 void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);

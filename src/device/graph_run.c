@@ -77,6 +77,10 @@ static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state 
   weir__lock_release(&run->message_lock);
 }
 
+void weir__graph_run_note_failure(weir__graph_run *run, uint32_t index, const char *message) {
+  note_failure(run, index, WEIR__NODE_FAILED, message);
+}
+
 void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
   const weir__graph_node *node = &run->plan->nodes[index];
   if (atomic_load_explicit(&run->poisoned[index], memory_order_relaxed)) {

@@ -15,7 +15,7 @@
 #include "window/buffer.h"
 #include "window/window.h"
 
-enum { WEIR__MESSAGE_BYTES = 256, WEIR__MOST_WAKES = 8 };
+enum { WEIR__MESSAGE_BYTES = 384, WEIR__MOST_WAKES = 8 };
 
 // Who is to be told of something once the lock is released.
 typedef struct weir__notices {

@@ -9,6 +9,7 @@
 #include "engine/check.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
+#include "engine/written.h"
 
 static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__dependence *dependence,
                            uint64_t buffer) {
@@ -175,6 +176,7 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
   task->access_count = request->checked.access_count;
   task->priority = clamp_priority(asked->priority);
   task->device = (uint8_t)request->device->index;
+  task->asked = request->asked;
   task->tag = asked->tag;
   task->kind = (uint8_t)request->kind;
   task->run = request->run;
@@ -215,9 +217,12 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
 static inline __attribute__((always_inline)) void commit(weir_context *context, const weir__request *request,
                                                          weir__task *task) {
   weir__dependences *dependences = &context->order.dependences;
-  if (context->host.flags & WEIR_CONTEXT_IN_ORDER)
-    weir__depend_on_task(context, dependences, task->id - 1, WEIR__HAZARD_AFTER);
-  if (context->order.fence != 0) weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
+  bool aside = request->submission->aside != NULL;
+  if ((context->host.flags & WEIR_CONTEXT_IN_ORDER) && !aside) {
+    weir__depend_on_task(context, dependences, context->order.last, WEIR__HAZARD_AFTER);
+    context->order.last = task->id;
+  }
+  if (context->order.fence != 0 && !aside) weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
   if (dependences->poisoned) task->reads_poison = true;
   bool run_ahead = request->device->ops->run_ahead;
   connect(context, run_ahead, task, dependences);
@@ -238,6 +243,22 @@ static inline __attribute__((always_inline)) void commit(weir_context *context, 
 void weir__commit(weir_context *context, const weir__request *request, weir__task *task) {
   fill_task(request, task);
   commit(context, request, task);
+}
+
+// What check mode wants to know of a task.
+static __attribute__((noinline)) void note_check(weir_context *context, const weir__request *request,
+                                                 const weir__task *task) {
+  if (request->submission->aside != NULL) {
+    context->order.aside++;
+    return;
+  }
+  const char *label = request->task->label;
+  char *kept = context->devices.labels[task->id & context->host.window.live.mask];
+  snprintf(kept, WEIR__LABEL_BYTES, "%s", label == NULL ? "" : label);
+  for (uint32_t i = 0; request->device != context->devices.checker && i < task->access_count; i++) {
+    const weir__access *access = &task->accesses[i];
+    if (access->mode != WEIR_READ) weir__written_add(access->buffer, access->lo, access->hi);
+  }
 }
 
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
@@ -265,6 +286,7 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   weir__dependences_clear(&context->order.dependences);
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);
+  if (context->devices.checker != NULL) note_check(context, request, task);
   context->host.statistics.tasks++;
   commit(context, request, task);
   return WEIR__ADMITTED;

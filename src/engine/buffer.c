@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/written.h"
 
 // The buffer that will be taken next was used long ago.
 static inline void fetch_next(const weir__object_pool *buffers) {
@@ -38,6 +39,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
       buffer->replicas[space] =
           (weir__replica){.memory = memory, .storage = context->memory.pools[space].next_number++};
     }
+    weir__written_clear(buffer);
     if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
     if (buffer->label[0] != '\0') buffer->label[0] = '\0';
     if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);

@@ -3,6 +3,7 @@
 // Checks of what a caller submits.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "engine/check.h"
@@ -318,4 +319,16 @@ weir__admit_result weir__no_memory(const weir__submission *submission, const cha
   weir__describe_task(submission->task, name);
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its %s", name, what);
   return WEIR__REFUSED;
+}
+
+void weir__check_cannot(const char *what, const char *why) {
+  static _Atomic(const char *) said[8];
+  for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+    const char *none = NULL;
+    if (atomic_compare_exchange_strong_explicit(&said[i], &none, why, memory_order_relaxed, memory_order_relaxed)) {
+      fprintf(stderr, "weir: check: %s is not checked: %s (said once for all such tasks)\n", what, why);
+      return;
+    }
+    if (strcmp(none, why) == 0) return;
+  }
 }

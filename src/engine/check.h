@@ -23,4 +23,7 @@ weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_
 weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status);
 weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status);
 
+// Says on stderr, once for each reason in a process, what check mode does not check.
+void weir__check_cannot(const char *what, const char *why);
+
 #endif // WEIR_ENGINE_CHECK_H

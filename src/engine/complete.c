@@ -20,8 +20,15 @@ weir_status weir__host_skip_status(weir__host *host, const weir__task *task) {
 
 uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]) {
   const char *name = task->kernel != NULL ? task->kernel->name : context->rules[task->kind]->name;
+  uint32_t device = task->device;
+  if (context->devices.checker != NULL && device == context->devices.checker->index) {
+    const char *label = context->devices.labels[task->id & context->host.window.live.mask];
+    if (label[0] != '\0') name = label;
+    if (task->run != NULL) device = task->run->plan->asked->index;
+    else if (task->asked != WEIR__NO_CHECK) device = task->asked;
+  }
   int length = snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s", (unsigned long long)task->id,
-                        name, (unsigned long long)task->tag, context->host.devices[task->device]->name);
+                        name, (unsigned long long)task->tag, context->host.devices[device]->name);
   return length < WEIR__MESSAGE_BYTES ? (uint32_t)length : WEIR__MESSAGE_BYTES - 1;
 }
 

@@ -42,6 +42,8 @@ typedef struct weir__order {
   weir__range_pool ranges;
   weir__block **fresh; // WEIR_MAX_ARGS
   weir__id fence;      // tasks that are submitted from now on come after this one; 0: none
+  weir__id last;       // task that was admitted, not aside
+  uint64_t aside;      // tasks that were admitted aside
   weir__id barrier;    // tasks are not let in before every task below it is done
 } weir__order;
 
@@ -57,6 +59,9 @@ typedef struct weir__device_set {
   uint32_t listed_count; // of the host's devices: those that the caller asked for
   weir_device *cpu;      // NULL: none
   weir_device *copier;   // runs host tasks that copy; the CPU, or a device of the context's own
+  weir_device *checker;  // gets all tasks, in check mode (check/checker.h); NULL: there is none
+  uint64_t kept_slots;   // of the window, for tasks of the checker's own
+  char (*labels)[WEIR__LABEL_BYTES]; // of tasks by slot of the window, in check mode
   bool polled;           // some device has no threads of its own
   bool polls;            // some device has a `poll` function
   bool flushes;          // some device has a `flush` function

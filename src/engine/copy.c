@@ -58,6 +58,7 @@ static weir_status submit_copy(const weir__submission *by, weir_buffer *buffer, 
                     .device = context->devices.copier};
   weir__submission submission = *by;
   submission.task = &task;
+  submission.unchecked = true;
   weir__context_lock(context);
   weir_status status = weir__submit(context, &submission, out_event);
   weir__context_unlock(context);
@@ -187,8 +188,10 @@ static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t b
 
 // The device whose memory these bytes of a buffer are in, or would be put; NULL: they are the host's, or for who only reads
 // them there too, or in several memories. A device that is lost counts only where nothing else has what is read.
-static weir_device *device_of(weir_context *context, const weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                              bool reads) {
+static weir_device *device_of(const weir__submission *by, weir_context *context, const weir_buffer *buffer,
+                              uint64_t offset, uint64_t bytes, bool reads) {
+  if (by->aside != NULL) return by->aside->space == WEIR__HOST_SPACE ? NULL : by->aside;
+  if (context->devices.checker != NULL) return NULL; // all contents are the host's
   if (context->memory.space_count == 1 || buffer->object.released) return NULL;
   weir_device *device = NULL, *lost = NULL;
   weir__context_lock(context);
@@ -244,7 +247,7 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
   if (source == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy in: the source is NULL");
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, offset, bytes, false);
+  weir_device *device = device_of(by, context, buffer, offset, bytes, false);
   if (device == NULL) return copy_in_on_host(by, buffer, offset, bytes, source, out_event);
   device_copy copy = {.by = by,
                       .label = "copy in",
@@ -274,7 +277,7 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
   if (destination == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy out: the destination is NULL");
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, offset, bytes, true);
+  weir_device *device = device_of(by, context, buffer, offset, bytes, true);
   if (device == NULL) return copy_out_on_host(by, buffer, offset, bytes, destination, out_event);
   device_copy copy = {.by = by,
                       .label = "copy out",
@@ -305,7 +308,7 @@ weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uin
   status = weir__object_check(destination, WEIR__KIND_BUFFER, context, "copy");
   if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
-  weir_device *device = device_of(context, source, source_offset, bytes, true);
+  weir_device *device = device_of(by, context, source, source_offset, bytes, true);
   if (device != NULL && can_copy(device, destination, destination_offset, source, source_offset, 0)) {
     device_copy copy = {.by = by,
                         .label = "copy",
@@ -340,7 +343,7 @@ weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t
   status = weir__check_fill(buffer, offset, bytes, "fill");
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(context, buffer, offset, bytes, false);
+  weir_device *device = device_of(by, context, buffer, offset, bytes, false);
   if (device != NULL && can_copy(device, buffer, offset, NULL, 0, pattern)) {
     device_copy fill = {.by = by,
                         .label = "fill",

@@ -81,6 +81,7 @@ static void destroy_buffer(weir__object *object) {
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
   weir__free(buffer->versions);
+  weir__free(buffer->written);
 }
 
 static void destroy_devices(weir_context *context, bool with_memory) {
@@ -112,6 +113,8 @@ void weir__context_destroy(weir_context *context) {
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
   weir__predictor_destroy(context->memory.predictor);
+  if (context->devices.labels != NULL)
+    weir__free_sparse(context->devices.labels, (size_t)context->host.window.size * WEIR__LABEL_BYTES);
   weir__free(context->order.fresh);
   weir__free(context);
 }
@@ -126,6 +129,16 @@ static void initialize_pools(weir_context *context, uint64_t limit) {
                           ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
   }
   weir__pool_initialize(&context->memory.pools[WEIR__HOST_SPACE], &host, limit, 1);
+}
+
+// In check mode the window is larger than it seems: tasks of the checker's own must find room while those of the caller fill
+// the rest. They are many for the launch of a graph.
+static uint32_t with_kept_slots(weir_context *context, uint32_t size) {
+  enum { CHECK_WINDOW = 1 << 15 };
+  uint32_t larger = size < CHECK_WINDOW / 2 ? CHECK_WINDOW : 2 * size;
+  context->devices.kept_slots = larger - size;
+  context->devices.labels = weir__allocate_sparse((size_t)larger * WEIR__LABEL_BYTES);
+  return larger;
 }
 
 weir_status weir__context_initialize(weir_context *context, const weir_context_options *options) {
@@ -156,9 +169,11 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   if (traces) context->host.trace = weir__trace_create();
   uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
   context->host.statistics.window = size;
+  if (options->flags & WEIR_CONTEXT_CHECK) size = with_kept_slots(context, size);
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
-  if (context->order.fresh == NULL || !weir__dependences_grow(&context->order.dependences) || !window ||
+  context->host.window.reserved = context->devices.kept_slots;
+  if (context->order.fresh == NULL || (context->devices.kept_slots > 0 && context->devices.labels == NULL) || !weir__dependences_grow(&context->order.dependences) || !window ||
       (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;

@@ -14,6 +14,9 @@ typedef struct weir__submission {
   struct weir__cpu_guest *guest;         // this thread offers to run it; NULL: it does not
   uint64_t reserved;                     // slots of the window that were set aside for it
   weir_device *device;                   // not NULL: it is this one's, which has no code for kernels
+  weir_device *aside;                    // not NULL: it is a part of a task that the checker runs, for this device. It
+                                         // waits for nothing but its own arguments
+  bool unchecked;                        // a copy of Weir's own: the checker runs it as it is
   bool kernel_checked;                   // the kernel was checked before, and may have been released since
 } weir__submission;
 
@@ -51,6 +54,7 @@ typedef struct weir__request {
   const weir_task *task; // what the caller asks for, or stands for it
   weir__task_kind kind;
   weir_device *device;
+  uint8_t asked;          // weir__task.asked
   weir__access *accesses; // buffers with ranges; they stay there until the task is done. Serials are filled in
   weir__checked checked;
   weir__block **fresh;         // scratch, access_count long

@@ -9,6 +9,32 @@
 #include "engine/storage.h"
 #include "engine/transfer.h"
 
+// A task of a device with memory of its own that works on its images: a copy cannot stand in for one.
+static bool uses_images(const weir_task *task) {
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode != WEIR_VALUE && arg->buffer != NULL && weir__object_is(&arg->buffer->object, WEIR__KIND_BUFFER) &&
+        arg->buffer->image)
+      return true;
+  }
+  return false;
+}
+
+// In check mode the checker gets the task instead of the device that was asked for.
+static __attribute__((noinline)) void redirect(const weir_context *context, const weir__submission *submission,
+                                               weir__request *request) {
+  weir_device *device = request->device;
+  if (submission->aside != NULL || submission->device != NULL) return;
+  if (device->space != WEIR__HOST_SPACE && uses_images(submission->task)) {
+    char what[WEIR__WHAT_BYTES];
+    weir__describe_task(submission->task, what);
+    weir__check_cannot(what, "it works on images");
+    return;
+  }
+  request->device = context->devices.checker;
+  request->asked = submission->unchecked ? WEIR__NO_CHECK : (uint8_t)device->index;
+}
+
 static inline __attribute__((always_inline)) weir__admit_result
 submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
   const weir_task *task = submission->task;
@@ -16,6 +42,8 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   weir__request request;
   *out_status = weir__check_task(context, submission, &request.device);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  request.asked = WEIR__NO_CHECK;
+  if (context->devices.checker != NULL) redirect(context, submission, &request);
   if (weir__window_full(&context->host.window, submission->reserved) ||
       context->host.window.live.oldest < context->order.barrier) {
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);

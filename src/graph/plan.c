@@ -7,6 +7,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "engine/check.h"
 #include "graph/plan.h"
 
 typedef struct edge {
@@ -329,11 +330,27 @@ static void clean_up(builder *build) {
   weir__range_pool_deinitialize(&build->ranges);
 }
 
+// In check mode the checker gets launches; not those of graphs with images, for which it has no copies.
+static bool is_checked(const weir_graph *graph) {
+  const weir_context *context = graph->object.context;
+  if (context->devices.checker == NULL) return false;
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    const weir_task *task = &graph->recorded[i].task;
+    for (uint32_t j = 0; j < task->arg_count; j++) {
+      if (task->args[j].mode == WEIR_VALUE || !task->args[j].buffer->image) continue;
+      weir__check_cannot("a graph", "it works on images");
+      return false;
+    }
+  }
+  return true;
+}
+
 weir_status weir__graph_make_plan(weir_graph *graph) {
   weir__graph_plan *plan = weir__allocate_zeroed(sizeof *plan);
   if (plan == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
   plan->references = 1;
-  plan->device = weir__graph_device(graph);
+  plan->asked = weir__graph_device(graph);
+  plan->device = is_checked(graph) ? graph->object.context->devices.checker : plan->asked;
   plan->timed = graph->timed;
   builder build = {.graph = graph, .plan = plan};
   weir__dependences_initialize(&build.dependences);

@@ -42,6 +42,8 @@ typedef struct weir__access {
   uint8_t space;   // where the task finds the bytes
 } weir__access;
 
+enum { WEIR__NO_CHECK = UINT8_MAX }; // weir__task.asked: a copy of Weir's own
+
 // What a task is.
 typedef enum weir__task_kind {
   WEIR__TASK_KERNEL,
@@ -91,6 +93,7 @@ typedef struct weir__task {
   int8_t priority;
   uint8_t device; // index in the context
   uint8_t kind;   // weir__task_kind
+  uint8_t asked;  // index of the device that was asked for, where the checker has the task (check/checker.h)
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
   _Atomic bool reads_poison;     // a predecessor by data failed, or the bytes were poisoned before
   bool issued;                   // guarded by the lock

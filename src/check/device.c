@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checker as a device: it takes tasks that are ready, and its thread checks one after the other.
+#include "check/device.h"
+
+#include <stdio.h>
+
+#include "base/allocate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "check/checker.h"
+#include "engine/written.h"
+
+static uint64_t time_now(weir_device *device) {
+  return weir__clock_ns() - device->host->start_ns;
+}
+
+static bool has_code(const weir_device *device, const weir_kernel *kernel) {
+  (void)device;
+  (void)kernel;
+  return false; // nobody asks for it
+}
+
+static void issue(weir_device *device, weir__task *task) {
+  weir__checker *checker = (weir__checker *)device;
+  pthread_mutex_lock(&checker->mutex);
+  task->next = NULL;
+  if (checker->first == NULL)
+    checker->first = task;
+  else
+    checker->last->next = task;
+  checker->last = task;
+  pthread_cond_signal(&checker->changed);
+  pthread_mutex_unlock(&checker->mutex);
+}
+
+// The next task that is ready; NULL: there will be none.
+static weir__task *next_task(weir__checker *checker) {
+  pthread_mutex_lock(&checker->mutex);
+  while (checker->first == NULL && !checker->ends) pthread_cond_wait(&checker->changed, &checker->mutex);
+  weir__task *task = checker->first;
+  if (task != NULL) checker->first = task->next;
+  pthread_mutex_unlock(&checker->mutex);
+  return task;
+}
+
+// Room for the arguments of a job. False: no memory.
+static bool begin(weir__checker *checker, weir__check_job *job, uint32_t arg_count) {
+  uint64_t room = (uint64_t)arg_count + 1;
+  job->context = weir__context_of(checker->base.host);
+  job->arg_count = arg_count;
+  job->findings = 0;
+  job->status = WEIR_OK;
+  job->message[0] = '\0';
+  job->args = weir__allocate(room * sizeof *job->args);
+  job->slots = weir__allocate(room * sizeof *job->slots);
+  job->inner = weir__allocate(room * sizeof *job->inner);
+  job->pointers = weir__allocate(room * sizeof *job->pointers);
+  return job->args != NULL && job->slots != NULL && job->inner != NULL && job->pointers != NULL;
+}
+
+static void end(weir__check_job *job) {
+  weir__free(job->args);
+  weir__free(job->slots);
+  weir__free(job->inner);
+  weir__free(job->pointers);
+  job->args = NULL;
+  job->slots = NULL;
+  job->inner = NULL;
+  job->pointers = NULL;
+}
+
+static void set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
+                       uint64_t hi, void *pointer) {
+  job->args[index] = (weir__check_arg){.mode = mode, .slot = index, .lo = lo, .hi = hi, .pointer = pointer};
+  job->slots[index].buffer = buffer; // until the slots are made
+}
+
+// A copy or fill of Weir's own: only whether it reads what was written.
+static void run_copy(weir__check_job *job) {
+  weir__check_written(job);
+  weir_work work = {.args = job->pointers, .arg_count = job->arg_count, .groups = {1, 1, 1}, .end = 1, .user = job->user};
+  for (uint32_t i = 0; i < job->arg_count; i++) job->pointers[i] = job->args[i].pointer;
+  job->function(&work);
+}
+
+static void no_memory(weir__check_job *job) {
+  job->status = WEIR_ERROR_OUT_OF_MEMORY;
+  snprintf(job->message, sizeof job->message, "check mode: no memory");
+}
+
+static void run_task(weir__checker *checker, const weir__task *task, weir__check_job *job) {
+  weir__host *host = checker->base.host;
+  char who[WEIR__MESSAGE_BYTES];
+  weir__context_lock(job->context);
+  weir__context_describe(job->context, task, who);
+  weir__context_unlock(job->context);
+  const weir__access *access = task->accesses;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (weir__task_is_value(task, i)) {
+      job->args[i] = (weir__check_arg){.pointer = task->args[i], .value_bytes = weir__task_value_bytes(task, i)};
+      continue;
+    }
+    set_buffer(job, i, (weir_mode)access->mode, access->buffer, access->lo, access->hi, task->args[i]);
+    access++;
+  }
+  bool copies = task->asked == WEIR__NO_CHECK;
+  job->device = copies ? &checker->base : host->devices[task->asked];
+  job->kernel = task->kernel;
+  job->function = task->function;
+  job->user = task->user;
+  for (int i = 0; i < 3; i++) job->groups[i] = task->groups[i];
+  job->number = task->id;
+  job->who = who;
+  if (copies)
+    run_copy(job);
+  else if (weir__check_lay_out(job))
+    weir__check_job_run(checker, job);
+  else
+    no_memory(job);
+  job->who = "";
+}
+
+static void run_node(weir__checker *checker, weir__graph_run *run, uint32_t index, weir__check_job *job) {
+  const weir__graph_plan *plan = run->plan;
+  const weir__graph_node *node = &plan->nodes[index];
+  char task[WEIR__MESSAGE_BYTES], who[2 * WEIR__MESSAGE_BYTES];
+  weir__context_lock(job->context);
+  weir__context_describe(job->context, run->task, task);
+  weir__context_unlock(job->context);
+  snprintf(who, sizeof who, "%s, node %u '%s'", task, index, weir__graph_node_name(node));
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const weir__graph_arg *arg = &plan->args[node->first_arg + i];
+    void *pointer = run->args[node->first_arg + i];
+    if (arg->mode == WEIR_VALUE)
+      job->args[i] = (weir__check_arg){.pointer = pointer, .value_bytes = arg->bytes};
+    else
+      set_buffer(job, i, arg->mode, run->buffers[arg->buffer], arg->offset, arg->offset + arg->bytes, pointer);
+  }
+  job->device = plan->asked;
+  job->kernel = node->kernel;
+  job->function = node->function;
+  job->user = node->user;
+  for (int i = 0; i < 3; i++) job->groups[i] = node->groups[i];
+  job->number = run->task->id;
+  job->who = who;
+  if (node->kind != WEIR__GRAPH_CALL) {
+    weir__check_written(job);
+    weir__graph_run_node(run, index);
+  } else if (weir__check_lay_out(job)) {
+    weir__check_job_run(checker, job);
+  } else {
+    no_memory(job);
+  }
+  if (job->status != WEIR_OK) weir__graph_run_note_failure(run, index, job->message);
+  job->who = "";
+}
+
+// The nodes, in the order of recording, which is one of their orders.
+static weir_status run_graph(weir__checker *checker, weir__task *task, const char **out_message) {
+  weir__graph_run *run = task->run;
+  weir__check_job *job = &checker->job;
+  weir__host_lock(checker->base.host);
+  weir__graph_run_start(run);
+  weir__host_unlock(checker->base.host);
+  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+    const weir__graph_node *node = &run->plan->nodes[i];
+    uint64_t start_ns = time_now(&checker->base);
+    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
+      weir__graph_run_node(run, i); // notes that it is skipped
+    } else {
+      if (begin(checker, job, node->arg_count))
+        run_node(checker, run, i, job);
+      else
+        weir__graph_run_note_failure(run, i, "check mode: no memory");
+      end(job);
+    }
+    uint8_t state = atomic_load_explicit(&run->states[i], memory_order_relaxed);
+    if (run->timed && (state == WEIR__NODE_OK || state == WEIR__NODE_FAILED)) {
+      run->start_ns[i] = start_ns;
+      run->end_ns[i] = time_now(&checker->base);
+    }
+    for (uint32_t edge = 0; state != WEIR__NODE_OK && edge < node->successor_count; edge++)
+      weir__graph_run_edge(run, run->plan->successors[node->first_successor + edge]);
+  }
+  return weir__graph_run_status(run, out_message);
+}
+
+static weir_status run(weir__checker *checker, weir__task *task, const char **out_message) {
+  if (task->run != NULL) return run_graph(checker, task, out_message);
+  weir__check_job *job = &checker->job;
+  if (begin(checker, job, task->arg_count))
+    run_task(checker, task, job);
+  else
+    no_memory(job);
+  end(job);
+  *out_message = job->message;
+  return job->status;
+}
+
+// What a task that is skipped should have written is poisoned, which is another matter than not written.
+static void note_writes(const weir__task *task) {
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    const weir__access *access = &task->accesses[i];
+    if (access->mode != WEIR_READ) weir__written_add(access->buffer, access->lo, access->hi);
+  }
+}
+
+static void process(weir__checker *checker, weir__task *task) {
+  weir__host *host = checker->base.host;
+  weir__completion completion = {.start_ns = time_now(&checker->base)};
+  weir__host_lock(host);
+  completion.status = weir__host_skip_status(host, task);
+  if (completion.status != WEIR_OK) note_writes(task);
+  weir__host_unlock(host);
+  if (completion.status == WEIR_OK) completion.status = run(checker, task, &completion.message);
+  completion.end_ns = time_now(&checker->base);
+  weir__host_lock(host);
+  weir__host_complete(host, task, &completion);
+  weir__host_completed(host);
+  weir__host_unlock(host);
+}
+
+static void *work(void *argument) {
+  weir__checker *checker = argument;
+  weir__task *task;
+  while ((task = next_task(checker)) != NULL) process(checker, task);
+  return NULL;
+}
+
+static void destroy(weir_device *device) {
+  weir__checker *checker = (weir__checker *)device;
+  if (checker->started) {
+    pthread_mutex_lock(&checker->mutex);
+    checker->ends = true;
+    pthread_cond_signal(&checker->changed);
+    pthread_mutex_unlock(&checker->mutex);
+    pthread_join(checker->thread, NULL);
+    weir__check_free_benches(checker);
+  }
+  pthread_cond_destroy(&checker->changed);
+  pthread_mutex_destroy(&checker->mutex);
+  weir__free(checker->job.regions);
+  weir__free(checker);
+}
+
+static const weir__device_ops ops = {
+    .kind = "check", .hidden = true, .destroy = destroy, .has_code = has_code, .issue = issue, .time = time_now};
+
+weir_status weir__checker_create(weir__host *host, weir_device **out_device) {
+  weir__checker *checker = weir__allocate_zeroed(sizeof *checker);
+  *out_device = NULL;
+  if (checker == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "check mode: no memory");
+  checker->base = (weir_device){.ops = &ops, .host = host, .lanes = 1};
+  snprintf(checker->base.name, sizeof checker->base.name, "check");
+  snprintf(checker->base.description, sizeof checker->base.description, "checks what tasks declare");
+  weir__junk_initialize(&checker->junk);
+  pthread_mutex_init(&checker->mutex, NULL);
+  pthread_cond_init(&checker->changed, NULL);
+  checker->started = weir__allocate_permit() && pthread_create(&checker->thread, NULL, work, checker) == 0;
+  if (!checker->started) {
+    destroy(&checker->base);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "check mode: no thread");
+  }
+  *out_device = &checker->base;
+  return WEIR_OK;
+}

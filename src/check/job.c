@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The check of one task.
+#include <string.h>
+
+#include "check/checker.h"
+#include "engine/written.h"
+
+void weir__check_written(weir__check_job *job) {
+  weir__range gaps[16];
+  uint32_t args[16], count = 0;
+  weir__context_lock(job->context);
+  for (uint32_t i = 0; i < job->arg_count && count < 16; i++) {
+    const weir__check_arg *arg = &job->args[i];
+    if (arg->mode != WEIR_READ) continue;
+    uint64_t lo, hi;
+    if (!weir__written_gap(job->slots[arg->slot].buffer, arg->lo, arg->hi, &lo, &hi)) continue;
+    gaps[count] = (weir__range){.lo = lo, .hi = hi};
+    args[count++] = i;
+  }
+  for (uint32_t i = 0; i < job->arg_count; i++) {
+    const weir__check_arg *arg = &job->args[i];
+    if (arg->mode == WEIR_WRITE || arg->mode == WEIR_READ_WRITE)
+      weir__written_add(job->slots[arg->slot].buffer, arg->lo, arg->hi);
+  }
+  weir__context_unlock(job->context);
+  for (uint32_t i = 0; i < count; i++) {
+    weir__region region = {.slot = job->args[args[i]].slot, .arg = args[i]};
+    weir__check_report(job, &region, "bytes [%llu, %llu) are read, and no task wrote them: write them first",
+                       (unsigned long long)gaps[i].lo, (unsigned long long)gaps[i].hi);
+  }
+}
+
+// Whether there is junk on which the results must not depend, besides what is around buffers.
+static bool has_junk(const weir__check_job *job) {
+  for (uint32_t i = 0; i < job->region_count; i++) {
+    if (weir__region_is_junk(&job->regions[i]) && job->regions[i].kind != WEIR__REGION_GUARD) return true;
+  }
+  return false;
+}
+
+static void take_results(const weir__check_job *job, const weir__check_arena *arena) {
+  for (uint32_t i = 0; i < job->region_count; i++) {
+    const weir__region *region = &job->regions[i];
+    const weir__check_slot *slot = &job->slots[region->slot];
+    if (weir__region_is_output(region) && !slot->in_place)
+      memcpy(slot->memory + region->lo, arena->memory + slot->at + region->lo, (uint64_t)(region->hi - region->lo));
+  }
+}
+
+void weir__check_job_run(weir__checker *checker, weir__check_job *job) {
+  static const weir__junk_choice one = {.variant = 0}, other = {.variant = 1};
+  weir__check_arena *first = weir__check_arena_of(checker, job, 0), *second = NULL;
+  if (first == NULL) return;
+  weir__check_written(job);
+  checker->junk.shift += 8 * 1021;
+  if (weir__check_run(checker, job, first, one) != WEIR_OK) return;
+  uint32_t before = job->findings;
+  weir__check_changed(checker, job, first, one);
+  if (job->kernel == NULL) {
+    weir__check_left_over(checker, job, first, one);
+  } else if (has_junk(job)) {
+    second = weir__check_arena_of(checker, job, 1);
+    if (second == NULL || weir__check_run(checker, job, second, other) != WEIR_OK) return;
+    if (job->findings == before) weir__check_changed(checker, job, second, other);
+    weir__check_compare(checker, job, first, second);
+  }
+  take_results(job, first);
+}

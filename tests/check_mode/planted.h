@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel that does what it is told to, right or wrong: to[i] = from[i] * 3 + 1.
+#ifndef WEIR_TESTS_PLANTED_H
+#define WEIR_TESTS_PLANTED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "weir/weir.h"
+
+typedef enum planted_kind {
+  PLANTED_NOTHING,
+  PLANTED_PARTIAL,       // leaves the last 4 words of `to`
+  PLANTED_ACCUMULATES,   // adds to `to`
+  PLANTED_WRITES_BEHIND, // to[words]
+  PLANTED_WRITES_BEFORE, // to[-1]
+  PLANTED_CHANGES,       // from[2]
+  PLANTED_READS_BEHIND,  // from[words]
+  PLANTED_READS_OUTPUT,  // to[words + 1]
+} planted_kind;
+
+typedef struct planted_value {
+  uint32_t kind, words;
+} planted_value;
+
+// The kernel, for all devices of the context; and as a function that runs once, as one work-group of all words.
+weir_kernel *planted_kernel(weir_context *context);
+void planted_host(const weir_work *work);
+
+// A context in check mode. Ends the program with 77 where there is no such device.
+weir_context *planted_open(const char *devices, uint32_t flags);
+
+// Fails the test if the status is not OK.
+void planted_ok(weir_status status);
+
+// Waits for the task. `parts` (NULL at the end) must all be in its message; none: it must end well.
+void planted_expect(weir_event *event, const char *what, const char *const *parts);
+
+#endif // WEIR_TESTS_PLANTED_H
