@@ -36,6 +36,7 @@ typedef struct weir__check_bench {
   weir__check_arena arenas[WEIR__CHECK_ARENAS];
   weir_buffer *buffer; // in the memory of a device that has its own; else NULL
   uint64_t bytes;      // of the buffer
+  bool spoiled;        // a run failed, so contents of the buffers count as poisoned
 } weir__check_bench;
 
 // An argument. Of a buffer: a range.

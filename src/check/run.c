@@ -42,20 +42,23 @@ static void free_arena(weir_device *device, weir__check_arena *arena) {
   *arena = (weir__check_arena){.memory = NULL};
 }
 
+static void free_bench(weir_device *device, weir__check_bench *bench) {
+  for (uint32_t arena = 0; arena < WEIR__CHECK_ARENAS; arena++) free_arena(device, &bench->arenas[arena]);
+  if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
+  *bench = (weir__check_bench){.buffer = NULL};
+}
+
 void weir__check_free_benches(weir__checker *checker) {
   weir__host *host = checker->base.host;
   for (uint32_t i = 0; i < host->device_count && i < WEIR__MAX_DEVICES; i++) {
-    weir__check_bench *bench = &checker->benches[i];
-    if (host->devices[i] == NULL) continue;
-    for (uint32_t arena = 0; arena < WEIR__CHECK_ARENAS; arena++) free_arena(host->devices[i], &bench->arenas[arena]);
-    if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
-    bench->buffer = NULL;
+    if (host->devices[i] != NULL) free_bench(host->devices[i], &checker->benches[i]);
   }
 }
 
 weir__check_arena *weir__check_arena_of(weir__checker *checker, weir__check_job *job, uint32_t index) {
   weir__check_bench *bench = &checker->benches[job->device->index];
   weir__check_arena *arena = &bench->arenas[index];
+  if (bench->spoiled) free_bench(job->device, bench);
   uint64_t bytes = job->arena_bytes == 0 ? WEIR__CHECK_GUARD : job->arena_bytes;
   if (arena->bytes < bytes) {
     free_arena(job->device, arena);
@@ -217,5 +220,7 @@ weir_status weir__check_run(weir__checker *checker, weir__check_job *job, weir__
                  (job->kernel == NULL || (uint64_t)job->groups[0] * job->groups[1] * job->groups[2] == 1);
   if (is_call) return call(job, arena);
   if (!has_room(job)) return WEIR_ERROR_OUT_OF_MEMORY;
-  return on_host(job) ? submit(checker, job, arena) : run_on_device(checker, job, arena);
+  weir_status status = on_host(job) ? submit(checker, job, arena) : run_on_device(checker, job, arena);
+  if (status != WEIR_OK) checker->benches[job->device->index].spoiled = true;
+  return status;
 }

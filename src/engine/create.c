@@ -125,7 +125,9 @@ static void initialize_pools(weir_context *context, uint64_t limit) {
   for (uint32_t space = context->memory.space_count - 1; space > WEIR__HOST_SPACE; space--) {
     weir_device *device = context->memory.devices[space];
     device->ops->memory->sources(device, &on_device, &host);
-    weir__pool_initialize(&context->memory.pools[space], &on_device, limit,
+    // In check mode only copies for the checker are there, which the limit is not meant for.
+    uint64_t most = context->host.flags & WEIR_CONTEXT_CHECK ? UINT64_MAX : limit;
+    weir__pool_initialize(&context->memory.pools[space], &on_device, most,
                           ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
   }
   weir__pool_initialize(&context->memory.pools[WEIR__HOST_SPACE], &host, limit, 1);

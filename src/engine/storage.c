@@ -146,7 +146,8 @@ static weir__block *take_other(weir_context *context, const weir__access *access
 static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {
-  if (!weir__window_empty(&context->host.window)) {
+  // The task that the checker runs is in flight itself.
+  if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
     if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);

@@ -45,7 +45,7 @@ void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t gro
     if (!good || self->groups_total != count) atomic_store(&self->bad_call, true);
     for (int i = 0; i < PROGRAM_MAX_AFTER && self->after[i] != NULL; i++) {
       submission *before = self->after[i];
-      if (atomic_load(&before->groups_done) != before->groups_total) atomic_store(&self->after_missing[i], true);
+      if (atomic_load(&before->groups_done) < before->groups_total) atomic_store(&self->after_missing[i], true);
     }
   }
   if (good) body_run(&description, args + 1, groups, first, end);
