@@ -188,7 +188,8 @@ static weir_statistics statistics_of(weir_context *context) {
   uint64_t aside = context->order.aside; // of the checker's own
   statistics.tasks -= aside;
   statistics.done -= aside < statistics.done ? aside : statistics.done;
-  for (uint32_t i = 0; i < context->memory.space_count; i++) {
+  uint32_t spaces = context->devices.checker != NULL ? 1 : context->memory.space_count; // the others have its copies
+  for (uint32_t i = 0; i < spaces; i++) {
     statistics.bytes += context->memory.pools[i].bytes;
     statistics.peak_bytes += context->memory.pools[i].peak_bytes;
   }

@@ -6,7 +6,7 @@
 
 #include "check/checker.h"
 
-enum { MOST_CAUSES = 4 };
+enum { MOST_CAUSES = 4, WORD = 4 };
 
 typedef struct search {
   weir__checker *checker;
@@ -99,6 +99,9 @@ void weir__check_find_cause(weir__checker *checker, weir__check_job *job, weir__
     if (!matters(&looks, lo, hi)) continue;
     weir__range found = narrow(&looks, lo, hi);
     if (looks.failed) break;
+    // A byte that was only passed on looks like one that was left alone: whole words.
+    found.lo = found.lo / WORD * WORD > lo ? found.lo / WORD * WORD : lo;
+    found.hi = (found.hi + WORD - 1) / WORD * WORD < hi ? (found.hi + WORD - 1) / WORD * WORD : hi;
     report(job, region, found);
     causes++;
   }

@@ -138,7 +138,7 @@ static const weir__completion_target nobody = {.done = NULL};
 
 static weir__submission aside(const weir__check_job *job) {
   return (weir__submission){.target = &nobody,
-                            .reserved = job->context->devices.kept_slots,
+                            .reserved = WEIR__ANY_SLOT,
                             .aside = job->device,
                             .kernel_checked = true};
 }
@@ -165,7 +165,7 @@ static weir_status await(weir__check_job *job, weir_status status, weir_event *e
 
 static bool has_room(weir__check_job *job) {
   weir__context_lock(job->context);
-  bool room = weir__window_room(&job->context->host.window, job->context->devices.kept_slots) >= SLOTS_OF_A_RUN;
+  bool room = weir__window_room(&job->context->host.window, WEIR__ANY_SLOT) >= SLOTS_OF_A_RUN;
   weir__context_unlock(job->context);
   if (!room) fail(job, WEIR_ERROR_OUT_OF_MEMORY, "check mode: the graph has too many tasks to be checked in one launch");
   return room;

@@ -174,7 +174,7 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   if (options->flags & WEIR_CONTEXT_CHECK) size = with_kept_slots(context, size);
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
-  context->host.window.reserved = context->devices.kept_slots;
+  context->host.window.kept = context->devices.kept_slots;
   if (context->order.fresh == NULL || (context->devices.kept_slots > 0 && context->devices.labels == NULL) || !weir__dependences_grow(&context->order.dependences) || !window ||
       (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");

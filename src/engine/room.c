@@ -24,12 +24,12 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
     return WEIR__RETRY;
   }
   if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
-  if (slots > context->host.window.size) {
+  if (slots > weir__window_size(&context->host.window)) {
     char name[WEIR__WHAT_BYTES];
     weir__describe_task(submission->task, name);
     *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                               "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
-                              name, slots - 1, context->host.window.size);
+                              name, slots - 1, weir__window_size(&context->host.window));
     return WEIR__REFUSED;
   }
   if (weir__this_thread.in_task) return weir__would_wait(submission, "the window", out_status);
@@ -43,7 +43,7 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
   }
   weir__id oldest = live->oldest;
   weir__id target =
-      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - context->host.window.size;
+      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - weir__window_size(&context->host.window);
   if (target > context->host.window.next) { // what is reserved is given back
     weir__context_unlock(context);
     sched_yield();

@@ -203,7 +203,7 @@ static void write_back(weir_context *context, const weir__access *access, uint64
 
 uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
                                 uint32_t write_backs) {
-  if (write_backs < context->host.window.size) return write_backs;
+  if (write_backs < weir__window_size(&context->host.window)) return write_backs;
   uint32_t buffers = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (weir__is_written_back(accesses[i].buffer, (weir_mode)accesses[i].mode, accesses[i].space) &&
@@ -215,7 +215,7 @@ uint32_t weir__write_back_slots(const weir_context *context, const weir__access 
 
 void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
                       weir_event *event) {
-  bool merge = write_backs >= context->host.window.size;
+  bool merge = write_backs >= weir__window_size(&context->host.window);
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
     if (!weir__is_written_back(access->buffer, (weir_mode)access->mode, access->space)) continue;

@@ -84,7 +84,7 @@ static uint32_t slots_of_item(const weir_chain *chain) {
   uint64_t slots = chain->stage_count;
   for (uint32_t i = 0; context->memory.space_count > 1 && i < chain->stage_count; i++)
     slots += 3ull * chain->stages[i].given.arg_count;
-  return slots < context->host.window.size ? (uint32_t)slots : context->host.window.size;
+  return slots < weir__window_size(&context->host.window) ? (uint32_t)slots : weir__window_size(&context->host.window);
 }
 
 // Waits until the oldest item in flight is done. The lock is held before and after, not meanwhile.

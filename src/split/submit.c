@@ -171,7 +171,7 @@ static uint32_t left_over(uint32_t size) {
 }
 
 uint32_t weir__split_most_reserved(const weir_context *context) {
-  return context->host.window.size - left_over(context->host.window.size);
+  return weir__window_size(&context->host.window) - left_over(weir__window_size(&context->host.window));
 }
 
 static bool gives_one_part(const weir_split *split) {
@@ -183,7 +183,7 @@ static bool gives_one_part(const weir_split *split) {
 // How many parts a launch may have, so that they find room in half of the window, or if that is not enough for one for each
 // device, in nearly all of it.
 static uint32_t most_parts(const weir_split *split, uint32_t slots) {
-  uint32_t size = split->context->host.window.size, devices = split->device_count;
+  uint32_t size = weir__window_size(&split->context->host.window), devices = split->device_count;
   uint32_t most = devices * (gives_one_part(split) ? PIECES_OF_ONE_PART : PIECES_OF_MANY);
   if (split->resident) return most < size / 2 ? most : size / 2; // they need not have room all at once
   uint32_t half = size / 2 / slots, nearly = (size - left_over(size)) / slots;
@@ -213,7 +213,7 @@ weir_status weir__split_reserve(weir_context *context, const weir__submission *s
   weir__admit_result result;
   weir_status status = WEIR_OK;
   do {
-    result = weir__await_room(context, submission, slots + left_over(context->host.window.size), &status);
+    result = weir__await_room(context, submission, slots + left_over(weir__window_size(&context->host.window)), &status);
   } while (result == WEIR__RETRY);
   if (result == WEIR__ADMITTED) context->host.window.reserved += slots;
   return result == WEIR__ADMITTED ? WEIR_OK : status;
@@ -336,7 +336,7 @@ weir_status weir_split_submit_sized(weir_split *split, const weir_split_launch *
   bool lost[WEIR_SPLIT_MOST_DEVICES];
   if (most == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "split submit: a window of %u tasks has no room for %u arguments",
-                       split->context->host.window.size, launch->arg_count);
+                       weir__window_size(&split->context->host.window), launch->arg_count);
   weir__split_run *run = make_run(launch, split->device_count, most, split->resident);
   weir_arg *args = weir__allocate((launch->arg_count + 1ull) * sizeof *args);
   if (run == NULL || args == NULL) {

@@ -13,6 +13,7 @@ typedef struct weir__window {
   uint32_t size;     // a power of two
   weir__liveness live;
   weir__id next;     // id of the next task
+  uint64_t kept;     // slots for WEIR__ANY_SLOT alone; the rest is what others take for the window
   uint64_t reserved; // slots that are set aside for submissions still to come
   bool closed;       // only these get in; some slots are reserved then
   uint64_t edges;    // added so far
@@ -35,7 +36,13 @@ void weir__window_deinitialize(weir__window *window);
 // them later. Before any task.
 void weir__window_touch(weir__window *window, uint32_t count);
 
-// In what follows, `own` is the number of reserved slots that belong to the submission that asks.
+// In what follows, `own` is the number of reserved slots that belong to the submission that asks, or WEIR__ANY_SLOT.
+#define WEIR__ANY_SLOT UINT64_MAX
+
+// The size for all but who may have any slot.
+static inline uint32_t weir__window_size(const weir__window *window) {
+  return window->size - (uint32_t)window->kept;
+}
 
 // Slots that are reserved for others.
 static inline uint64_t weir__window_kept(const weir__window *window, uint64_t own) {
@@ -50,6 +57,8 @@ static inline bool weir__window_shut(const weir__window *window, uint64_t own) {
 // Free slots that are not reserved for others.
 static inline uint64_t weir__window_room(const weir__window *window, uint64_t own) {
   uint64_t room = window->size - (window->next - window->live.oldest);
+  if (own == WEIR__ANY_SLOT) return room;
+  room = room > window->kept ? room - window->kept : 0;
   if (window->reserved == 0) return room;
   uint64_t kept = weir__window_shut(window, own) ? room : weir__window_kept(window, own);
   return room > kept ? room - kept : 0;
