@@ -95,7 +95,8 @@ static weir_status add_copier(weir_context *context) {
 static weir_status add_checker(weir_context *context) {
   if (!(context->host.flags & WEIR_CONTEXT_CHECK)) return WEIR_OK;
   if (context->host.device_count == WEIR__MAX_DEVICES)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d devices leave no room for check mode", WEIR__MAX_DEVICES);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: %d devices leave no room for check mode",
+                       WEIR__MAX_DEVICES);
   weir_device *device;
   weir_status status = weir__checker_create(&context->host, &device);
   if (status == WEIR_OK) status = weir__context_add_device(context, device);

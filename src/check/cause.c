@@ -62,12 +62,13 @@ static void report(weir__check_job *job, const weir__region *region, weir__range
     weir__check_report(job, region, "it reads bytes [%lld, %lld), which no task wrote: write them first", lo, hi);
     break;
   case WEIR__REGION_OUTSIDE:
-    weir__check_report(job, region, "the result depends on bytes [%lld, %lld) outside: declare the range [%lld, %lld) as %s",
-                       lo, hi, from, to, arg->mode == WEIR_READ ? "read" : "read, or as updated");
+    weir__check_report(job, region,
+                       "the result depends on bytes [%lld, %lld) outside: declare the range [%lld, %lld) as %s", lo, hi,
+                       from, to, arg->mode == WEIR_READ ? "read" : "read, or as updated");
     break;
   default:
-    weir__check_report(job, region, "the result depends on bytes [%lld, %lld), %s the buffer's %llu bytes: stop there", lo,
-                       hi, lo < 0 ? "in front of" : "behind",
+    weir__check_report(job, region, "the result depends on bytes [%lld, %lld), %s the buffer's %llu bytes: stop there",
+                       lo, hi, lo < 0 ? "in front of" : "behind",
                        (unsigned long long)job->slots[region->slot].buffer->bytes);
   }
 }
@@ -75,10 +76,11 @@ static void report(weir__check_job *job, const weir__region *region, weir__range
 static void warn_unsteady(weir__checker *checker, const weir__check_job *job) {
   if (checker->warned_unsteady) return;
   checker->warned_unsteady = true;
-  fprintf(stderr,
-          "weir: check: %s: its results differ from run to run, so it cannot be checked whether they depend on bytes that "
-          "are not declared as read (said once)\n",
-          job->who);
+  fprintf(
+      stderr,
+      "weir: check: %s: its results differ from run to run, so it cannot be checked whether they depend on bytes that "
+      "are not declared as read (said once)\n",
+      job->who);
 }
 
 void weir__check_find_cause(weir__checker *checker, weir__check_job *job, weir__check_arena *first) {
@@ -106,5 +108,6 @@ void weir__check_find_cause(weir__checker *checker, weir__check_job *job, weir__
     causes++;
   }
   if (causes == 0 && !looks.failed && somewhere != NULL)
-    weir__check_report(job, somewhere, "the result depends on bytes that are not declared as read: declare all that it reads");
+    weir__check_report(job, somewhere,
+                       "the result depends on bytes that are not declared as read: declare all that it reads");
 }

@@ -28,13 +28,15 @@ static void report_changed(weir__check_job *job, const weir__region *region, wei
   if (region->kind == WEIR__REGION_READ) {
     weir__check_report(job, region, "bytes [%lld, %lld) were changed: declare weir_updates for them", lo, hi);
   } else if (region->kind == WEIR__REGION_GUARD) {
-    weir__check_report(job, region, "bytes [%lld, %lld) were changed, %s the buffer's %llu bytes: make it larger, or stop there",
-                       lo, hi, lo < 0 ? "in front of" : "behind", (unsigned long long)bytes);
+    weir__check_report(job, region,
+                       "bytes [%lld, %lld) were changed, %s the buffer's %llu bytes: make it larger, or stop there", lo,
+                       hi, lo < 0 ? "in front of" : "behind", (unsigned long long)bytes);
   } else {
     long long from = lo < (long long)arg->lo ? lo : (long long)arg->lo;
     long long to = hi > (long long)arg->hi ? hi : (long long)arg->hi;
-    weir__check_report(job, region, "bytes [%lld, %lld) outside were changed: declare the range [%lld, %lld) as written",
-                       lo, hi, from, to);
+    weir__check_report(job, region,
+                       "bytes [%lld, %lld) outside were changed: declare the range [%lld, %lld) as written", lo, hi,
+                       from, to);
   }
 }
 
@@ -99,9 +101,10 @@ static void report_leftover(weir__check_job *job, const weir__region *region, co
   weir__range other = found->other;
   bool at_an_end = other.hi != 0 && (found->left.hi <= other.lo || found->left.lo >= other.hi);
   if (at_an_end)
-    weir__check_report(job, region,
-                       "bytes [%llu, %llu) were not overwritten: declare the range [%llu, %llu) as written, or weir_updates",
-                       lo, hi, base + other.lo, base + other.hi);
+    weir__check_report(
+        job, region,
+        "bytes [%llu, %llu) were not overwritten: declare the range [%llu, %llu) as written, or weir_updates", lo, hi,
+        base + other.lo, base + other.hi);
   else
     weir__check_report(job, region, "bytes [%llu, %llu) were not%s overwritten: declare weir_updates", lo, hi,
                        other.hi == 0 ? "" : " all");
@@ -149,8 +152,8 @@ bool weir__check_differs(const weir__checker *checker, const weir__check_job *jo
     if (!weir__region_is_junk(region)) return true;
     uint64_t at = weir__region_at(job, region), bytes = length(region);
     for (uint64_t j = 0; j < bytes; j++) {
-      if (a[j] != b[j] && !(a[j] == chosen_byte(checker, first_choice, at + j) &&
-                            b[j] == chosen_byte(checker, second_choice, at + j)))
+      if (a[j] != b[j] &&
+          !(a[j] == chosen_byte(checker, first_choice, at + j) && b[j] == chosen_byte(checker, second_choice, at + j)))
         return true;
     }
   }

@@ -79,7 +79,8 @@ static void set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, wei
 // A copy or fill of Weir's own: only whether it reads what was written.
 static void run_copy(weir__check_job *job) {
   weir__check_written(job);
-  weir_work work = {.args = job->pointers, .arg_count = job->arg_count, .groups = {1, 1, 1}, .end = 1, .user = job->user};
+  weir_work work = {
+      .args = job->pointers, .arg_count = job->arg_count, .groups = {1, 1, 1}, .end = 1, .user = job->user};
   for (uint32_t i = 0; i < job->arg_count; i++) job->pointers[i] = job->args[i].pointer;
   job->function(&work);
 }

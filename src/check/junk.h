@@ -30,7 +30,8 @@ typedef struct weir__range {
 } weir__range;
 
 // From the first to the last byte that differ, as distances from the beginning.
-weir__range weir__junk_changed(const weir__junk *junk, uint32_t variant, uint64_t at, const void *memory, uint64_t bytes);
+weir__range weir__junk_changed(const weir__junk *junk, uint32_t variant, uint64_t at, const void *memory,
+                               uint64_t bytes);
 weir__range weir__bytes_changed(const void *memory, const void *expected, uint64_t bytes);
 
 #endif // WEIR_CHECK_JUNK_H

@@ -47,12 +47,12 @@ static bool add_slots(weir__check_job *job) {
     while (slot < job->slot_count && job->slots[slot].buffer != buffer) slot++;
     if (slot == job->slot_count) {
       at += WEIR__CHECK_GUARD;
-      job->slots[job->slot_count++] = (weir__check_slot){.buffer = buffer,
-                                                         .memory = (unsigned char *)arg->pointer - arg->lo,
-                                                         .at = at,
-                                                         .first_arg = i,
-                                                         .in_place = job->kernel == NULL && buffer->wrapped &&
-                                                                     buffer->home == WEIR__HOST_SPACE};
+      job->slots[job->slot_count++] =
+          (weir__check_slot){.buffer = buffer,
+                             .memory = (unsigned char *)arg->pointer - arg->lo,
+                             .at = at,
+                             .first_arg = i,
+                             .in_place = job->kernel == NULL && buffer->wrapped && buffer->home == WEIR__HOST_SPACE};
       at += (buffer->bytes + 2 * WEIR__CHECK_GUARD - 1) / WEIR__CHECK_GUARD * WEIR__CHECK_GUARD;
     }
     arg->slot = slot;
@@ -73,16 +73,16 @@ static int by_place(const void *left, const void *right) {
   return a->hi < b->hi ? -1 : a->hi > b->hi;
 }
 
-static const weir__region_kind KINDS[] = {[WEIR_READ] = WEIR__REGION_READ,
-                                          [WEIR_WRITE] = WEIR__REGION_WRITE,
-                                          [WEIR_READ_WRITE] = WEIR__REGION_UPDATE};
+static const weir__region_kind KINDS[] = {
+    [WEIR_READ] = WEIR__REGION_READ, [WEIR_WRITE] = WEIR__REGION_WRITE, [WEIR_READ_WRITE] = WEIR__REGION_UPDATE};
 
 // The regions of one buffer, named by `count` arguments in order of place.
 static bool add_regions(weir__check_job *job, const place *places, uint32_t count) {
   uint32_t slot = places[0].slot;
   const weir__check_slot *laid = &job->slots[slot];
   int64_t at = 0, bytes = (int64_t)laid->buffer->bytes;
-  int64_t padding = (int64_t)((laid->buffer->bytes + 2 * WEIR__CHECK_GUARD - 1) / WEIR__CHECK_GUARD * WEIR__CHECK_GUARD);
+  int64_t padding =
+      (int64_t)((laid->buffer->bytes + 2 * WEIR__CHECK_GUARD - 1) / WEIR__CHECK_GUARD * WEIR__CHECK_GUARD);
   weir__region outside = {.kind = WEIR__REGION_OUTSIDE, .slot = slot, .arg = places[0].arg};
   weir__region guard = {.kind = WEIR__REGION_GUARD, .slot = slot, .arg = laid->first_arg, .lo = -WEIR__CHECK_GUARD};
   if (!laid->in_place && !add_region(job, guard)) return false;
@@ -118,8 +118,7 @@ bool weir__check_lay_out(weir__check_job *job) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < job->arg_count; i++) {
     const weir__check_arg *arg = &job->args[i];
-    if (arg->mode != WEIR_VALUE)
-      places[count++] = (place){.slot = arg->slot, .arg = i, .lo = arg->lo, .hi = arg->hi};
+    if (arg->mode != WEIR_VALUE) places[count++] = (place){.slot = arg->slot, .arg = i, .lo = arg->lo, .hi = arg->hi};
   }
   qsort(places, count, sizeof *places, by_place);
   bool complete = true;

@@ -137,10 +137,8 @@ static weir_status call(weir__check_job *job, const weir__check_arena *arena) {
 static const weir__completion_target nobody = {.done = NULL};
 
 static weir__submission aside(const weir__check_job *job) {
-  return (weir__submission){.target = &nobody,
-                            .reserved = WEIR__ANY_SLOT,
-                            .aside = job->device,
-                            .kernel_checked = true};
+  return (weir__submission){
+      .target = &nobody, .reserved = WEIR__ANY_SLOT, .aside = job->device, .kernel_checked = true};
 }
 
 // Waits for a task of the checker's own, and takes over how it failed.
@@ -167,7 +165,8 @@ static bool has_room(weir__check_job *job) {
   weir__context_lock(job->context);
   bool room = weir__window_room(&job->context->host.window, WEIR__ANY_SLOT) >= SLOTS_OF_A_RUN;
   weir__context_unlock(job->context);
-  if (!room) fail(job, WEIR_ERROR_OUT_OF_MEMORY, "check mode: the graph has too many tasks to be checked in one launch");
+  if (!room)
+    fail(job, WEIR_ERROR_OUT_OF_MEMORY, "check mode: the graph has too many tasks to be checked in one launch");
   return room;
 }
 

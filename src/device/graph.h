@@ -72,10 +72,10 @@ typedef struct weir__graph_plan {
   weir__graph_input *inputs;
   weir__graph_host *hosts;
   unsigned char *values; // of all nodes, to be copied by each run
-  weir_device *device; // that gets the launches
-  weir_device *asked;  // that the graph is for, where the checker gets them
-  bool timed;        // launches note when nodes start and end
-  void *device_data; // what the device made of it; NULL: nothing
+  weir_device *device;   // that gets the launches
+  weir_device *asked;    // that the graph is for, where the checker gets them
+  bool timed;            // launches note when nodes start and end
+  void *device_data;     // what the device made of it; NULL: nothing
 } weir__graph_plan;
 
 typedef enum weir__node_state {

@@ -222,7 +222,8 @@ static inline __attribute__((always_inline)) void commit(weir_context *context, 
     weir__depend_on_task(context, dependences, context->order.last, WEIR__HAZARD_AFTER);
     context->order.last = task->id;
   }
-  if (context->order.fence != 0 && !aside) weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
+  if (context->order.fence != 0 && !aside)
+    weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
   if (dependences->poisoned) task->reads_poison = true;
   bool run_ahead = request->device->ops->run_ahead;
   connect(context, run_ahead, task, dependences);

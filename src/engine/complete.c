@@ -24,8 +24,10 @@ uint32_t weir__context_describe(const weir_context *context, const weir__task *t
   if (context->devices.checker != NULL && device == context->devices.checker->index) {
     const char *label = context->devices.labels[task->id & context->host.window.live.mask];
     if (label[0] != '\0') name = label;
-    if (task->run != NULL) device = task->run->plan->asked->index;
-    else if (task->asked != WEIR__NO_CHECK) device = task->asked;
+    if (task->run != NULL)
+      device = task->run->plan->asked->index;
+    else if (task->asked != WEIR__NO_CHECK)
+      device = task->asked;
   }
   int length = snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s", (unsigned long long)task->id,
                         name, (unsigned long long)task->tag, context->host.devices[device]->name);

@@ -56,15 +56,15 @@ typedef struct weir__stalled {
 
 // What is known of the devices together.
 typedef struct weir__device_set {
-  uint32_t listed_count; // of the host's devices: those that the caller asked for
-  weir_device *cpu;      // NULL: none
-  weir_device *copier;   // runs host tasks that copy; the CPU, or a device of the context's own
-  weir_device *checker;  // gets all tasks, in check mode (check/checker.h); NULL: there is none
-  uint64_t kept_slots;   // of the window, for tasks of the checker's own
+  uint32_t listed_count;             // of the host's devices: those that the caller asked for
+  weir_device *cpu;                  // NULL: none
+  weir_device *copier;               // runs host tasks that copy; the CPU, or a device of the context's own
+  weir_device *checker;              // gets all tasks, in check mode (check/checker.h); NULL: there is none
+  uint64_t kept_slots;               // of the window, for tasks of the checker's own
   char (*labels)[WEIR__LABEL_BYTES]; // of tasks by slot of the window, in check mode
-  bool polled;           // some device has no threads of its own
-  bool polls;            // some device has a `poll` function
-  bool flushes;          // some device has a `flush` function
+  bool polled;                       // some device has no threads of its own
+  bool polls;                        // some device has a `poll` function
+  bool flushes;                      // some device has a `flush` function
 } weir__device_set;
 
 // Graphs in flight, and what they were built for.

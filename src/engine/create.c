@@ -175,8 +175,8 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
   context->host.window.kept = context->devices.kept_slots;
-  if (context->order.fresh == NULL || (context->devices.kept_slots > 0 && context->devices.labels == NULL) || !weir__dependences_grow(&context->order.dependences) || !window ||
-      (traces && context->host.trace == NULL))
+  if (context->order.fresh == NULL || (context->devices.kept_slots > 0 && context->devices.labels == NULL) ||
+      !weir__dependences_grow(&context->order.dependences) || !window || (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;
 }

@@ -42,8 +42,8 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
     return WEIR__RETRY;
   }
   weir__id oldest = live->oldest;
-  weir__id target =
-      context->host.window.next + slots + weir__window_kept(&context->host.window, own) - weir__window_size(&context->host.window);
+  weir__id target = context->host.window.next + slots + weir__window_kept(&context->host.window, own) -
+                    weir__window_size(&context->host.window);
   if (target > context->host.window.next) { // what is reserved is given back
     weir__context_unlock(context);
     sched_yield();

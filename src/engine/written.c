@@ -63,6 +63,7 @@ bool weir__written_gap(const weir_buffer *buffer, uint64_t lo, uint64_t hi, uint
     lo = written->ranges[index++][1];
   }
   *out_lo = lo;
-  *out_hi = written != NULL && index < written->count && written->ranges[index][0] < hi ? written->ranges[index][0] : hi;
+  *out_hi =
+      written != NULL && index < written->count && written->ranges[index][0] < hi ? written->ranges[index][0] : hi;
   return true;
 }

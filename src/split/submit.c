@@ -213,7 +213,8 @@ weir_status weir__split_reserve(weir_context *context, const weir__submission *s
   weir__admit_result result;
   weir_status status = WEIR_OK;
   do {
-    result = weir__await_room(context, submission, slots + left_over(weir__window_size(&context->host.window)), &status);
+    result =
+        weir__await_room(context, submission, slots + left_over(weir__window_size(&context->host.window)), &status);
   } while (result == WEIR__RETRY);
   if (result == WEIR__ADMITTED) context->host.window.reserved += slots;
   return result == WEIR__ADMITTED ? WEIR_OK : status;

@@ -50,7 +50,7 @@ struct weir_buffer {
   char label[48];
   uint32_t oldest_version;
   struct weir__written *written; // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
-  weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
+  weir__version *versions;       // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;
 };

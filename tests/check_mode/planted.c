@@ -83,7 +83,8 @@ void planted_ok(weir_status status) {
 }
 
 void planted_expect(weir_event *event, const char *what, const char *const *parts) {
-  weir_status status = weir_event_wait(event, WEIR_FOREVER), expected = parts[0] == NULL ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
+  weir_status status = weir_event_wait(event, WEIR_FOREVER),
+              expected = parts[0] == NULL ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
   const char *message = weir_event_message(event);
   if (status != expected) fail_msg("%s: %s: '%s'", what, weir_status_name(status), message);
   for (; *parts != NULL; parts++) {

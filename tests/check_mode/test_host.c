@@ -81,7 +81,8 @@ static void test_memory_of_the_caller_is_used_itself(void **state) {
   weir_buffer *buffer;
   planted_ok(weir_buffer_wrap(context, memory, sizeof memory, &buffer));
   const weir_arg arg = weir_writes(buffer);
-  planted_ok(weir_submit(context, &(weir_task){.host = write_directly, .user = memory, .args = &arg, .arg_count = 1}, NULL));
+  planted_ok(
+      weir_submit(context, &(weir_task){.host = write_directly, .user = memory, .args = &arg, .arg_count = 1}, NULL));
   planted_ok(weir_finish(context));
   for (uint32_t i = 0; i < WORDS; i++) assert_int_equal(memory[i], i);
   weir_context_release(context);
@@ -107,7 +108,8 @@ static void test_host_tasks_run_once(void **state) {
   planted_ok(weir_submit(context, &(weir_task){.host = count, .user = &counted, .args = &arg, .arg_count = 1}, NULL));
   planted_ok(weir_finish(context));
   assert_int_equal(counted, 1);
-  planted_ok(weir_submit(context, &(weir_task){.host = fail_once, .user = &counted, .args = &arg, .arg_count = 1}, NULL));
+  planted_ok(
+      weir_submit(context, &(weir_task){.host = fail_once, .user = &counted, .args = &arg, .arg_count = 1}, NULL));
   assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
   assert_non_null(strstr(weir_last_error(), "told to"));
   assert_int_equal(counted, 2);

@@ -21,8 +21,10 @@ static void test_graph_node_is_named(void **state) {
   planted_ok(weir_graph_copy_in(graph, buffers[0], 0, WEIR_WHOLE, words, NULL));
   const planted_value values[2] = {{.words = WORDS}, {.kind = PLANTED_PARTIAL, .words = WORDS}};
   for (int i = 0; i < 2; i++) {
-    const weir_arg args[] = {weir_reads(buffers[i]), weir_writes(buffers[i + 1]), weir_value(&values[0], sizeof values[0])};
-    planted_ok(weir_graph_add(graph, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3, .groups = {WORDS}}, NULL));
+    const weir_arg args[] = {weir_reads(buffers[i]), weir_writes(buffers[i + 1]),
+                             weir_value(&values[0], sizeof values[0])};
+    planted_ok(
+        weir_graph_add(graph, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3, .groups = {WORDS}}, NULL));
   }
   planted_ok(weir_graph_copy_out(graph, buffers[2], 0, WEIR_WHOLE, results, NULL));
   for (int i = 0; i < 3; i++) planted_ok(weir_graph_launch(graph, NULL));
@@ -30,7 +32,8 @@ static void test_graph_node_is_named(void **state) {
   for (uint32_t i = 0; i < WORDS; i++) assert_int_equal(results[i], (words[i] * 3 + 1) * 3 + 1);
   planted_ok(weir_graph_clear(graph));
   const weir_arg args[] = {weir_reads(buffers[0]), weir_writes(buffers[1]), weir_value(&values[1], sizeof values[1])};
-  planted_ok(weir_graph_add(graph, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3, .groups = {WORDS}, .label = "half"}, NULL));
+  planted_ok(weir_graph_add(
+      graph, &(weir_task){.kernel = kernel, .args = args, .arg_count = 3, .groups = {WORDS}, .label = "half"}, NULL));
   planted_ok(weir_graph_launch(graph, NULL));
   assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
   assert_non_null(strstr(weir_last_error(), "node 0 'half': argument 1 (writes [0, 64) of buffer 2"));
