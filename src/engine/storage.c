@@ -167,14 +167,20 @@ static weir__admit_result no_storage(weir_context *context, const weir__submissi
   return WEIR__REFUSED;
 }
 
+// Storage that can be had without waiting.
+static weir__pool_result take_at_once(weir_context *context, const weir_buffer *buffer, uint32_t space, uint32_t access,
+                                      bool whole, weir__block **out_block) {
+  weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
+  if (result == WEIR__POOL_OK || !whole) return result;
+  *out_block = weir__pool_take_waiting(&context->memory.pools[space], buffer->bytes, &context->host.window.live);
+  return *out_block != NULL ? WEIR__POOL_OK : result;
+}
+
 weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,
                                       const weir_buffer *buffer, uint32_t space, uint32_t access, bool whole,
                                       weir__block **out_block, weir_status *out_status) {
-  const weir__liveness *live = &context->host.window.live;
-  weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
+  weir__pool_result result = take_at_once(context, buffer, space, access, whole, out_block);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
-  if (whole) *out_block = weir__pool_take_waiting(&context->memory.pools[space], buffer->bytes, live);
-  if (*out_block != NULL) return WEIR__ADMITTED;
   return no_storage(context, submission, buffer, space, result, out_status);
 }
 
@@ -218,11 +224,12 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     request->fresh[i] = NULL;
     bool first = buffer->replicas[access->space].memory == NULL && !named_before(request, i);
     if (first) {
-      weir__admit_result result = weir__storage_take(context, request->submission, buffer, access->space, i,
-                                                     is_whole(access), &request->fresh[i], out_status);
-      if (result == WEIR__ADMITTED) continue;
+      weir__pool_result result =
+          take_at_once(context, buffer, access->space, i, is_whole(access), &request->fresh[i]);
+      if (result == WEIR__POOL_OK) continue;
+      // First: waiting releases the lock, and others use the list meanwhile.
       weir__storage_give_back(context, request, i);
-      return result;
+      return no_storage(context, request->submission, buffer, access->space, result, out_status);
     }
     if (!wants_rename(context, request, i)) continue;
     request->fresh[i] = take_other(context, access, i);
