@@ -224,8 +224,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     request->fresh[i] = NULL;
     bool first = buffer->replicas[access->space].memory == NULL && !named_before(request, i);
     if (first) {
-      weir__pool_result result =
-          take_at_once(context, buffer, access->space, i, is_whole(access), &request->fresh[i]);
+      weir__pool_result result = take_at_once(context, buffer, access->space, i, is_whole(access), &request->fresh[i]);
       if (result == WEIR__POOL_OK) continue;
       // First: waiting releases the lock, and others use the list meanwhile.
       weir__storage_give_back(context, request, i);

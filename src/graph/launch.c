@@ -51,7 +51,7 @@ weir_status weir__graph_check(weir_graph *graph, const char *what) {
   if (graph->recorded_count == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the graph has no tasks", what);
   weir_status status = weir__graph_prepare(graph);
   if (status == WEIR_OK) status = check_names(graph, what);
-  return status == WEIR_OK ? weir__graph_check_queue(graph->plan->device, graph->queue, what) : status;
+  return status == WEIR_OK ? weir__graph_check_queue(graph->plan->asked, graph->queue, what) : status;
 }
 
 // The caller's memory that the device does not reach is copied to where it does. AGAIN: the lock was released meanwhile.
