@@ -136,7 +136,9 @@ typedef struct weir_context_options {
   uint32_t queues; // in-order queues of each device that has queues; default: the device's own number
   // Most bytes of storage for buffers that Weir allocates, on the host and on each device with memory of its own, where
   // copies of wrapped memory count, too. An allocation is rounded up by a quarter at most. Near the limit renaming
-  // stops first; then submissions wait for tasks in flight. Default: no limit.
+  // stops first; then submissions and launches of graphs wait for tasks in flight. When none is left, copies whose
+  // contents are in another memory, too, make room; at last another thread has 20 ms to release buffers. A task or
+  // launch is refused only after that, or at once if it never fits. Default: no limit.
   uint64_t memory_limit;
   weir_issue issue; // default: AUTO
   uint64_t seed;    // for tests: if not 0, scheduling decisions are reordered at random from this seed

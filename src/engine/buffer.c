@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/pressure.h"
 #include "engine/written.h"
 
 // The buffer that will be taken next was used long ago.
@@ -70,6 +71,7 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
   } else {
     weir__id last_use = buffer->last_use;
     weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
+    weir__storage_returned(context);
     weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
     void *memory = device != NULL ? buffer->replicas[buffer->home].memory : NULL;
     if (device != NULL && device->ops->memory->released != NULL)

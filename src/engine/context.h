@@ -31,7 +31,11 @@ typedef struct weir__spaces {
   weir__pool pools[WEIR__MAX_SPACES];
   weir_device *devices[WEIR__MAX_SPACES];
   uint32_t space_count; // 1: all devices work in the host's memory
-  uint32_t versions;    // of one buffer that may be in flight besides its newest (engine/rename.h)
+  void (*reclaim)(
+      weir_context *context);   // gives back what graphs that are idle hold on the host; NULL: there were none
+  _Atomic uint32_t returns;     // of storage by releases, while somebody waits for that
+  uint32_t waiting_for_returns; // submissions
+  uint32_t versions;            // of one buffer that may be in flight besides its newest (engine/rename.h)
   weir__validity_pool validities;
   struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs
 } weir__spaces;

@@ -10,6 +10,7 @@
 #include "engine/buffer.h"
 #include "engine/check.h"
 #include "engine/copy.h"
+#include "engine/pressure.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "engine/transfer.h"
@@ -132,6 +133,8 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                                        .space = (uint8_t)copy->from_space};
   *out_status = check_copy(context, copy);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  context->checks++;
+  for (uint32_t i = 0; i < count; i++) weir__pin(context, accesses[i].buffer);
   if (context->devices.polls) weir__context_poll(context);
   weir__admit_result result = weir__transfer_accesses(context, &submission, accesses, count, &write_backs, out_status);
   if (result == WEIR__ADMITTED) result = weir__await_room(context, &submission, write_backs + 1, out_status);

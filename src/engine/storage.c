@@ -4,6 +4,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "engine/check.h"
+#include "engine/pressure.h"
 #include "engine/rename.h"
 
 enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
@@ -146,14 +147,8 @@ static weir__block *take_other(weir_context *context, const weir__access *access
 static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {
-  // The task that the checker runs is in flight itself.
-  if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
-    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
-    context->host.statistics.memory_waits++;
-    weir__context_flush(context);
-    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
-    return WEIR__RETRY;
-  }
+  weir__admit_result awaited = weir__await_storage(context, submission, space, result, out_status);
+  if (awaited == WEIR__RETRY || *out_status != WEIR_OK) return awaited;
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(submission->task, name);
   const char *where = space == WEIR__HOST_SPACE ? "the host" : context->memory.devices[space]->name;

@@ -44,6 +44,7 @@ weir_status weir_graph_create_sized(weir_context *context, const weir_graph_opti
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the device belongs to another context");
   weir__context_lock(context);
   weir_graph *graph = take(context);
+  context->memory.reclaim = weir__graphs_reclaim;
   status =
       graph == NULL ? weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory") : configure(graph, &options);
   if (graph != NULL && status != WEIR_OK) weir__object_give(&context->objects.graphs, &graph->object);

@@ -63,6 +63,9 @@ void weir__graph_run_stage_out(weir__graph_run *run);
 weir__admit_result weir__graph_run_take_staging(struct weir__graph_run *run, const weir__submission *submission,
                                                 weir_status *out_status);
 
+// Gives back memory for copies that launches hold which are over.
+void weir__graphs_reclaim(weir_context *context);
+
 // Whether there is something to stage out; whether the device copies out by itself; the copying that is left.
 bool weir__graph_run_stages_out(const weir__graph_run *run);
 bool weir__graph_run_writes_host(const weir__graph_run *run);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "engine/admit.h"
 #include "engine/check.h"
+#include "engine/pressure.h"
 #include "engine/room.h"
 #include "engine/transfer.h"
 #include "graph/flight.h"
@@ -127,6 +128,8 @@ static weir__admit_result enter(weir_context *context, attempt *launched, weir_e
   if (result != WEIR__ADMITTED) return result;
   weir__graph_run *run = launched->run;
   weir__graph_run_aim(run);
+  context->checks++;
+  for (uint32_t i = 0; i < run->plan->external_count; i++) weir__pin(context, run->accesses[i].buffer);
   uint32_t write_backs;
   result = make_room(context, launched->by, run, &write_backs, out_status);
   if (result != WEIR__ADMITTED) return result;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/check.h"
+#include "engine/pressure.h"
 #include "graph/graph.h"
 
 enum { STAGING_ALIGNMENT = 256 };
@@ -54,18 +54,26 @@ weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir
                                              &context->host.window.live, &run->staging);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   run->staging = NULL;
-  if (!weir__window_empty(&context->host.window)) {
-    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
-    context->host.statistics.memory_waits++;
-    weir__context_flush(context);
-    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
-    return WEIR__RETRY;
-  }
+  weir__admit_result awaited = weir__await_storage(context, submission, WEIR__HOST_SPACE, result, out_status);
+  if (awaited == WEIR__RETRY || *out_status != WEIR_OK) return awaited;
   *out_status =
       weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no storage on the host for %llu bytes of its copies: %s",
                   (unsigned long long)run->plan->host_bytes,
                   result == WEIR__POOL_LIMIT ? "the context's memory limit allows no more" : "the system has no more");
   return WEIR__REFUSED;
+}
+
+static void reclaim(void *user, weir__object *object) {
+  weir_context *context = user;
+  const weir_graph *graph = (weir_graph *)object;
+  for (weir__graph_run *run = graph->idle_runs; run != NULL; run = run->next) {
+    if (run->staging != NULL) weir__pool_give(&context->memory.pools[WEIR__HOST_SPACE], run->staging);
+    run->staging = NULL;
+  }
+}
+
+void weir__graphs_reclaim(weir_context *context) {
+  weir__object_pool_each(&context->objects.graphs, reclaim, context);
 }
 
 static void *staged_at(const weir__graph_run *run, const weir__graph_host *host) {

@@ -104,7 +104,7 @@ static void unlink(weir__pool *pool, weir__block *block) {
     block->next->previous = block->previous;
   else if (waits)
     pool->last_waiting[size_class] = block->previous;
-  if (waits) pool->waiting_bytes -= block->bytes;
+  *(waits ? &pool->waiting_bytes : &pool->free_bytes) -= block->bytes;
   block->next = block->previous = NULL;
   block->state = WEIR__BLOCK_HANDED_OUT;
 }
@@ -207,6 +207,7 @@ void weir__pool_give(weir__pool *pool, weir__block *block) {
   block->next = first;
   if (first != NULL) first->previous = block;
   pool->free[block->size_class] = block;
+  pool->free_bytes += block->bytes;
 }
 
 void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {

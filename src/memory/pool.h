@@ -52,6 +52,7 @@ typedef struct weir__pool {
   uint64_t limit; // bytes; UINT64_MAX: none
   uint64_t bytes, peak_bytes, next_number;
   uint64_t waiting_limit; // bytes that may wait before an overwritten buffer gets new memory; UINT64_MAX: no limit
+  uint64_t free_bytes;    // of idle blocks that were given back
   uint64_t waiting_bytes; // of blocks that were given back with users in flight, and were not taken again
 } weir__pool;
 

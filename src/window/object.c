@@ -37,6 +37,17 @@ void weir__object_pool_deinitialize(weir__object_pool *pool) {
   }
 }
 
+void weir__object_pool_each(const weir__object_pool *pool, void (*visit)(void *user, weir__object *object),
+                            void *user) {
+  uint32_t used = OBJECTS_PER_SLAB - pool->unused_in_slab;
+  for (struct weir__object_slab *slab = pool->slabs; slab != NULL; slab = slab->next, used = OBJECTS_PER_SLAB) {
+    for (uint32_t i = 0; i < used; i++) {
+      weir__object *object = object_in(pool, slab, i);
+      if (weir__object_is(object, pool->kind)) visit(user, object);
+    }
+  }
+}
+
 static struct weir__object_slab *make_slab(const weir__object_pool *pool) {
   return weir__allocate_zeroed(sizeof(struct weir__object_slab) + OBJECTS_PER_SLAB * pool->object_bytes);
 }

@@ -65,6 +65,9 @@ void weir__object_pool_deinitialize(weir__object_pool *pool);
 weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest);
 void weir__object_give(weir__object_pool *pool, weir__object *object);
 
+// Calls `visit` for each object that was not released.
+void weir__object_pool_each(const weir__object_pool *pool, void (*visit)(void *user, weir__object *object), void *user);
+
 // Checks an object that a caller passed: not NULL, of this kind, not released, and (unless `context` is NULL) of this
 // context. `what` names it in the error text ("task 'blur', argument 2").
 weir_status weir__object_check(const void *object, weir__kind kind, const weir_context *context, const char *what);

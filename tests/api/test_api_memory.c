@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A memory limit makes submissions wait: what fits when all else is idle is never refused.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "weir/graph.h"
+
+enum { BYTES = 4096, BUFFERS = 3, THREADS = 3, TASKS = 1000, LAUNCHES = 400 };
+
+// What a thread found.
+typedef struct submitter {
+  weir_context *context;
+  uint32_t refused;
+  atomic_uint *foreign; // tasks that saw bytes of another one
+} submitter;
+
+static weir_context *limited(const char *devices, uint64_t limit) {
+  weir_context *context = NULL;
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = devices, .memory_limit = limit}, &context),
+                   WEIR_OK);
+  return context;
+}
+
+static void fill_and_look(const weir_work *work) {
+  atomic_uint *foreign = work->user;
+  int value = *(const unsigned char *)work->args[BUFFERS];
+  for (int i = 0; i < BUFFERS; i++) memset(work->args[i], value + i, BYTES);
+  for (int i = 0; i < BUFFERS; i++) {
+    const unsigned char *bytes = work->args[i];
+    for (int j = 0; j < BYTES; j++) {
+      if (bytes[j] != (unsigned char)(value + i)) atomic_fetch_add(foreign, 1);
+    }
+  }
+}
+
+static void *submit_fresh(void *user) {
+  submitter *self = user;
+  for (int i = 0; i < TASKS; i++) {
+    weir_buffer *buffers[BUFFERS];
+    weir_arg args[BUFFERS + 1];
+    unsigned char value = (unsigned char)(3 * i);
+    for (int j = 0; j < BUFFERS; j++) {
+      if (weir_buffer_create(self->context, BYTES, &buffers[j]) != WEIR_OK) abort();
+      args[j] = weir_writes(buffers[j]);
+    }
+    args[BUFFERS] = weir_value(&value, 1);
+    weir_task task = {.host = fill_and_look, .user = self->foreign, .args = args, .arg_count = BUFFERS + 1};
+    self->refused += weir_submit(self->context, &task, NULL) != WEIR_OK;
+    for (int j = 0; j < BUFFERS; j++) weir_buffer_release(buffers[j]);
+  }
+  return NULL;
+}
+
+static void *launch_fresh(void *user) {
+  submitter *self = user;
+  for (int i = 0; i < LAUNCHES; i++) {
+    weir_buffer *buffers[2];
+    weir_graph *graph;
+    if (weir_graph_create(self->context, NULL, &graph) != WEIR_OK) abort();
+    for (int j = 0; j < 2; j++) {
+      if (weir_buffer_create(self->context, BYTES, &buffers[j]) != WEIR_OK) abort();
+      if (weir_graph_fill(graph, buffers[j], 0, BYTES, 1, NULL) != WEIR_OK) abort();
+    }
+    self->refused += weir_graph_launch(graph, NULL) != WEIR_OK;
+    weir_graph_release(graph);
+    for (int j = 0; j < 2; j++) weir_buffer_release(buffers[j]);
+  }
+  return NULL;
+}
+
+static void run_threads(uint64_t limit, void *(*function)(void *user)) {
+  weir_context *context = limited("cpu:2", limit);
+  atomic_uint foreign = 0;
+  pthread_t threads[THREADS];
+  submitter submitters[THREADS];
+  for (int i = 0; i < THREADS; i++) {
+    submitters[i] = (submitter){.context = context, .foreign = &foreign};
+    assert_int_equal(pthread_create(&threads[i], NULL, function, &submitters[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], NULL);
+    assert_int_equal(submitters[i].refused, 0);
+  }
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  assert_int_equal(atomic_load(&foreign), 0);
+  weir_statistics statistics;
+  weir_context_statistics(context, &statistics);
+  assert_true(statistics.peak_bytes <= limit);
+  weir_context_release(context);
+}
+
+static void tasks_of_several_threads_wait(void **state) {
+  (void)state;
+  run_threads(BUFFERS * BYTES * 3 / 2, submit_fresh);
+}
+
+static void graphs_of_several_threads_wait(void **state) {
+  (void)state;
+  run_threads(3 * BYTES, launch_fresh);
+}
+
+static void what_cannot_fit_is_refused(void **state) {
+  (void)state;
+  weir_context *context = limited("cpu:1", 2 * BYTES);
+  weir_buffer *buffers[BUFFERS];
+  weir_arg args[BUFFERS];
+  for (int i = 0; i < BUFFERS; i++) {
+    buffers[i] = api_buffer(context, BYTES, "large");
+    args[i] = weir_writes(buffers[i]);
+  }
+  weir_task task = {.host = api_nothing, .args = args, .arg_count = BUFFERS};
+  api_expect(weir_submit(context, &task, NULL), WEIR_ERROR_OUT_OF_MEMORY, "4096 bytes of buffer", "limit", NULL);
+  // Contents of buffers that the caller keeps stay.
+  task.arg_count = 2;
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  task.args = &args[2];
+  task.arg_count = 1;
+  api_expect(weir_submit(context, &task, NULL), WEIR_ERROR_OUT_OF_MEMORY, "8192 bytes are held", NULL);
+  assert_int_equal(weir_buffer_release(buffers[0]), WEIR_OK);
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tasks_of_several_threads_wait),
+      cmocka_unit_test(graphs_of_several_threads_wait),
+      cmocka_unit_test(what_cannot_fit_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
