@@ -29,9 +29,8 @@ int main(void) {
   weir_submit(context, &(weir_task){.host = fill, .args = (weir_arg[]){weir_writes(b)}, .arg_count = 1}, NULL);
   weir_arg args[] = {weir_reads(a), weir_reads(b), weir_writes(sum)};
   weir_submit(context, &(weir_task){.host = add, .args = args, .arg_count = 3}, NULL);
-  weir_copy_out(sum, 0, sizeof result, result, NULL);
 
-  weir_status status = weir_finish(context);
+  weir_status status = weir_read(sum, 0, sizeof result, result); // waits for what it needs
   printf("%s: %d + %d = %d\n", weir_status_name(status), COUNT - 1, COUNT - 1, result[COUNT - 1]);
   weir_context_release(context);
   return status == WEIR_OK && result[COUNT - 1] == 2 * (COUNT - 1) ? 0 : 1;

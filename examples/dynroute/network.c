@@ -158,13 +158,8 @@ static weir_buffer *join_into(network *self, weir_buffer *in, weir_buffer *sum, 
 
 // Copies a buffer to the host and waits for it.
 static void read_back(network *self, weir_buffer *buffer, int count, float *out_numbers) {
-  weir_event *event = NULL;
   if (self->failed) return;
-  uint64_t bytes = (uint64_t)count * sizeof(float);
-  if (!check(self, weir_copy_out(buffer, 0, bytes, out_numbers, &event))) return;
-  self->tasks++;
-  check(self, weir_event_wait(event, WEIR_FOREVER));
-  weir_event_release(event);
+  if (check(self, weir_read(buffer, 0, (uint64_t)count * sizeof(float), out_numbers))) self->tasks++;
 }
 
 // The branches of a cell that the data opens, a bit each: those whose gates are positive, or else that with the greatest.

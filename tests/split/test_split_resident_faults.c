@@ -27,7 +27,7 @@ static void lost_devices_are_made_up_for_and_named(void **state) {
     for (uint32_t tasks = 0; tasks < 3; tasks++) {
       for (uint32_t window = 0; window <= 8; window += 8) {
         scene s;
-        char message[256];
+        char message[1024];
         open_scene_with(&s, names[i], tasks, UINT32_MAX, window, true);
         weir_split_round round;
         bool said = false;
@@ -55,7 +55,7 @@ static void lost_devices_are_made_up_for_and_named(void **state) {
 static void a_kernel_that_fails_everywhere_fails_the_launch(void **state) {
   (void)state;
   scene s;
-  char message[256];
+  char message[1024];
   open_scene_with(&s, "static", 1, 1, 0, true);
   rig_failure failure = {.device = 0};
   s.launch.user = &failure;
@@ -78,7 +78,7 @@ static void a_kernel_that_fails_everywhere_fails_the_launch(void **state) {
 static void updates_are_not_run_again(void **state) {
   (void)state;
   scene s;
-  char message[256];
+  char message[1024];
   open_scene_with(&s, "static", UINT32_MAX, UINT32_MAX, 0, true);
   weir_split_arg args[3] = {weir_split_block(weir_updates(s.in), WIDTH * sizeof(uint32_t)),
                             weir_split_whole(weir_value(&s.field, sizeof s.field)), weir_split_part_of(0)};
@@ -107,7 +107,7 @@ static void updates_are_not_run_again(void **state) {
 static void poisoned_input_and_cancelling_skip_parts(void **state) {
   (void)state;
   scene s;
-  char message[256];
+  char message[1024];
   open_scene_with(&s, "static", UINT32_MAX, UINT32_MAX, 0, true);
   rig_failure failure = {.device = 1};
   weir_split_arg args[3] = {weir_split_block(weir_updates(s.in), WIDTH * sizeof(uint32_t)),
@@ -133,7 +133,7 @@ static void poisoned_input_and_cancelling_skip_parts(void **state) {
 static void what_a_lost_device_had_is_named(void **state) {
   (void)state;
   static uint32_t cells[CELLS], expected[CELLS], found[CELLS], table_words[16];
-  char message[256];
+  char message[1024];
   assert_true(stub_configure(NULL));
   weir_context *context = NULL;
   rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1,cuda"}, &context));
