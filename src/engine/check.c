@@ -203,13 +203,24 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
   return weir__error_prefix(status, what);
 }
 
+// Writes the names of the context's devices, separated by commas.
+static void list_devices(const weir_context *context, char *names, size_t size) {
+  size_t used = 0;
+  names[0] = '\0';
+  for (uint32_t i = 0; i < context->devices.listed_count && used < size; i++)
+    used += (size_t)snprintf(names + used, size - used, "%s%s", i == 0 ? "" : ", ", context->host.devices[i]->name);
+}
+
 static weir_status check_kernel(weir_context *context, const weir_task *task, const char *what,
                                 weir_device **out_device) {
   weir_kernel *kernel = task->kernel;
   if (task->device == NULL) {
-    if (!kernel->has_device)
-      return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for any device of the context", what,
-                         kernel->name);
+    char names[256];
+    if (!kernel->has_device) {
+      list_devices(context, names, sizeof names);
+      return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for any device of the context (%s)", what,
+                         kernel->name, names);
+    }
     *out_device = context->host.devices[kernel->device];
     return WEIR_OK;
   }

@@ -7,7 +7,7 @@
 void weir__kernel_choose_device(weir_kernel *kernel) {
   weir_context *context = kernel->object.context;
   kernel->code_change = ++context->graphs.code_changes;
-  for (uint32_t i = 0; i < context->host.device_count; i++) {
+  for (uint32_t i = 0; i < context->devices.listed_count; i++) {
     if (context->host.devices[i]->ops->has_code(context->host.devices[i], kernel)) {
       kernel->device = i;
       kernel->has_device = true;

@@ -73,19 +73,16 @@ void weir__graph_destroy(weir__object *object) {
   graph->recorded_capacity = graph->buffer_capacity = 0;
 }
 
-// The device that the graph runs on when this task is in it too.
-static weir_status choose_device(const weir_graph *graph, const weir_task *task, weir_device *device,
-                                 weir_device **out_device) {
-  *out_device = graph->device == NULL ? device : graph->device;
-  if (device == *out_device) return WEIR_OK;
-  if (task->device == NULL && task->kernel != NULL && graph->device->ops->has_code(graph->device, task->kernel)) {
-    const weir__device_ops *ops = graph->device->ops;
-    return ops->check == NULL ? WEIR_OK : ops->check(graph->device, task);
-  }
+// Checks a task, and finds the device that the graph runs on when this task is in it too.
+static weir_status choose_device(const weir_graph *graph, const weir_task *given, weir_device **out_device) {
+  weir_task task = *given;
+  if (graph->device != NULL && task.kernel != NULL && task.device == NULL) task.device = graph->device;
+  weir_status status = weir__check_task(graph->object.context, &(weir__submission){.task = &task}, out_device);
+  if (status != WEIR_OK || graph->device == NULL || graph->device == *out_device) return status;
   char what[WEIR__WHAT_BYTES];
-  weir__describe_task(task, what);
-  return weir__error(WEIR_ERROR_NO_CODE, "%s: all tasks of a graph run on one device, this one's is %s", what,
-                     graph->device->name);
+  weir__describe_task(given, what);
+  return weir__error(WEIR_ERROR_NO_CODE, "%s: it would run on device %s, but all tasks of this graph run on device %s",
+                     what, (*out_device)->name, graph->device->name);
 }
 
 weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
@@ -95,8 +92,7 @@ weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const stru
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: a recorded task cannot name events in `after`");
   weir_device *device = graph->device;
   if (like->kind == WEIR__GRAPH_CALL) {
-    weir_status status = weir__check_task(context, &(weir__submission){.task = task}, &device);
-    if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
+    weir_status status = choose_device(graph, task, &device);
     if (status != WEIR_OK) return status;
   }
   weir__checked checked;
@@ -144,8 +140,7 @@ static weir_status check_code(weir_graph *graph) {
     if (kernel == NULL || kernel->object.released || kernel->code_change <= graph->code_changes) continue;
     weir__graph_forget_plan(graph);
     weir_device *device = NULL;
-    weir_status status = weir__check_task(context, &(weir__submission){.task = task}, &device);
-    if (status == WEIR_OK) status = choose_device(graph, task, device, &device);
+    weir_status status = choose_device(graph, task, &device);
     if (status != WEIR_OK) return status;
   }
   graph->code_changes = context->graphs.code_changes;

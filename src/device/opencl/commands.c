@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Commands of the driver: kernels, copies, fills, markers.
+#include <string.h>
+
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 
@@ -65,13 +67,44 @@ cl_int weir__opencl_enqueue_copy(weir__opencl_device *device, void *to, const vo
   return result;
 }
 
+static cl_int fill_aligned(weir__opencl_device *device, void *to, const void *pattern, size_t pattern_bytes,
+                          uint64_t bytes, cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
+  cl_int result = device->driver->clEnqueueSVMMemFill(queue, to, pattern, pattern_bytes, (size_t)bytes, waits->count,
+                                                      waits->count > 0 ? waits->events : NULL, out_event);
+  if (result == CL_SUCCESS) waits->count = 0;
+  return result;
+}
+
+// The driver fills from multiples of the pattern's size on. The caller's memory may begin elsewhere: the bytes before and
+// behind the multiples are filled one by one. The queue is in order, so only the last command needs an event.
+static cl_int fill_unaligned(weir__opencl_device *device, uint8_t *to, uint32_t pattern, uint64_t bytes,
+                             cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
+  uint8_t given[sizeof pattern], turned[sizeof pattern];
+  uint32_t size = sizeof pattern, head = size - (uint32_t)((uintptr_t)to % size), tail = size - head;
+  memcpy(given, &pattern, size);
+  for (uint32_t i = 0; i < size; i++) turned[i] = given[(i + head) % size];
+  cl_int result = CL_SUCCESS;
+  for (uint32_t i = 0; i < head && result == CL_SUCCESS; i++)
+    result = fill_aligned(device, to + i, &given[i], 1, 1, queue, waits, NULL);
+  if (bytes > size && result == CL_SUCCESS)
+    result = fill_aligned(device, to + head, turned, size, bytes - size, queue, waits, NULL);
+  for (uint32_t i = 0; i < tail && result == CL_SUCCESS; i++)
+    result = fill_aligned(device, to + (bytes - tail + i), &turned[i], 1, 1, queue, waits,
+                         i == tail - 1 ? out_event : NULL);
+  return result;
+}
+
+cl_int weir__opencl_fill_memory(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
+                                cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
+  if ((uintptr_t)to % sizeof pattern != 0) return fill_unaligned(device, to, pattern, bytes, queue, waits, out_event);
+  return fill_aligned(device, to, &pattern, sizeof pattern, bytes, queue, waits, out_event);
+}
+
 cl_int weir__opencl_enqueue_fill(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
-  cl_int result =
-      weir__opencl_has_objects(device)
-          ? weir__opencl_fill_object(device, to, pattern, bytes, queue, waits, out_event)
-          : device->driver->clEnqueueSVMMemFill(queue, to, &pattern, sizeof pattern, (size_t)bytes, waits->count,
-                                                waits->count > 0 ? waits->events : NULL, out_event);
+  if (!weir__opencl_has_objects(device))
+    return weir__opencl_fill_memory(device, to, pattern, bytes, queue, waits, out_event);
+  cl_int result = weir__opencl_fill_object(device, to, pattern, bytes, queue, waits, out_event);
   if (result == CL_SUCCESS) waits->count = 0;
   return result;
 }

@@ -108,7 +108,7 @@ cl_int weir__opencl_copy_objects(weir__opencl_device *device, void *to, const vo
 }
 
 cl_int weir__opencl_fill_object(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
-                                cl_command_queue queue, const weir__opencl_waits *waits, cl_event *out_event) {
+                                cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
   const weir__opencl_driver *driver = device->driver;
   const cl_event *events = waits->count > 0 ? waits->events : NULL;
   const uint32_t zeros[4] = {0}; // only zeros fill images
@@ -121,8 +121,7 @@ cl_int weir__opencl_fill_object(weir__opencl_device *device, void *to, uint32_t 
   if (target.object == NULL)
     return device->memory_kind == WEIR__OPENCL_OBJECTS
                ? CL_INVALID_MEM_OBJECT
-               : driver->clEnqueueSVMMemFill(queue, to, &pattern, sizeof pattern, (size_t)bytes, waits->count, events,
-                                             out_event);
+               : weir__opencl_fill_memory(device, to, pattern, bytes, queue, waits, out_event);
   return driver->clEnqueueFillBuffer(queue, target.memory, &pattern, sizeof pattern, target.offset, (size_t)bytes,
                                      waits->count, events, out_event);
 }

@@ -142,6 +142,10 @@ cl_int weir__opencl_enqueue_copy(weir__opencl_device *device, void *to, const vo
 cl_int weir__opencl_enqueue_fill(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
                                  cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event);
 
+// The same for an address that is in no memory object, and need not be aligned.
+cl_int weir__opencl_fill_memory(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
+                                cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event);
+
 // Whether an address may lie in a memory object.
 static inline bool weir__opencl_has_objects(const weir__opencl_device *device) {
   return device->memory_kind == WEIR__OPENCL_OBJECTS ||
@@ -149,13 +153,13 @@ static inline bool weir__opencl_has_objects(const weir__opencl_device *device) {
 }
 
 // The same on memory objects (object_commands.c): an argument that is an address, which must be aligned; copies between two
-// objects, or an object and the host; fills; and what turns out to be no object. `waits` stays as it is.
+// objects, or an object and the host; fills; and what turns out to be no object. `waits` may stay as it is.
 cl_int weir__opencl_set_object(weir__opencl_device *device, cl_kernel kernel, cl_uint index,
                                const weir__opencl_argument *argument);
 cl_int weir__opencl_copy_objects(weir__opencl_device *device, void *to, const void *from, uint64_t bytes,
                                  cl_command_queue queue, const weir__opencl_waits *waits, cl_event *out_event);
 cl_int weir__opencl_fill_object(weir__opencl_device *device, void *to, uint32_t pattern, uint64_t bytes,
-                                cl_command_queue queue, const weir__opencl_waits *waits, cl_event *out_event);
+                                cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event);
 
 // Launches of graphs (graph.c): enqueues the nodes; what follows when they are done; their times. On failure `waits` has what a
 // marker in place of the launch must wait for.
