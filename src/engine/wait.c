@@ -34,12 +34,13 @@ static bool progress(weir_context *context) {
   return any;
 }
 
-// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
-static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
+// The first part of every wait, as waking up takes longer than most of what is waited for: spins while the word is `value`,
+// for a few microseconds at least, for `spin_ns`, and until the deadline (0: none) at most. False: it is `value` still.
+static bool spin_while(const _Atomic uint32_t *word, uint32_t value, uint64_t spin_ns, uint64_t deadline_ns) {
   uint64_t spin_end = 0;
   while (weir__may_spin()) {
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
-      if (atomic_load_explicit(&waiter->word, memory_order_acquire) == 1) return;
+      if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
       weir__pause();
     }
     if (spin_ns == 0) break;
@@ -47,6 +48,12 @@ static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadlin
     if (spin_end == 0) spin_end = now + spin_ns;
     if (now >= spin_end || (deadline_ns != 0 && now >= deadline_ns)) break;
   }
+  return false;
+}
+
+// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
+static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
+  if (spin_while(&waiter->word, 0, spin_ns, deadline_ns)) return;
   uint32_t spinning = 0;
   if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
     return;
@@ -164,19 +171,6 @@ static bool poll_devices(weir_event *event) {
   return any;
 }
 
-// The first part of a wait, where waking up takes long compared with what is waited for.
-static void spin_on_event(const weir_event *event, uint64_t deadline_ns) {
-  uint64_t now = weir__clock_ns(), end = now + event->object.context->host.spin_ns;
-  if (deadline_ns != 0 && deadline_ns < end) end = deadline_ns;
-  while (now < end) {
-    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
-      if (atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING) return;
-      weir__pause();
-    }
-    now = weir__clock_ns();
-  }
-}
-
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
   if (status != WEIR_PENDING) return status;
@@ -188,8 +182,8 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__context_lock(context);
     weir__context_flush(context);
     weir__context_unlock(context);
-    spin_on_event(event, deadline);
   }
+  if (!context->devices.polled) spin_while(&event->status, WEIR_PENDING, context->host.spin_ns, deadline);
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
     if (context->devices.polled && poll_devices(event)) continue;

@@ -68,7 +68,7 @@ cl_int weir__opencl_enqueue_copy(weir__opencl_device *device, void *to, const vo
 }
 
 static cl_int fill_aligned(weir__opencl_device *device, void *to, const void *pattern, size_t pattern_bytes,
-                          uint64_t bytes, cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
+                           uint64_t bytes, cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
   cl_int result = device->driver->clEnqueueSVMMemFill(queue, to, pattern, pattern_bytes, (size_t)bytes, waits->count,
                                                       waits->count > 0 ? waits->events : NULL, out_event);
   if (result == CL_SUCCESS) waits->count = 0;
@@ -89,8 +89,8 @@ static cl_int fill_unaligned(weir__opencl_device *device, uint8_t *to, uint32_t 
   if (bytes > size && result == CL_SUCCESS)
     result = fill_aligned(device, to + head, turned, size, bytes - size, queue, waits, NULL);
   for (uint32_t i = 0; i < tail && result == CL_SUCCESS; i++)
-    result = fill_aligned(device, to + (bytes - tail + i), &turned[i], 1, 1, queue, waits,
-                         i == tail - 1 ? out_event : NULL);
+    result =
+        fill_aligned(device, to + (bytes - tail + i), &turned[i], 1, 1, queue, waits, i == tail - 1 ? out_event : NULL);
   return result;
 }
 
