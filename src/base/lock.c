@@ -41,6 +41,11 @@ uint32_t weir__core_count(void) {
   return count;
 }
 
+uint32_t weir__current_core(void) {
+  int core = sched_getcpu();
+  return core < 0 ? 0 : (uint32_t)core % 64;
+}
+
 void weir__lock_acquire_slow(weir__lock *lock) {
   uint32_t pause = 4;
   for (int round = 0; round < SPIN_ROUNDS && weir__may_spin(); round++) {

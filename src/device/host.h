@@ -44,6 +44,8 @@ typedef struct weir__host {
   uint32_t device_count;
   weir_device *devices[WEIR__MAX_DEVICES];
   alignas(64) weir_statistics statistics;
+  // Bit k: a worker that is awake has core k (modulo 64). Who waits on its core keeps it from running. Changed with the lock held.
+  _Atomic uint64_t worker_cores;
   // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
   alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
   _Atomic bool times_tasks;                   // when tasks start and end is wanted, though nothing is traced

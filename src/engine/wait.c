@@ -6,7 +6,8 @@
 #include "engine/context.h"
 
 // A context with devices that have no threads looks after them this often while it waits for other devices.
-enum { SPINS_BEFORE_SLEEP = 200, POLL_NS = 100000 };
+// A thread that waits spins for about as long as it takes to wake it up on an idle core.
+enum { SPINS_AT_ONCE = 50, POLL_NS = 100000, SPIN_NS = 50000 };
 
 static void add_waiter(weir_context *context, weir__waiter *waiter) {
   waiter->next = context->waiting.first;
@@ -34,26 +35,31 @@ static bool progress(weir_context *context) {
   return any;
 }
 
+// Whether this thread keeps a worker that is awake from its core.
+static bool is_in_the_way(const weir_context *context) {
+  return atomic_load_explicit(&context->host.worker_cores, memory_order_relaxed) >> weir__current_core() & 1;
+}
+
 // The first part of every wait, as waking up takes longer than most of what is waited for: spins while the word is `value`,
-// for a few microseconds at least, for `spin_ns`, and until the deadline (0: none) at most. False: it is `value` still.
-static bool spin_while(const _Atomic uint32_t *word, uint32_t value, uint64_t spin_ns, uint64_t deadline_ns) {
-  uint64_t spin_end = 0;
+// until the deadline (0: none) at most. False: it is `value` still.
+static bool spin_while(const weir_context *context, const _Atomic uint32_t *word, uint32_t value,
+                       uint64_t deadline_ns) {
+  uint64_t longest = context->host.spin_ns > SPIN_NS ? context->host.spin_ns : SPIN_NS, start = 0;
   while (weir__may_spin()) {
-    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+    for (int i = 0; i < SPINS_AT_ONCE; i++) {
       if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
       weir__pause();
     }
-    if (spin_ns == 0) break;
     uint64_t now = weir__clock_ns();
-    if (spin_end == 0) spin_end = now + spin_ns;
-    if (now >= spin_end || (deadline_ns != 0 && now >= deadline_ns)) break;
+    if (start == 0) start = now;
+    if (now - start >= longest || (deadline_ns != 0 && now >= deadline_ns) || is_in_the_way(context)) break;
   }
   return false;
 }
 
-// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
-static void sleep_until(weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
-  if (spin_while(&waiter->word, 0, spin_ns, deadline_ns)) return;
+// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed.
+static void sleep_until(const weir_context *context, weir__waiter *waiter, uint64_t deadline_ns) {
+  if (spin_while(context, &waiter->word, 0, deadline_ns)) return;
   uint32_t spinning = 0;
   if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
     return;
@@ -102,7 +108,7 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     add_waiter(context, &waiter);
     bool polled = context->devices.polled;
     weir__context_unlock(context);
-    sleep_until(&waiter, context->host.spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
+    sleep_until(context, &waiter, polled ? weir__clock_ns() + POLL_NS : deadline);
     weir__context_lock(context);
     remove_waiter(context, &waiter);
   }
@@ -183,7 +189,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__context_flush(context);
     weir__context_unlock(context);
   }
-  if (!context->devices.polled) spin_while(&event->status, WEIR_PENDING, context->host.spin_ns, deadline);
+  if (!context->devices.polled) spin_while(context, &event->status, WEIR_PENDING, deadline);
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
     if (context->devices.polled && poll_devices(event)) continue;

@@ -61,6 +61,7 @@ typedef struct weir__worker {
   // Sleeping; guarded by the context's lock but for the word itself.
   alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep
   struct weir__worker *next_sleeper;
+  uint32_t core; // where it ran last, modulo 64
 } weir__worker;
 
 struct weir__cpu {
@@ -108,6 +109,15 @@ typedef struct weir__cpu_guest {
 // A guest's part of what a worker is, for one CPU device and one thread at a time. NULL: no memory.
 weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed);
 void weir__cpu_run_guest(weir__worker *guest, weir__task *task);
+
+// Notes that a worker is awake, or not. The lock is held.
+static inline void weir__worker_has_core(const weir__worker *worker, bool awake) {
+  _Atomic uint64_t *cores = &worker->cpu->base.host->worker_cores;
+  if (awake)
+    atomic_fetch_or_explicit(cores, (uint64_t)1 << worker->core, memory_order_relaxed);
+  else
+    atomic_fetch_and_explicit(cores, ~((uint64_t)1 << worker->core), memory_order_relaxed);
+}
 
 // Adds a ready task to the inbox, or to the current worker's queue. The lock is held.
 void weir__cpu_issue(weir_device *device, weir__task *task);

@@ -48,21 +48,31 @@ static bool may_wake(weir__cpu *cpu) {
   return may;
 }
 
+// Where in the list the sleeper is that is woken next: not the first, if it would have to wait for this thread's core.
+static weir__worker **next_sleeper(weir__cpu *cpu) {
+  weir__worker *first = cpu->sleepers;
+  return first->next_sleeper != NULL && first->core == weir__current_core() ? &first->next_sleeper : &cpu->sleepers;
+}
+
+static void wake_sleeper(weir__cpu *cpu, weir__worker **link) {
+  weir__worker *worker = *link;
+  *link = worker->next_sleeper;
+  cpu->sleeper_count--;
+  weir__worker_has_core(worker, true);
+  atomic_store_explicit(&worker->word, 0, memory_order_release);
+  weir__host_wake(cpu->base.host, &worker->word);
+}
+
 void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
-  while (count-- > 0 && cpu->sleepers != NULL && may_wake(cpu)) {
-    weir__worker *worker = cpu->sleepers;
-    cpu->sleepers = worker->next_sleeper;
-    cpu->sleeper_count--;
-    atomic_store_explicit(&worker->word, 0, memory_order_release);
-    weir__host_wake(cpu->base.host, &worker->word);
-  }
+  while (count-- > 0 && cpu->sleepers != NULL && may_wake(cpu)) wake_sleeper(cpu, next_sleeper(cpu));
 }
 
 void weir__cpu_appoint_watcher(weir__cpu *cpu) {
   if (cpu->watcher != NULL || cpu->sleepers == NULL || !may_wake(cpu)) return;
-  cpu->watcher = cpu->sleepers;
+  weir__worker **link = next_sleeper(cpu);
+  cpu->watcher = *link;
   atomic_store_explicit(&cpu->watcher->watches, true, memory_order_relaxed);
-  weir__cpu_wake(cpu, 1);
+  wake_sleeper(cpu, link);
 }
 
 void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {

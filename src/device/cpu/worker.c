@@ -173,6 +173,7 @@ static void get_up(weir__worker *worker) {
     if (*link != worker) continue;
     *link = worker->next_sleeper;
     cpu->sleeper_count--;
+    weir__worker_has_core(worker, true);
     return;
   }
 }
@@ -199,6 +200,8 @@ static sleep_result sleep_for_work(weir__worker *worker) {
     worker->next_sleeper = cpu->sleepers;
     cpu->sleepers = worker;
     cpu->sleeper_count++;
+    weir__worker_has_core(worker, false); // its bit, and not one that it had before it was moved
+    worker->core = weir__current_core();
   }
   weir__host_unlock(host);
   if (found) return stop ? STOPPED : WOKEN;
