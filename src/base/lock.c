@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LARGEST_PAUSE = 64, SPIN_ROUNDS = 40 };
+#include "base/clock.h"
+
+enum { LARGEST_PAUSE = 64, SPIN_ROUNDS = 40, STARVES_AFTER_NS = 1000000 };
 
 void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
   struct timespec limit = {.tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u)};
@@ -46,6 +48,26 @@ uint32_t weir__current_core(void) {
   return core < 0 ? 0 : (uint32_t)core % 64;
 }
 
+// Takes the lock if this thread may. `slept`: others may sleep, too, and are not forgotten.
+static bool take(weir__lock *lock, uint32_t state, bool slept, bool starves) {
+  if (state != WEIR__LOCK_FREE && !(state == WEIR__LOCK_HANDED && starves)) return false;
+  uint32_t taken = slept || state == WEIR__LOCK_HANDED ? WEIR__LOCK_AWAITED : WEIR__LOCK_HELD;
+  return atomic_compare_exchange_strong_explicit(&lock->state, &state, taken, memory_order_acquire,
+                                                 memory_order_relaxed);
+}
+
+// Sleeps until the lock may be had, unless its state is no longer `state`.
+static void sleep_for(weir__lock *lock, uint32_t state, bool starves) {
+  uint32_t awaited = state;
+  if (starves && state != WEIR__LOCK_FREE && state != WEIR__LOCK_HANDED) awaited = WEIR__LOCK_STARVES;
+  if (state == WEIR__LOCK_HELD && !starves) awaited = WEIR__LOCK_AWAITED;
+  if (state == WEIR__LOCK_FREE ||
+      (state != awaited && !atomic_compare_exchange_strong_explicit(&lock->state, &state, awaited, memory_order_relaxed,
+                                                                    memory_order_relaxed)))
+    return;
+  weir__sleep_on(&lock->state, awaited, starves ? UINT64_MAX : STARVES_AFTER_NS);
+}
+
 void weir__lock_acquire_slow(weir__lock *lock) {
   uint32_t pause = 4;
   for (int round = 0; round < SPIN_ROUNDS && weir__may_spin(); round++) {
@@ -53,10 +75,25 @@ void weir__lock_acquire_slow(weir__lock *lock) {
     if (pause < LARGEST_PAUSE) pause *= 2;
     if (weir__lock_try(lock)) return;
   }
-  while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
-    weir__sleep_on(&lock->state, 2, UINT64_MAX);
+  uint64_t since = weir__clock_ns();
+  bool slept = false, starves = false;
+  for (;;) {
+    uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
+    if (take(lock, state, slept, starves)) return;
+    sleep_for(lock, state, starves);
+    slept = true;
+    starves = starves || weir__clock_ns() - since >= STARVES_AFTER_NS;
+  }
 }
 
 void weir__lock_release_slow(weir__lock *lock) {
-  weir__wake(&lock->state, 1);
+  for (;;) {
+    uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
+    bool starves = state == WEIR__LOCK_STARVES;
+    if (!atomic_compare_exchange_strong_explicit(&lock->state, &state, starves ? WEIR__LOCK_HANDED : WEIR__LOCK_FREE,
+                                                 memory_order_release, memory_order_relaxed))
+      continue;
+    weir__wake(&lock->state, starves ? INT_MAX : 1);
+    return;
+  }
 }

@@ -4,7 +4,8 @@
 //
 // The lock spins with growing pauses, then sleeps in the kernel (three states, as in Drepper, "Futexes are tricky",
 // 2011). It is unfair on purpose: a thread that releases it and comes back at once mostly gets it again, so that the
-// data it guards stays in one core's cache for many operations in a row.
+// data it guards stays in one core's cache for many operations in a row. A thread that has waited for a millisecond is
+// passed over no more: the next release hands the lock to it, or to another that has waited as long.
 #ifndef WEIR_BASE_LOCK_H
 #define WEIR_BASE_LOCK_H
 
@@ -13,28 +14,39 @@
 #include <stdint.h>
 
 typedef struct weir__lock {
-  _Atomic uint32_t state; // 0 free, 1 held, 2 held and somebody sleeps
+  _Atomic uint32_t state; // WEIR__LOCK_*
 } weir__lock;
+
+enum {
+  WEIR__LOCK_FREE,
+  WEIR__LOCK_HELD,
+  WEIR__LOCK_AWAITED, // held, and somebody sleeps
+  WEIR__LOCK_STARVES, // held, and somebody sleeps who has waited for long
+  WEIR__LOCK_HANDED,  // free for those who have waited for long, and for nobody else
+};
 
 void weir__lock_acquire_slow(weir__lock *lock);
 void weir__lock_release_slow(weir__lock *lock);
 
 static inline bool weir__lock_try(weir__lock *lock) {
-  uint32_t free_state = 0;
-  return atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 &&
-         atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,
+  uint32_t free_state = WEIR__LOCK_FREE;
+  return atomic_load_explicit(&lock->state, memory_order_relaxed) == WEIR__LOCK_FREE &&
+         atomic_compare_exchange_strong_explicit(&lock->state, &free_state, WEIR__LOCK_HELD, memory_order_acquire,
                                                  memory_order_relaxed);
 }
 
 static inline void weir__lock_acquire(weir__lock *lock) {
-  uint32_t free_state = 0;
-  if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,
+  uint32_t free_state = WEIR__LOCK_FREE;
+  if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, WEIR__LOCK_HELD, memory_order_acquire,
                                                memory_order_relaxed))
     weir__lock_acquire_slow(lock);
 }
 
 static inline void weir__lock_release(weir__lock *lock) {
-  if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2) weir__lock_release_slow(lock);
+  uint32_t held = WEIR__LOCK_HELD;
+  if (!atomic_compare_exchange_strong_explicit(&lock->state, &held, WEIR__LOCK_FREE, memory_order_release,
+                                               memory_order_relaxed))
+    weir__lock_release_slow(lock);
 }
 
 static inline void weir__pause(void) {

@@ -13,6 +13,18 @@ enum { ROOM_WAIT_NS = 10000, ROOM_WAIT_WINDOW = 64 };
 // How long a submitter waits for one that has closed the window, before it looks again.
 enum { SHUT_WAIT_NS = 50000 };
 
+// The window is closed to all but one. Mostly it opens at once; else this thread stays away from the lock, which that one needs.
+static void await_opening(weir_context *context, uint64_t own) {
+  weir__context_unlock(context);
+  sched_yield();
+  weir__context_lock(context);
+  if (!weir__window_shut(&context->host.window, own)) return;
+  _Atomic uint32_t nobody = 0;
+  weir__context_unlock(context);
+  weir__sleep_on(&nobody, 0, SHUT_WAIT_NS);
+  weir__context_lock(context);
+}
+
 weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
                                     weir_status *out_status) {
   const weir__liveness *live = &context->host.window.live;
@@ -35,10 +47,7 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
   if (weir__this_thread.in_task) return weir__would_wait(submission, "the window", out_status);
   context->host.statistics.window_waits++;
   if (weir__window_shut(&context->host.window, own)) {
-    weir__context_unlock(context);
-    sched_yield();
-    weir__context_lock(context);
-    if (!weir__window_empty(&context->host.window)) weir__context_wait(context, live->oldest + 1, SHUT_WAIT_NS);
+    await_opening(context, own);
     return WEIR__RETRY;
   }
   weir__id oldest = live->oldest;

@@ -3,11 +3,15 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/admit.h"
 #include "engine/check.h"
 #include "engine/room.h"
 #include "engine/storage.h"
 #include "engine/transfer.h"
+
+// How long a submission waits for its turn before it comes first.
+enum { CLAIM_AFTER_NS = 1000000 };
 
 // A task of a device with memory of its own that works on its images: a copy cannot stand in for one.
 static bool uses_images(const weir_task *task) {
@@ -93,12 +97,51 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   return result;
 }
 
+// A submission that waits.
+typedef struct queueing {
+  uint64_t since; // 0: it has not waited yet
+  bool claims;    // the next free slot is set aside for it, and others are kept out until it has it
+  weir__submission own;
+} queueing;
+
+static void end_claim(weir__window *window, queueing *patience) {
+  patience->claims = window->closed = false;
+  window->reserved--;
+  patience->own.reserved--;
+}
+
+// The lock was released, to wait, and the submission starts again. While other threads submit without pause, a slot that comes
+// free may be taken each time before this thread is there. Returns the submission as it goes on.
+static __attribute__((noinline)) const weir__submission *
+try_again(weir__window *window, const weir__submission *submission, queueing *patience) {
+  uint64_t now = weir__clock_ns();
+  if (patience->claims) {
+    if (!weir__window_full(window, patience->own.reserved)) { // it waits for something else
+      end_claim(window, patience);
+      patience->since = now;
+    }
+  } else if (patience->since == 0) {
+    patience->since = now;
+    patience->own = *submission;
+  } else if (now - patience->since >= CLAIM_AFTER_NS && !window->closed) {
+    patience->claims = window->closed = true;
+    window->reserved++;
+    patience->own.reserved++;
+  }
+  return &patience->own;
+}
+
 weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
   weir_status status;
   // What frees the task's data waits for an event.
   weir_event *own = NULL;
   if (out_event == NULL && submission->task->destroy != NULL) out_event = &own;
-  while (submit(context, submission, out_event, &status) == WEIR__RETRY) continue;
+  queueing patience;
+  patience.since = 0;
+  patience.claims = false;
+  while (submit(context, submission, out_event, &status) == WEIR__RETRY)
+    submission = try_again(&context->host.window, submission, &patience);
+  if (patience.claims) end_claim(&context->host.window, &patience);
   if (own != NULL) weir__event_drop(own);
   return status;
 }

@@ -6,8 +6,9 @@
 #include "engine/context.h"
 
 // A context with devices that have no threads looks after them this often while it waits for other devices.
-// A thread that waits spins for about as long as it takes to wake it up on an idle core.
-enum { SPINS_AT_ONCE = 50, POLL_NS = 100000, SPIN_NS = 50000 };
+// Who waits for a result spins for about as long as it takes to wake a thread up on an idle core; who waits for room to submit
+// more, while workers are busy, does so briefly.
+enum { SPINS_AT_ONCE = 50, POLL_NS = 100000, SPIN_NS = 50000, BRIEF_SPIN_NS = 4000 };
 
 static void add_waiter(weir_context *context, weir__waiter *waiter) {
   waiter->next = context->waiting.first;
@@ -41,10 +42,11 @@ static bool is_in_the_way(const weir_context *context) {
 }
 
 // The first part of every wait, as waking up takes longer than most of what is waited for: spins while the word is `value`,
-// until the deadline (0: none) at most. False: it is `value` still.
-static bool spin_while(const weir_context *context, const _Atomic uint32_t *word, uint32_t value,
+// for `longest_ns` and until the deadline (0: none) at most. False: it is `value` still.
+static bool spin_while(const weir_context *context, const _Atomic uint32_t *word, uint32_t value, uint64_t longest_ns,
                        uint64_t deadline_ns) {
-  uint64_t longest = context->host.spin_ns > SPIN_NS ? context->host.spin_ns : SPIN_NS, start = 0;
+  uint64_t start = 0;
+  if (longest_ns < context->host.spin_ns) longest_ns = context->host.spin_ns;
   while (weir__may_spin()) {
     for (int i = 0; i < SPINS_AT_ONCE; i++) {
       if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
@@ -52,14 +54,14 @@ static bool spin_while(const weir_context *context, const _Atomic uint32_t *word
     }
     uint64_t now = weir__clock_ns();
     if (start == 0) start = now;
-    if (now - start >= longest || (deadline_ns != 0 && now >= deadline_ns) || is_in_the_way(context)) break;
+    if (now - start >= longest_ns || (deadline_ns != 0 && now >= deadline_ns) || is_in_the_way(context)) break;
   }
   return false;
 }
 
-// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed.
-static void sleep_until(const weir_context *context, weir__waiter *waiter, uint64_t deadline_ns) {
-  if (spin_while(context, &waiter->word, 0, deadline_ns)) return;
+// Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
+static void sleep_until(const weir_context *context, weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
+  if (spin_while(context, &waiter->word, 0, spin_ns, deadline_ns)) return;
   uint32_t spinning = 0;
   if (!atomic_compare_exchange_strong_explicit(&waiter->word, &spinning, 2, memory_order_acq_rel, memory_order_acquire))
     return;
@@ -93,7 +95,7 @@ static void call_what_is_due(weir_context *context) {
   weir__context_lock(context);
 }
 
-bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
+static bool wait_for(weir_context *context, weir__id target, uint64_t spin_ns, uint64_t timeout_ns) {
   if (context->host.window.live.oldest >= target) return true;
   uint64_t deadline = deadline_after(timeout_ns);
   bool in_time = true;
@@ -108,11 +110,15 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
     add_waiter(context, &waiter);
     bool polled = context->devices.polled;
     weir__context_unlock(context);
-    sleep_until(context, &waiter, polled ? weir__clock_ns() + POLL_NS : deadline);
+    sleep_until(context, &waiter, spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
     weir__context_lock(context);
     remove_waiter(context, &waiter);
   }
   return in_time;
+}
+
+bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns) {
+  return wait_for(context, target, BRIEF_SPIN_NS, timeout_ns);
 }
 
 static weir_status report_failure(weir_context *context) {
@@ -147,7 +153,7 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   weir__context_lock(context);
   weir__context_flush(context);
   weir__id target = context->host.window.next;
-  bool done = weir__context_wait(context, target, timeout_ns);
+  bool done = wait_for(context, target, SPIN_NS, timeout_ns);
   weir_status status = done ? WEIR_OK : time_is_over(context);
   weir_event *late;
   while (status == WEIR_OK && (late = late_launch(context, target)) != NULL) {
@@ -189,7 +195,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__context_flush(context);
     weir__context_unlock(context);
   }
-  if (!context->devices.polled) spin_while(context, &event->status, WEIR_PENDING, deadline);
+  if (!context->devices.polled) spin_while(context, &event->status, WEIR_PENDING, SPIN_NS, deadline);
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
     if (context->devices.polled && poll_devices(event)) continue;
