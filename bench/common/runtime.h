@@ -5,6 +5,7 @@
 //
 // weir-bench-NAME overhead CASE [--tasks N] [--warm-up N] [--repeat N] [--variant WORD]
 // weir-bench-NAME metg PATTERN [--steps N] [--repeat N] [--variant WORD]
+// weir-bench-NAME wait US [--tasks N] [--busy 1]
 //
 // Prints a JSON object per measurement on a line of its own: {"case", "runtime", "unit", "value"}. The process keeps to
 // the first two CPUs that it may use. Before each measurement of overhead the same work runs once untimed with a tenth
@@ -60,6 +61,15 @@ typedef struct weir__bench_runtime {
 
 // The main function of a runtime's program. Returns the exit code.
 int weir__bench_runtime_main(const weir__bench_runtime *runtime, int argc, char **argv);
+
+// `wait` of a runtime: `submit_and_wait` submits one task, which keeps its thread busy for `us`, and returns when it is done.
+// Takes the time of each of --tasks N round trips, with the rest of the cores idle or, with --busy 1, one of them kept busy by a
+// thread of the program's, and prints their median. Returns how many round trips there were, untimed ones included.
+uint64_t weir__bench_round_trips(const char *runtime, void (*submit_and_wait)(void *user, uint64_t us), void *user,
+                                 int argc, char **argv);
+
+// Keeps the calling thread busy for so many microseconds.
+void weir__bench_spin(uint64_t us);
 
 // Keeps the process to the first WEIR__BENCH_WORKERS CPUs that it may use.
 void weir__bench_pin(void);

@@ -3,6 +3,7 @@
 // OpenMP tasks with depend clauses; built twice, by clang for libomp and by gcc for libgomp.
 #include <omp.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "runtime.h"
 
@@ -103,6 +104,21 @@ static void run_grid(weir__bench_grid *grid) {
   }
 }
 
+static void submit_and_wait(void *user, uint64_t us) {
+  (void)user;
+#pragma omp task firstprivate(us)
+  weir__bench_spin(us);
+#pragma omp taskwait
+}
+
+static int measure_waits(int argc, char **argv) {
+  start("");
+#pragma omp parallel
+#pragma omp single
+  weir__bench_round_trips(RUNTIME_NAME, submit_and_wait, NULL, argc, argv);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   static const weir__bench_runtime runtime = {
       .name = RUNTIME_NAME,
@@ -113,5 +129,6 @@ int main(int argc, char **argv) {
       .random = run_random,
       .grid_run = run_grid,
   };
+  if (argc >= 3 && strcmp(argv[1], "wait") == 0) return measure_waits(argc, argv);
   return weir__bench_runtime_main(&runtime, argc, argv);
 }

@@ -12,10 +12,17 @@ typedef struct benchmark {
 } benchmark;
 
 static const benchmark benchmarks[] = {
-    {"submit", weir__bench_submit},       {"ranges", weir__bench_ranges},           {"overhead", weir__bench_overhead},
-    {"metg", weir__bench_metg},           {"parallelism", weir__bench_parallelism}, {"tasks", weir__bench_tasks},
-    {"sequences", weir__bench_sequences}, {"copies", weir__bench_copies},           {"barriers", weir__bench_barriers},
+    {"submit", weir__bench_submit},
+    {"ranges", weir__bench_ranges},
+    {"overhead", weir__bench_overhead},
+    {"metg", weir__bench_metg},
+    {"parallelism", weir__bench_parallelism},
+    {"tasks", weir__bench_tasks},
+    {"sequences", weir__bench_sequences},
+    {"copies", weir__bench_copies},
+    {"barriers", weir__bench_barriers},
     {"pipeline", weir__bench_pipeline},
+    {"wait", weir__bench_wait},
 };
 
 enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS = 5, QUICK_RUNS = 1 };
@@ -31,7 +38,8 @@ static const char summary[] =
     "  sequences    a recorded sequence of 1000 small tasks: recorded, evaluated again, changed (us, ns per task)\n"
     "  copies       copies between pinned memory and a CUDA device, beside those of the driver (GB/s)\n"
     "  barriers     barriers of the sample streams: how many, estimated cost, time to plan (ns per dispatch)\n"
-    "  pipeline     pipelines: cost of a stage, three workloads as streams of jobs (us per job), their latency";
+    "  pipeline     pipelines: cost of a stage, three workloads as streams of jobs (us per job), their latency\n"
+    "  wait         one task submitted and waited for, by each way to wait, beside a busy core, too (us)";
 
 static const char details[] =
     "Each line gives median, minimum and maximum of its runs; \"weir/this\" is Weir's median by the line's.\n"

@@ -23,6 +23,7 @@ int weir__bench_submit(const weir__bench_options *options, weir__bench_report *r
 int weir__bench_ranges(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_overhead(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_metg(const weir__bench_options *options, weir__bench_report *report);
+int weir__bench_wait(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_parallelism(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_tasks(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_copies(const weir__bench_options *options, weir__bench_report *report);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The benchmarks that are measured by programs of their own: submit, ranges, overhead, metg, pipeline.
+// The benchmarks that are measured by programs of their own: submit, ranges, overhead, metg, wait, pipeline.
 #include <stdio.h>
 
 #include "bench_programs.h"
@@ -75,6 +75,27 @@ int weir__bench_metg(const weir__bench_options *options, weir__bench_report *rep
   for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
     const char *steps = options->quick ? "50" : "1000";
     result = worse(result, compare("metg", patterns[i], "--steps", steps, true, options->runs, report));
+  }
+  return result;
+}
+
+int weir__bench_wait(const weir__bench_options *options, weir__bench_report *report) {
+  static const char *const lengths[] = {"0", "2", "20", "100"}, *const ways[] = {"event", "finish", "read"};
+  static const char *const devices[] = {"cpu", "cpu:1"}, *const busy[] = {"0", "1"};
+  const char *tasks = options->quick ? "20" : "2000";
+  int result = WEIR__EXIT_OK;
+  for (size_t i = 0; i < 8; i++) {
+    const char *us = lengths[i / 2], *beside = busy[i % 2];
+    weir__bench_launch launches[MAX_LAUNCHES];
+    size_t count = 0;
+    for (size_t j = 0; j < 6; j++)
+      launches[count++] = (weir__bench_launch){
+          &weir__bench_weir,
+          {"wait", us, "--way", ways[j / 2], "--device", devices[j % 2], "--tasks", tasks, "--busy", beside}};
+    for (size_t peer = 1; peer <= 2; peer++) // those of OpenMP
+      launches[count++] =
+          (weir__bench_launch){&weir__bench_peers[peer], {"wait", us, "--tasks", tasks, "--busy", beside}};
+    result = worse(result, weir__bench_run_programs("wait", launches, count, options->runs, report));
   }
   return result;
 }
