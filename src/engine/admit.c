@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "engine/arrivals.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -43,6 +44,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
                                               .storage = access->buffer->replicas[access->space].storage,
                                               .offset = access->lo,
                                               .bytes = access->hi - access->lo};
+    if (access->box != 0) record.accesses[i].box = *weir__access_box(access);
   }
   for (size_t i = 0; record.waits != NULL && i < dependences->count; i++) {
     if (dependences->list[i].task != 0)
@@ -86,7 +88,7 @@ static void note_readers(weir_context *context, const weir__task *task, const we
 }
 
 // Records an access where contents move between memories, or where a timeline or a launch of a graph wants to know whose bytes a
-// dependence is about.
+// dependence is about, or one by a box.
 static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
                                                     bool several_spaces, bool notes_buffers) {
   weir__dependences *dependences = &context->order.dependences;
@@ -94,8 +96,12 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   size_t before = dependences->count;
   if (several_spaces && access->mode != WEIR_WRITE)
     weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
-  weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, id, (weir_mode)access->mode,
-                      access->lo, access->hi, dependences);
+  if (access->box != 0)
+    weir__buffer_access_box(buffer, &context->host.window.live, id, (weir_mode)access->mode, access->lo, access->hi,
+                            weir__access_box(access), dependences);
+  else
+    weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, id, (weir_mode)access->mode,
+                        access->lo, access->hi, dependences);
   for (size_t i = before; notes_buffers && i < dependences->count; i++) dependences->list[i].buffer = buffer->id;
 }
 
@@ -111,7 +117,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     weir_buffer *buffer = access->buffer;
     if (needs_storage & 1) weir__storage_bind(context, request, i);
     needs_storage >>= 1; // the last bit stays
-    if (several_spaces | notes_buffers)
+    if (several_spaces | notes_buffers | (access->box != 0))
       record_access(context, access, id, several_spaces, notes_buffers);
     else
       weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
@@ -258,14 +264,18 @@ static __attribute__((noinline)) void note_check(weir_context *context, const we
   snprintf(kept, WEIR__LABEL_BYTES, "%s", label == NULL ? "" : label);
   for (uint32_t i = 0; request->device != context->devices.checker && i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
-    if (access->mode != WEIR_READ) weir__written_add(access->buffer, access->lo, access->hi);
+    if (access->mode != WEIR_READ)
+      weir__written_add_box(access->buffer, access->lo, access->hi, weir__access_box(access));
   }
 }
 
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   weir__window *window = &context->host.window;
-  if (request->checked.ranged && !weir__range_pool_reserve(&context->order.ranges, request->checked.access_count))
+  weir__range_pool *ranges = &context->order.ranges;
+  if (request->checked.ranged && (!weir__range_pool_reserve(ranges, request->checked.access_count) ||
+                                  ((ranges->boxes.map_count > 0 || request->checked.box_count > 0) &&
+                                   !weir__prepare_boxes(context, request->accesses, request->checked.access_count))))
     return weir__no_memory(request->submission, "arguments", out_status);
   if (request->checked.needs_storage != 0) {
     weir__admit_result result = weir__storage_find(context, request, out_status);

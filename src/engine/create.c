@@ -77,7 +77,7 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
 
 static void destroy_buffer(weir__object *object) {
   weir_buffer *buffer = (weir_buffer *)object;
-  if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
+  weir__buffer_forget_users(buffer);
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
   weir__free(buffer->versions);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/boxes.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/check.h"
+#include "engine/transfer.h"
+
+typedef unsigned long long ull;
+
+uint64_t weir__arg_bytes(const weir_arg *arg, bool *out_box) {
+  *out_box = false;
+  if (arg->shape == WEIR_RANGE) return arg->bytes;
+  weir_box box;
+  uint64_t bytes = 0;
+  weir__box_take(arg->value, &box, &bytes);
+  *out_box = box.rows > 1;
+  return bytes;
+}
+
+bool weir__arg_same_shape(const weir_arg *a, const weir_arg *b) {
+  if (a->shape != b->shape) return false;
+  if (a->shape == WEIR_RANGE) return true;
+  weir_box box, other;
+  uint64_t bytes;
+  return a->value != NULL && b->value != NULL && weir__box_take(a->value, &box, &bytes) == NULL &&
+         weir__box_take(b->value, &other, &bytes) == NULL && weir__box_is_same(&box, &other);
+}
+
+weir_status weir__check_box(const weir_arg *arg, uint32_t index, weir_box *out_box, uint64_t *out_bytes,
+                            bool *out_is_range) {
+  if (arg->shape != WEIR_BOX)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %u is no shape", index, arg->shape);
+  if (arg->value == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: the box at byte %llu of buffer %llu '%s' is NULL",
+                       index, (ull)arg->offset, (ull)arg->buffer->id, arg->buffer->label);
+  const weir_box *box = arg->value;
+  const char *wrong = weir__box_take(box, out_box, out_bytes);
+  if (wrong != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       ", argument %u: the box at byte %llu of buffer %llu '%s', of %llu slices at %llu bytes of %llu "
+                       "rows at %llu bytes of %llu bytes: %s",
+                       index, (ull)arg->offset, (ull)arg->buffer->id, arg->buffer->label, (ull)box->slices,
+                       (ull)box->slice_pitch, (ull)box->rows, (ull)box->pitch, (ull)box->width, wrong);
+  *out_is_range = out_box->rows == 1;
+  return WEIR_OK;
+}
+
+// An access beside its box, which is not where the access says yet.
+typedef struct place {
+  const weir__access *access;
+  weir_box box;
+  const weir_box *form; // `box`, or NULL: a range
+} place;
+
+static bool disagree(const place *a, const place *b) {
+  const weir__access *x = a->access, *y = b->access;
+  if (x->buffer != y->buffer || (x->mode == WEIR_READ && y->mode == WEIR_READ)) return false;
+  if (!weir__box_overlaps(x->lo, x->hi, a->form, y->lo, y->hi, b->form)) return false;
+  if (x->mode != y->mode || x->lo != y->lo || x->hi != y->hi || (a->form == NULL) != (b->form == NULL)) return true;
+  return a->form != NULL && !weir__box_is_same(a->form, b->form);
+}
+
+static weir_status report(const place *a, const place *b) {
+  const weir__access *x = a->access, *y = b->access;
+  return weir__error(
+      WEIR_ERROR_INVALID_ARGUMENT,
+      ": two arguments overlap and disagree on buffer %llu '%s': %s of %s bytes [%llu, %llu) and %s of %s "
+      "bytes [%llu, %llu)",
+      (ull)x->buffer->id, x->buffer->label, weir__mode_name((weir_mode)x->mode), a->form == NULL ? "all" : "a box in",
+      (ull)x->lo, (ull)x->hi, weir__mode_name((weir_mode)y->mode), b->form == NULL ? "all" : "a box in", (ull)y->lo,
+      (ull)y->hi);
+}
+
+static int by_place(const void *left, const void *right) {
+  const weir__access *a = ((const place *)left)->access, *b = ((const place *)right)->access;
+  if (a->buffer->id != b->buffer->id) return a->buffer->id < b->buffer->id ? -1 : 1;
+  return a->lo < b->lo ? -1 : a->lo > b->lo;
+}
+
+// In order of place, each is compared with those that begin before it ends.
+static weir_status check_many(place *places, uint32_t count) {
+  qsort(places, count, sizeof *places, by_place);
+  for (uint32_t i = 0; i < count; i++) {
+    if (places[i].form != NULL) places[i].form = &places[i].box;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__access *access = places[i].access;
+    for (uint32_t j = i + 1; j < count && places[j].access->buffer == access->buffer; j++) {
+      if (places[j].access->lo >= access->hi) break;
+      if (disagree(&places[i], &places[j])) return report(&places[i], &places[j]);
+    }
+  }
+  return WEIR_OK;
+}
+
+static weir_status check_few(const place *places, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t j = 0; j < i; j++) {
+      if (disagree(&places[j], &places[i])) return report(&places[j], &places[i]);
+    }
+  }
+  return WEIR_OK;
+}
+
+static void find_places(const weir_task *task, const weir__access *accesses, place *places) {
+  for (uint32_t i = 0, j = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) continue;
+    place *here = &places[j];
+    here->access = &accesses[j++];
+    here->form = NULL;
+    uint64_t bytes;
+    if (here->access->box == 0) continue;
+    weir__box_take(arg->value, &here->box, &bytes);
+    here->form = &here->box;
+  }
+}
+
+static __attribute__((noinline)) weir_status check_all(const weir_task *task, const weir__access *accesses,
+                                                       uint32_t count) {
+  place places[WEIR_MAX_ARGS];
+  find_places(task, accesses, places);
+  return check_many(places, count);
+}
+
+weir_status weir__check_box_agreement(const weir_task *task, const weir__access *accesses, uint32_t count) {
+  enum { FEW = 16 };
+  if (count > FEW) return check_all(task, accesses, count);
+  place places[FEW];
+  find_places(task, accesses, places);
+  return check_few(places, count);
+}
+
+void weir__keep_boxes(const weir_task *task, weir__access *accesses, void *room) {
+  weir_box *box = room;
+  weir__access *access = accesses;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) continue;
+    if (access->box != 0) {
+      uint64_t bytes;
+      weir__box_take(arg->value, box, &bytes);
+      access->box = (uint16_t)(((uintptr_t)box - (uintptr_t)access) / 8);
+      box++;
+    }
+    access++;
+  }
+}
+
+weir_status weir__refuse_box(const weir_arg *arg, uint32_t index, const char *what) {
+  return weir__error(
+      WEIR_ERROR_INVALID_ARGUMENT,
+      "%s, argument %u: a box cannot be used here, only by weir_submit and weir_graph_add; this one begins "
+      "at byte %llu of buffer %llu '%s'",
+      what, index, (ull)arg->offset, arg->buffer == NULL ? 0 : (ull)arg->buffer->id,
+      arg->buffer == NULL ? "" : arg->buffer->label);
+}
+
+bool weir__prepare_boxes(weir_context *context, const weir__access *accesses, uint32_t count) {
+  weir__range_pool *ranges = &context->order.ranges;
+  const weir__liveness *live = &context->host.window.live;
+  weir__box_pool_begin(&ranges->boxes, live);
+  for (uint32_t i = 0; i < count; i++) {
+    const weir_box *box = weir__access_box(&accesses[i]);
+    if (box != NULL && !weir__buffer_use_boxes(accesses[i].buffer, ranges, live, box)) return false;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__access *access = &accesses[i];
+    weir_buffer *buffer = access->buffer;
+    if (!buffer->boxed) continue;
+    weir_mode mode = (weir_mode)access->mode;
+    if (!weir__buffer_prepare(buffer, live, mode, access->lo, access->hi, weir__access_box(access))) return false;
+    if (!weir__is_written_back(buffer, mode, access->space)) continue;
+    bool merges = count >= context->host.window.size; // copies back may be of all the buffer
+    uint64_t lo = merges ? 0 : access->lo, hi = merges ? buffer->bytes : access->hi;
+    if (!weir__buffer_prepare(buffer, live, WEIR_READ, lo, hi, NULL)) return false;
+  }
+  return true;
+}
+
+bool weir__prepare_read(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi) {
+  const weir__liveness *live = &context->host.window.live;
+  if (!buffer->boxed) return true;
+  weir__box_pool_begin(&context->order.ranges.boxes, live);
+  return weir__buffer_prepare(buffer, live, WEIR_READ, lo, hi, NULL);
+}
+
+static void add_readers(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  weir_context *context = user;
+  const weir__id *readers = weir__segment_readers(segment);
+  for (uint32_t i = 0; i < segment->reader_count; i++) {
+    if (weir__live(&context->host.window.live, readers[i]))
+      weir__dependences_add(&context->order.dependences, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
+  }
+}
+
+void weir__depend_on_readers(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi) {
+  weir__buffer_visit(buffer, lo, hi, add_readers, context);
+}
