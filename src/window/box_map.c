@@ -105,7 +105,6 @@ static bool cut(weir__box_map *map, weir__box_node *leaf, const weir__cell *cell
 typedef struct preparation {
   weir__box_map *map;
   const weir__liveness *liveness;
-  bool reads;
   weir__box_node *made; // leaves for gaps, in no tree yet, linked by `next`
 } preparation;
 
@@ -120,7 +119,7 @@ static bool note_gap(void *user, const weir__cell *cell) {
   return true;
 }
 
-// A read is recorded everywhere: what nobody uses gets leaves, too.
+// What nobody uses gets leaves, too: a read is recorded everywhere, and what is prepared for a write ends at its edges.
 static bool fill_gaps(preparation *self, const weir__cell *cell) {
   self->made = NULL;
   bool complete = weir__box_tree_gaps(self->map, cell, note_gap, self);
@@ -163,7 +162,7 @@ static bool cut_found(preparation *self, const weir__cell *cell) {
     i = 0;
     while (i < used && weir__cell_contains(cell, &pool->found[i]->cell)) pool->found[i++]->stamp = pool->stamp;
   }
-  return !self->reads || fill_gaps(self, cell);
+  return fill_gaps(self, cell);
 }
 
 static bool prepare_cell(void *user, const weir__cell *cell) {
@@ -183,9 +182,9 @@ static bool each_cell(const weir__box_map *map, uint64_t lo, uint64_t hi, const 
   return weir__box_cells(&map->layout, lo, hi, box, visit, user);
 }
 
-bool weir__box_map_prepare(weir__box_map *map, const weir__liveness *liveness, weir_mode mode, uint64_t lo, uint64_t hi,
+bool weir__box_map_prepare(weir__box_map *map, const weir__liveness *liveness, uint64_t lo, uint64_t hi,
                            const weir_box *box) {
-  preparation self = {.map = map, .liveness = liveness, .reads = mode == WEIR_READ};
+  preparation self = {.map = map, .liveness = liveness};
   return each_cell(map, lo, hi, box, prepare_cell, &self);
 }
 
@@ -195,13 +194,22 @@ typedef struct recording {
   weir__box_map *map;
   const weir__liveness *liveness;
   weir__id task;
+  uint64_t lo, hi; // of the access
   bool reads;
   weir__dependences *dependences;
 } recording;
 
+// What the leaf and the range of an access have in common at most.
+static inline void common_range(const weir__box_map *map, const weir__box_node *leaf, uint64_t lo, uint64_t hi,
+                                uint64_t *out_lo, uint64_t *out_hi) {
+  weir__cell_range(&map->layout, &leaf->cell, out_lo, out_hi);
+  if (*out_lo < lo) *out_lo = lo;
+  if (*out_hi > hi) *out_hi = hi;
+}
+
 static inline void read_leaf(const recording *self, weir__box_node *leaf) {
   uint64_t lo, hi;
-  weir__cell_range(&self->map->layout, &leaf->cell, &lo, &hi);
+  common_range(self->map, leaf, self->lo, self->hi, &lo, &hi);
   weir__segment_read(&leaf->segment, self->liveness, self->task, lo, hi, self->dependences);
 }
 
@@ -220,7 +228,7 @@ static bool read_cell(void *user, const weir__cell *cell) {
 
 static inline void write_leaf(const recording *self, weir__box_node *leaf) {
   uint64_t lo, hi;
-  weir__cell_range(&self->map->layout, &leaf->cell, &lo, &hi);
+  common_range(self->map, leaf, self->lo, self->hi, &lo, &hi);
   weir__segment_write(&leaf->segment, self->liveness, self->task, self->reads, lo, hi, self->dependences);
 }
 
@@ -247,21 +255,27 @@ static bool write_cell(void *user, const weir__cell *cell) {
 
 void weir__box_map_read(weir__box_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
                         const weir_box *box, weir__dependences *dependences) {
-  recording self = {.map = map, .liveness = liveness, .task = task, .dependences = dependences};
+  recording self = {.map = map, .liveness = liveness, .task = task, .lo = lo, .hi = hi, .dependences = dependences};
   dependences->arrays = &map->pool->arrays;
   each_cell(map, lo, hi, box, read_cell, &self);
 }
 
 void weir__box_map_write(weir__box_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                          uint64_t hi, const weir_box *box, weir__dependences *dependences) {
-  recording self = {.map = map, .liveness = liveness, .task = task, .reads = reads, .dependences = dependences};
+  recording self = {
+      .map = map, .liveness = liveness, .task = task, .lo = lo, .hi = hi, .reads = reads, .dependences = dependences};
   dependences->arrays = &map->pool->arrays;
   each_cell(map, lo, hi, box, write_cell, &self);
 }
 
 void weir__box_map_write_all(weir__box_map *map, const weir__liveness *liveness, weir__id task, bool reads,
                              weir__dependences *dependences) {
-  recording self = {.map = map, .liveness = liveness, .task = task, .reads = reads, .dependences = dependences};
+  recording self = {.map = map,
+                    .liveness = liveness,
+                    .task = task,
+                    .hi = map->layout.bytes,
+                    .reads = reads,
+                    .dependences = dependences};
   if (map->root == NULL) return;
   weir__cell all = map->root->cell;
   size_t count = weir__box_tree_find(map, &all);
@@ -272,6 +286,7 @@ void weir__box_map_write_all(weir__box_map *map, const weir__liveness *liveness,
 
 typedef struct visits {
   const weir__box_map *map;
+  uint64_t lo, hi;
   void (*visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment);
   void *user;
 } visits;
@@ -282,7 +297,7 @@ static bool visit_cell(void *user, const weir__cell *cell) {
   for (size_t i = 0; i < count; i++) {
     weir__box_node *leaf = self->map->pool->found[i];
     uint64_t lo, hi;
-    weir__cell_range(&self->map->layout, &leaf->cell, &lo, &hi);
+    common_range(self->map, leaf, self->lo, self->hi, &lo, &hi);
     self->visit(self->user, lo, hi, &leaf->segment);
   }
   return true;
@@ -290,7 +305,7 @@ static bool visit_cell(void *user, const weir__cell *cell) {
 
 void weir__box_map_visit(const weir__box_map *map, uint64_t lo, uint64_t hi, const weir_box *box,
                          void (*visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment), void *user) {
-  visits self = {.map = map, .visit = visit, .user = user};
+  visits self = {.map = map, .lo = lo, .hi = hi, .visit = visit, .user = user};
   each_cell(map, lo, hi, box, visit_cell, &self);
 }
 

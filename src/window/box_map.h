@@ -46,7 +46,7 @@ bool weir__box_map_add(weir__box_map *map, uint64_t lo, uint64_t hi, const weir_
 
 // Makes all leaves that an access needs. weir__box_pool_begin comes before all that are prepared together; until the next
 // one they stay. False: no memory, and nothing that matters has changed.
-bool weir__box_map_prepare(weir__box_map *map, const weir__liveness *liveness, weir_mode mode, uint64_t lo, uint64_t hi,
+bool weir__box_map_prepare(weir__box_map *map, const weir__liveness *liveness, uint64_t lo, uint64_t hi,
                            const weir_box *box);
 
 // Record an access that was prepared, as weir__segment_read and _write do.
@@ -68,7 +68,7 @@ bool weir__box_map_idle(weir__box_map *map, const weir__liveness *liveness);
 // Takes the layout of `box` if nobody uses the buffer, nothing is poisoned, and no access is prepared.
 void weir__box_map_take_layout(weir__box_map *map, const weir__liveness *liveness, const weir_box *box);
 
-// Calls `visit` once for each leaf that these bytes meet, with the range from the leaf's first to its last byte. It may
+// Calls `visit` once for each leaf that these bytes meet, with the range from the leaf's first to its last byte in them. It may
 // change the segment, not the map. A leaf may be met again where the bytes are several cells.
 void weir__box_map_visit(const weir__box_map *map, uint64_t lo, uint64_t hi, const weir_box *box,
                          void (*visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment), void *user);

@@ -69,7 +69,7 @@ bool weir__buffer_use_boxes(weir_buffer *buffer, weir__range_pool *pool, const w
 bool weir__buffer_prepare(weir_buffer *buffer, const weir__liveness *liveness, weir_mode mode, uint64_t lo, uint64_t hi,
                           const weir_box *box) {
   bool overwrites_all = mode != WEIR_READ && lo == 0 && hi == buffer->bytes && box == NULL;
-  return !buffer->boxed || overwrites_all || weir__box_map_prepare(&buffer->boxes, liveness, mode, lo, hi, box);
+  return !buffer->boxed || overwrites_all || weir__box_map_prepare(&buffer->boxes, liveness, lo, hi, box);
 }
 
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,

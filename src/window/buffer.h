@@ -103,7 +103,7 @@ void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, ui
 void weir__buffer_forget_users(weir_buffer *buffer);
 
 // Calls `visit` for the users of each stretch of [lo, hi), in order; if the buffer is used by boxes, for all users of some
-// byte in it, in any order and with ranges that may reach beyond.
+// byte in it, in any order and with ranges that have more bytes than these.
 typedef void (*weir__segment_visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment);
 void weir__buffer_visit(weir_buffer *buffer, uint64_t lo, uint64_t hi, weir__segment_visit visit, void *user);
 
