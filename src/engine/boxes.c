@@ -2,6 +2,7 @@
 #include "engine/boxes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "engine/check.h"
@@ -47,105 +48,66 @@ weir_status weir__check_box(const weir_arg *arg, uint32_t index, weir_box *out_b
   return WEIR_OK;
 }
 
-// An access beside its box, which is not where the access says yet.
-typedef struct place {
-  const weir__access *access;
-  weir_box box;
-  const weir_box *form; // `box`, or NULL: a range
-} place;
-
-static bool disagree(const place *a, const place *b) {
-  const weir__access *x = a->access, *y = b->access;
-  if (x->buffer != y->buffer || (x->mode == WEIR_READ && y->mode == WEIR_READ)) return false;
-  if (!weir__box_overlaps(x->lo, x->hi, a->form, y->lo, y->hi, b->form)) return false;
-  if (x->mode != y->mode || x->lo != y->lo || x->hi != y->hi || (a->form == NULL) != (b->form == NULL)) return true;
-  return a->form != NULL && !weir__box_is_same(a->form, b->form);
+static inline const weir_box *form_of(const weir__access *access, const weir_box *boxes) {
+  return access->box == 0 ? NULL : &boxes[access->box - 1];
 }
 
-static weir_status report(const place *a, const place *b) {
-  const weir__access *x = a->access, *y = b->access;
+static inline bool disagree(const weir__access *a, const weir__access *b, const weir_box *boxes) {
+  if (a->buffer != b->buffer || (a->mode == WEIR_READ && b->mode == WEIR_READ)) return false;
+  const weir_box *x = form_of(a, boxes), *y = form_of(b, boxes);
+  if (!weir__box_overlaps(a->lo, a->hi, x, b->lo, b->hi, y)) return false;
+  if (a->mode != b->mode || a->lo != b->lo || a->hi != b->hi || (x == NULL) != (y == NULL)) return true;
+  return x != NULL && !weir__box_is_same(x, y);
+}
+
+static weir_status report(const weir__access *a, const weir__access *b) {
   return weir__error(
       WEIR_ERROR_INVALID_ARGUMENT,
       ": two arguments overlap and disagree on buffer %llu '%s': %s of %s bytes [%llu, %llu) and %s of %s "
       "bytes [%llu, %llu)",
-      (ull)x->buffer->id, x->buffer->label, weir__mode_name((weir_mode)x->mode), a->form == NULL ? "all" : "a box in",
-      (ull)x->lo, (ull)x->hi, weir__mode_name((weir_mode)y->mode), b->form == NULL ? "all" : "a box in", (ull)y->lo,
-      (ull)y->hi);
+      (ull)a->buffer->id, a->buffer->label, weir__mode_name((weir_mode)a->mode), a->box == 0 ? "all" : "a box in",
+      (ull)a->lo, (ull)a->hi, weir__mode_name((weir_mode)b->mode), b->box == 0 ? "all" : "a box in", (ull)b->lo,
+      (ull)b->hi);
 }
 
 static int by_place(const void *left, const void *right) {
-  const weir__access *a = ((const place *)left)->access, *b = ((const place *)right)->access;
+  const weir__access *a = *(const weir__access *const *)left, *b = *(const weir__access *const *)right;
   if (a->buffer->id != b->buffer->id) return a->buffer->id < b->buffer->id ? -1 : 1;
   return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
 // In order of place, each is compared with those that begin before it ends.
-static weir_status check_many(place *places, uint32_t count) {
-  qsort(places, count, sizeof *places, by_place);
+static __attribute__((noinline)) weir_status check_many(const weir__access *accesses, uint32_t count,
+                                                        const weir_box *boxes) {
+  const weir__access *sorted[WEIR_MAX_ARGS];
+  for (uint32_t i = 0; i < count; i++) sorted[i] = &accesses[i];
+  qsort(sorted, count, sizeof sorted[0], by_place);
   for (uint32_t i = 0; i < count; i++) {
-    if (places[i].form != NULL) places[i].form = &places[i].box;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    const weir__access *access = places[i].access;
-    for (uint32_t j = i + 1; j < count && places[j].access->buffer == access->buffer; j++) {
-      if (places[j].access->lo >= access->hi) break;
-      if (disagree(&places[i], &places[j])) return report(&places[i], &places[j]);
+    for (uint32_t j = i + 1; j < count && sorted[j]->buffer == sorted[i]->buffer; j++) {
+      if (sorted[j]->lo >= sorted[i]->hi) break;
+      if (disagree(sorted[i], sorted[j], boxes)) return report(sorted[i], sorted[j]);
     }
   }
   return WEIR_OK;
 }
 
-static weir_status check_few(const place *places, uint32_t count) {
+weir_status weir__check_box_agreement(const weir__access *accesses, uint32_t count, const weir_box *boxes) {
+  enum { FEW = 16 };
+  if (count > FEW) return check_many(accesses, count, boxes);
   for (uint32_t i = 1; i < count; i++) {
     for (uint32_t j = 0; j < i; j++) {
-      if (disagree(&places[j], &places[i])) return report(&places[j], &places[i]);
+      if (disagree(&accesses[j], &accesses[i], boxes)) return report(&accesses[j], &accesses[i]);
     }
   }
   return WEIR_OK;
 }
 
-static void find_places(const weir_task *task, const weir__access *accesses, place *places) {
-  for (uint32_t i = 0, j = 0; i < task->arg_count; i++) {
-    const weir_arg *arg = &task->args[i];
-    if (arg->mode == WEIR_VALUE) continue;
-    place *here = &places[j];
-    here->access = &accesses[j++];
-    here->form = NULL;
-    uint64_t bytes;
-    if (here->access->box == 0) continue;
-    weir__box_take(arg->value, &here->box, &bytes);
-    here->form = &here->box;
-  }
-}
-
-static __attribute__((noinline)) weir_status check_all(const weir_task *task, const weir__access *accesses,
-                                                       uint32_t count) {
-  place places[WEIR_MAX_ARGS];
-  find_places(task, accesses, places);
-  return check_many(places, count);
-}
-
-weir_status weir__check_box_agreement(const weir_task *task, const weir__access *accesses, uint32_t count) {
-  enum { FEW = 16 };
-  if (count > FEW) return check_all(task, accesses, count);
-  place places[FEW];
-  find_places(task, accesses, places);
-  return check_few(places, count);
-}
-
-void weir__keep_boxes(const weir_task *task, weir__access *accesses, void *room) {
-  weir_box *box = room;
-  weir__access *access = accesses;
-  for (uint32_t i = 0; i < task->arg_count; i++) {
-    const weir_arg *arg = &task->args[i];
-    if (arg->mode == WEIR_VALUE) continue;
-    if (access->box != 0) {
-      uint64_t bytes;
-      weir__box_take(arg->value, box, &bytes);
-      access->box = (uint16_t)(((uintptr_t)box - (uintptr_t)access) / 8);
-      box++;
-    }
-    access++;
+void weir__keep_boxes(weir__access *accesses, uint32_t count, const weir_box *boxes, uint32_t box_count,
+                      weir_box *room) {
+  memcpy(room, boxes, box_count * sizeof *room);
+  for (uint32_t i = 0; i < count; i++) {
+    weir__access *access = &accesses[i];
+    if (access->box != 0) access->box = (uint16_t)(((uintptr_t)&room[access->box - 1] - (uintptr_t)access) / 8);
   }
 }
 

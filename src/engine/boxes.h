@@ -18,11 +18,14 @@ bool weir__arg_same_shape(const weir_arg *a, const weir_arg *b);
 weir_status weir__check_box(const weir_arg *arg, uint32_t index, weir_box *out_box, uint64_t *out_bytes,
                             bool *out_is_range);
 
-// Refuses two accesses of the task that overlap and disagree, where some are boxes. `accesses` are those of its arguments.
-weir_status weir__check_box_agreement(const weir_task *task, const weir__access *accesses, uint32_t count);
+// In the next two, the `box` of an access is the number of its box among `boxes`, + 1; 0: it is a range.
 
-// Writes the boxes of the task's arguments to `room`, which is aligned to 8, and behind `accesses`; the accesses lead there.
-void weir__keep_boxes(const weir_task *task, weir__access *accesses, void *room);
+// Refuses two accesses of a task that overlap and disagree.
+weir_status weir__check_box_agreement(const weir__access *accesses, uint32_t count, const weir_box *boxes);
+
+// Copies `box_count` boxes to `room`, which is behind `accesses`. From then on the accesses lead there.
+void weir__keep_boxes(weir__access *accesses, uint32_t count, const weir_box *boxes, uint32_t box_count,
+                      weir_box *room);
 
 // Refuses a box where there can be none; `what` names the place.
 weir_status weir__refuse_box(const weir_arg *arg, uint32_t index, const char *what);

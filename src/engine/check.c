@@ -148,15 +148,14 @@ static weir_status check_spaces(const weir_context *context, const weir__access 
 }
 
 // Of an argument whose buffer was checked.
-static __attribute__((noinline)) weir_status check_box(const weir_arg *arg, uint32_t index, weir__access *access,
-                                                       uint64_t *out_bytes) {
-  weir_box box;
+static __attribute__((noinline)) weir_status check_box(const weir_arg *arg, uint32_t index, weir_box *boxes,
+                                                       uint32_t *box_count, uint64_t *out_bytes) {
   uint64_t rest = arg->buffer->bytes - arg->offset;
   bool is_range = false;
-  weir_status status = weir__check_box(arg, index, &box, out_bytes, &is_range);
+  weir_status status = weir__check_box(arg, index, &boxes[*box_count], out_bytes, &is_range);
   if (status != WEIR_OK) return status;
   if (arg->offset >= arg->buffer->bytes || *out_bytes > rest) return bad_range(index, arg, *out_bytes);
-  access->box = !is_range;
+  *box_count += !is_range;
   return WEIR_OK;
 }
 
@@ -184,9 +183,10 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
     uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
     access->box = 0;
     if (arg->shape != WEIR_RANGE) {
-      weir_status status = check_box(arg, (uint32_t)(arg - task->args), access, &bytes);
+      uint32_t before = boxes;
+      weir_status status = check_box(arg, (uint32_t)(arg - task->args), context->order.boxes, &boxes, &bytes);
       if (status != WEIR_OK) return status;
-      boxes += access->box;
+      access->box = (uint16_t)(boxes > before ? boxes : 0);
     }
     if (arg->offset >= whole || bytes - 1 >= rest) return bad_range((uint32_t)(arg - task->args), arg, arg->bytes);
     access->buffer = buffer;
@@ -218,7 +218,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
   if (status == WEIR_OK && (found & RANGED)) status = check_images(accesses, out_checked->access_count);
   if (status != WEIR_OK) return status;
   if (!(found & REPEATS)) return WEIR_OK;
-  return boxes > 0 ? weir__check_box_agreement(task, accesses, out_checked->access_count)
+  return boxes > 0 ? weir__check_box_agreement(accesses, out_checked->access_count, context->order.boxes)
                    : check_agreement(accesses, out_checked->access_count);
 }
 

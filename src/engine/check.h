@@ -15,7 +15,8 @@ const char *weir__mode_name(weir_mode mode);
 weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device);
 
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
-// arguments) in `space`. The `box` of an access is then 1 if it is a box, until weir__keep_boxes. The lock is held.
+// arguments) in `space`. The `box` of an access is then the number of its box in context->order.boxes, + 1, until
+// weir__keep_boxes. The lock is held.
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked);
 

@@ -81,7 +81,9 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
     weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
-  if (request.checked.box_count > 0) weir__keep_boxes(task, request.accesses, boxes);
+  if (request.checked.box_count > 0)
+    weir__keep_boxes(request.accesses, request.checked.access_count, context->order.boxes, request.checked.box_count,
+                     boxes);
   if (context->memory.predictor != NULL) weir__predictor_note(context->memory.predictor, task);
   request.submission = submission;
   request.task = task;

@@ -174,8 +174,8 @@ static bool prepare_cell(void *user, const weir__cell *cell) {
 }
 
 // Calls `visit` for the cells; most boxes are one.
-static bool each_cell(const weir__box_map *map, uint64_t lo, uint64_t hi, const weir_box *box, weir__cell_visit visit,
-                      void *user) {
+static inline bool each_cell(const weir__box_map *map, uint64_t lo, uint64_t hi, const weir_box *box,
+                             weir__cell_visit visit, void *user) {
   weir__cell cell;
   if (box != NULL && weir__box_fits(&map->layout, box) && weir__box_cell(&map->layout, lo, box, &cell))
     return visit(user, &cell);
