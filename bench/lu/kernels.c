@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "clock.h"
 #include "lu.h"
 
 void lu_factor(lu_tile a, uint32_t n) {
@@ -45,4 +46,20 @@ void lu_update(lu_tile a, lu_tile b, lu_tile c, uint32_t n) {
       for (uint32_t i = 0; i < n; i++) to[i] -= from[i] * factor;
     }
   }
+}
+
+double lu_serial(lu_matrix *matrix) {
+  uint32_t n = matrix->tile, tiles = matrix->tiles;
+  double start = weir__bench_seconds();
+  for (uint32_t k = 0; k < tiles; k++) {
+    lu_tile a = lu_tile_at(matrix, k, k);
+    lu_factor(a, n);
+    for (uint32_t j = k + 1; j < tiles; j++) lu_solve_left(a, lu_tile_at(matrix, k, j), n);
+    for (uint32_t i = k + 1; i < tiles; i++) lu_solve_right(a, lu_tile_at(matrix, i, k), n);
+    for (uint32_t j = k + 1; j < tiles; j++) {
+      for (uint32_t i = k + 1; i < tiles; i++)
+        lu_update(lu_tile_at(matrix, i, k), lu_tile_at(matrix, k, j), lu_tile_at(matrix, i, j), n);
+    }
+  }
+  return weir__bench_seconds() - start;
 }

@@ -23,6 +23,7 @@ void lu_update(lu_tile a, lu_tile b, lu_tile c, uint32_t n);
 typedef struct lu_matrix {
   double *elements;
   uint32_t tile, tiles;
+  uint32_t pad;    // elements between columns, if the matrix is column-major
   bool contiguous; // each tile by itself, tiles in column-major order; else the matrix is column-major
 } lu_matrix;
 
@@ -30,16 +31,26 @@ static inline uint64_t lu_size(const lu_matrix *matrix) {
   return (uint64_t)matrix->tile * matrix->tiles;
 }
 
+// From the first element of a column to that of the next, in a column-major matrix.
+static inline uint64_t lu_pitch(const lu_matrix *matrix) {
+  return lu_size(matrix) + matrix->pad;
+}
+
+// Elements that it takes.
+static inline uint64_t lu_elements(const lu_matrix *matrix) {
+  return lu_size(matrix) * (matrix->contiguous ? lu_size(matrix) : lu_pitch(matrix));
+}
+
 // Where a tile begins in the elements.
 static inline uint64_t lu_offset(const lu_matrix *matrix, uint32_t row, uint32_t column) {
   uint64_t n = matrix->tile;
   if (matrix->contiguous) return ((uint64_t)column * matrix->tiles + row) * n * n;
-  return column * n * lu_size(matrix) + row * n;
+  return column * n * lu_pitch(matrix) + row * n;
 }
 
 static inline lu_tile lu_tile_at(const lu_matrix *matrix, uint32_t row, uint32_t column) {
   return (lu_tile){matrix->elements + lu_offset(matrix, row, column),
-                   matrix->contiguous ? matrix->tile : (uint32_t)lu_size(matrix)};
+                   matrix->contiguous ? matrix->tile : (uint32_t)lu_pitch(matrix)};
 }
 
 // How a tile is declared.
@@ -50,5 +61,6 @@ typedef enum lu_shape { LU_BOXES, LU_RANGES, LU_BUFFERS } lu_shape;
 double lu_by_weir(lu_matrix *matrix, lu_shape shape, uint32_t workers);
 double lu_by_openmp(lu_matrix *matrix, uint32_t workers); // negative without a text: built without OpenMP
 bool lu_has_openmp(void);
+double lu_serial(lu_matrix *matrix); // one kernel after another, in this thread
 
 #endif // WEIR_BENCH_LU_H

@@ -105,7 +105,8 @@ static bool make_buffers(program *lu) {
   lu->buffers = calloc(count, sizeof(weir_buffer *));
   if (lu->buffers == NULL) return false;
   if (lu->shape != LU_BUFFERS)
-    return weir_buffer_wrap(lu->context, matrix->elements, count * tile_bytes, &lu->buffers[0]) == WEIR_OK;
+    return weir_buffer_wrap(lu->context, matrix->elements, lu_elements(matrix) * sizeof(double), &lu->buffers[0]) ==
+           WEIR_OK;
   for (uint64_t i = 0; i < count; i++) {
     double *first = matrix->elements + i * matrix->tile * matrix->tile;
     if (weir_buffer_wrap(lu->context, first, tile_bytes, &lu->buffers[i]) != WEIR_OK) return false;
@@ -129,10 +130,10 @@ static double run(program *lu) {
 double lu_by_weir(lu_matrix *matrix, lu_shape shape, uint32_t workers) {
   char devices[32];
   snprintf(devices, sizeof devices, "cpu:%u", workers);
-  uint64_t n = matrix->tile, pitch = lu_size(matrix) * sizeof(double);
+  uint64_t n = matrix->tile, pitch = lu_pitch(matrix) * sizeof(double);
   program lu = {.matrix = matrix,
                 .shape = shape,
-                .size = {matrix->tile, matrix->contiguous ? matrix->tile : (uint32_t)lu_size(matrix)},
+                .size = {matrix->tile, matrix->contiguous ? matrix->tile : (uint32_t)lu_pitch(matrix)},
                 .box = {.width = n * sizeof(double), .pitch = pitch, .rows = n}};
   double seconds = -1;
   const weir_context_options options = {.devices = devices};
