@@ -102,12 +102,14 @@ weir_status weir__check_box_agreement(const weir__access *accesses, uint32_t cou
   return WEIR_OK;
 }
 
-void weir__keep_boxes(weir__access *accesses, uint32_t count, const weir_box *boxes, uint32_t box_count,
-                      weir_box *room) {
-  memcpy(room, boxes, box_count * sizeof *room);
-  for (uint32_t i = 0; i < count; i++) {
+void weir__keep_boxes(const weir_context *context, weir__access *accesses, const weir__checked *checked, char *end) {
+  uintptr_t first = ((uintptr_t)end - checked->box_count * sizeof(weir_box)) & ~(uintptr_t)7;
+  memcpy((void *)first, context->order.boxes, checked->box_count * sizeof(weir_box));
+  for (uint32_t i = 0; i < checked->access_count; i++) {
     weir__access *access = &accesses[i];
-    if (access->box != 0) access->box = (uint16_t)(((uintptr_t)&room[access->box - 1] - (uintptr_t)access) / 8);
+    if (access->box == 0) continue;
+    uintptr_t box = first + (access->box - 1) * sizeof(weir_box);
+    access->box = (uint16_t)((box - (uintptr_t)access) / 8);
   }
 }
 
