@@ -188,7 +188,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       weir_status status =
           check_box(arg, (uint32_t)(arg - task->args), context->order.boxes, &out_checked->box_count, access, &bytes);
       if (status != WEIR_OK) return status;
-      value_bytes += access->box != 0 ? WEIR__BOX_ROOM : 0;
+      value_bytes += access->box != 0 ? (uint32_t)sizeof(weir_box) : 0;
     }
     if (arg->offset >= whole || bytes - 1 >= rest) return bad_range((uint32_t)(arg - task->args), arg, arg->bytes);
     access->buffer = buffer;

@@ -60,7 +60,7 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
-  // Behind the accesses, which are no more than the arguments: pointers, values, and boxes.
+  // Behind the accesses, which are no more than the arguments: boxes, pointers, and values.
   uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
                    request.checked.value_bytes;
   if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
@@ -80,8 +80,7 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
     weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
-  if (request.checked.box_count > 0)
-    weir__keep_boxes(context, request.accesses, &request.checked, (char *)request.accesses + bytes);
+  if (request.checked.box_count > 0) request.pointers = weir__keep_boxes(context, request.accesses, &request.checked);
   if (context->memory.predictor != NULL) weir__predictor_note(context->memory.predictor, task);
   request.submission = submission;
   request.task = task;
