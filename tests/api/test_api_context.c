@@ -84,6 +84,13 @@ static void bad_options_are_refused(void **state) {
   expect_refused((weir_context_options){.devices = "cpu:1,quantum"}, WEIR_ERROR_INVALID_ARGUMENT, "quantum");
 }
 
+static void unknown_kind_lists_those_known(void **state) {
+  (void)state;
+  weir_context *context;
+  api_expect(weir_context_create(&(weir_context_options){.devices = "gpu"}, &context), WEIR_ERROR_INVALID_ARGUMENT,
+             "'gpu'", "cpu, cuda, opencl, sim, vulkan", NULL);
+}
+
 static void unknown_profile_is_refused(void **state) {
   (void)state;
   weir_context_options options = {.devices = "sim:no-such-profile"};
@@ -91,6 +98,7 @@ static void unknown_profile_is_refused(void **state) {
   weir_status status = weir_context_create(&options, &context);
   assert_true(status == WEIR_ERROR_INVALID_ARGUMENT || status == WEIR_ERROR_IO || status == WEIR_ERROR_UNAVAILABLE);
   assert_non_null(strstr(weir_last_error(), "no-such-profile"));
+  assert_non_null(strstr(weir_last_error(), "known profiles: "));
   assert_null(context);
 }
 
@@ -164,6 +172,7 @@ int main(void) {
       cmocka_unit_test(last_error_belongs_to_its_thread),
       cmocka_unit_test(null_options_are_defaults),
       cmocka_unit_test(bad_options_are_refused),
+      cmocka_unit_test(unknown_kind_lists_those_known),
       cmocka_unit_test(unknown_profile_is_refused),
       cmocka_unit_test(window_is_rounded_up),
       cmocka_unit_test(largest_window_works),

@@ -79,7 +79,9 @@ class Usage(CommandTest):
 
     def test_devices(self):
         small = write("small.jsonl", SMALL)
-        self.refused("there is no device 'frob'", "replay", small, "--device", "frob")
+        self.refused("there is no device 'frob'; known kinds: cpu, cuda, opencl, sim, vulkan", "replay", small, "--device", "frob")
+        unknown = self.refused("device sim: frob: No such file or directory; known profiles: ", "replay", small, "--device", "sim:frob")
+        self.assertRegex(unknown.stderr, "known profiles: .*h200.*ideal.*, or the name of a file")
         self.refused("'0' is no number of workers", "replay", small, "--device", "cpu:0")
         self.refused("/nowhere.profile: No such file or directory", "replay", small, "--device", "sim:/nowhere.profile")
 

@@ -76,6 +76,8 @@ static void names_say_what_it_is(void **state) {
   weir_context *context;
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = "sim:nothing"}, &context), WEIR_ERROR_IO);
   assert_non_null(strstr(weir_last_error(), "nothing"));
+  static const char *const profiles[] = {"ideal", "h200", "plain"};
+  for (int i = 0; i < 3; i++) assert_non_null(strstr(weir_last_error(), profiles[i]));
   weir_context_options many = {.devices = "sim:h200", .queues = 100000};
   assert_int_equal(weir_context_create(&many, &context), WEIR_ERROR_INVALID_ARGUMENT);
 }

@@ -238,8 +238,20 @@ static void set_name(weir__sim_profile *profile, const char *name) {
   snprintf(profile->name, sizeof profile->name, "%s", name);
 }
 
+// There is neither a profile nor a file of this name.
+static weir_status no_profile(const char *name) {
+  char known[256] = "";
+  for (const weir__sim_builtin *builtin = weir__sim_builtins; builtin->name != NULL; builtin++) {
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", used == 0 ? "" : ", ", builtin->name);
+  }
+  return weir__error(WEIR_ERROR_IO, "device sim: %s: %s; known profiles: %s, or the name of a file", name,
+                     strerror(ENOENT), known);
+}
+
 static weir_status read_file(const char *path, char *text, size_t *out_bytes) {
   FILE *file = fopen(path, "rb");
+  if (file == NULL && errno == ENOENT) return no_profile(path);
   if (file == NULL) return weir__error(WEIR_ERROR_IO, "%s: %s", path, strerror(errno));
   errno = 0;
   *out_bytes = fread(text, 1, MAX_FILE_BYTES, file);
