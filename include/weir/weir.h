@@ -356,7 +356,7 @@ typedef struct weir_task {
   weir_event *const *after; // tasks that must end first, besides those that the arguments imply. A failure of one does
   uint32_t after_count;     // not skip this task
   int32_t priority;         // of ready tasks the highest starts first; clamped to LOWEST and HIGHEST
-  const char *label;        // for messages and timelines; copied, cut at 47 bytes, only if the context traces
+  const char *label;        // for messages and timelines; copied, cut at 47 bytes
   uint64_t tag;             // number of the caller's choice for messages and timelines
   // Frees what `user` points to: called exactly once with `user`, by a thread of Weir's, when the task has run, failed
   // or was skipped, before its event is done and before weir_finish returns. Not called if the submission is refused.
@@ -408,7 +408,8 @@ WEIR_API weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t by
 // A time-out that never passes.
 #define WEIR_FOREVER UINT64_MAX
 
-// Returns the state of the task: PENDING, OK, or the status with which it failed. Does not wait.
+// Returns the state of the task: PENDING, OK, or the status with which it failed, and weir_last_error then says how. Does
+// not wait.
 WEIR_API weir_status weir_event_poll(weir_event *event);
 
 // Waits until the task is done, for `timeout_ns` nanoseconds at most. Returns OK, the status with which the task
@@ -426,8 +427,8 @@ typedef void (*weir_event_function)(void *user, weir_status status);
 // Errors: OUT_OF_MEMORY.
 WEIR_API weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user);
 
-// Returns a text that names the task and says how it failed; "" if it has not failed. Valid until the event is
-// released.
+// Returns a text that names the task and says how it failed; "" if it has not failed. For a task that was skipped it
+// names the first task that failed, and the bytes that are missing for that. Valid until the event is released.
 WEIR_API const char *weir_event_message(weir_event *event);
 
 // Releases an event, at any time. The task goes on, and its callbacks are still called. `event` may be NULL.

@@ -14,7 +14,21 @@ weir_status weir_event_poll(weir_event *event) {
     weir__context_poll(context);
     weir__context_unlock(context);
   }
-  return (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  if (status == WEIR_OK || status == WEIR_PENDING) return status;
+  return weir__error(status, "event poll: %s", event->message);
+}
+
+static weir_status time_is_over(const weir_event *event) {
+  weir_context *context = event->object.context;
+  char task[WEIR__MESSAGE_BYTES];
+  weir__context_lock(context);
+  bool live = weir__live(&context->host.window.live, event->task);
+  if (live) weir__context_describe(context, weir__window_task(&context->host.window, event->task), task);
+  weir__context_unlock(context);
+  if (live) return weir__error(WEIR_TIMEOUT, "event wait: the time is over; %s is not done", task);
+  return weir__error(WEIR_TIMEOUT, "event wait: the time is over; task %llu has run, but is not delivered yet",
+                     (unsigned long long)event->task);
 }
 
 weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
@@ -24,8 +38,7 @@ weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
   status = weir__event_await(event, timeout_ns);
   if (status == WEIR_OK) return status;
-  if (status == WEIR_TIMEOUT)
-    return weir__error(status, "event wait: the time is over; task %llu is not done", (unsigned long long)event->task);
+  if (status == WEIR_TIMEOUT) return time_is_over(event);
   return weir__error(status, "event wait: %s", event->message);
 }
 

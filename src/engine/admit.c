@@ -8,6 +8,7 @@
 #include "engine/arrivals.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/failures.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
 #include "engine/written.h"
@@ -110,7 +111,8 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   const weir__liveness *live = &context->host.window.live;
   weir__dependences *dependences = &context->order.dependences;
   bool several_spaces = context->memory.space_count > 1;
-  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0;
+  bool notes_buffers =
+      context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0 || context->failures != NULL;
   bool rare = several_spaces | notes_buffers | (request->checked.box_count > 0);
   int64_t needs_storage = (int64_t)request->checked.needs_storage; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
@@ -220,6 +222,15 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
   weir__window_fetch_ahead(&context->host.window);
 }
 
+static __attribute__((noinline)) void read_poison(weir_context *context, weir__task *task,
+                                                  const weir__dependences *dependences) {
+  task->reads_poison = true;
+  size_t first = 0;
+  while (first < dependences->count && (dependences->list[first].task != 0 || !dependences->list[first].data)) first++;
+  const weir__dependence *bytes = first < dependences->count ? &dependences->list[first] : &(weir__dependence){0};
+  weir__failures_blame(context, task, dependences->poisoned, bytes->buffer, bytes->lo, bytes->hi);
+}
+
 // The last part: edges, arguments, timeline, and off it goes.
 static inline __attribute__((always_inline)) void commit(weir_context *context, const weir__request *request,
                                                          weir__task *task) {
@@ -231,7 +242,8 @@ static inline __attribute__((always_inline)) void commit(weir_context *context, 
   }
   if (context->order.fence != 0 && !aside)
     weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
-  if (dependences->poisoned) task->reads_poison = true;
+  if (dependences->poisoned != 0) read_poison(context, task, dependences);
+  if (request->task->label != NULL) weir__context_keep_label(context, task, request->task->label);
   bool run_ahead = request->device->ops->run_ahead;
   connect(context, run_ahead, task, dependences);
   if (context->graphs.in_flight > 0) note_readers(context, task, dependences);
@@ -260,9 +272,6 @@ static __attribute__((noinline)) void note_check(weir_context *context, const we
     context->order.aside++;
     return;
   }
-  const char *label = request->task->label;
-  char *kept = context->devices.labels[task->id & context->host.window.live.mask];
-  snprintf(kept, WEIR__LABEL_BYTES, "%s", label == NULL ? "" : label);
   for (uint32_t i = 0; request->device != context->devices.checker && i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
     if (access->mode != WEIR_READ)

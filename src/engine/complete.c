@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/allocate.h"
 #include "device/graph.h"
 #include "engine/context.h"
+#include "engine/failures.h"
 #include "engine/rules.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
@@ -19,35 +21,56 @@ weir_status weir__host_skip_status(weir__host *host, const weir__task *task) {
 }
 
 uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]) {
-  const char *name = task->kernel != NULL ? task->kernel->name : context->rules[task->kind]->name;
+  const char *kernel = task->kernel != NULL ? task->kernel->name : context->rules[task->kind]->name;
+  const char *label = task->labelled ? context->devices.labels[task->id & context->host.window.live.mask] : kernel;
+  bool both = task->labelled && task->kernel != NULL && strcmp(kernel, label) != 0;
   uint32_t device = task->device;
   if (context->devices.checker != NULL && device == context->devices.checker->index) {
-    const char *label = context->devices.labels[task->id & context->host.window.live.mask];
-    if (label[0] != '\0') name = label;
     if (task->run != NULL)
       device = task->run->plan->asked->index;
     else if (task->asked != WEIR__NO_CHECK)
       device = task->asked;
   }
-  int length = snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%s' (tag %llu) on %s", (unsigned long long)task->id,
-                        name, (unsigned long long)task->tag, context->host.devices[device]->name);
+  int length = snprintf(text, WEIR__MESSAGE_BYTES, "task %llu '%.47s' (%.47s%stag %llu) on %s",
+                        (unsigned long long)task->id, label, both ? kernel : "", both ? ", " : "",
+                        (unsigned long long)task->tag, context->host.devices[device]->name);
   return length < WEIR__MESSAGE_BYTES ? (uint32_t)length : WEIR__MESSAGE_BYTES - 1;
 }
 
-static void describe_failure(const weir_context *context, const weir__task *task, const weir__completion *completion,
+__attribute__((noinline)) void weir__context_keep_label(weir_context *context, weir__task *task, const char *label) {
+  if (context->devices.labels == NULL)
+    context->devices.labels = weir__allocate_sparse((size_t)context->host.window.size * WEIR__LABEL_BYTES);
+  size_t length = strnlen(label, WEIR__LABEL_BYTES - 1);
+  if (context->devices.labels == NULL || length == 0) return;
+  char *kept = context->devices.labels[task->id & context->host.window.live.mask];
+  memcpy(kept, label, length);
+  kept[length] = '\0';
+  task->labelled = true;
+}
+
+static void describe_failure(weir_context *context, const weir__task *task, const weir__completion *completion,
                              char text[WEIR__MESSAGE_BYTES]) {
   const char *why = completion->message != NULL && completion->message[0] != '\0'
                         ? completion->message
                         : weir_status_text(completion->status);
   uint32_t length = weir__context_describe(context, task, text);
-  snprintf(text + length, WEIR__MESSAGE_BYTES - length, ": %s", why);
+  weir__failures_note(context, task, completion->status, text, why);
+  length += (uint32_t)snprintf(text + length, WEIR__MESSAGE_BYTES - length, ": %s", why);
+  if (completion->status != WEIR_ERROR_UPSTREAM_FAILED) return;
+  // The general words give way to the cause. The launch of a graph has a node's name in front of them.
+  const char *general = strstr(text, weir_status_text(completion->status));
+  if (general != NULL) length = (uint32_t)(general - text);
+  char cause[WEIR__MESSAGE_BYTES];
+  if (general != NULL && weir__failures_explain(context, task, cause, sizeof cause))
+    snprintf(text + length, WEIR__MESSAGE_BYTES - length, "%s", cause);
 }
 
-void weir__poison_outputs(weir__task *task) {
+void weir__poison_outputs(weir_context *context, weir__task *task) {
+  uint32_t root = weir__failures_root(context, task);
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
     if (access->mode != WEIR_READ && access->buffer->serial == access->serial)
-      weir__buffer_poison_box(access->buffer, task->id, access->lo, access->hi, weir__access_box(access));
+      weir__buffer_poison_box(access->buffer, task->id, access->lo, access->hi, weir__access_box(access), root);
   }
 }
 
@@ -66,7 +89,7 @@ static void fail(weir_context *context, const weir__task_rules *rules, weir__tas
   if (rules->failed != NULL)
     rules->failed(context, task, completion);
   else
-    weir__poison_outputs(task);
+    weir__poison_outputs(context, task);
 }
 
 // A task failed that has perhaps no edge to the one that is stalled.

@@ -66,7 +66,7 @@ typedef struct weir__device_set {
   weir_device *copier;               // runs host tasks that copy; the CPU, or a device of the context's own
   weir_device *checker;              // gets all tasks, in check mode (check/checker.h); NULL: there is none
   uint64_t kept_slots;               // of the window, for tasks of the checker's own
-  char (*labels)[WEIR__LABEL_BYTES]; // of tasks by slot of the window, in check mode
+  char (*labels)[WEIR__LABEL_BYTES]; // of tasks that have one, by slot of the window; NULL: none had one yet
   bool polled;                       // some device has no threads of its own
   bool polls;                        // some device has a `poll` function
   bool flushes;                      // some device has a `flush` function
@@ -87,7 +87,8 @@ struct weir_context {
   weir__stalled stalled;
   weir__device_set devices;
   weir__graph_notes graphs;
-  uint64_t checks; // of arguments; numbers them
+  struct weir__failures *failures; // engine/failures.h; NULL: no task has failed yet
+  uint64_t checks;                 // of arguments; numbers them
   struct {
     weir__task *first, *last;
   } ready; // for run-ahead devices
@@ -128,9 +129,13 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
 void weir__context_issue_ready(weir_context *context);
 
 // Poisons what a task should have written. The lock is held.
-void weir__poison_outputs(weir__task *task);
+void weir__poison_outputs(weir_context *context, weir__task *task);
 
-// "task 7 'name' (tag 3) on cuda:0". Returns the text's length. The lock is held.
+// Keeps the label of a task that is being submitted, for texts. The lock is held.
+void weir__context_keep_label(weir_context *context, weir__task *task, const char *label);
+
+// "task 7 'kernel' (tag 3) on cuda:0", or "task 7 'label' (kernel, tag 3) on cuda:0". Returns the text's length. The lock
+// is held.
 uint32_t weir__context_describe(const weir_context *context, const weir__task *task, char text[WEIR__MESSAGE_BYTES]);
 
 // Lets devices start what they hold back, because somebody waits. The lock is held.

@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/failures.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -35,6 +36,7 @@ static void task_ready(void *user, weir__task *task) {
 static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
   weir_context *context = user;
   const weir__task_rules *rules = context->rules[task->kind];
+  weir__failures_blame_task(context, task, predecessor);
   if (rules->upstream_failed == NULL || !weir__live(&context->host.window.live, task->id)) return;
   rules->upstream_failed(context, task, predecessor);
 }
@@ -110,11 +112,12 @@ void weir__context_destroy(weir_context *context) {
   weir__range_pool_deinitialize(&context->order.ranges);
   weir__validity_pool_deinitialize(&context->memory.validities);
   weir__dependences_deinitialize(&context->order.dependences);
+  size_t labels_bytes = (size_t)context->host.window.size * WEIR__LABEL_BYTES;
+  weir__failures_destroy(context);
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
   weir__predictor_destroy(context->memory.predictor);
-  if (context->devices.labels != NULL)
-    weir__free_sparse(context->devices.labels, (size_t)context->host.window.size * WEIR__LABEL_BYTES);
+  if (context->devices.labels != NULL) weir__free_sparse(context->devices.labels, labels_bytes);
   weir__free(context->order.fresh);
   weir__free(context->order.boxes);
   weir__free(context);
@@ -140,7 +143,6 @@ static uint32_t with_kept_slots(weir_context *context, uint32_t size) {
   enum { CHECK_WINDOW = 1 << 15 };
   uint32_t larger = size < CHECK_WINDOW / 2 ? CHECK_WINDOW : 2 * size;
   context->devices.kept_slots = larger - size;
-  context->devices.labels = weir__allocate_sparse((size_t)larger * WEIR__LABEL_BYTES);
   return larger;
 }
 
@@ -178,7 +180,6 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.window.upstream_failed = upstream_failed;
   context->host.window.kept = context->devices.kept_slots;
   if (context->order.fresh == NULL || context->order.boxes == NULL ||
-      (context->devices.kept_slots > 0 && context->devices.labels == NULL) ||
       !weir__dependences_grow(&context->order.dependences) || !window || (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;

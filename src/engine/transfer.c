@@ -5,6 +5,7 @@
 #include "engine/arrivals.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/failures.h"
 #include "engine/room.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -90,7 +91,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   access->serial = buffer->serial;
   for (uint8_t user = 0; fresh != NULL && user < fresh->user_count; user++)
     weir__depend_on_task(context, dependences, fresh->users[user], WEIR__HAZARD_STORAGE);
-  if (!skippable) dependences->poisoned = false; // the bytes that are not poisoned are wanted
+  if (!skippable) dependences->poisoned = 0; // the bytes that are not poisoned are wanted
   *move = (weir__move){.destination = (char *)to->memory + lo,
                        .source = (const char *)from->memory + lo,
                        .bytes = hi - lo,
@@ -243,6 +244,7 @@ typedef struct failed_transfer {
   weir_buffer *buffer;
   weir__id transfer;
   uint16_t bad; // spaces that do not have the bytes
+  uint32_t root;
 } failed_transfer;
 
 // Only contents that are still those that were to be moved.
@@ -251,10 +253,10 @@ static void visit_failed(void *user, uint64_t lo, uint64_t hi, weir__segment *se
   if (segment->writer > failed->transfer) return;
   uint16_t keep = (uint16_t)~failed->bad;
   for (uint64_t at = lo; at < hi;) {
-    if ((weir__buffer_spaces(failed->buffer, at, &at) & keep) == 0) segment->poisoned = true;
+    if ((weir__buffer_spaces(failed->buffer, at, &at) & keep) == 0) segment->poisoned = failed->root;
   }
   if (!weir__buffer_change_valid(failed->buffer, &failed->context->memory.validities, lo, hi, keep, 0))
-    segment->poisoned = true;
+    segment->poisoned = failed->root;
 }
 
 // A transfer did not end well: what it should have brought is not there. What no other space has is poisoned.
@@ -265,7 +267,8 @@ static void failed(weir_context *context, weir__task *task, const weir__completi
   uint32_t source = task->move->source_space, destination = task->move->destination_space;
   if (buffer->serial != access->serial) return;
   bool at_destination = destination != WEIR__HOST_SPACE && context->memory.devices[destination]->index == task->device;
-  failed_transfer bad = {.context = context, .buffer = buffer, .transfer = task->id};
+  uint32_t root = weir__failures_root(context, task);
+  failed_transfer bad = {.context = context, .buffer = buffer, .transfer = task->id, .root = root};
   if (buffer->wrapped && buffer->home == destination) {
     // The caller's memory is all that there is, and was not brought up to date.
     if (at_destination) return;

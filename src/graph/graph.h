@@ -101,7 +101,7 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *d
 
 // Poisons the outputs of nodes that did not end well, and only those, and marks the tasks in flight that read them. The
 // lock is held.
-void weir__graph_run_poison(weir__task *task);
+void weir__graph_run_poison(weir__task *task, uint32_t root);
 
 // Adds the nodes to the timeline, with the times of the launch's spans. The lock is held.
 void weir__graph_run_trace(const weir__task *task);

@@ -2,6 +2,7 @@
 //
 // Launches of graphs as tasks: what their ends mean goes by nodes.
 #include "engine/rules.h"
+#include "engine/failures.h"
 #include "graph/graph.h"
 
 // Which nodes are skipped is found out node by node.
@@ -25,11 +26,10 @@ static void upstream_failed(weir_context *context, weir__task *task, weir__id pr
 }
 
 static void failed(weir_context *context, weir__task *task, const weir__completion *completion) {
-  (void)context;
   if (completion->status == WEIR_ERROR_CANCELLED)
-    weir__poison_outputs(task);
+    weir__poison_outputs(context, task);
   else
-    weir__graph_run_poison(task);
+    weir__graph_run_poison(task, weir__failures_root(context, task));
 }
 
 // A launch marks its readers node by node, unless it did not run at all.

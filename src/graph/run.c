@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "engine/failures.h"
 #include "graph/plan.h"
 
 enum { NOTES = 64 };
@@ -235,7 +236,7 @@ static void find_poisoned_outputs(weir__graph_run *run) {
 }
 
 // Marks a task in flight that reads an output which is poisoned.
-static void poison_reader(weir__graph_run *run, const weir__dependence *reader) {
+static void poison_reader(weir__graph_run *run, const weir__dependence *reader, uint32_t root) {
   const weir__window *window = &run->context->host.window;
   for (uint32_t i = 0; i < run->plan->external_count; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
@@ -243,24 +244,25 @@ static void poison_reader(weir__graph_run *run, const weir__dependence *reader) 
         external->lo >= reader->hi || reader->lo >= external->hi)
       continue;
     weir__task *task = weir__window_task(window, reader->task);
-    task->reads_poison = true;
-    if (task->run == NULL || !weir__live(&window->live, task->id)) return;
     weir__dependence poisoned = *reader;
     poisoned.task = 0;
     if (external->lo > poisoned.lo) poisoned.lo = external->lo;
     if (external->hi < poisoned.hi) poisoned.hi = external->hi;
+    task->reads_poison = true;
+    weir__failures_blame(run->context, task, root, poisoned.buffer, poisoned.lo, poisoned.hi);
+    if (task->run == NULL || !weir__live(&window->live, task->id)) return;
     keep_data_dependence(task->run, &poisoned);
   }
 }
 
-void weir__graph_run_poison(weir__task *task) {
+void weir__graph_run_poison(weir__task *task, uint32_t root) {
   weir__graph_run *run = task->run;
   find_poisoned_outputs(run);
   for (uint32_t i = 0; i < run->plan->external_count; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
     weir_buffer *buffer = run->buffers[external->buffer];
     if (run->external_poison[i] && buffer->serial == run->serials[external->buffer])
-      weir__buffer_poison(buffer, task->id, external->lo, external->hi);
+      weir__buffer_poison(buffer, task->id, external->lo, external->hi, root);
   }
-  for (uint32_t i = 0; i < run->reader_count; i++) poison_reader(run, &run->readers[i]);
+  for (uint32_t i = 0; i < run->reader_count; i++) poison_reader(run, &run->readers[i], root);
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/admit.h"
 #include "engine/check.h"
+#include "engine/failures.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "split/split.h"
@@ -195,7 +196,7 @@ static weir_status enter_part(weir__split_run *run, const weir_split_launch *lau
 
 static void poison(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
   (void)user, (void)lo, (void)hi;
-  segment->poisoned = true;
+  segment->poisoned = WEIR__NO_ROOT; // the launch says itself why it failed
 }
 
 // No part writes what these should have written.

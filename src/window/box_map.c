@@ -309,14 +309,21 @@ void weir__box_map_visit(const weir__box_map *map, uint64_t lo, uint64_t hi, con
   each_cell(map, lo, hi, box, visit_cell, &self);
 }
 
+typedef struct box_failure {
+  weir__id writer;
+  uint32_t failure;
+} box_failure;
+
 static void poison_segment(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  const box_failure *failed = user;
   (void)lo;
   (void)hi;
-  if (segment->writer == *(const weir__id *)user) segment->poisoned = true;
+  if (segment->writer == failed->writer) segment->poisoned = failed->failure;
 }
 
-void weir__box_map_poison(weir__box_map *map, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box) {
-  weir__box_map_visit(map, lo, hi, box, poison_segment, &task);
+void weir__box_map_poison(weir__box_map *map, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
+                          uint32_t failure) {
+  weir__box_map_visit(map, lo, hi, box, poison_segment, &(box_failure){task, failure});
 }
 
 static bool is_idle(weir__box_node *node, const weir__liveness *liveness) {

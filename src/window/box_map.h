@@ -60,7 +60,8 @@ void weir__box_map_write_all(weir__box_map *map, const weir__liveness *liveness,
                              weir__dependences *dependences);
 
 // Poisons what `task` was the last to write in these bytes.
-void weir__box_map_poison(weir__box_map *map, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box);
+void weir__box_map_poison(weir__box_map *map, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
+                          uint32_t failure);
 
 // Whether no task in flight uses any part.
 bool weir__box_map_idle(weir__box_map *map, const weir__liveness *liveness);

@@ -102,20 +102,21 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
   return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness) : weir__segment_idle(&buffer->whole, liveness);
 }
 
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi) {
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure) {
   if (buffer->boxed)
-    weir__box_map_poison(&buffer->boxes, task, lo, hi, NULL);
+    weir__box_map_poison(&buffer->boxes, task, lo, hi, NULL, failure);
   else if (buffer->ranged)
-    weir__range_map_poison(&buffer->map, task, lo, hi);
+    weir__range_map_poison(&buffer->map, task, lo, hi, failure);
   else if (buffer->whole.writer == task)
-    buffer->whole.poisoned = true;
+    buffer->whole.poisoned = failure;
 }
 
-void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box) {
+void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
+                             uint32_t failure) {
   if (buffer->boxed)
-    weir__box_map_poison(&buffer->boxes, task, lo, hi, box);
+    weir__box_map_poison(&buffer->boxes, task, lo, hi, box, failure);
   else
-    weir__buffer_poison(buffer, task, lo, hi); // it was overwritten since, as a whole
+    weir__buffer_poison(buffer, task, lo, hi, failure); // it was overwritten since, as a whole
 }
 
 // Notes on the block which tasks may still use it, if they are few.

@@ -95,9 +95,10 @@ static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *po
 // Whether no task in flight uses the buffer's storage.
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
-// Poisons what `task` was the last to write in [lo, hi), or of the box there.
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
-void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box);
+// Poisons what `task` was the last to write in [lo, hi), or of the box there. `failure`: the number of the failure, not 0.
+void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure);
+void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
+                             uint32_t failure);
 
 // Forgets all users.
 void weir__buffer_forget_users(weir_buffer *buffer);

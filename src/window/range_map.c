@@ -383,11 +383,11 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
   sweep(map, liveness);
 }
 
-void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi) {
+void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure) {
   place at = find(map, lo);
   do {
     if (at.leaf->key[at.index] >= hi) break;
-    if (segment_at(at)->writer == task) segment_at(at)->poisoned = true;
+    if (segment_at(at)->writer == task) segment_at(at)->poisoned = failure;
   } while (next_place(&at));
 }
 

@@ -58,7 +58,7 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
                            uint64_t hi, weir__dependences *dependences);
 
 // Poisons what `task` was the last to write in [lo, hi).
-void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi);
+void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure);
 
 // Whether no task in flight uses any part.
 bool weir__range_map_idle(weir__range_map *map, const weir__liveness *liveness);

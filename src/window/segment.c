@@ -25,8 +25,8 @@ bool weir__dependences_grow(weir__dependences *dependences) {
   return true;
 }
 
-void weir__dependences_add_poison(weir__dependences *dependences, uint64_t lo, uint64_t hi) {
-  dependences->poisoned = true;
+void weir__dependences_add_poison(weir__dependences *dependences, uint32_t poisoned, uint64_t lo, uint64_t hi) {
+  if (dependences->poisoned == 0) dependences->poisoned = poisoned;
   weir__dependences_add(dependences, 0, WEIR__HAZARD_RAW, true, lo, hi);
 }
 
@@ -76,7 +76,7 @@ void weir__segment_deinitialize(weir__segment *segment) {
 void weir__segment_reset(weir__segment *segment) {
   segment->writer = 0;
   segment->reader_count = 0;
-  segment->poisoned = false;
+  segment->poisoned = 0;
 }
 
 void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays) {

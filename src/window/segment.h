@@ -24,7 +24,7 @@ typedef struct weir__segment {
     weir__id few[WEIR__SEGMENT_INLINE_READERS];
     weir__id *many;
   } readers;
-  bool poisoned;
+  uint32_t poisoned; // 0: not; else the number of the failure that did it (engine/failures.h)
 } weir__segment;
 
 // Arrays for readers that no segment uses now, by size: SMALLEST, twice that, and so on. The first element of each holds
@@ -49,8 +49,8 @@ typedef struct weir__dependences {
   weir__id_arrays *arrays; // where segments take arrays from and leave them; NULL: they are allocated
   bool incomplete;         // a predecessor was not listed for lack of memory: wait for all earlier tasks instead
   bool unlisted_data;      // the new task may read what one of those wrote
-  bool unrecorded; // a reader could not be remembered: later tasks must not be submitted before this one is done
-  bool poisoned;   // the task reads poisoned bytes
+  bool unrecorded;   // a reader could not be remembered: later tasks must not be submitted before this one is done
+  uint32_t poisoned; // not 0: the task reads poisoned bytes; of the first ones, the number
 } weir__dependences;
 
 void weir__dependences_initialize(weir__dependences *dependences);
@@ -59,7 +59,8 @@ bool weir__dependences_grow(weir__dependences *dependences);
 
 static inline void weir__dependences_clear(weir__dependences *dependences) {
   dependences->count = 0;
-  dependences->incomplete = dependences->unlisted_data = dependences->unrecorded = dependences->poisoned = false;
+  dependences->incomplete = dependences->unlisted_data = dependences->unrecorded = false;
+  dependences->poisoned = 0;
 }
 
 static inline void weir__dependences_add(weir__dependences *dependences, weir__id task, weir__hazard hazard, bool data,
@@ -101,8 +102,8 @@ static inline const weir__id *weir__segment_readers(const weir__segment *segment
 // Makes room for one more reader. False: no memory.
 bool weir__segment_make_room(weir__segment *segment, const weir__liveness *liveness, weir__id_arrays *arrays);
 
-// Notes that the task reads poisoned bytes.
-void weir__dependences_add_poison(weir__dependences *dependences, uint64_t lo, uint64_t hi);
+// Notes that the task reads bytes that are poisoned, by the failure with this number.
+void weir__dependences_add_poison(weir__dependences *dependences, uint32_t poisoned, uint64_t lo, uint64_t hi);
 
 // Whether no task in flight uses the segment. Forgets users that are done.
 bool weir__segment_idle(weir__segment *segment, const weir__liveness *liveness);
@@ -112,7 +113,7 @@ static inline void weir__segment_read(weir__segment *segment, const weir__livene
                                       uint64_t lo, uint64_t hi, weir__dependences *dependences) {
   if (weir__live(liveness, segment->writer) && segment->writer != task)
     weir__dependences_add(dependences, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
-  if (segment->poisoned) weir__dependences_add_poison(dependences, lo, hi);
+  if (segment->poisoned) weir__dependences_add_poison(dependences, segment->poisoned, lo, hi);
   uint32_t count = segment->reader_count;
   if (count > 0 && weir__segment_readers(segment)[count - 1] == task) return;
   if (count == segment->reader_capacity) {
@@ -142,10 +143,10 @@ static inline void weir__segment_write(weir__segment *segment, const weir__liven
   // A live reader is behind the writer already; only data still has to come from the writer itself.
   if ((reads || !reader_in_flight) && weir__live(liveness, segment->writer) && segment->writer != task)
     weir__dependences_add(dependences, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
-  if (reads && segment->poisoned) weir__dependences_add_poison(dependences, lo, hi);
+  if (reads && segment->poisoned) weir__dependences_add_poison(dependences, segment->poisoned, lo, hi);
   segment->writer = task;
   segment->reader_count = 0;
-  segment->poisoned = false;
+  segment->poisoned = 0;
 }
 
 #endif // WEIR_WINDOW_SEGMENT_H

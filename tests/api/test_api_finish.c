@@ -29,7 +29,7 @@ static void time_out_keeps_the_failure_for_later(void **state) {
   gate door = {0};
   assert_int_equal(api_await(api_submit_host(context, api_fail, NULL, NULL, 0)), WEIR_ERROR_TASK_FAILED);
   assert_int_equal(gate_submit(context, &door, NULL, 0, NULL), WEIR_OK);
-  api_expect(weir_finish_for(context, 1000), WEIR_TIMEOUT, "task 2 'host task'", "on cpu:2", NULL);
+  api_expect(weir_finish_for(context, 1000), WEIR_TIMEOUT, "task 2 'gate'", "on cpu:2", NULL);
   gate_open(&door);
   assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
   assert_int_equal(weir_finish(context), WEIR_OK);

@@ -34,7 +34,7 @@ static void end_tasks(const sequence *self, uint32_t before, weir__range_map *ma
   for (uint32_t i = 0; i < before; i++) {
     if (self->ends[i] != before) continue;
     if (self->fails[i] && self->steps[i].mode != WEIR_READ)
-      weir__range_map_poison(map, i + 1, self->steps[i].lo, self->steps[i].hi);
+      weir__range_map_poison(map, i + 1, self->steps[i].lo, self->steps[i].hi, 1);
     model_finish(model, tasks, i + 1, self->fails[i]);
   }
 }

@@ -88,7 +88,7 @@ static void a_split_without_memory_keeps_the_poison_of_the_writer(void **state) 
   weir__allocate_fail_at(0);
   assert_true(self.dependences.incomplete && !self.dependences.unlisted_data);
   assert_int_equal(self.map.segment_count, 3);
-  weir__range_map_poison(&self.map, 1, 0, BYTES);
+  weir__range_map_poison(&self.map, 1, 0, BYTES, 1);
   assert_int_equal(poisoned_bytes(), BYTES);
 }
 
@@ -100,7 +100,7 @@ static void a_second_split_without_memory_keeps_the_poison_of_the_writer(void **
   weir__range_map_write(&self.map, &self.tasks.live, model_tasks_begin(&self.tasks), false, 30, 60, &self.dependences);
   weir__allocate_fail_at(0);
   assert_true(self.dependences.incomplete);
-  weir__range_map_poison(&self.map, 1, 0, BYTES);
+  weir__range_map_poison(&self.map, 1, 0, BYTES, 1);
   assert_int_equal(poisoned_bytes(), BYTES - 30); // but for what was overwritten
 }
 

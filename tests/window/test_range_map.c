@@ -199,7 +199,7 @@ static void poison_is_never_joined_with_what_is_good(void **state) {
   for (uint64_t cell = 0; cell < 1000; cell += 10) {
     weir__id task = model_tasks_begin(&self.tasks);
     write_range(task, cell, cell + 5);
-    weir__range_map_poison(&self.map, task, cell, cell + 5);
+    weir__range_map_poison(&self.map, task, cell, cell + 5, 1);
     finish(task);
   }
   for (int i = 0; i < 10000; i++) {

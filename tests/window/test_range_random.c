@@ -79,7 +79,7 @@ static void submit(run *self, uint32_t longest) {
 static void finish(run *self, weir__id task, bool failed) {
   uint32_t slot = (uint32_t)(task % MODEL_WINDOW);
   for (uint32_t i = 0; failed && i < self->write_count[slot]; i++)
-    weir__range_map_poison(&self->map, task, self->writes[slot][i].lo, self->writes[slot][i].hi);
+    weir__range_map_poison(&self->map, task, self->writes[slot][i].lo, self->writes[slot][i].hi, 1);
   model_finish(&self->model, &self->tasks, task, failed);
 }
 
@@ -165,8 +165,8 @@ static void poison_by_range(void **state) {
   access_range(&self, writer, WEIR_WRITE, 20, 40);
   weir__id other = model_tasks_begin(&self.tasks);
   access_range(&self, other, WEIR_WRITE, 30, 40);
-  weir__range_map_poison(&self.map, writer, 0, 10);
-  weir__range_map_poison(&self.map, writer, 20, 40); // but for what `other` overwrote
+  weir__range_map_poison(&self.map, writer, 0, 10, 1);
+  weir__range_map_poison(&self.map, writer, 20, 40, 1); // but for what `other` overwrote
   for (uint32_t byte = 0; byte < 40; byte++) self.model.poisoned[byte] = byte < 10 || (byte >= 20 && byte < 30);
   model_check_map(&self.model, &self.tasks, &self.map);
   weir__id reader = model_tasks_begin(&self.tasks);
