@@ -129,6 +129,27 @@ static void mark_buffers(weir__stream *stream, const weir__stream_task *task) {
   }
 }
 
+// All tasks have a number, or none has.
+static bool read_number(weir__stream_reader *reader, const json_t *object, const char *what, weir__stream_task *task) {
+  uint32_t index = reader->stream->task_count - 1, other;
+  task->number = index + 1u;
+  bool numbered = json_object_get(object, "task") != NULL;
+  if (index > 0 && numbered != (reader->numbers.count > 0))
+    return weir__stream_fail(reader, "%s has %s number (task), unlike those before it", what, numbered ? "a" : "no");
+  if (!numbered) return true;
+  if (!weir__field_whole(reader, object, what, "task", 1, INT64_MAX, &task->number)) return false;
+  if (weir__id_map_find(&reader->numbers, task->number, &other))
+    return weir__stream_fail(reader, "%s has number %" PRIu64 ", like the task of line %" PRIu32, what, task->number,
+                             reader->stream->tasks[other].line);
+  return weir__id_map_add(&reader->numbers, task->number, index) || weir__stream_no_memory(reader);
+}
+
+uint32_t weir__stream_find(const weir__stream *stream, uint64_t number) {
+  uint32_t index = 0;
+  while (index < stream->task_count && stream->tasks[index].number != number) index++;
+  return index;
+}
+
 bool weir__stream_read_task(weir__stream_reader *reader, const json_t *object) {
   weir__stream *stream = reader->stream;
   if (!weir__stream_grow(reader, (void **)&stream->tasks, &reader->task_capacity, stream->task_count,
@@ -146,6 +167,7 @@ bool weir__stream_read_task(weir__stream_reader *reader, const json_t *object) {
     return weir__stream_fail(reader, "%s: host_wait is not true or false", what);
   }
   task->host_wait = json_is_true(host_wait);
+  if (!read_number(reader, object, what, task)) return false;
   if (!read_ranges(reader, object, what, "reads", &task->reads, &task->read_count) ||
       !read_ranges(reader, object, what, "writes", &task->writes, &task->write_count) ||
       !read_kernels(reader, object, what, task) || !weir__stream_normalise(reader, task)) {

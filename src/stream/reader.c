@@ -169,6 +169,7 @@ static weir_status begin(weir__stream_reader *reader, const char *name, char *me
 
 static weir_status end(weir__stream_reader *reader, weir__stream **out_stream) {
   weir__id_map_destroy(&reader->ids);
+  weir__id_map_destroy(&reader->numbers);
   if (reader->status == WEIR_OK) {
     *out_stream = reader->stream;
   } else {

@@ -65,6 +65,7 @@ typedef struct weir__stream_kernel {
 
 typedef struct weir__stream_task {
   char *op;
+  uint64_t number; // as the file has it; else tasks count from 1. No two tasks have the same
   uint32_t line;
   weir__stream_range *reads, *writes; // as in the file
   uint32_t read_count, write_count;
@@ -110,6 +111,9 @@ typedef struct weir__stream {
   weir__stream_event *events;
   uint32_t event_count;
 } weir__stream;
+
+// The index of the task with a number; task_count if there is none.
+uint32_t weir__stream_find(const weir__stream *stream, uint64_t number);
 
 // Reads the stream in a file, or in `bytes` bytes of memory (`name` stands for the file in messages).
 // On failure *out_stream is NULL and `message` (cut at message_size, always ended) says "FILE:LINE: what is wrong", with

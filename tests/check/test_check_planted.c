@@ -150,13 +150,13 @@ typedef struct planted {
 
 static const planted all_planted[] = {
     {plant_raw,
-     {"RAW broken: task 'load' (id 1, pass 0, index 0) writes buffer 2 [0, 64) in storage 2 from 0 to 10 ns; task "
+     {"RAW broken: task 'load' (id 1, pass 0, number 1) writes buffer 2 [0, 64) in storage 2 from 0 to 10 ns; task "
       "'use' "
-      "(id 2, pass 0, index 1) reads buffer 2 [0, 64) in storage 2 from 5 to 20 ns: the read starts before"}},
+      "(id 2, pass 0, number 2) reads buffer 2 [0, 64) in storage 2 from 5 to 20 ns: the read starts before"}},
     {plant_raw_zero_length, {"RAW broken: task 'load'", "task 'use'", "from 9 to 9 ns"}},
     {plant_war,
-     {"WAR broken: task 'use' (id 2, pass 0, index 1) reads buffer 2 [0, 64) in storage 2 from 10 to 20 ns; task "
-      "'overwrite' (id 3, pass 0, index 2) writes buffer 2 [0, 64) in storage 2 from 15 to 30 ns: the write starts"}},
+     {"WAR broken: task 'use' (id 2, pass 0, number 2) reads buffer 2 [0, 64) in storage 2 from 10 to 20 ns; task "
+      "'overwrite' (id 3, pass 0, number 3) writes buffer 2 [0, 64) in storage 2 from 15 to 30 ns: the write starts"}},
     {plant_war_before_all, {"WAR broken: task 'use'", "task 'overwrite'", "the later write starts before"}},
     {plant_waw, {"WAW broken: task 'load'", "task 'overwrite'", "the second write starts before the first one ends"}},
     {plant_storage,
@@ -166,26 +166,26 @@ static const planted all_planted[] = {
      {"RAW broken: task 'overwrite'", "in storage 2", "task 'half'",
       "in storage 9 from 30 to 40 ns: what is read was"}},
     {plant_parameter_lost, {"STORAGE broken: task 'next'", "the end of the stream reads buffer 1 [0, 16)"}},
-    {plant_missing, {"MISSING: task 'half' (pass 0, index 3) is not in the timeline"}},
-    {plant_missing_last, {"MISSING: task 'sum' (pass 0, index 5) is not in the timeline"}},
-    {plant_duplicate, {"DUPLICATE: task 'half' (id 4, pass 0, index 2) is there twice", "MISSING: task 'half'"}},
-    {plant_unknown, {"UNKNOWN: task 'sum' (id 6, pass 0, index 77) is not part of the stream", "MISSING: task 'sum'"}},
-    {plant_other_pass, {"MISSING: task 'sum' (pass 0, index 5)"}},
+    {plant_missing, {"MISSING: task 'half' (pass 0, number 4) is not in the timeline"}},
+    {plant_missing_last, {"MISSING: task 'sum' (pass 0, number 6) is not in the timeline"}},
+    {plant_duplicate, {"DUPLICATE: task 'half' (id 4, pass 0, number 3) is there twice", "MISSING: task 'half'"}},
+    {plant_unknown, {"UNKNOWN: task 'sum' (id 6, pass 0, number 78) is not part of the stream", "MISSING: task 'sum'"}},
+    {plant_other_pass, {"MISSING: task 'sum' (pass 0, number 6)"}},
     {plant_same_id, {"DUPLICATE: task", "have one id"}},
     {plant_bytes,
-     {"ACCESS: task 'half' (id 4, pass 0, index 3), access 0 (buffer 2): read of 16 bytes, the stream says read of "
+     {"ACCESS: task 'half' (id 4, pass 0, number 4), access 0 (buffer 2): read of 16 bytes, the stream says read of "
       "32"}},
     {plant_offset, {"ACCESS: task 'half'", "buffer 2: offset 0, the stream says 32"}},
     {plant_mode, {"ACCESS: task 'sum'", "write of 16 bytes, the stream says read_write of 16"}},
     {plant_count, {"ACCESS: task 'load'", "has 1 accesses, the stream says 2"}},
     {plant_number, {"ACCESS: task 'use'", "buffer 2 of the stream is number 55 here, 2 before"}},
-    {plant_status, {"STATUS: task 'next' (id 5, pass 0, index 4) ended with WEIR_ERROR_CANCELLED"}},
+    {plant_status, {"STATUS: task 'next' (id 5, pass 0, number 5) ended with WEIR_ERROR_CANCELLED"}},
     {plant_times, {"TIMES: task 'next'", "is submitted at 20, starts at 40 and ends at 39 ns"}},
     {plant_start_before_submit, {"TIMES: task 'next'", "is submitted at 41, starts at 40"}},
     {plant_host_wait,
-     {"HOST_WAIT broken: task 'overwrite' (id 3, pass 0, index 2) is submitted at 19 ns, but the program waits for "
+     {"HOST_WAIT broken: task 'overwrite' (id 3, pass 0, number 3) is submitted at 19 ns, but the program waits for "
       "task "
-      "'use' (id 2, pass 0, index 1), which ends at 20 ns"}},
+      "'use' (id 2, pass 0, number 2), which ends at 20 ns"}},
     {plant_wait, {"WAIT broken: task 'use'", "waits (RAW) for task 'half'", "which ends at 40 ns"}},
     {plant_wait_for_nobody, {"WAIT: task 'use'", "with id 99, which is not in the timeline"}},
     {plant_dropped, {"the timeline has dropped 3 records"}},
@@ -222,14 +222,14 @@ static void test_options(void **state) {
   assert_int_equal(check_as_json(timeline, stream, &options, &report), WEIR__CHECK_PROVED);
   options.passes = 2;
   assert_int_equal(check_as_json(timeline, stream, &options, &report), WEIR__CHECK_BROKEN);
-  assert_non_null(strstr(report.text, "MISSING: task 'load' (pass 1, index 0)"));
+  assert_non_null(strstr(report.text, "MISSING: task 'load' (pass 1, number 1)"));
   weir__timeline_destroy(timeline);
 
   schedule_options made = {.passes = 2, .workers = 1, .seed = 1};
   timeline = schedule(stream, &made);
   options = (weir__check_options){.passes = 1};
   assert_int_equal(check_as_json(timeline, stream, &options, &report), WEIR__CHECK_BROKEN);
-  assert_non_null(strstr(report.text, "UNKNOWN: task 'load' (id 7, pass 1, index 0)"));
+  assert_non_null(strstr(report.text, "UNKNOWN: task 'load' (id 7, pass 1, number 1)"));
   options = (weir__check_options){.storage = WEIR__CHECK_STORAGE_KEPT};
   assert_int_equal(check_as_json(timeline, stream, &options, &report), WEIR__CHECK_BROKEN);
   assert_non_null(strstr(report.text, "buffer 2 of the stream is number"));

@@ -94,14 +94,14 @@ class Command(unittest.TestCase):
         made["traceEvents"][1]["args"].update(submit_ns=0, start_ns=0, end_ns=1)
         code, out, err = self.run_program(self.path("t.json", json.dumps(made)), STREAM)
         self.assertEqual(code, 1)
-        self.assertIn("RAW broken: task 'convolution.default' (id 1, pass 0, index 0) writes buffer 3 [0, 3154176)", err)
+        self.assertIn("RAW broken: task 'convolution.default' (id 1, pass 0, number 1) writes buffer 3 [0, 3154176)", err)
         self.assertRegex(out, r"^checked 64 tasks, \d+ accesses, \d+ hazards: \d+ findings\n$")
 
     def test_passes_missing(self):
         timeline = self.path("t.json", json.dumps(serial_timeline(STREAM, 1)))
         code, _, err = self.run_program("--passes", "2", timeline, STREAM)
         self.assertEqual(code, 1)
-        self.assertIn("MISSING: task 'convolution.default' (pass 1, index 0)", err)
+        self.assertIn("MISSING: task 'convolution.default' (pass 1, number 1)", err)
 
     def test_bad_input(self):
         good = self.path("t.json", json.dumps(serial_timeline(STREAM, 1)))

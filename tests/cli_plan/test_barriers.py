@@ -129,7 +129,7 @@ def follow_states(test, stream, row):
             states[key] = change["after"]
         if step["step"] != "dispatch":
             continue
-        task = stream.tasks[step["task"]]
+        task = stream.tasks[step["task"] - 1]
         kernel = task["kernels"][step["kernel"]] if task["kernels"] else {}
         for kind in ("reads", "writes"):
             for buffer, _, size in task[kind]:
@@ -241,31 +241,31 @@ class Small(unittest.TestCase):
                          "4 barriers; 6 with one after every dispatch; fewer cannot keep the order.\n"
                          "Estimated 9.0 us; 11.0 us with one after every dispatch.")
         self.assertEqual(text, """\
-dispatch 0: task 0, copy
+dispatch 0: task 1, copy
     buffer 10, bytes [0, 64): first use, COPY_DESTINATION
 barrier
     buffer 10, bytes [0, 64): COPY_DESTINATION -> SHADER_READ
-dispatch 1: task 1, two, kernel 1 of 2
+dispatch 1: task 2, two, kernel 1 of 2
     buffer 11, bytes [0, 32): first use, SHADER_WRITE
 barrier
     buffer 11, bytes [0, 48): SHADER_WRITE as before, after writes
-dispatch 2: task 1, two, kernel 2 of 2
-dispatch 3: task 2, left
+dispatch 2: task 2, two, kernel 2 of 2
+dispatch 3: task 3, left
 barrier
     buffer 10, bytes [0, 64): SHADER_READ -> SHADER_WRITE
-dispatch 4: task 3, overwrite
-dispatch 5: task 4, nothing
+dispatch 4: task 4, overwrite
+dispatch 5: task 5, nothing
 barrier
     buffer 10, bytes [0, 64): SHADER_WRITE -> SHADER_READ
     buffer 11, bytes [0, 64): SHADER_WRITE -> SHADER_READ
-dispatch 6: task 5, join
+dispatch 6: task 6, join
     buffer 12, bytes [0, 64): first use, SHADER_WRITE
 """)
 
     def test_list_by_buffer(self):
         row, = plans(self.path)
         self.assertEqual((row["barriers"], row["barriers_each"], row["barriers_fewest"]), (3, 6, 3))
-        overwrite = next(step for step in row["steps"] if step.get("task") == 3)
+        overwrite = next(step for step in row["steps"] if step.get("task") == 4)
         self.assertEqual(overwrite["resources"], [{"buffer": 10, "storage": 1, "before": "UNDEFINED",
                                                    "after": "SHADER_WRITE", "lo": 0, "hi": 64}])
         self.assertIn("buffer 10.1, bytes [0, 64): first use, SHADER_WRITE", run("plan", "--barriers", self.path).stdout)

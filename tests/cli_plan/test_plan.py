@@ -78,7 +78,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(address["levels"], 5)
         self.assertEqual(address["serial_us"], 21)
         self.assertEqual(address["critical_us"], 18)
-        self.assertEqual(address["critical_path"], [0, 1, 3, 4, 5])
+        self.assertEqual(address["critical_path"], [1, 2, 4, 5, 6])
         buffer, = run_json("--hazards", "buffer", self.small)
         self.assertEqual((buffer["edges"], buffer["edges_reduced"], buffer["edges_renamed"]), (4, 4, 2))
         self.assertEqual((buffer["levels"], buffer["critical_us"], buffer["bound_us"]), (3, 11, 11))
@@ -94,39 +94,52 @@ class Plan(unittest.TestCase):
         self.assertIn("window", run("--window", "2", self.small).stdout)
 
     def test_why_by_address(self):
-        why = run_json("--hazards", "address", "--why", "2", self.small)[0]["why"]
-        self.assertEqual((why["task"], why["op"], why["line"], why["us"]), (2, "fill b", 8, 3))
+        why = run_json("--hazards", "address", "--why", "3", self.small)[0]["why"]
+        self.assertEqual((why["task"], why["op"], why["line"], why["us"]), (3, "fill b", 8, 3))
         self.assertEqual((why["level"], why["start_us"], why["slack_us"], why["critical"]), (2, 3, 6, False))
         self.assertEqual(why["descendants"], 1)
         first, second = why["predecessors"]
-        self.assertEqual((first["task"], first["edge"], first["vanishes"]), (0, "implied", True))
+        self.assertEqual((first["task"], first["edge"], first["vanishes"]), (1, "implied", True))
         self.assertEqual(first["hazards"], [{"hazard": "WAW", "vanishes": True, "buffer": 12, "predecessor_buffer": 10,
                                              "lo": 0, "hi": 32}])
-        self.assertEqual((second["task"], second["edge"], second["hazards"][0]["hazard"]), (1, "needed", "WAR"))
-        text = run("--hazards", "address", "--why", "2", self.small)
+        self.assertEqual((second["task"], second["edge"], second["hazards"][0]["hazard"]), (2, "needed", "WAR"))
+        text = run("--hazards", "address", "--why", "3", self.small)
         self.assertEqual(text.returncode, 0)
-        self.assertRegex(text.stdout, r"1 +use +WAR +12 +\[0, 32\) +needed +vanishes: was buffer 10\n")
+        self.assertRegex(text.stdout, r"2 +use +WAR +12 +\[0, 32\) +needed +vanishes: was buffer 10\n")
 
     def test_why_by_buffer(self):
-        why = run_json("--why", "4", self.small)[0]["why"]
+        why = run_json("--why", "5", self.small)[0]["why"]
         for predecessor in why["predecessors"]:
             self.assertEqual((predecessor["edge"], predecessor["vanishes"]), ("renamed away", True))
             self.assertEqual({hazard["hazard"] for hazard in predecessor["hazards"]}, {"WAW"})
-        self.assertEqual([predecessor["task"] for predecessor in why["predecessors"]], [1, 3])
+        self.assertEqual([predecessor["task"] for predecessor in why["predecessors"]], [2, 4])
         self.assertEqual([(hazard["lo"], hazard["hi"]) for hazard in why["predecessors"][0]["hazards"]],
                          [(0, 16), (32, 64)])
-        update = run_json("--why", "3", self.small)[0]["why"]["predecessors"]
+        update = run_json("--why", "4", self.small)[0]["why"]["predecessors"]
         self.assertEqual([(row["task"], row["hazards"][0]["hazard"], row["edge"]) for row in update],
-                         [(1, "RAW", "needed")])
-        self.assertIn("vanishes: overwritten as a whole", run("--why", "4", self.small).stdout)
+                         [(2, "RAW", "needed")])
+        self.assertIn("vanishes: overwritten as a whole", run("--why", "5", self.small).stdout)
 
     def test_why_of_order_and_waits(self):
-        last = run_json("--why", "5", self.small)[0]["why"]["predecessors"]
-        self.assertEqual([(row["task"], row["hazards"][0]["hazard"]) for row in last], [(2, "RAW"), (4, "host wait")])
+        last = run_json("--why", "6", self.small)[0]["why"]["predecessors"]
+        self.assertEqual([(row["task"], row["hazards"][0]["hazard"]) for row in last], [(3, "RAW"), (5, "host wait")])
         self.assertNotIn("buffer", last[1]["hazards"][0])
-        serial = run_json("--hazards", "serial", "--why", "5", self.small)[0]["why"]["predecessors"]
+        serial = run_json("--hazards", "serial", "--why", "6", self.small)[0]["why"]["predecessors"]
         self.assertEqual([hazard["hazard"] for hazard in serial[0]["hazards"]], ["order", "host wait"])
-        self.assertIn("It waits for no task.", run("--why", "0", self.small).stdout)
+        self.assertIn("It waits for no task.", run("--why", "1", self.small).stdout)
+
+    def test_tasks_have_the_numbers_of_the_program_that_saved_the_stream(self):
+        path = os.path.join(self.folder, "numbered.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"weir_stream":1,"name":"numbered","sms":1,"tasks":2,"kernels":0}\n'
+                       '{"buffer":3,"bytes":8,"address":64}\n'
+                       '{"task":5,"op":"first","reads":[],"writes":[[3,0,8]],"kernels":[]}\n'
+                       '{"task":9,"op":"second","reads":[[3,4,4]],"writes":[],"kernels":[]}\n')
+        row, = run_json("--why", "9", path)
+        self.assertEqual(row["why"]["task"], 9)
+        self.assertEqual([each["task"] for each in row["why"]["predecessors"]], [5])
+        self.assertRegex(run("--why", "9", path).stdout, r"task 9: second.*(?s:.*)5 +first +RAW +3 +\[4, 8\)")
+        self.refused("has 2 tasks, and there is no task 2", "--why", "2", path)
 
     def test_dot(self):
         for hazards in ("serial", "address", "buffer"):
@@ -139,10 +152,10 @@ class Plan(unittest.TestCase):
             self.assertEqual(len(re.findall(r"^  t\d+ \[label=\"", text, re.M)), row["tasks"])
             filled = {int(task) for task in re.findall(r"^  t(\d+) \[.*style=filled", text, re.M)}
             self.assertLessEqual(set(row["critical_path"]), filled)
-            self.assertIn('"0 fill \\"a\\"\\n1.0 us"', text)
+            self.assertIn('"1 fill \\"a\\"\\n1.0 us"', text)
             if hazards == "address":
-                self.assertRegex(text, r't1 -> t2 \[label="WAR buffer 12", style=dashed\];')
-                self.assertRegex(text, r't0 -> t1 \[label="RAW buffer 10"\];')
+                self.assertRegex(text, r't2 -> t3 \[label="WAR buffer 12", style=dashed\];')
+                self.assertRegex(text, r't1 -> t2 \[label="RAW buffer 10"\];')
 
     def test_table_has_a_row_per_stream(self):
         done = run(*STREAMS)
@@ -160,7 +173,7 @@ class Plan(unittest.TestCase):
         self.assertEqual((row["tasks"], row["edges"], row["levels"], row["critical_us"]), (0, 0, 0, 0))
         self.assertIsNone(row["parallelism"])
         self.assertRegex(run(path).stdout, r"empty .* -\n")
-        self.assertEqual(run("--why", "0", path).returncode, 2)
+        self.assertEqual(run("--why", "1", path).returncode, 2)
 
     def refused(self, text, *arguments):
         done = run(*arguments)
@@ -173,7 +186,7 @@ class Plan(unittest.TestCase):
         self.refused("STREAM... is missing")
         self.refused("missing.jsonl", "missing.jsonl")
         self.refused("missing.jsonl", "--json", self.small, "missing.jsonl")
-        self.refused("there is no task 6", "--why", "6", self.small)
+        self.refused("there is no task 7", "--why", "7", self.small)
         self.refused("--why", "--why", "-1", self.small)
         self.refused("--why", "--why", "18446744073709551615", self.small)
         self.refused("--window", "--window", "0", self.small)

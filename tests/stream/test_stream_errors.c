@@ -44,6 +44,15 @@ static const bad_stream bad[] = {
     {HEAD(0) "{\"free\":[\xff]}\n", "f:2: column"},
     {HEAD(0) "{\"free\":[],\"free\":[]}\n", "f:2: column"}, // keys given twice
     {HEAD(1) "{\"op\":\"a\\u0000b\",\"reads\":[],\"writes\":[],\"kernels\":[]}\n", "f:2: column"},
+    // numbers of tasks
+    {HEAD(1) TASK(LISTS ",\"kernels\":[],\"task\":0"), "f:2: task 't': task is 0, which is not in 1 to"},
+    {HEAD(1) TASK(LISTS ",\"kernels\":[],\"task\":\"7\""), "f:2: task 't': task is not a whole number"},
+    {HEAD(2) TASK(LISTS ",\"kernels\":[],\"task\":7") TASK(LISTS ",\"kernels\":[],\"task\":7"),
+     "f:3: task 't' has number 7, like the task of line 2"},
+    {HEAD(2) TASK(LISTS ",\"kernels\":[],\"task\":7") TASK(LISTS ",\"kernels\":[]"),
+     "f:3: task 't' has no number (task), unlike those before it"},
+    {HEAD(2) TASK(LISTS ",\"kernels\":[]") TASK(LISTS ",\"kernels\":[],\"task\":7"),
+     "f:3: task 't' has a number (task), unlike those before it"},
     // header
     {BUFFER(1, 1, 1), "f:1: a header (weir_stream) must come first"},
     {HEAD(0) HEAD(0), "f:2: a second header"},

@@ -30,8 +30,10 @@ void weir__check_add(weir__checker *checker, const char *format, ...) {
 const char *weir__check_describe(const weir__checker *checker, uint32_t task, char text[WEIR__TASK_TEXT]) {
   if (task == WEIR__END_OF_STREAM) return "the end of the stream";
   const weir__checked_task *checked = &checker->tasks[task];
-  snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64 ", pass %" PRIu32 ", index %" PRIu32 ")",
-           checked->seen->label, checked->seen->id, checked->pass, checked->index);
+  const weir__stream *stream = checker->stream;
+  uint64_t number = checked->index < stream->task_count ? stream->tasks[checked->index].number : checked->index + 1ull;
+  snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64 ", pass %" PRIu32 ", number %" PRIu64 ")",
+           checked->seen->label, checked->seen->id, checked->pass, number);
   return text;
 }
 

@@ -44,8 +44,8 @@ static void check_sequence(weir__checker *checker) {
       continue;
     }
     if (task->pass != pass || task->index != index) {
-      weir__check_add(checker, "MISSING: task '%s' (pass %" PRIu64 ", index %" PRIu64 ") is not in the timeline",
-                      checker->stream->tasks[index].op, pass, index);
+      weir__check_add(checker, "MISSING: task '%s' (pass %" PRIu64 ", number %" PRIu64 ") is not in the timeline",
+                      checker->stream->tasks[index].op, pass, checker->stream->tasks[index].number);
       return;
     }
     pass += index + 1 == length;
@@ -54,8 +54,8 @@ static void check_sequence(weir__checker *checker) {
   uint64_t complete = index == 0 && pass > 0 ? pass : pass + 1;
   uint64_t passes = checker->options.passes ? checker->options.passes : complete;
   if (length > 0 && pass < passes) {
-    weir__check_add(checker, "MISSING: task '%s' (pass %" PRIu64 ", index %" PRIu64 ") is not in the timeline",
-                    checker->stream->tasks[index].op, pass, index);
+    weir__check_add(checker, "MISSING: task '%s' (pass %" PRIu64 ", number %" PRIu64 ") is not in the timeline",
+                    checker->stream->tasks[index].op, pass, checker->stream->tasks[index].number);
   }
 }
 

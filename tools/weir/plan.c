@@ -7,12 +7,12 @@
 #include "plan_barriers.h"
 #include "plan_output.h"
 
-enum { MESSAGE_BYTES = 512, NO_TASK = -1, MOST_QUEUES = 64 };
+enum { MESSAGE_BYTES = 512, NO_TASK = 0, MOST_QUEUES = 64 };
 
 typedef struct plan_options {
   int hazards; // weir__plan_mode
   uint64_t window;
-  int64_t why; // NO_TASK: not asked
+  uint64_t why; // the number of a task; NO_TASK: not asked
   const char *dot;
   bool json;
   bool barriers, reorder;
@@ -51,15 +51,16 @@ static bool check_together(const plan_options *options, size_t stream_count) {
 
 static bool parse_options(int argc, char **argv, plan_options *options, char ***out_paths, size_t *out_count,
                           int *out_exit) {
-  uint64_t why = UINT64_MAX;
   const weir__cli_option list[] = {
       {"hazards", WEIR__CLI_CHOICE, &options->hazards, WEIR__PLAN_MODES,
        "which tasks wait for which: each for the one before, by conflicts\n"
        "at the recorded addresses, or of logical buffers with renaming\n(default: buffer)",
        0, 0},
       {"window", WEIR__CLI_COUNT, &options->window, "N", "tasks in flight at most (default: no limit)", 1, 1 << 24},
-      {"why", WEIR__CLI_COUNT, &why, "TASK", "say for what this task waits, and why; tasks count from 0", 0,
-       UINT32_MAX},
+      {"why", WEIR__CLI_COUNT, &options->why, "TASK",
+       "say for what this task waits, and why; tasks have their numbers in the\nprogram that saved the stream, or "
+       "count from 1",
+       1, 9e15},
       {"dot", WEIR__CLI_TEXT, &options->dot, "FILE", "write the reduced graph of one stream for Graphviz", 0, 0},
       {"barriers", WEIR__CLI_FLAG, &options->barriers, NULL,
        "plan the barriers of a Vulkan or D3D12 queue: the fewest that keep\n"
@@ -99,7 +100,6 @@ static bool parse_options(int argc, char **argv, plan_options *options, char ***
       SIZE_MAX};
   if (!weir__cli_parse(&command, argc, argv, out_paths, out_count, out_exit)) return false;
   *out_exit = WEIR__EXIT_USAGE;
-  options->why = why == UINT64_MAX ? NO_TASK : (int64_t)why;
   return check_together(options, *out_count);
 }
 
@@ -136,9 +136,9 @@ static int plan_stream(const char *path, const plan_options *options, planned_st
     return weir__cli_exit_code(status);
   }
   const weir__stream *stream = out_planned->stream;
-  if (options->why >= stream->task_count) {
-    weir__cli_error("plan", "--why: %s has %u tasks, counted from 0; there is no task %lld", path, stream->task_count,
-                    (long long)options->why);
+  if (options->why != NO_TASK && weir__stream_find(stream, options->why) == stream->task_count) {
+    weir__cli_error("plan", "--why: %s has %u tasks, and there is no task %llu", path, stream->task_count,
+                    (unsigned long long)options->why);
     return WEIR__EXIT_USAGE;
   }
   status = weir__stream_plan_create(stream, (weir__plan_mode)options->hazards, (uint32_t)options->window,
@@ -211,7 +211,7 @@ static int print_tables(const planned_stream *planned, size_t count, const plan_
   }
   int code = WEIR__EXIT_OK;
   for (size_t i = 0; i < count && options->why != NO_TASK && code == WEIR__EXIT_OK; i++)
-    code = weir__plan_print_why(&planned[i].plan, (uint32_t)options->why);
+    code = weir__plan_print_why(&planned[i].plan, weir__stream_find(planned[i].stream, options->why));
   return code;
 }
 
@@ -219,7 +219,8 @@ static json_t *critical_path_json(const weir__stream_plan *plan) {
   json_t *tasks = json_array();
   int failed = tasks == NULL;
   for (uint32_t i = 0; i < plan->critical_count; i++)
-    failed |= json_array_append_new(tasks, json_integer(plan->critical_path[i]));
+    failed |=
+        json_array_append_new(tasks, json_integer((json_int_t)plan->stream->tasks[plan->critical_path[i]].number));
   if (!failed) return tasks;
   json_decref(tasks);
   return NULL;
@@ -248,7 +249,7 @@ static json_t *stream_json(const planned_stream *planned, const plan_options *op
                 weir__json_us(parallelism), "critical_path", critical_path_json(plan));
   bool added = object != NULL;
   if (added && options->why != NO_TASK)
-    added = json_object_set_new(object, "why", weir__plan_why_json(plan, (uint32_t)options->why)) == 0;
+    added = json_object_set_new(object, "why", weir__plan_why_json(plan, weir__stream_find(stream, options->why))) == 0;
   if (added && options->barriers) added = weir__plan_add_barriers_json(object, plan, &planned->barriers);
   if (added) return object;
   json_decref(object);

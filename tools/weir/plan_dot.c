@@ -16,9 +16,13 @@ static void put_text(const char *text, FILE *file) {
   }
 }
 
+static unsigned long long number_of(const weir__stream_plan *plan, uint32_t task) {
+  return plan->stream->tasks[task].number;
+}
+
 static void put_task(const weir__stream_plan *plan, uint32_t task, FILE *file) {
   bool critical = weir__plan_slack_us(plan, task) == 0;
-  fprintf(file, "  t%u [label=\"%u ", task, task);
+  fprintf(file, "  t%llu [label=\"%llu ", number_of(plan, task), number_of(plan, task));
   put_text(plan->stream->tasks[task].op, file);
   fprintf(file, "\\n%.1f us\"%s];\n", plan->task_us[task], critical ? ", style=filled, fillcolor=\"#f6c65b\"" : "");
 }
@@ -26,7 +30,8 @@ static void put_task(const weir__stream_plan *plan, uint32_t task, FILE *file) {
 // Label: each kind of hazard once, with the first buffer that has it, and how many more do.
 static void put_edge(const weir__stream_plan *plan, const weir__plan_hazard *hazards, size_t count, FILE *file) {
   bool vanishes = true;
-  fprintf(file, "  t%u -> t%u [label=\"", hazards->predecessor, hazards->successor);
+  fprintf(file, "  t%llu -> t%llu [label=\"", number_of(plan, hazards->predecessor),
+          number_of(plan, hazards->successor));
   for (size_t i = 0, next; i < count; i = next) {
     for (next = i; next < count && hazards[next].kind == hazards[i].kind; next++)
       vanishes = vanishes && hazards[next].vanishes;

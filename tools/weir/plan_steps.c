@@ -48,7 +48,7 @@ static void print_step(const weir__stream_plan *plan, const weir__stream_barrier
   case WEIR__BARRIER_DISPATCH: {
     uint32_t task = barriers->dispatches.tasks[step->task];
     const weir__stream_task *row = &plan->stream->tasks[task];
-    printf("dispatch %u: task %u, %s", step->task, task, row->op);
+    printf("dispatch %u: task %llu, %s", step->task, (unsigned long long)row->number, row->op);
     if (row->kernel_count > 1)
       printf(", kernel %u of %u", barriers->dispatches.kernels[step->task] + 1, row->kernel_count);
     printf("\n");
@@ -132,13 +132,15 @@ static json_t *transition_json(const weir__stream_plan *plan, const weir__stream
                    (json_int_t)change->hi);
 }
 
-static json_t *step_json(const weir__stream_barriers *barriers, const weir__barrier_step *step, json_t *transitions) {
+static json_t *step_json(const weir__stream_plan *plan, const weir__stream_barriers *barriers,
+                         const weir__barrier_step *step, json_t *transitions) {
   uint32_t task = barriers->dispatches.count ? barriers->dispatches.tasks[step->task] : 0;
   json_int_t queue = step->queue, semaphore = step->semaphore, value = (json_int_t)step->value;
   switch (step->kind) {
   case WEIR__BARRIER_DISPATCH:
     return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "step", "dispatch", "queue", queue, "dispatch",
-                     (json_int_t)step->task, "task", (json_int_t)task, "kernel",
+                     (json_int_t)step->task, "task",
+                     (json_int_t)(barriers->dispatches.count ? plan->stream->tasks[task].number : 0), "kernel",
                      (json_int_t)barriers->dispatches.kernels[step->task], "resources", transitions);
   case WEIR__BARRIER_BARRIER:
     return json_pack("{s:s, s:I, s:o}", "step", "barrier", "queue", queue, "resources", transitions);
@@ -162,7 +164,7 @@ static json_t *steps_json(const weir__stream_plan *plan, const weir__stream_barr
     if (failed)
       json_decref(changes);
     else
-      failed = json_array_append_new(steps, step_json(barriers, &barriers->plan.steps[i], changes));
+      failed = json_array_append_new(steps, step_json(plan, barriers, &barriers->plan.steps[i], changes));
   }
   if (!failed) return steps;
   json_decref(steps);

@@ -54,9 +54,13 @@ static bool count_descendants(const weir__stream_plan *plan, uint32_t task, uint
   return marks != NULL;
 }
 
+static unsigned long long number_of(const weir__stream_plan *plan, uint32_t task) {
+  return plan->stream->tasks[task].number;
+}
+
 static void add_row(weir__table *table, const weir__stream_plan *plan, const weir__plan_hazard *hazard) {
   const weir__stream *stream = plan->stream;
-  weir__table_cell(table, "  %u", hazard->predecessor);
+  weir__table_cell(table, "  %llu", number_of(plan, hazard->predecessor));
   weir__table_cell(table, "%s", stream->tasks[hazard->predecessor].op);
   weir__table_cell(table, "%s", weir__plan_kind_name(hazard->kind));
   if (has_range(hazard)) {
@@ -100,7 +104,7 @@ int weir__plan_print_why(const weir__stream_plan *plan, uint32_t task) {
   bool enough = count_descendants(plan, task, &after);
   if (enough) {
     double slack = weir__plan_slack_us(plan, task);
-    printf("\n%s, task %u: %s (line %u), hazards: %s\n", stream->name, task, stream->tasks[task].op,
+    printf("\n%s, task %llu: %s (line %u), hazards: %s\n", stream->name, number_of(plan, task), stream->tasks[task].op,
            stream->tasks[task].line, weir__plan_mode_name(plan->mode));
     printf("  %.1f us, level %u of 0 to %u, can start at %.1f us", plan->task_us[task], plan->levels[task],
            plan->level_count - 1, plan->ends[task] - plan->task_us[task]);
@@ -115,7 +119,7 @@ int weir__plan_print_why(const weir__stream_plan *plan, uint32_t task) {
       enough = print_hazards(plan, first, end);
   }
   if (enough) return WEIR__EXIT_OK;
-  weir__cli_error("plan", "no memory to say why task %u waits", task);
+  weir__cli_error("plan", "no memory to say why task %llu waits", number_of(plan, task));
   return WEIR__EXIT_FAILED;
 }
 
@@ -145,8 +149,9 @@ static json_t *predecessor_json(const weir__stream_plan *plan, size_t first, siz
     failed |= json_array_append_new(hazards, hazard_json(plan, &items[i]));
   }
   json_t *object =
-      json_pack("{s:I, s:s, s:s, s:b, s:o}", "task", (json_int_t)predecessor, "op", plan->stream->tasks[predecessor].op,
-                "edge", edge_name(plan, predecessor, items[first].successor), "vanishes", vanishes, "hazards", hazards);
+      json_pack("{s:I, s:s, s:s, s:b, s:o}", "task", (json_int_t)number_of(plan, predecessor), "op",
+                plan->stream->tasks[predecessor].op, "edge", edge_name(plan, predecessor, items[first].successor),
+                "vanishes", vanishes, "hazards", hazards);
   if (!failed) return object;
   json_decref(object);
   return NULL;
@@ -173,8 +178,8 @@ json_t *weir__plan_why_json(const weir__stream_plan *plan, uint32_t task) {
   uint32_t after;
   if (!count_descendants(plan, task, &after)) return NULL;
   double slack = weir__plan_slack_us(plan, task);
-  return json_pack("{s:I, s:s, s:I, s:o, s:I, s:o, s:o, s:b, s:I, s:o}", "task", (json_int_t)task, "op", row->op,
-                   "line", (json_int_t)row->line, "us", weir__json_us(plan->task_us[task]), "level",
+  return json_pack("{s:I, s:s, s:I, s:o, s:I, s:o, s:o, s:b, s:I, s:o}", "task", (json_int_t)number_of(plan, task),
+                   "op", row->op, "line", (json_int_t)row->line, "us", weir__json_us(plan->task_us[task]), "level",
                    (json_int_t)plan->levels[task], "start_us", weir__json_us(plan->ends[task] - plan->task_us[task]),
                    "slack_us", weir__json_us(slack), "critical", slack == 0, "descendants", (json_int_t)after,
                    "predecessors", predecessors_json(plan, task));
