@@ -437,12 +437,16 @@ WEIR_API void weir_event_release(weir_event *event);
 // ---------------------------------------------------------------------------------------------------------------
 // Timelines
 //
-// A context with WEIR_CONTEXT_TRACE records what its tasks did.
+// A context with WEIR_CONTEXT_TRACE records what its tasks did. The environment variable WEIR_TRACE=FILE sets the flag for
+// every context, and saves what a context did to that file when it is released, or when the program ends without that;
+// further contexts get a number in the name of the file (run.2.jsonl).
 
-// Waits for all tasks, then writes what they did to a file in the format of Chrome's traces. The name of the file must
-// end in ".json". `weir timeline` makes a page for a browser from it, Perfetto opens it, and `weir check` verifies it.
-// `title` may be NULL.
-// Errors: INVALID_ARGUMENT (the context does not trace, another ending), IO, OUT_OF_MEMORY.
+// Waits for all tasks, then writes a file, as the end of its name says. `title` may be NULL.
+// - ".json": what the tasks did, in the format of Chrome's traces. `weir timeline` makes a page for a browser from it,
+//   Perfetto opens it, and `weir check` verifies it.
+// - ".jsonl": what the program issued, as a recorded stream, which `weir plan` and `weir replay` take. It has tasks with
+//   their accesses and measured times, and what the host waited for; docs/guide/timeline.md says how, and what it lacks.
+// Errors: INVALID_ARGUMENT (the context does not trace, another ending, what a stream cannot express), IO, OUT_OF_MEMORY.
 WEIR_API weir_status weir_trace_save(weir_context *context, const char *path, const char *title);
 
 // Discards what was recorded so far.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/record.h"
 #include "api/registry.h"
 #include "base/allocate.h"
 #include "base/clock.h"
@@ -14,7 +15,6 @@
 #include "check/device.h"
 #include "engine/create.h"
 #include "graph/graph.h"
-#include "trace/lines.h"
 
 enum { FEW_CORES = 2 };
 
@@ -129,6 +129,7 @@ weir_status weir_context_create_sized(const weir_context_options *given, size_t 
   if (status == WEIR_OK) status = check_options(&options);
   const char *check = getenv("WEIR_CHECK");
   if (check != NULL && strcmp(check, "1") == 0) options.flags |= WEIR_CONTEXT_CHECK;
+  if (weir__record_wanted()) options.flags |= WEIR_CONTEXT_TRACE;
   if (options.flags & WEIR_CONTEXT_CHECK) options.flags |= WEIR_CONTEXT_NO_RENAME; // nothing overlaps
   if (status != WEIR_OK) return status;
   weir_context *context = weir__allocate_zeroed(sizeof *context);
@@ -138,6 +139,7 @@ weir_status weir_context_create_sized(const weir_context_options *given, size_t 
     weir__context_destroy(context);
     return status;
   }
+  weir__record_open(context);
   *out_context = context;
   return WEIR_OK;
 }
@@ -171,6 +173,7 @@ weir_status weir_context_release(weir_context *context) {
     weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   }
   weir__context_unlock(context);
+  weir__record_close(context);
   weir__context_destroy(context);
   return WEIR_OK;
 }
@@ -224,28 +227,4 @@ uint64_t weir_device_time(weir_device *device) {
   uint64_t now = device->ops->time(device);
   weir__host_unlock(device->host);
   return now;
-}
-
-weir_status weir_trace_save(weir_context *context, const char *path, const char *title) {
-  if (context == NULL || path == NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the %s is NULL", context == NULL ? "context" : "path");
-  if (context->host.trace == NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the context was made without WEIR_CONTEXT_TRACE");
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: called from a task or callback");
-  char message[WEIR__MESSAGE_BYTES] = "";
-  weir__context_lock(context);
-  weir__context_flush(context);
-  weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
-  weir__trace_set_now(context->host.trace, weir__clock_ns() - context->host.start_ns);
-  weir_status status = weir__trace_save(context->host.trace, path, title, message, sizeof message);
-  weir__context_unlock(context);
-  return status == WEIR_OK ? WEIR_OK : weir__error(status, "trace save: %s", message);
-}
-
-void weir_trace_clear(weir_context *context) {
-  if (context == NULL || context->host.trace == NULL) return;
-  weir__context_lock(context);
-  weir__trace_clear(context->host.trace);
-  weir__context_unlock(context);
 }

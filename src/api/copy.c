@@ -64,7 +64,10 @@ weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void
   by.target = &(weir__completion_target){0}; // this call reports a failure, not weir_finish
   if (status == WEIR_OK) status = weir__copy_out(&by, buffer, offset, bytes, destination, &event);
   if (status != WEIR_OK) return status;
+  weir_context *context = event->object.context;
+  uint64_t start_ns = weir__host_wait_begin(context);
   status = weir__event_await(event, WEIR_FOREVER);
+  weir__host_wait_end(context, WEIR__TRACE_READ, event->task, true, start_ns);
   if (status != WEIR_OK) weir__error(status, "read: %s", event->message);
   weir_event_release(event);
   return status;

@@ -36,7 +36,11 @@ weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   if (status != WEIR_OK) return status;
   if (weir__this_thread.in_task && atomic_load_explicit(&event->status, memory_order_acquire) == WEIR_PENDING)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+  weir_context *context = event->object.context;
+  weir__id task = event->task;
+  uint64_t start_ns = weir__host_wait_begin(context);
   status = weir__event_await(event, timeout_ns);
+  weir__host_wait_end(context, WEIR__TRACE_EVENT, task, status != WEIR_TIMEOUT, start_ns);
   if (status == WEIR_OK) return status;
   if (status == WEIR_TIMEOUT) return time_is_over(event);
   return weir__error(status, "event wait: %s", event->message);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/graph.h"
 #include "engine/arrivals.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
@@ -34,6 +35,16 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   if (record.has_origin) record.origin = *origin;
   record.submit_ns = request->device->ops->time(request->device);
   record.ready_ns = record.submit_ns;
+  record.kind = request->kind == WEIR__TASK_TRANSFER                                 ? WEIR__TRACE_TRANSFER
+                : request->kind == WEIR__TASK_FENCE                                  ? WEIR__TRACE_FENCE
+                : request->kind == WEIR__TASK_COPY || request->submission->unchecked ? WEIR__TRACE_COPY
+                                                                                     : WEIR__TRACE_RUN;
+  memcpy(record.groups, request->task->groups, sizeof record.groups);
+  record.node_count = request->run != NULL ? request->run->plan->node_count : 0;
+  record.after_count = request->task->after_count;
+  record.after = weir__allocate((record.after_count + 1) * sizeof *record.after);
+  if (record.after == NULL) record.after_count = 0;
+  for (uint32_t i = 0; i < record.after_count; i++) record.after[i] = request->task->after[i]->task;
   record.access_count = request->checked.access_count;
   record.accesses = weir__allocate((request->checked.access_count + 1) * sizeof *record.accesses);
   record.waits = weir__allocate((dependences->count + 1) * sizeof *record.waits);
@@ -54,6 +65,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
   weir__trace_add_task(context->host.trace, &record);
   weir__free(record.accesses);
   weir__free(record.waits);
+  weir__free(record.after);
 }
 
 // Turns dependences into edges.

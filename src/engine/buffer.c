@@ -77,6 +77,8 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
     if (device != NULL && device->ops->memory->released != NULL)
       device->ops->memory->released(device, memory, buffer->image, last_use);
     weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
+    if (context->host.trace != NULL)
+      weir__trace_release_buffer(context->host.trace, buffer->id, context->host.window.next - 1);
     weir__object_give(&context->objects.buffers, &buffer->object);
   }
   weir__context_unlock(context);

@@ -87,4 +87,10 @@ void weir__event_drop(weir_event *event); // one reference; the lock is held
 // weir_event_wait for an event that the caller has a reference of, though it may be released. No lock is held.
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns);
 
+// The start of a wait of the caller's, for a context that traces, and its end: `task` is who was waited for, 0 for all. No
+// lock is held.
+uint64_t weir__host_wait_begin(weir_context *context);
+void weir__host_wait_end(weir_context *context, weir__trace_cause cause, weir__id task, bool reached,
+                         uint64_t start_ns);
+
 #endif // WEIR_ENGINE_EVENT_H

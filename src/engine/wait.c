@@ -145,11 +145,33 @@ static weir_event *late_launch(const weir_context *context, weir__id target) {
   return event;
 }
 
+uint64_t weir__host_wait_begin(weir_context *context) {
+  if (context->host.trace == NULL) return 0;
+  weir__context_lock(context);
+  uint64_t now = context->host.devices[0]->ops->time(context->host.devices[0]);
+  weir__context_unlock(context);
+  return now;
+}
+
+void weir__host_wait_end(weir_context *context, weir__trace_cause cause, weir__id task, bool reached,
+                         uint64_t start_ns) {
+  if (context->host.trace == NULL) return;
+  weir__context_lock(context);
+  weir_device *device = context->host.devices[0];
+  weir__trace_add_host_wait(context->host.trace, &(weir__trace_host_wait){.cause = cause,
+                                                                          .reached = reached,
+                                                                          .task = task,
+                                                                          .after = context->host.window.next - 1,
+                                                                          .start_ns = start_ns,
+                                                                          .end_ns = device->ops->time(device)});
+  weir__context_unlock(context);
+}
+
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
   if (weir__this_thread.in_task)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
-  uint64_t deadline = deadline_after(timeout_ns);
+  uint64_t deadline = deadline_after(timeout_ns), start_ns = weir__host_wait_begin(context);
   weir__context_lock(context);
   weir__context_flush(context);
   weir__id target = context->host.window.next;
@@ -165,8 +187,10 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
     weir__context_lock(context);
     weir__event_drop(late);
   }
-  if (status == WEIR_OK) status = report_failure(context);
+  bool reached = status == WEIR_OK;
+  if (reached) status = report_failure(context);
   weir__context_unlock(context);
+  weir__host_wait_end(context, WEIR__TRACE_FINISH, 0, reached, start_ns);
   return status;
 }
 

@@ -116,7 +116,10 @@ weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns) {
   if (status != WEIR_OK) return status;
   uint64_t spent = weir__clock_ns() - start;
   uint64_t left = timeout_ns == WEIR_FOREVER ? WEIR_FOREVER : timeout_ns > spent ? timeout_ns - spent : 0;
+  weir_context *context = event->object.context;
+  uint64_t start_ns = weir__host_wait_begin(context);
   status = weir__event_await(event, left);
+  weir__host_wait_end(context, WEIR__TRACE_EVENT, event->task, status != WEIR_TIMEOUT, start_ns);
   if (status == WEIR_TIMEOUT) {
     leave(graph, number, event);
     weir__error(status, "graph evaluate: the launch still runs after %llu ns, and goes on",
@@ -134,12 +137,15 @@ static bool await_oldest(weir_graph *graph, uint64_t newest, uint64_t deadline_n
   const weir__graph_launch *launch = graph->first_launch;
   *out_any = launch != NULL && launch->number <= newest;
   if (!*out_any) return true;
+  weir_context *context = graph->object.context;
   weir_event *event = launch->event;
   event->references++;
-  weir__context_unlock(graph->object.context);
+  weir__context_unlock(context);
+  uint64_t start_ns = weir__host_wait_begin(context);
   uint64_t now = weir__clock_ns();
   uint64_t left = deadline_ns == 0 ? WEIR_FOREVER : deadline_ns > now ? deadline_ns - now : 0;
   bool done = weir__event_await(event, left) != WEIR_TIMEOUT;
+  weir__host_wait_end(context, WEIR__TRACE_EVENT, event->task, done, start_ns);
   weir__context_lock(graph->object.context);
   weir__event_drop(event);
   return done;

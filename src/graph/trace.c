@@ -57,6 +57,8 @@ static void add_node(weir__trace *trace, const weir__graph_run *run, const weir_
                              .lane = launch->lane,
                              .submit_ns = launch->submit_ns,
                              .ready_ns = launch->ready_ns,
+                             .kind = node->kind == WEIR__GRAPH_CALL ? WEIR__TRACE_RUN : WEIR__TRACE_COPY,
+                             .groups = {node->groups[0], node->groups[1], node->groups[2]},
                              .has_origin = launch->has_origin,
                              .origin = launch->origin};
   snprintf(record.kernel, sizeof record.kernel, "%s", node->kernel != NULL ? node->kernel->name : "host");

@@ -22,6 +22,8 @@ struct weir__trace {
   size_t node_count, node_capacity;
   weir__trace_buffer *buffers; // ids grow
   size_t buffer_count, buffer_capacity;
+  weir__trace_host_wait *host_waits;
+  size_t host_wait_count, host_wait_capacity;
   weir__trace_pipeline *pipelines; // in the order of their ids
   uint32_t pipelines_made;
   uint64_t now_ns;
@@ -40,5 +42,10 @@ const char *weir__trace_hazard_name(weir__hazard hazard);
 
 // Writes the whole trace. `title` is never NULL.
 void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *file);
+
+// Writes what the program issued as a recorded stream. Errors, with a message: INVALID_ARGUMENT (a stream cannot express
+// it), OUT_OF_MEMORY (also for records that were lost).
+weir_status weir__trace_write_stream(const weir__trace *trace, const char *title, FILE *file, char *message,
+                                     size_t message_size);
 
 #endif // WEIR_TRACE_RECORD_H

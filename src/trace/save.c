@@ -24,11 +24,12 @@ static bool ends_in(const char *text, const char *ending) {
 
 weir_status weir__trace_save(const weir__trace *trace, const char *path, const char *title, char *message,
                              size_t message_size) {
-  if (!ends_in(path, ".json")) {
-    snprintf(
-        message, message_size,
-        "%s: a timeline is saved as JSON, and its name ends in .json; `weir timeline FILE.json` makes a page of it",
-        path);
+  bool stream = ends_in(path, ".jsonl");
+  if (!stream && !ends_in(path, ".json")) {
+    snprintf(message, message_size,
+             "%s: the name of a timeline ends in .json, of which `weir timeline FILE.json` makes a page, and that of a "
+             "recorded stream in .jsonl",
+             path);
     return WEIR_ERROR_INVALID_ARGUMENT;
   }
   FILE *file = fopen(path, "w");
@@ -36,7 +37,18 @@ weir_status weir__trace_save(const weir__trace *trace, const char *path, const c
     snprintf(message, message_size, "%s: %s", path, strerror(errno));
     return WEIR_ERROR_IO;
   }
-  weir__trace_write_json(trace, title ? title : "Weir timeline", file);
+  weir_status status = WEIR_OK;
+  char why[256] = "";
+  if (stream)
+    status = weir__trace_write_stream(trace, title ? title : "program", file, why, sizeof why);
+  else
+    weir__trace_write_json(trace, title ? title : "Weir timeline", file);
+  if (status != WEIR_OK) {
+    fclose(file);
+    remove(path);
+    snprintf(message, message_size, "%s: %s", path, why);
+    return status;
+  }
   int failure = fflush(file) == 0 && !ferror(file) ? 0 : errno ? errno : EIO;
   if (fclose(file) != 0 && !failure) failure = errno;
   if (!failure) return WEIR_OK;

@@ -14,12 +14,13 @@ static void free_task(weir__trace_task *task) {
   weir__free(task->accesses);
   weir__free(task->waits);
   weir__free(task->spans);
+  weir__free(task->after);
 }
 
 static void free_tasks(weir__trace *trace) {
   for (size_t i = 0; i < trace->task_count; i++) free_task(&trace->tasks[i]);
   for (size_t i = 0; i < trace->node_count; i++) free_task(&trace->nodes[i]);
-  trace->task_count = trace->node_count = 0;
+  trace->task_count = trace->node_count = trace->host_wait_count = 0;
   trace->dropped = 0;
 }
 
@@ -32,6 +33,7 @@ void weir__trace_destroy(weir__trace *trace) {
   weir__free(trace->tasks);
   weir__free(trace->nodes);
   weir__free(trace->buffers);
+  weir__free(trace->host_waits);
   weir__free(trace);
 }
 
@@ -103,9 +105,25 @@ void weir__trace_add_buffer(weir__trace *trace, uint64_t id, uint64_t bytes, con
     memmove(&trace->buffers[at + 1], &trace->buffers[at], (trace->buffer_count - at) * sizeof(*trace->buffers));
     trace->buffer_count++;
     trace->buffers[at].id = id;
+    trace->buffers[at].released_after = UINT64_MAX;
   }
   trace->buffers[at].bytes = bytes;
   set_text(trace->buffers[at].label, label);
+}
+
+void weir__trace_release_buffer(weir__trace *trace, uint64_t id, uint64_t after) {
+  size_t at = buffer_position(trace, id);
+  if (at < trace->buffer_count && trace->buffers[at].id == id) trace->buffers[at].released_after = after;
+}
+
+void weir__trace_add_host_wait(weir__trace *trace, const weir__trace_host_wait *wait) {
+  void *waits = trace->host_waits;
+  bool room = make_room(&waits, trace->host_wait_count, &trace->host_wait_capacity, sizeof(*trace->host_waits));
+  trace->host_waits = waits;
+  if (room)
+    trace->host_waits[trace->host_wait_count++] = *wait;
+  else
+    trace->dropped++;
 }
 
 // *out_copy gets a copy of an array; NULL for an empty one. False: no memory.
@@ -117,14 +135,16 @@ static bool copy_array(const void *entries, size_t count, size_t entry_bytes, vo
 
 // Appends a copy of a record to a list. False: no memory.
 static bool append(weir__trace_task **list, size_t *count, size_t *capacity, const weir__trace_task *task) {
-  void *tasks = *list, *accesses = NULL, *waits = NULL, *spans = NULL;
+  void *tasks = *list, *accesses = NULL, *waits = NULL, *spans = NULL, *after = NULL;
   bool room = make_room(&tasks, *count, capacity, sizeof(**list));
   *list = tasks;
   if (!room || !copy_array(task->accesses, task->access_count, sizeof(*task->accesses), &accesses) ||
       !copy_array(task->waits, task->wait_count, sizeof(*task->waits), &waits) ||
-      !copy_array(task->spans, task->span_count, sizeof(*task->spans), &spans)) {
+      !copy_array(task->spans, task->span_count, sizeof(*task->spans), &spans) ||
+      !copy_array(task->after, task->after_count, sizeof(*task->after), &after)) {
     weir__free(accesses);
     weir__free(waits);
+    weir__free(spans);
     return false;
   }
   weir__trace_task *record = &(*list)[(*count)++];
@@ -132,6 +152,7 @@ static bool append(weir__trace_task **list, size_t *count, size_t *capacity, con
   record->accesses = accesses;
   record->waits = waits;
   record->spans = spans;
+  record->after = after;
   record->span_capacity = task->span_count;
   return true;
 }

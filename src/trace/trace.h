@@ -39,6 +39,14 @@ typedef struct weir__trace_wait {
   uint64_t lo, hi;
 } weir__trace_wait;
 
+// What a task is, as far as a recorded stream says it.
+typedef enum weir__trace_kind {
+  WEIR__TRACE_RUN,      // a kernel, a host task, or the launch of a graph
+  WEIR__TRACE_COPY,     // a copy or fill
+  WEIR__TRACE_TRANSFER, // Weir's own, between memories
+  WEIR__TRACE_FENCE,    // stands for work outside Weir
+} weir__trace_kind;
+
 // One stretch of time in which a task, or a part of it, was on a lane (a worker or a queue).
 typedef struct weir__trace_span {
   uint32_t lane;
@@ -69,15 +77,36 @@ typedef struct weir__trace_task {
   uint32_t wait_count;
   weir__trace_span *spans;
   uint32_t span_count, span_capacity;
-  bool graph;      // the launch of a graph: its nodes are tasks of their own
-  bool has_origin; // it was submitted by a stage of a pipeline
+  weir__trace_kind kind;
+  uint32_t groups[3]; // of a kernel; 0 counts as 1
+  uint64_t *after;    // ids of the tasks named in weir_task.after, whether they were done or not
+  uint32_t after_count;
+  uint32_t node_count; // of a graph's launch
+  bool graph;          // the launch of a graph: its nodes are tasks of their own
+  bool has_origin;     // it was submitted by a stage of a pipeline
   weir__trace_origin origin;
 } weir__trace_task;
 
 typedef struct weir__trace_buffer {
   uint64_t id, bytes;
   char label[48];
+  uint64_t released_after; // id of the newest task at its release; UINT64_MAX: it was not released
 } weir__trace_buffer;
+
+// What a thread of the caller's waited for.
+typedef enum weir__trace_cause {
+  WEIR__TRACE_FINISH, // weir_finish
+  WEIR__TRACE_EVENT,  // weir_event_wait, weir_graph_wait and weir_graph_evaluate
+  WEIR__TRACE_READ,   // weir_read
+} weir__trace_cause;
+
+typedef struct weir__trace_host_wait {
+  weir__trace_cause cause;
+  bool reached;   // false: the time was over before
+  uint64_t task;  // that was waited for; 0: for all
+  uint64_t after; // id of the newest task when the wait ended
+  uint64_t start_ns, end_ns;
+} weir__trace_host_wait;
 
 typedef struct weir__trace weir__trace;
 
@@ -92,6 +121,12 @@ bool weir__trace_add_device(weir__trace *trace, const char *name, uint32_t lanes
 
 // Adds a buffer, or changes its label if it is known.
 void weir__trace_add_buffer(weir__trace *trace, uint64_t id, uint64_t bytes, const char *label);
+
+// The buffer was released, after the task with this id was submitted.
+void weir__trace_release_buffer(weir__trace *trace, uint64_t id, uint64_t after);
+
+// Adds what a thread of the caller's waited for. They come in the order of their ends.
+void weir__trace_add_host_wait(weir__trace *trace, const weir__trace_host_wait *wait);
 
 // Adds a task; copies the record with its accesses and waits. Ids grow.
 void weir__trace_add_task(weir__trace *trace, const weir__trace_task *task);
@@ -116,8 +151,8 @@ size_t weir__trace_task_count(const weir__trace *trace);
 const weir__trace_task *weir__trace_task_at(const weir__trace *trace, size_t index);
 uint64_t weir__trace_dropped(const weir__trace *trace);
 
-// Writes the timeline to a file whose name ends in ".json". docs/inside/timeline-json.md has the format. On failure
-// `message` (of `message_size` bytes) says why.
+// Writes the timeline to a file whose name ends in ".json", or what the program issued as a recorded stream to one that
+// ends in ".jsonl". docs/inside/timeline-json.md and examples/streams/README.md have the formats. On failure `message` (of `message_size` bytes) says why.
 weir_status weir__trace_save(const weir__trace *trace, const char *path, const char *title, char *message,
                              size_t message_size);
 

@@ -139,10 +139,10 @@ static void refuses_paths(void **state) {
   const char *const paths[] = {"/tmp/x.txt", "/tmp/x.html", "/tmp/json"};
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
     char expected[256];
-    snprintf(
-        expected, sizeof expected,
-        "%s: a timeline is saved as JSON, and its name ends in .json; `weir timeline FILE.json` makes a page of it",
-        paths[i]);
+    snprintf(expected, sizeof expected,
+             "%s: the name of a timeline ends in .json, of which `weir timeline FILE.json` makes a page, and that of a "
+             "recorded stream in .jsonl",
+             paths[i]);
     assert_int_equal(weir__trace_save(trace, paths[i], NULL, message, sizeof message), WEIR_ERROR_INVALID_ARGUMENT);
     assert_string_equal(message, expected);
   }
