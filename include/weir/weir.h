@@ -449,6 +449,13 @@ WEIR_API void weir_event_release(weir_event *event);
 // Errors: INVALID_ARGUMENT (the context does not trace, another ending, what a stream cannot express), IO, OUT_OF_MEMORY.
 WEIR_API weir_status weir_trace_save(weir_context *context, const char *path, const char *title);
 
+// Says why a task waited for another one: which of its bytes, of which buffer, the other one writes or reads, or by way of
+// which other tasks; or that it did not wait. The events are of the two tasks, in the order of submission. The text goes to
+// `out_text`, and is cut at `size` bytes with its end. Does not wait.
+// Errors, which leave the text empty: INVALID_ARGUMENT (the context does not trace; no room for a text), UNAVAILABLE (the
+// record of one of them was cleared), OUT_OF_MEMORY.
+WEIR_API weir_status weir_why(weir_event *earlier, weir_event *later, char *out_text, size_t size);
+
 // Discards what was recorded so far.
 WEIR_API void weir_trace_clear(weir_context *context);
 

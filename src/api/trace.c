@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/context.h"
 #include "trace/lines.h"
+#include "trace/why.h"
 
 weir_status weir_trace_save(weir_context *context, const char *path, const char *title) {
   if (context == NULL || path == NULL)
@@ -21,6 +22,26 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
   weir_status status = weir__trace_save(context->host.trace, path, title, message, sizeof message);
   weir__context_unlock(context);
   return status == WEIR_OK ? WEIR_OK : weir__error(status, "trace save: %s", message);
+}
+
+weir_status weir_why(weir_event *earlier, weir_event *later, char *out_text, size_t size) {
+  if (out_text == NULL || size == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "why: the text is %s", out_text == NULL ? "NULL" : "of 0 bytes");
+  out_text[0] = '\0';
+  weir_status status = weir__object_check(earlier, WEIR__KIND_EVENT, NULL, "why");
+  if (status == WEIR_OK) status = weir__object_check(later, WEIR__KIND_EVENT, earlier->object.context, "why");
+  if (status != WEIR_OK) return status;
+  weir_context *context = earlier->object.context;
+  if (context->host.trace == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "why: the context was made without WEIR_CONTEXT_TRACE (or WEIR_TRACE=FILE in the environment)");
+  weir__context_lock(context);
+  status = weir__trace_why(context->host.trace, earlier->task, later->task, out_text, size);
+  weir__context_unlock(context);
+  if (status == WEIR_ERROR_UNAVAILABLE)
+    return weir__error(status, "why: the record of task %llu or %llu was cleared, or lost for lack of memory",
+                       (unsigned long long)earlier->task, (unsigned long long)later->task);
+  return status == WEIR_OK ? WEIR_OK : weir__error(status, "why: no memory");
 }
 
 void weir_trace_clear(weir_context *context) {

@@ -21,8 +21,9 @@ enum {
   WORKER_SHARED_BYTES = 114 * 1024, // so that a work-group has a multiprocessor, as it had a worker, to itself
 };
 
-// Numbers of tokens and of tasks that stand for waits begin behind those of nodes (weir__trace_node_id).
-static const uint64_t TOKENS = UINT64_C(1) << 60, WAITS = UINT64_C(1) << 61;
+// Numbers of tokens, which are buffers, and of tasks that stand for waits: beyond those of nodes (weir__trace_node_id), and
+// exact as a double.
+static const uint64_t TOKENS = 4000000000000000u, WAITS = 8000000000000000u;
 
 typedef struct stream_range {
   uint64_t buffer, offset, bytes;

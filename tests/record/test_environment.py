@@ -36,7 +36,8 @@ class Environment(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(self.folder.name)), ["run.2.jsonl", "run.jsonl"])
             for name in ("run.jsonl", "run.2.jsonl"):
                 plan, = json.loads(run(WEIR, "plan", "--json", "--why", "7", self.path(name)).stdout)
-                self.assertEqual((plan["stream"], plan["tasks"], plan["host_waits"], plan["levels"]), ("forgetful", 12, 2, 12))
+                self.assertEqual((plan["stream"], plan["tasks"], plan["host_waits"], plan["levels"]),
+                                 ("forgetful", 12, 2, 12))
                 self.assertEqual((plan["why"]["op"], plan["why"]["predecessors"][0]["task"]), ("odd", 6))
                 replay = run(WEIR, "replay", "--check", "--device", "cpu:2", self.path(name))
                 self.assertEqual(replay.returncode, 0, replay.stderr)
