@@ -93,4 +93,7 @@ uint64_t weir__host_wait_begin(weir_context *context);
 void weir__host_wait_end(weir_context *context, weir__trace_cause cause, weir__id task, bool reached,
                          uint64_t start_ns);
 
+// weir__context_wait in a submission. The lock is held before and after.
+bool weir__submission_wait(weir_context *context, weir__trace_cause cause, weir__id target, uint64_t timeout_ns);
+
 #endif // WEIR_ENGINE_EVENT_H

@@ -73,7 +73,7 @@ weir__admit_result weir__await_storage(weir_context *context, const weir__submis
     if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);
-    weir__context_wait(context, context->host.window.live.oldest + 1, WEIR_FOREVER);
+    weir__submission_wait(context, WEIR__TRACE_MEMORY, context->host.window.live.oldest + 1, WEIR_FOREVER);
     return WEIR__RETRY;
   }
   if (evict_all(context, space)) return WEIR__RETRY;

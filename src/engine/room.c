@@ -32,7 +32,7 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
   if (live->oldest < context->order.barrier) {
     if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
     weir__context_flush(context);
-    weir__context_wait(context, context->order.barrier, WEIR_FOREVER);
+    weir__submission_wait(context, WEIR__TRACE_MEMORY, context->order.barrier, WEIR_FOREVER);
     return WEIR__RETRY;
   }
   if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
@@ -59,8 +59,8 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
     weir__context_lock(context);
     target = context->host.window.next;
   }
-  weir__context_wait(context, target, WEIR_FOREVER);
+  weir__submission_wait(context, WEIR__TRACE_WINDOW, target, WEIR_FOREVER);
   if (!context->devices.polled && context->host.window.size >= ROOM_WAIT_WINDOW)
-    weir__context_wait(context, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
+    weir__submission_wait(context, WEIR__TRACE_WINDOW, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
   return WEIR__RETRY;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Waiting for tasks.
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/context.h"
@@ -145,25 +147,43 @@ static weir_event *late_launch(const weir_context *context, weir__id target) {
   return event;
 }
 
+// The time of the first device. The lock is held.
+static uint64_t time_now(const weir_context *context) {
+  return context->host.devices[0]->ops->time(context->host.devices[0]);
+}
+
 uint64_t weir__host_wait_begin(weir_context *context) {
   if (context->host.trace == NULL) return 0;
   weir__context_lock(context);
-  uint64_t now = context->host.devices[0]->ops->time(context->host.devices[0]);
+  uint64_t now = time_now(context);
   weir__context_unlock(context);
   return now;
+}
+
+// The lock is held.
+static void note_wait(weir_context *context, weir__trace_cause cause, weir__id task, bool reached, uint64_t start_ns) {
+  weir__trace_add_host_wait(context->host.trace, &(weir__trace_host_wait){.cause = cause,
+                                                                          .reached = reached,
+                                                                          .task = task,
+                                                                          .after = context->host.window.next - 1,
+                                                                          .thread = (uint64_t)gettid(),
+                                                                          .start_ns = start_ns,
+                                                                          .end_ns = time_now(context)});
+}
+
+bool weir__submission_wait(weir_context *context, weir__trace_cause cause, weir__id target, uint64_t timeout_ns) {
+  if (context->host.trace == NULL) return weir__context_wait(context, target, timeout_ns);
+  uint64_t start_ns = time_now(context);
+  bool reached = weir__context_wait(context, target, timeout_ns);
+  note_wait(context, cause, 0, reached, start_ns);
+  return reached;
 }
 
 void weir__host_wait_end(weir_context *context, weir__trace_cause cause, weir__id task, bool reached,
                          uint64_t start_ns) {
   if (context->host.trace == NULL) return;
   weir__context_lock(context);
-  weir_device *device = context->host.devices[0];
-  weir__trace_add_host_wait(context->host.trace, &(weir__trace_host_wait){.cause = cause,
-                                                                          .reached = reached,
-                                                                          .task = task,
-                                                                          .after = context->host.window.next - 1,
-                                                                          .start_ns = start_ns,
-                                                                          .end_ns = device->ops->time(device)});
+  note_wait(context, cause, task, reached, start_ns);
   weir__context_unlock(context);
 }
 

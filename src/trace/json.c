@@ -147,6 +147,55 @@ static void write_pipelines(const weir__trace *trace, FILE *file) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// What threads of the caller's waited for
+
+enum { MOST_THREADS = 64 };
+
+// The lane of a thread: threads count in the order of their first waits, and the last lane is for all further ones.
+static uint32_t thread_lane(uint64_t *threads, uint32_t *count, uint64_t thread) {
+  for (uint32_t i = 0; i < *count; i++) {
+    if (threads[i] == thread) return i;
+  }
+  if (*count == MOST_THREADS) return MOST_THREADS - 1;
+  threads[*count] = thread;
+  return (*count)++;
+}
+
+static void write_host_name(uint32_t process, const char *kind, uint32_t lane, FILE *file) {
+  fprintf(file, ",\n{\"name\":\"%s_name\",\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"args\":{\"name\":\"",
+          kind, process, lane);
+  if (kind[0] == 'p')
+    fputs("host", file);
+  else
+    fprintf(file, "thread %" PRIu32, lane);
+  fputs("\"}}", file);
+}
+
+static void write_host_wait(const weir__trace_host_wait *wait, uint32_t process, uint32_t lane, FILE *file) {
+  write_stretch(weir__trace_cause_name(wait->cause), "host", process, lane, wait->start_ns, wait->end_ns, file);
+  fprintf(file, ",\"args\":{\"cause\":\"%s\",\"reached\":%s", weir__trace_cause_name(wait->cause),
+          wait->reached ? "true" : "false");
+  if (wait->task != 0) write_key("task", wait->task, file);
+  write_key("after", wait->after, file);
+  write_key("start_ns", wait->start_ns, file);
+  write_key("end_ns", wait->end_ns, file);
+  fputs("}}", file);
+}
+
+static void write_host_waits(const weir__trace *trace, FILE *file) {
+  uint32_t process = (uint32_t)trace->device_count, count = 0;
+  uint64_t threads[MOST_THREADS];
+  for (const weir__trace_pipeline *each = trace->pipelines; each != NULL; each = each->next) process++;
+  for (size_t i = 0; i < trace->host_wait_count; i++) {
+    const weir__trace_host_wait *wait = &trace->host_waits[i];
+    uint32_t known = count, lane = thread_lane(threads, &count, wait->thread);
+    if (i == 0) write_host_name(process, "process", 0, file);
+    if (count > known) write_host_name(process, "thread", lane, file);
+    write_host_wait(wait, process, lane, file);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 
 static void write_device_names(const weir__trace *trace, FILE *file) {
   for (size_t i = 0; i < trace->device_count; i++) {
@@ -185,5 +234,6 @@ void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *f
   for (size_t i = 0; i < trace->task_count; i++) write_task(trace, &trace->tasks[i], file);
   for (size_t i = 0; i < trace->node_count; i++) write_task(trace, &trace->nodes[i], file);
   write_pipelines(trace, file);
+  write_host_waits(trace, file);
   fputs("\n]}\n", file);
 }

@@ -36,6 +36,9 @@ const weir__trace_buffer *weir__trace_find_buffer(const weir__trace *trace, uint
 // What a lane of a device is called: "worker" on a CPU, else "queue".
 const char *weir__trace_lane_word(const weir__trace_device *device);
 
+// "finish", "event", "read", "window" or "memory".
+const char *weir__trace_cause_name(weir__trace_cause cause);
+
 // "read", "write" or "read_write"; "RAW", "WAR", "WAW", "AFTER" or "STORAGE".
 const char *weir__trace_mode_name(weir_mode mode);
 const char *weir__trace_hazard_name(weir__hazard hazard);

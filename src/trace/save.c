@@ -17,6 +17,11 @@ const char *weir__trace_hazard_name(weir__hazard hazard) {
   return (size_t)hazard < sizeof(names) / sizeof(*names) ? names[hazard] : "AFTER";
 }
 
+const char *weir__trace_cause_name(weir__trace_cause cause) {
+  static const char *const names[] = {"finish", "event", "read", "window", "memory"};
+  return names[cause];
+}
+
 static bool ends_in(const char *text, const char *ending) {
   size_t length = strlen(text), ending_length = strlen(ending);
   return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;

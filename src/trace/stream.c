@@ -358,11 +358,16 @@ static bool write_host_wait(stream_writer *writer, const weir__trace_host_wait *
   return each_written(writer, wait->task, read_results) && flush_wait(writer, "wait", 1);
 }
 
+// Whether what the program does next comes after what was waited for.
+static bool is_order(const weir__trace_host_wait *wait) {
+  return wait->reached && wait->cause <= WEIR__TRACE_READ;
+}
+
 // Whether the host waits for the newest task, right after it.
 static bool waits_at_once(const stream_writer *writer, const weir__trace_task *task) {
   const weir__trace *trace = writer->trace;
   size_t next = writer->host_wait;
-  while (next < trace->host_wait_count && !trace->host_waits[next].reached) next++;
+  while (next < trace->host_wait_count && !is_order(&trace->host_waits[next])) next++;
   return next < trace->host_wait_count && trace->host_waits[next].after == task->id &&
          trace->host_waits[next].task == task->id;
 }
@@ -375,7 +380,7 @@ static bool write_host_waits(stream_writer *writer, uint64_t id) {
     if (wait->after >= id) return true;
     const weir__trace_task *task = weir__trace_find((weir__trace *)(uintptr_t)trace, wait->task);
     bool written = task != NULL && wait->task == wait->after && !task->graph; // with its task
-    if (wait->reached && !written && !write_host_wait(writer, wait)) return false;
+    if (is_order(wait) && !written && !write_host_wait(writer, wait)) return false;
   }
   return true;
 }

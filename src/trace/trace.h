@@ -98,14 +98,17 @@ typedef enum weir__trace_cause {
   WEIR__TRACE_FINISH, // weir_finish
   WEIR__TRACE_EVENT,  // weir_event_wait, weir_graph_wait and weir_graph_evaluate
   WEIR__TRACE_READ,   // weir_read
+  WEIR__TRACE_WINDOW, // a submission, for room in the window; this one and the next say nothing of the program's order
+  WEIR__TRACE_MEMORY, // a submission, for memory
 } weir__trace_cause;
 
 typedef struct weir__trace_host_wait {
   weir__trace_cause cause;
-  bool reached;   // false: the time was over before
-  uint64_t task;  // that was waited for; 0: for all
-  uint64_t after; // id of the newest task when the wait ended
-  uint64_t start_ns, end_ns;
+  bool reached;              // false: the time was over before
+  uint64_t task;             // that was waited for; 0: for all
+  uint64_t after;            // id of the newest task when the wait ended
+  uint64_t thread;           // the system's number
+  uint64_t start_ns, end_ns; // in the time of the first device
 } weir__trace_host_wait;
 
 typedef struct weir__trace weir__trace;

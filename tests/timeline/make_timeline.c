@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// make_timeline FILE small|hostile|graph|pipeline|lines|random [COUNT]: writes a timeline whose contents the tests know.
+// make_timeline FILE small|hostile|graph|pipeline|lines|host|random [COUNT]: writes a timeline whose contents the tests know.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,9 +226,37 @@ static void fill_random(weir__trace *trace, uint64_t count) {
   }
 }
 
+// Two host tasks and two of a kernel; the host waits for the first before it submits the others.
+static void fill_host(weir__trace *trace) {
+  static const char *const labels[] = {"read input", "left", "right", "write output"};
+  static const uint64_t times[][3] = {{0, 100, 1500}, {2000, 2100, 3100}, {2010, 2200, 2700}, {2020, 2700, 3200}};
+  weir__trace_add_device(trace, "cpu:2", 2);
+  for (uint64_t i = 0; i < 4; i++) {
+    add(trace,
+        (weir__trace_task){.id = i + 1,
+                           .lane = i == 2 || i == 3,
+                           .submit_ns = times[i][0],
+                           .ready_ns = times[i][0],
+                           .start_ns = times[i][1],
+                           .end_ns = times[i][2]},
+        labels[i], i == 0 || i == 3 ? "host" : "kernel");
+  }
+  weir__trace_add_host_wait(trace, &(weir__trace_host_wait){.cause = WEIR__TRACE_EVENT,
+                                                            .reached = true,
+                                                            .task = 1,
+                                                            .after = 1,
+                                                            .thread = 77,
+                                                            .start_ns = 50,
+                                                            .end_ns = 1950});
+  weir__trace_add_host_wait(
+      trace,
+      &(weir__trace_host_wait){
+          .cause = WEIR__TRACE_WINDOW, .reached = true, .after = 2, .thread = 77, .start_ns = 2000, .end_ns = 2010});
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "Usage: make_timeline FILE small|hostile|graph|pipeline|lines|random [COUNT]\n");
+    fprintf(stderr, "Usage: make_timeline FILE small|hostile|graph|pipeline|lines|host|random [COUNT]\n");
     return 2;
   }
   weir__trace *trace = weir__trace_create();
@@ -237,6 +265,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[2], "hostile") == 0) fill_hostile(trace);
   if (strcmp(argv[2], "graph") == 0) fill_graph(trace);
   if (strcmp(argv[2], "pipeline") == 0) fill_pipeline(trace);
+  if (strcmp(argv[2], "host") == 0) fill_host(trace);
   if (strcmp(argv[2], "lines") == 0) fill_lines(trace, argc > 3 ? strtoull(argv[3], NULL, 10) : 1000);
   if (strcmp(argv[2], "random") == 0) fill_random(trace, argc > 3 ? strtoull(argv[3], NULL, 10) : 1000);
   char message[256] = "", title[64];

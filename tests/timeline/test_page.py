@@ -102,7 +102,7 @@ class Page(unittest.TestCase):
         self.assertIn("9.000 µs in all", numbers)
         # load 2 + right 3.4 + join 1.5 + store 1 is the longest chain of waits
         self.assertIn("7.900 µs critical path (88 %, 4 tasks)", numbers)
-        self.assertIn("1.18 of 5 lanes", numbers)  # (2 + 2 + 0.2 + 1.5 + 0.5) + 3.4 + 1 of 9 us
+        self.assertIn("1.18 of 3 lanes", numbers)  # two workers, and the one queue that was used: (2 + 2 + 0.2 + 1.5 + 0.5) + 3.4 + 1 of 9 us
         self.assertEqual(part(dom, "p", 'id="warning"'), "1 task did not succeed.")
         self.assertIn("conv 5", part(dom, "div", 'id="legend"'))
         self.assertRegex(dom, r'<aside id="card"[^>]*hidden')
@@ -204,6 +204,21 @@ class Page(unittest.TestCase):
         card = part(open_page(make("hostile"), "task=2"), "aside", 'id="card"')
         self.assertIn("broken \ufffd \ufffd \ufffd\ufffd\ufffd é \ufffd", card)
         self.assertIn("kernel @DATA@", card)
+
+    def test_waits_of_the_host(self):
+        dom = open_page(make("host"), "host=0&critical=1")
+        numbers = part(dom, "div", 'id="numbers"')
+        self.assertIn("2.400 µs critical path (75 %, 2 tasks)", numbers)  # read 1.4, then by way of the host work 1
+        self.assertIn("of 2 lanes", numbers)  # not that of the host
+        card = part(dom, "aside", 'id="card"')
+        self.assertIn("the host waited for #1 read input for 1.900 µs.", card)
+        self.assertIn("on the critical path", card)
+        self.assertIn("Tasks that had to end (1) #1 read input ended at 1.500 µs", card)
+        self.assertIn("the host waited for room in the window for 10 ns", part(open_page(make("host"), "host=1"), "aside", 'id="card"'))
+        legend = part(dom, "div", 'id="legend"')  # host tasks by their labels, others by their kernels
+        for words in ("read input", "write output", "kernel 44 %"):
+            self.assertIn(words, legend)
+        self.assertNotIn("host 4", legend)
 
     def test_graph(self):
         dom = open_page(make("graph"), "task=1000003000001&search=%233.1")

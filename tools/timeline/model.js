@@ -99,8 +99,10 @@ class Model {
     this.tasks = data.tasks.map(readTask);
     this.byId = new Map(this.tasks.map((task) => [task.id, task]));
     readPipelines(this, data);
+    readHost(this, data);
     this.moveOrigin();
     this.link();
+    linkHost(this);
     this.makeLanes();
     this.findCriticalPath();
     this.countKernels();
@@ -110,7 +112,12 @@ class Model {
   moveOrigin() {
     let origin = this.tasks.reduce((least, task) => Math.min(least, task.submit), Infinity);
     origin = this.lineSpans.reduce((least, span) => Math.min(least, span.start), origin);
+    origin = this.hostWaits.reduce((least, wait) => Math.min(least, wait.start), origin);
     this.end = 1;
+    for (const wait of this.hostWaits) {
+      for (const key of ['submit', 'ready', 'start', 'end']) wait[key] -= origin;
+      this.end = Math.max(this.end, wait.end);
+    }
     for (const span of this.lineSpans) {
       span.start -= origin;
       span.end -= origin;
@@ -153,49 +160,56 @@ class Model {
     for (const span of this.lineSpans) {
       lane(span.device, span.lane).items.push({task: span, start: span.start, end: span.end, name: '', idle: span.state !== 'busy'});
     }
-    this.lanes = lanes.flat();
+    for (const wait of this.hostWaits) lane(wait.device, wait.lane).items.push({task: wait, start: wait.start, end: wait.end, name: ''});
+    // A queue that nothing used is not shown; a worker that had nothing to do is.
+    this.lanes = lanes.flat().filter((each) => each.word !== 'queue' || each.items.length);
     this.lanes.forEach((each) => each.finish());
-    this.workLanes = this.lanes.filter((each) => !this.devices[each.device].pipeline);
+    this.workLanes = this.lanes.filter(({device}) => !this.devices[device].pipeline && !this.devices[device].host);
     this.busy = this.workLanes.reduce((sum, each) => sum + each.busy, 0);
   }
 
-  // The chain of waits whose tasks ran longest in all; `slack` is by how much a task misses being on such a chain.
+  // The chain of waits whose tasks ran longest in all, waits of the host between them; `slack` is by how much a task misses
+  // being on such a chain.
   findCriticalPath() {
-    const tasks = this.tasks, head = new Float64Array(tasks.length), tail = new Float64Array(tasks.length);
-    const via = new Int32Array(tasks.length).fill(-1);
+    const nodes = this.tasks.concat(this.hostWaits.filter(givesOrder)), head = new Float64Array(nodes.length), tail = new Float64Array(nodes.length);
+    const via = new Int32Array(nodes.length).fill(-1), time = (node) => node.isHost ? 0 : node.end - node.start;
+    nodes.forEach((node, i) => { node.node = i; });
+    const before = (node) => {
+      const list = node.isHost ? node.after.slice() : node.waits.map(({from}) => from).filter(Boolean);
+      if (node.hostBefore) list.push(node.hostBefore);
+      return list;
+    };
     // In order of their ends, predecessors come before those that waited for them.
-    const order = tasks.slice().sort((a, b) => a.end - b.end || a.index - b.index);
+    const order = nodes.slice().sort((a, b) => a.end - b.end || (a.isHost ? 1 : 0) - (b.isHost ? 1 : 0) || a.node - b.node);
     let last = -1;
-    for (const task of order) {
-      for (const {from} of task.waits) {
-        if (from && (via[task.index] < 0 || head[from.index] > head[via[task.index]])) via[task.index] = from.index;
+    for (const node of order) {
+      for (const from of before(node)) {
+        if (via[node.node] < 0 || head[from.node] > head[via[node.node]]) via[node.node] = from.node;
       }
-      head[task.index] = task.end - task.start + (via[task.index] < 0 ? 0 : head[via[task.index]]);
-      if (last < 0 || head[task.index] > head[last]) last = task.index;
+      head[node.node] = time(node) + (via[node.node] < 0 ? 0 : head[via[node.node]]);
+      if (!node.isHost && (last < 0 || head[node.node] > head[last])) last = node.node;
     }
-    for (const task of order.reverse()) {
-      tail[task.index] += task.end - task.start;
-      for (const {from} of task.waits) {
-        if (from) tail[from.index] = Math.max(tail[from.index], tail[task.index]);
-      }
+    for (const node of order.reverse()) {
+      tail[node.node] += time(node);
+      for (const from of before(node)) tail[from.node] = Math.max(tail[from.node], tail[node.node]);
     }
     this.criticalTime = last < 0 ? 0 : head[last];
     this.critical = [];
-    for (let i = last; i >= 0 && this.critical.length < tasks.length; i = via[i]) this.critical.push(tasks[i]);
+    for (let i = last; i >= 0 && this.critical.length < nodes.length; i = via[i]) this.critical.push(nodes[i]);
     this.critical.reverse();
-    tasks.forEach((task, i) => {
-      task.slack = this.criticalTime - (head[i] + tail[i] - (task.end - task.start));
-      task.critical = false;
+    nodes.forEach((node, i) => {
+      node.slack = this.criticalTime - (head[i] + tail[i] - time(node));
+      node.critical = false;
     });
-    this.critical.forEach((task) => { task.critical = true; });
+    this.critical.forEach((node) => { node.critical = true; });
   }
 
-  // Tasks of one colour: those of one kernel, or of one label if labels are fewer.
+  // Tasks of one colour: those of one kernel, or of one label if labels are fewer; host tasks by their labels.
   countKernels() {
     const kernels = new Map(), distinct = (key) => new Set(this.tasks.map((task) => task[key])).size;
     const key = distinct('label') <= distinct('kernel') ? 'label' : 'kernel';
     for (const task of this.tasks) {
-      const name = task[key] || task.label;
+      const name = task.kernel === 'host' ? task.label : task[key] || task.label;
       if (!kernels.has(name)) kernels.set(name, {name, tasks: 0, time: 0});
       const kernel = kernels.get(name);
       kernel.tasks++;

@@ -25,7 +25,7 @@ function showNumbers() {
     number(model.tasks.length.toLocaleString('en'), 'tasks'),
     number(formatTime(model.end), 'in all'),
     number((model.busy / model.end).toFixed(2), `of ${model.workLanes.length} lanes`),
-    number(formatTime(model.criticalTime), `critical path (${formatShare(model.criticalTime, model.end)}, ${model.critical.length} tasks)`));
+    number(formatTime(model.criticalTime), `critical path (${formatShare(model.criticalTime, model.end)}, ${model.critical.filter((node) => !node.isHost).length} tasks)`));
   if (model.pipelines.length) element('numbers').append(number(model.tokenCount.toLocaleString('en'), 'tokens'));
   const failed = model.tasks.filter((task) => task.status !== 'WEIR_OK').length;
   const warnings = [];
@@ -49,7 +49,7 @@ function showLegend() {
 
 // ---- the card
 
-const taskName = (task) => task.isSpan ? model.spanText(task) : `${formatId(task.id)} ${task.label}`;
+const taskName = (task) => task.isHost ? hostText(model, task) : task.isSpan ? model.spanText(task) : `${formatId(task.id)} ${task.label}`;
 
 function taskLink(task, extra, note) {
   return make('button', {type: 'button', class: 'task-link', 'data-task': task.id, onclick: () => select(task, {reveal: true})},
@@ -121,6 +121,7 @@ function partTable(task) {
 
 function fillCard(task) {
   if (task.isSpan) return fillSpanCard(task);
+  if (task.isHost) return fillHostCard(task);
   const lane = model.laneOf(task), device = model.devices[task.device];
   const slack = task.critical ? 'on the critical path' : `slack ${formatTime(Math.max(0, task.slack))}`;
   const action = (text, title, onclick) => make('button', {type: 'button', title, onclick}, text);
@@ -174,6 +175,20 @@ function fillSpanCard(span) {
     listOf(span.state === 'busy' ? 'Tasks that it submitted' : 'Tasks of the token so far',
       tasks.map((task) => () => taskLink(task, '', `started at ${formatTime(task.start)}, ended at ${formatTime(task.end)}`)), 'tasks'),
     listOf(`Token ${span.token}`, token.map((each) => () => spanLink(each, `from ${formatTime(each.start)} to ${formatTime(each.end)}`)), 'token'),
+  ].filter((child) => child !== null));
+  element('card').scrollTop = 0;
+}
+
+function fillHostCard(wait) {
+  const action = (text, title, onclick) => make('button', {type: 'button', title, onclick}, text);
+  element('card').replaceChildren(...[
+    make('div', {class: 'top'}, make('h2', {}, wait.label), action('\u00d7', 'Close (Esc)', () => select(null))),
+    make('p', {class: 'kernel'}, `host, thread ${wait.lane}`),
+    make('p', {id: 'sentence'}, hostText(model, wait) + '.'),
+    make('div', {}, make('span', {class: wait.critical ? 'badge critical' : 'badge'}, wait.critical ? 'on the critical path' : 'not on the critical path')),
+    table('times', ['', ['at'], ['after']], [['from', [formatTime(wait.start)], ['']], ['to', [formatTime(wait.end)], [formatTime(wait.end - wait.start)]]]),
+    listOf('Tasks that had to end', (wait.after || []).slice().sort((a, b) => b.end - a.end)
+      .map((task) => () => taskLink(task, '', `ended at ${formatTime(task.end)}`)), 'tasks'),
   ].filter((child) => child !== null));
   element('card').scrollTop = 0;
 }
@@ -255,7 +270,8 @@ function rememberSoon() {
   remembering = setTimeout(() => {
     remembering = 0;
     const state = new URLSearchParams();
-    if (view.selected) state.set(view.selected.isSpan ? 'span' : 'task', view.selected.isSpan ? view.selected.index : view.selected.id);
+    if (view.selected && view.selected.isHost) state.set('host', view.selected.index);
+    else if (view.selected) state.set(view.selected.isSpan ? 'span' : 'task', view.selected.isSpan ? view.selected.index : view.selected.id);
     if (view.hits) state.set('search', element('query').value);
     if (view.showCritical) state.set('critical', '1');
     if (view.targetTo - view.targetFrom < model.end) {
@@ -271,7 +287,8 @@ function readAddress() {
   reading = true;
   search(state.get('search') || '');
   setCritical(state.get('critical') === '1');
-  const task = model.byId.get(Number(state.get('task'))) || (state.has('span') && model.lineSpans[Number(state.get('span'))]) || null;
+  const task = model.byId.get(Number(state.get('task'))) || (state.has('span') && model.lineSpans[Number(state.get('span'))]) ||
+    (state.has('host') && model.hostWaits[Number(state.get('host'))]) || null;
   select(task, {reveal: task && !(to > from)});
   if (to > from) view.show(from, to, true);
   reading = false;
@@ -306,7 +323,7 @@ function followPointer() {
     tip.hidden = !task;
     if (!task) return;
     tip.replaceChildren(taskName(task), make('small', {}, `${formatTime(item.end - item.start)}, started at ${formatTime(item.start)}` +
-      (item.name ? `, ${item.name}` : '')), make('small', {}, task.isSpan ? model.placeOf(task)
+      (item.name ? `, ${item.name}` : '')), make('small', {}, task.isHost ? '' : task.isSpan ? model.placeOf(task)
       : `${task.waits.length} predecessors, ${task.successors.length} successors`));
     tip.style.left = `${Math.min(event.offsetX + 14, view.width - 200)}px`;
     tip.style.top = `${Math.min(event.offsetY + 16, view.height - 70)}px`;

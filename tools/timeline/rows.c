@@ -20,12 +20,12 @@ typedef struct section {
   size_t bytes;
 } section;
 
-enum { HEAD, TASKS, SPANS, SECTIONS };
+enum { HEAD, TASKS, SPANS, HOST, SECTIONS };
 
 typedef struct writer {
   section sections[SECTIONS];
   json_t *labels; // of buffers, by their numbers
-  uint64_t task_count, span_count, device_count, highest_device;
+  uint64_t task_count, span_count, wait_count, device_count, highest_device;
   uint32_t highest_device_line; // of the file; 0: there was no task
   // The task or the graph's launch that came last: parts are its own.
   bool has_owner;
@@ -288,6 +288,26 @@ static void visit_span(writer *self, const json_t *event) {
   fputs(json_is_true(json_object_get(args, "open")) ? ",true]" : ",false]", file);
 }
 
+// What a thread of the program waited for.
+static bool visit_wait(weir__timeline_reader *reader, writer *self, const json_t *event) {
+  static const char *const fields[] = {"task", "start_ns", "end_ns"};
+  const json_t *args = json_object_get(event, "args");
+  const char *what = "a wait of the host";
+  uint64_t lane = 0, numbers[3] = {0};
+  if (!json_is_object(args)) return weir__timeline_fail(reader, "%s: args is not an object", what);
+  if (!take_lane(reader, event, what, &lane)) return false;
+  for (int i = 0; i < 3; i++) {
+    bool optional = i == 0 && json_object_get(args, "task") == NULL;
+    if (!optional && !weir__timeline_whole(reader, args, what, fields[i], &numbers[i])) return false;
+  }
+  FILE *file = self->sections[HOST].file;
+  fprintf(file, "%s[", self->wait_count++ ? ",\n" : "\n");
+  weir__text_string(text_of(args, "cause"), file);
+  fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s]", lane, numbers[0], numbers[1], numbers[2],
+          json_is_true(json_object_get(args, "reached")) ? "true" : "false");
+  return true;
+}
+
 static bool visit_event(weir__timeline_reader *reader, void *user, const json_t *event) {
   writer *self = user;
   const char *category = text_of(event, "cat");
@@ -296,6 +316,7 @@ static bool visit_event(weir__timeline_reader *reader, void *user, const json_t 
   if (strcmp(category, "task") == 0) return visit_task(reader, self, event);
   if (strcmp(category, "graph") == 0) return visit_graph(reader, self, event);
   if (strcmp(category, "line") == 0) visit_span(self, event);
+  if (strcmp(category, "host") == 0) return visit_wait(reader, self, event);
   return true;
 }
 
@@ -352,6 +373,8 @@ static bool join(const writer *self, char **out_rows, size_t *out_bytes) {
   write_section(&self->sections[TASKS], all.file);
   fputs("],\n\"spans\":[", all.file);
   write_section(&self->sections[SPANS], all.file);
+  if (self->wait_count > 0) fputs("],\n\"host\":[", all.file);
+  write_section(&self->sections[HOST], all.file);
   fputs("]}", all.file);
   bool good = close_sections(&all, 1);
   if (!good) free(all.text);

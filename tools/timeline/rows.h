@@ -10,7 +10,8 @@
 // The last part of a task's row is there if a stage submitted it. A token is null where there is none. Where there are
 // pipelines, so is
 //   "pipelines": [[id, lines, [[stage, serial], ...]], ...]
-// Of buffers there are those that have labels. A graph is shown by its nodes, its launch is left out.
+// What threads of the program waited for is in `"host": [[cause, lane, task, start_ns, end_ns, reached], ...]`, if there is
+// anything; task 0: all. Of buffers there are those that have labels. A graph is shown by its nodes, its launch is left out.
 #ifndef WEIR_TIMELINE_ROWS_H
 #define WEIR_TIMELINE_ROWS_H
 

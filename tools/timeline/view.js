@@ -287,7 +287,7 @@ class View {
   }
 
   drawEdge(g, from, to, colour, width) {
-    const x1 = this.x(from.end), y1 = this.middleOf(from), x2 = this.x(to.start), y2 = this.middleOf(to);
+    const x1 = this.x(from.end), y1 = this.middleOf(from), x2 = this.x(to.isHost ? to.end : to.start), y2 = this.middleOf(to);
     const bend = Math.max(14, Math.min(90, Math.abs(x2 - x1) / 2));
     g.strokeStyle = colour;
     g.lineWidth = width;
