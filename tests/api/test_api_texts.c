@@ -3,9 +3,11 @@
 // What texts name: the label of a task, the first task that failed and the bytes by way of which that reached others; and
 // weir_last_error speaks of the last call that failed.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
+#include "base/random.h"
 #include "weir/chain.h"
 #include "weir/graph.h"
 #include "weir/pipeline.h"
@@ -157,6 +159,64 @@ static void many_skipped_tasks_keep_the_root(void **state) {
   EXPECT(run(&s, s.good, NULL, (weir_arg[]){weir_reads(s.a)}, 1), WEIR_ERROR_UPSTREAM_FAILED, "'alpha'",
          "an earlier one, whose text is not kept any more");
   weir_context_release(s.context);
+}
+
+// Random programs in random order: the root that a text names is one whose bytes the task reads, as serial execution has it.
+static void roots_of_random_programs_are_right(void **state) {
+  (void)state;
+  enum { TASKS = 120, BUFFERS = 6 };
+  static const char *const devices[] = {"cpu:2", "sim:ideal", "cpu:1,sim:h200"};
+  const char *given = getenv("WEIR_TEST_SEED");
+  weir__random random = {.state = 99 + (given != NULL ? strtoull(given, NULL, 10) : 0) * 2};
+  for (int round = 0; round < 24; round++) {
+    weir_context *context;
+    const weir_context_options options = {.devices = devices[round % 3], .seed = weir__random_next(&random) + 1u};
+    assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
+    uint32_t device_count = weir_context_device_count(context);
+    weir_kernel *kernels[] = {api_kernel(context, "good", api_nothing), api_kernel(context, "bad", api_fail)};
+    for (int i = 0; i < 2; i++)
+      assert_int_equal(weir_kernel_set_sim(kernels[i], &(weir_sim_launch){.threads = 32, .us = 3}, 1), WEIR_OK);
+    weir_buffer *buffers[BUFFERS];
+    bool roots[BUFFERS][TASKS] = {{false}}, wanted[TASKS][TASKS] = {{false}}; // of buffers; of tasks that are skipped
+    weir_event *events[TASKS];
+    for (int i = 0; i < BUFFERS; i++) {
+      buffers[i] = api_buffer(context, 64, "buffer");
+      assert_int_equal(weir_fill(buffers[i], 0, 64, 0, NULL), WEIR_OK);
+    }
+    for (int i = 0; i < TASKS; i++) {
+      uint32_t from = weir__random_next(&random) % BUFFERS, to = weir__random_next(&random) % BUFFERS;
+      bool fails = weir__random_next(&random) % 10 == 0, updates = weir__random_next(&random) % 3 > 0, skipped = false;
+      if (to == from) to = (to + 1) % BUFFERS;
+      for (int root = 0; root < TASKS; root++) {
+        wanted[i][root] = roots[from][root] || (updates && roots[to][root]);
+        skipped |= wanted[i][root];
+      }
+      memcpy(roots[to], wanted[i], sizeof roots[to]);
+      if (!skipped && fails) roots[to][i] = true;
+      char label[16];
+      snprintf(label, sizeof label, "t%d", i);
+      const weir_arg args[] = {weir_reads(buffers[from]),
+                               updates ? weir_updates(buffers[to]) : weir_writes(buffers[to])};
+      const weir_task task = {.kernel = kernels[fails],
+                              .label = label,
+                              .args = args,
+                              .arg_count = 2,
+                              .device = weir_context_device(context, weir__random_next(&random) % device_count)};
+      assert_int_equal(weir_submit(context, &task, &events[i]), WEIR_OK);
+    }
+    for (int i = 0; i < TASKS; i++) {
+      weir_status status = weir_event_wait(events[i], WEIR_FOREVER);
+      bool skipped = false;
+      for (int root = 0; root < TASKS; root++) skipped |= wanted[i][root];
+      assert_int_equal(status == WEIR_ERROR_UPSTREAM_FAILED, skipped);
+      const char *named = strstr(weir_event_message(events[i]), "the first task that failed is task ");
+      int root = -1;
+      if (skipped && (named == NULL || sscanf(strchr(named, '\''), "'t%d'", &root) != 1 || !wanted[i][root]))
+        fail_msg("task %d: %s", i, weir_event_message(events[i]));
+      weir_event_release(events[i]);
+    }
+    weir_context_release(context);
+  }
 }
 
 static void add_node(weir_graph *graph, weir_kernel *kernel, const char *label, const weir_arg *args, uint32_t count) {
@@ -346,6 +406,7 @@ int main(void) {
       cmocka_unit_test(skipped_tasks_name_the_first_that_failed),
       cmocka_unit_test(only_what_is_missing_is_named),
       cmocka_unit_test(many_skipped_tasks_keep_the_root),
+      cmocka_unit_test(roots_of_random_programs_are_right),
       cmocka_unit_test(graphs_name_the_node),
       cmocka_unit_test(last_error_is_of_the_last_call_that_failed),
   };
