@@ -334,6 +334,14 @@ static void cpu_fails(share *s) {
   share_submit(s, s->set, s->cuda, buffer, COUNT, 5, &healed);
   share_submit(s, s->step, s->cpu, buffer, COUNT, 6, NULL);
   assert_int_equal(share_await(broken), WEIR_ERROR_TASK_FAILED);
+  // On either device, whatever transfers are between: the first that failed, and the bytes.
+  weir_event *both[] = {skipped, skipped_too};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(weir_event_wait(both[i], WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+    assert_non_null(strstr(weir_event_message(both[i]), "skipped, for bytes [0, "));
+    assert_non_null(strstr(weir_event_message(both[i]), "the first task that failed is task "));
+    assert_non_null(strstr(weir_event_message(both[i]), "'broken' (tag 0) on cpu:"));
+  }
   assert_int_equal(share_await(skipped), WEIR_ERROR_UPSTREAM_FAILED);
   assert_int_equal(share_await(skipped_too), WEIR_ERROR_UPSTREAM_FAILED);
   share_ok(share_await(well));
