@@ -51,7 +51,7 @@ class Usage(unittest.TestCase):
             path = os.path.join(folder, "timeline.html")
             result = run("--size", "10", "--tile", "10", "--timeline", path)
             self.assertEqual(result.returncode, 1)
-            self.assertIn("`weir timeline FILE.json` makes a page of it", result.stderr)
+            self.assertIn("the name of a timeline ends in .json, of which `weir timeline FILE.json` makes a page", result.stderr)
             self.assertFalse(os.path.exists(path))
 
     def test_timeline_elsewhere(self):
