@@ -98,7 +98,7 @@ static void save_all(void) {
 }
 
 void weir__record_open(weir_context *context) {
-  if (!weir__record_wanted()) return;
+  if (context->host.trace == NULL || !weir__record_wanted()) return;
   recorded *entry = weir__allocate(sizeof *entry);
   if (entry == NULL) {
     fprintf(stderr, "weir: WEIR_TRACE: no memory to record a context\n");

@@ -6,7 +6,7 @@
 
 #include "base/allocate.h"
 
-enum { ROOTS = 256, ROOT_TEXT_BYTES = 240 };
+enum { ROOTS = 256, ROOT_TEXT_BYTES = 280, MOST_DESCRIPTION = 140 };
 
 typedef struct failure_root {
   uint32_t number;
@@ -138,8 +138,8 @@ void weir__failures_note(weir_context *context, const weir__task *task, weir_sta
   uint32_t number = noted && cause->own ? cause->root : make_root(context, task);
   failure_root *root = &context->failures->roots[number % ROOTS];
   if (root->number != number) return;
-  int used = snprintf(root->text, sizeof root->text, "%.*s", ROOT_TEXT_BYTES / 2, text);
-  snprintf(root->text + used, sizeof root->text - (size_t)used, ": %.*s", ROOT_TEXT_BYTES / 2 - 3, why);
+  int used = snprintf(root->text, sizeof root->text, "%.*s", MOST_DESCRIPTION, text);
+  snprintf(root->text + used, sizeof root->text - (size_t)used, ": %.*s", ROOT_TEXT_BYTES - MOST_DESCRIPTION - 3, why);
 }
 
 // A label of one of the task's own buffers.

@@ -253,6 +253,31 @@ static void graphs_name_the_node(void **state) {
   }
 }
 
+// A launch over two devices whose parts fail, and one of the same whose contents are missing.
+static void splits_pass_the_root_on(void **state) {
+  (void)state;
+  for (int resident = 0; resident < 2; resident++) {
+    scene s = open_scene("cpu:1,cpu:1", 0);
+    weir_split *split = NULL;
+    const weir_split_options options = {.policy = "static", .resident = resident == 1};
+    assert_int_equal(weir_split_create(s.context, &options, &split), WEIR_OK);
+    const weir_split_arg args[] = {weir_split_block(weir_updates(s.a), 10)};
+    weir_split_launch launch = {
+        .kernel = s.bad, .label = "in parts", .args = args, .arg_count = 1, .groups = {10, 1, 1}};
+    weir_event *failed = NULL, *skipped = NULL;
+    assert_int_equal(weir_split_submit(split, &launch, &failed), WEIR_OK);
+    launch.kernel = s.good;
+    launch.label = "again";
+    assert_int_equal(weir_split_submit(split, &launch, &skipped), WEIR_OK);
+    weir_event *task = run(&s, s.good, "behind", (weir_arg[]){weir_reads(s.a)}, 1);
+    EXPECT(failed, WEIR_ERROR_TASK_FAILED, "'in parts'", "on purpose");
+    EXPECT(skipped, WEIR_ERROR_UPSTREAM_FAILED, "'again'", "'alpha'", "'in parts'", "on purpose");
+    EXPECT(task, WEIR_ERROR_UPSTREAM_FAILED, "'behind'", "'alpha'", "'in parts'", "on purpose");
+    weir_split_release(split);
+    weir_context_release(s.context);
+  }
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // The last error
 
@@ -408,6 +433,7 @@ int main(void) {
       cmocka_unit_test(many_skipped_tasks_keep_the_root),
       cmocka_unit_test(roots_of_random_programs_are_right),
       cmocka_unit_test(graphs_name_the_node),
+      cmocka_unit_test(splits_pass_the_root_on),
       cmocka_unit_test(last_error_is_of_the_last_call_that_failed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
