@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "base/allocate.h"
 #include "base/random.h"
 #include "engine/context.h"
 #include "plan/stream_plan.h"
@@ -222,12 +223,66 @@ static void what_a_stream_needs_is_there(void **state) {
   weir_context_release(context);
 }
 
+// Whichever allocation fails: OUT_OF_MEMORY with a text, and no file; then a root without a text, but the right statuses.
+static void little_memory_is_told(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:1", 0, WEIR_CONTEXT_TRACE);
+  weir_buffer *a = api_buffer(context, 64, "a");
+  weir_kernel *kernel = api_kernel(context, "work", api_nothing), *bad;
+  const weir_arg args[] = {weir_updates(a)};
+  weir_event *first = api_submit(context, kernel, args, 1), *second = api_submit(context, kernel, args, 1);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  snprintf(path, sizeof path, "/tmp/weir-record-%ld.jsonl", (long)getpid());
+  weir_status status = WEIR_ERROR_OUT_OF_MEMORY;
+  for (uint64_t n = 1; status != WEIR_OK; n++) {
+    weir__allocate_fail_at(n);
+    status = weir_trace_save(context, path, NULL);
+    weir__allocate_fail_at(0);
+    if (status == WEIR_OK) break;
+    assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    assert_non_null(strstr(weir_last_error(), "no memory to write a stream"));
+    assert_int_equal(access(path, F_OK), -1);
+  }
+  assert_int_equal(unlink(path), 0);
+  char text[200];
+  for (uint64_t n = 1; n < 3; n++) {
+    weir__allocate_fail_at(n);
+    assert_int_equal(weir_why(first, second, text, sizeof text), WEIR_ERROR_OUT_OF_MEMORY);
+    weir__allocate_fail_at(0);
+  }
+  weir_event_release(first);
+  weir_event_release(second);
+  weir_context_release(context);
+  for (uint64_t n = 1; n < 4; n++) {
+    context = api_context("cpu:1", 0, 0);
+    a = api_buffer(context, 64, "a");
+    bad = api_kernel(context, "bad", api_fail);
+    gate door = {0};
+    weir_event *held = NULL;
+    const weir_arg updates[] = {weir_updates(a)};
+    assert_int_equal(gate_submit(context, &door, updates, 1, &held), WEIR_OK);
+    first = api_submit(context, bad, updates, 1);
+    second = api_submit(context, bad, updates, 1);
+    weir__allocate_fail_at(n);
+    gate_open(&door);
+    assert_int_equal(weir_event_wait(second, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+    weir__allocate_fail_at(0);
+    assert_non_null(strstr(weir_event_message(second), "skipped"));
+    assert_int_equal(weir_event_wait(first, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED);
+    weir_event_release(first);
+    weir_event_release(second);
+    weir_event_release(held);
+    weir_context_release(context);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(streams_have_the_order_of_the_program),
       cmocka_unit_test(waits_of_the_host_are_recorded),
       cmocka_unit_test(launches_are_their_nodes),
       cmocka_unit_test(what_a_stream_needs_is_there),
+      cmocka_unit_test(little_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
