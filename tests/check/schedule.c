@@ -80,7 +80,8 @@ static void add_access(scheduler *s, weir__timeline_task *task, const weir__time
 static void run_task(scheduler *s, uint32_t pass, uint32_t index) {
   weir__timeline *timeline = s->timeline;
   const weir__stream_task *planned = &s->stream->tasks[index];
-  weir__timeline_task task = {.id = timeline->task_count + 1, .tag = (uint64_t)pass << 32 | index, .status = "WEIR_OK"};
+  weir__timeline_task task = {
+      .id = timeline->task_count + 1, .tag = (uint64_t)pass << 32 | (index + 1), .status = "WEIR_OK"};
   snprintf(task.label, sizeof task.label, "%s", planned->op);
   s->now_ns += random_in(&s->seed, 0, 3);
   task.submit_ns = task.start_ns = s->now_ns;

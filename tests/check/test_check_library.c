@@ -56,7 +56,7 @@ static void submit(replay *r, uint32_t pass, uint32_t index) {
     if (r->options->by_address) args[i].offset += buffer->address - r->base;
   }
   weir_task task = {.kernel = r->kernel, .args = args, .arg_count = planned->access_count, .label = planned->op};
-  task.tag = (uint64_t)pass << 32 | index;
+  task.tag = (uint64_t)pass << 32 | (index + 1);
   task.user = (void *)(uintptr_t)(index * 7919u);
   weir_event *event = NULL;
   must(weir_submit(r->context, &task, planned->host_wait ? &event : NULL));

@@ -95,10 +95,10 @@ static void plant_missing_last(weir__timeline *t) {
   remove_task(t, SUM);
 }
 static void plant_duplicate(weir__timeline *t) {
-  t->tasks[HALF].tag = OVERWRITE;
+  t->tasks[HALF].tag = OVERWRITE + 1;
 }
 static void plant_unknown(weir__timeline *t) {
-  t->tasks[SUM].tag = 77;
+  t->tasks[SUM].tag = 78;
 }
 static void plant_other_pass(weir__timeline *t) {
   t->tasks[SUM].tag |= (uint64_t)9 << 32;

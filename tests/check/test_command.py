@@ -24,7 +24,7 @@ def serial_timeline(path, passes):
             mode = "read_write" if in_both else "read" if (buffer, offset, length) in reads else "write"
             accesses.append({"mode": mode, "buffer": buffer, "label": "", "storage": buffer, "offset": offset,
                              "bytes": length})
-        args = {"id": number + 1, "tag": (number // len(tasks) << 32) + number % len(tasks), "status": "WEIR_OK",
+        args = {"id": number + 1, "tag": (number // len(tasks) << 32) + number % len(tasks) + 1, "status": "WEIR_OK",
                 "kernel": "k", "submit_ns": now, "ready_ns": now, "start_ns": now, "end_ns": now + 5,
                 "accesses": accesses, "waits": []}
         events.append({"name": task["op"], "cat": "task", "ph": "X", "pid": 0, "tid": 0, "ts": now / 1000,
@@ -67,7 +67,7 @@ class Command(unittest.TestCase):
             lines.append(json.dumps({"op": "t%d" % index, "reads": rows if mode == "read" else [],
                                      "writes": rows if mode == "write" else [], "kernels": []}))
             access = {"mode": mode, "buffer": 1, "label": "", "storage": 1, "offset": offset, "bytes": 12}
-            args = {"id": index + 1, "tag": index, "status": "WEIR_OK", "kernel": "k", "submit_ns": 0, "ready_ns": 0,
+            args = {"id": index + 1, "tag": index + 1, "status": "WEIR_OK", "kernel": "k", "submit_ns": 0, "ready_ns": 0,
                     "start_ns": start, "end_ns": start + 10, "waits": [], "accesses": [dict(access, box=boxes[index])]}
             events.append({"name": "t%d" % index, "cat": "task", "ph": "X", "pid": 0, "tid": index, "ts": 0, "dur": 0,
                            "args": args})

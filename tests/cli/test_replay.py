@@ -190,7 +190,7 @@ class Replay(CommandTest):
             with open(path) as file:
                 timeline = json.load(file)
             tasks = [event for event in timeline["traceEvents"] if event.get("cat") == "task"]
-            self.assertEqual(sorted(task["args"]["tag"] for task in tasks), list(range(252)))
+            self.assertEqual(sorted(task["args"]["tag"] for task in tasks), list(range(1, 253)))
             self.assertIn("all honoured", self.weir("check", path, stream("dynroute_a.0")).stdout)
             # A task that starts before its predecessors have ended is found.
             late = max(tasks, key=lambda task: task["args"]["start_ns"])

@@ -73,9 +73,9 @@ class Acs(CommandTest):
                         timeline = json.load(file)
                     times = {event["args"]["tag"]: (event["args"]["start_ns"], event["args"]["end_ns"])
                              for event in timeline["traceEvents"] if event.get("cat") == "task"}
-                    self.assertEqual(sorted(times), list(range(len(tasks))))
+                    self.assertEqual(sorted(times), list(range(1, len(tasks) + 1)))
                     for before, after in pairs:
-                        self.assertLessEqual(times[before][1], times[after][0], (before, after))
+                        self.assertLessEqual(times[before + 1][1], times[after + 1][0], (before, after))
                     self.assertIn("checked %d tasks" % len(tasks), self.weir("check", place("acs.json"), stream(name)).stdout)
 
     def test_passes(self):

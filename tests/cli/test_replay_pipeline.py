@@ -117,13 +117,13 @@ class Pipeline(CommandTest):
         with open(path) as file:
             tasks = [event for event in json.load(file)["traceEvents"] if event.get("cat") == "task" and "tag" in event["args"]]
         self.assertEqual(sorted(task["args"]["tag"] for task in tasks),
-                         [job << 32 | index for job in range(6) for index in range(252)])
+                         [job << 32 | number for job in range(6) for number in range(1, 253)])
         self.assertIn("all honoured", self.weir("check", "--pipeline", "--storage", "fresh", path, stream("dynroute_a.0")).stdout)
         # A task that is submitted before the one that its job waits for has ended is found.
         with open(path) as file:
             timeline = json.load(file)
         for event in timeline["traceEvents"]:
-            if event.get("cat") == "task" and event["args"]["tag"] == (4 << 32 | 251):
+            if event.get("cat") == "task" and event["args"]["tag"] == (4 << 32 | 252):
                 event["args"]["submit_ns"] = 0
         with open(path, "w") as file:
             json.dump(timeline, file)
@@ -138,8 +138,8 @@ class Pipeline(CommandTest):
         with open(path) as file:
             timeline = json.load(file)
         tasks = {event["args"]["tag"]: event["args"] for event in timeline["traceEvents"] if event.get("cat") == "task"}
-        for index in range(64):
-            for mine, other in zip(tasks[1 << 32 | index]["accesses"], tasks[index]["accesses"]):
+        for number in range(1, 65):
+            for mine, other in zip(tasks[1 << 32 | number]["accesses"], tasks[number]["accesses"]):
                 mine["buffer"], mine["storage"] = other["buffer"], other["storage"]
         with open(path, "w") as file:
             json.dump(timeline, file)

@@ -31,7 +31,8 @@ const char *weir__check_describe(const weir__checker *checker, uint32_t task, ch
   if (task == WEIR__END_OF_STREAM) return "the end of the stream";
   const weir__checked_task *checked = &checker->tasks[task];
   const weir__stream *stream = checker->stream;
-  uint64_t number = checked->index < stream->task_count ? stream->tasks[checked->index].number : checked->index + 1ull;
+  uint64_t number =
+      checked->index < stream->task_count ? stream->tasks[checked->index].number : (uint32_t)checked->seen->tag;
   snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64 ", pass %" PRIu32 ", number %" PRIu64 ")",
            checked->seen->label, checked->seen->id, checked->pass, number);
   return text;

@@ -67,7 +67,7 @@ bool weir__check_presence(weir__checker *checker) {
   if (!checker->tasks) return false;
   for (size_t i = 0; i < timeline->task_count; i++) {
     const weir__timeline_task *seen = &timeline->tasks[i];
-    uint32_t index = (uint32_t)seen->tag;
+    uint32_t index = (uint32_t)seen->tag - 1; // tasks count from 1
     const weir__stream_task *planned = index < checker->stream->task_count ? &checker->stream->tasks[index] : NULL;
     checker->tasks[i] = (weir__checked_task){seen, planned, (uint32_t)(seen->tag >> 32), index};
   }

@@ -252,7 +252,7 @@ static void add_task(const writer *out, uint32_t index, weir__trace_access *acce
   }
   weir__trace_task done = {
       .id = (uint64_t)index + 1,
-      .tag = (uint64_t)(index / stream->task_count) << 32 | index % stream->task_count,
+      .tag = (uint64_t)(index / stream->task_count) << 32 | (index % stream->task_count + 1),
       .lane = record->lane,
       .status = WEIR_OK,
       .done = true,

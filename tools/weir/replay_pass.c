@@ -109,7 +109,7 @@ void weir__replay_make_task(weir__replay *run, uint32_t index, weir_task *out_ta
       .args = run->args,
       .arg_count = count,
       .label = task->op,
-      .tag = run->pass << 32 | index,
+      .tag = run->pass << 32 | (index + 1),
   };
 }
 
