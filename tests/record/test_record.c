@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "engine/context.h"
 #include "plan/stream_plan.h"
+#include "weir/box.h"
 #include "weir/graph.h"
 #include "weir/sim.h"
 
@@ -210,6 +211,30 @@ static void launches_are_their_nodes(void **state) {
   }
 }
 
+static void boxes_are_their_rows(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:1", 0, WEIR_CONTEXT_TRACE);
+  weir_buffer *a = api_buffer(context, 64, "a"), *large = api_buffer(context, 1 << 16, "large");
+  const weir_box box = {.width = 4, .pitch = 16, .rows = 3}, tall = {.width = 1, .pitch = 2, .rows = 2000};
+  const weir_arg args[] = {weir_updates_box(a, 8, &box)};
+  weir_event_release(api_submit_host(context, api_nothing, NULL, args, 1));
+  weir__stream *stream = save_and_read(context);
+  assert_int_equal(stream->task_count, 1);
+  assert_int_equal(stream->tasks[0].access_count, 3);
+  for (uint64_t row = 0; row < 3; row++) {
+    assert_int_equal(stream->tasks[0].accesses[row].mode, WEIR_READ_WRITE);
+    assert_int_equal(stream->tasks[0].accesses[row].offset, 8 + 16 * row);
+    assert_int_equal(stream->tasks[0].accesses[row].bytes, 4);
+  }
+  weir__stream_destroy(stream);
+  const weir_arg too_tall[] = {weir_updates_box(large, 0, &tall)};
+  weir_event_release(api_submit_host(context, api_nothing, NULL, too_tall, 1));
+  api_expect(weir_trace_save(context, path, NULL), WEIR_ERROR_INVALID_ARGUMENT, "more rows than a stream can express",
+             NULL);
+  assert_int_equal(access(path, F_OK), -1);
+  weir_context_release(context);
+}
+
 static void what_a_stream_needs_is_there(void **state) {
   (void)state;
   weir_context *context = api_context("cpu:1", 0, 0);
@@ -281,6 +306,7 @@ int main(void) {
       cmocka_unit_test(streams_have_the_order_of_the_program),
       cmocka_unit_test(waits_of_the_host_are_recorded),
       cmocka_unit_test(launches_are_their_nodes),
+      cmocka_unit_test(boxes_are_their_rows),
       cmocka_unit_test(what_a_stream_needs_is_there),
       cmocka_unit_test(little_memory_is_told),
   };
