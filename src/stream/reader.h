@@ -30,7 +30,7 @@ typedef struct weir__stream_reader {
   uint32_t buffer_capacity, task_capacity, freed_capacity, event_capacity;
   weir__id_map ids;
   bool has_header;
-  weir__id_map numbers; // of tasks, if they have some
+  weir__id_map numbers;                  // of tasks, if they have some
   uint64_t header_tasks, header_kernels; // what the header promises; kernels UINT64_MAX: nothing
   uint64_t total_bytes;                  // of all buffers
 } weir__stream_reader;
