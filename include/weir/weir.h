@@ -98,6 +98,7 @@ typedef struct weir_device weir_device;
 typedef struct weir_buffer weir_buffer;
 typedef struct weir_kernel weir_kernel;
 typedef struct weir_event weir_event;
+typedef struct weir_group weir_group; // weir/group.h
 
 enum {
   WEIR_CONTEXT_NO_RENAME = 1u << 0, // never give an overwritten buffer fresh storage: WAR and WAW hazards stay
@@ -160,8 +161,8 @@ static inline weir_status weir_context_create(const weir_context_options *option
   return weir_context_create_sized(options_, sizeof *options_, out_context_);
 }
 
-// Waits for all tasks in flight, then frees the context and all objects that belong to it. A call of
-// weir_context_cancel before it skips the tasks that have not started. `context` may be NULL.
+// Waits for all tasks in flight and all that they submit, then frees the context and all objects that belong to it. A
+// call of weir_context_cancel before it skips the tasks that have not started. `context` may be NULL.
 // Errors: INVALID_ARGUMENT (called from a task or callback: nothing is released).
 WEIR_API weir_status weir_context_release(weir_context *context);
 
@@ -171,10 +172,12 @@ WEIR_API weir_status weir_context_release(weir_context *context);
 WEIR_API void weir_context_cancel(weir_context *context);
 
 // Waits until all tasks and launches of graphs that were submitted before the call are done, copies to the caller's
-// memory included. Returns OK, or the status of the first task that failed since the last report. A failure is
-// reported at most once, and weir_last_error() names the task. A task that was skipped because another one failed is
-// not reported. weir_finish_for waits for `timeout_ns` nanoseconds at most. After TIMEOUT all tasks go on, and
-// weir_last_error() names the oldest task that is not done.
+// memory included, and their callbacks have been called. All that their functions, destroy functions and callbacks
+// submitted is done likewise, and what that submitted, and so on. What other threads submit later is not waited for.
+// Returns OK, or the status of the first task that failed since the last report. A failure is reported at most once,
+// and weir_last_error() names the task. A task that was skipped because another one failed is not reported, nor is a
+// failure that weir_group_wait reports. weir_finish_for waits for `timeout_ns` nanoseconds at most. After TIMEOUT all
+// tasks go on, and weir_last_error() names the oldest task that is not done.
 // Errors: INVALID_ARGUMENT (called from a task or callback).
 WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
@@ -280,7 +283,7 @@ typedef struct weir_work {
   void *internal;      // for weir_work_fail
 } weir_work;
 
-// A kernel or a host task as a C function. It must not wait for other tasks.
+// A kernel or a host task as a C function. It must not wait for other tasks. It may submit any number (weir_submit).
 typedef void (*weir_function)(const weir_work *work);
 
 // Makes the running task fail. Its function calls this, and then returns as usual. The task's outputs are poisoned, and
@@ -362,10 +365,18 @@ typedef struct weir_task {
   // or was skipped, before its event is done and before weir_finish returns. Not called if the submission is refused.
   // It must not block, and may submit tasks. Only weir_submit takes it: graphs run their tasks many times.
   void (*destroy)(void *user);
+  // Group that the task is in (weir/group.h). NULL: that of the task whose function submits it, or else none. Only
+  // weir_submit takes it.
+  weir_group *group;
 } weir_task;
 
 // Submits a task. The call waits only while the window or the context's memory is full. If `out_event` is not NULL, it
 // gets an event, which the caller releases.
+// In a task, its destroy function or a callback the call never waits: the task is a child of the one whose function it
+// is, and queues until there is room. Tasks enter in the order of the calls, and what a call names may be released
+// after it, as ever. Copies and fills queue likewise; launches of graphs, items of chains and splits are refused with
+// OUT_OF_MEMORY where they would have to wait. Queued tasks take 256 MiB at most, some 1 KiB each and their values; a
+// task beyond that is refused with OUT_OF_MEMORY. docs/guide/nesting.md has the rest.
 // Errors, which submit nothing: INVALID_ARGUMENT (no kernel or function, too many arguments, an empty range, arguments
 // that disagree), OUT_OF_RANGE, RELEASED, NO_CODE (also a host task without a CPU device), OUT_OF_MEMORY.
 // Two arguments disagree if their ranges overlap, at least one is written, and they differ in range or mode.
@@ -421,9 +432,8 @@ WEIR_API weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns);
 typedef void (*weir_event_function)(void *user, weir_status status);
 
 // Calls `function` once when the task is done. If the task is done already, this thread calls it at once; otherwise a
-// thread of Weir's does. The callback must not block. It may submit tasks and release the event. A submission in a
-// callback fails with OUT_OF_MEMORY if the window is full, instead of waiting. Several callbacks are called in the
-// order in which they were attached.
+// thread of Weir's does. The callback must not block. It may submit tasks, which are children of the task that is done,
+// and release the event. Several callbacks are called in the order in which they were attached.
 // Errors: OUT_OF_MEMORY.
 WEIR_API weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user);
 

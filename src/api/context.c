@@ -14,6 +14,8 @@
 #include "base/topology.h"
 #include "check/device.h"
 #include "engine/create.h"
+#include "engine/family.h"
+#include "engine/queue.h"
 #include "graph/graph.h"
 
 enum { FEW_CORES = 2 };
@@ -164,7 +166,7 @@ weir_status weir_context_release(weir_context *context) {
   weir__context_flush(context);
   weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   // Callbacks that another thread still calls may submit more.
-  while (context->host.notices.calling || context->callbacks.due_first != NULL ||
+  while (context->host.notices.calling || context->callbacks.due_first != NULL || context->queue.first != NULL ||
          !weir__window_empty(&context->host.window)) {
     weir__context_unlock(context);
     sched_yield();
@@ -182,6 +184,7 @@ void weir_context_cancel(weir_context *context) {
   if (context == NULL) return;
   weir__context_lock(context);
   atomic_store_explicit(&context->host.cancel_before, context->host.window.next, memory_order_relaxed);
+  weir__queue_cancel(context);
   weir__context_unlock(context);
 }
 

@@ -33,34 +33,39 @@ weir_arg weir_value(const void *value, uint64_t bytes) {
 }
 
 // Whose submission a copy from or to the buffer is: the caller's.
-static weir_status find_submitter(const weir_buffer *buffer, const char *what, weir_event **out_event,
+static weir_status find_submitter(const weir_buffer *buffer, const char *what, weir_event **out_event, uint64_t *ticket,
                                   weir__submission *out_by) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, what);
-  if (status == WEIR_OK) *out_by = (weir__submission){.origin = weir__origin_of(buffer->object.context)};
+  if (status == WEIR_OK)
+    *out_by =
+        (weir__submission){.origin = weir__origin_of(buffer->object.context), .ticket = ticket, .may_queue = true};
   return status;
 }
 
 weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
                          weir_event **out_event) {
+  uint64_t ticket = 0;
   weir__submission by;
-  weir_status status = find_submitter(buffer, "copy in", out_event, &by);
+  weir_status status = find_submitter(buffer, "copy in", out_event, &ticket, &by);
   return status == WEIR_OK ? weir__copy_in(&by, buffer, offset, bytes, source, out_event) : status;
 }
 
 weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination,
                           weir_event **out_event) {
+  uint64_t ticket = 0;
   weir__submission by;
-  weir_status status = find_submitter(buffer, "copy out", out_event, &by);
+  weir_status status = find_submitter(buffer, "copy out", out_event, &ticket, &by);
   return status == WEIR_OK ? weir__copy_out(&by, buffer, offset, bytes, destination, out_event) : status;
 }
 
 weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination) {
   if (weir__this_thread.in_task)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "read: called from a task or callback");
+  uint64_t ticket = 0;
   weir__submission by;
   weir_event *event;
-  weir_status status = find_submitter(buffer, "read", &event, &by);
+  weir_status status = find_submitter(buffer, "read", &event, &ticket, &by);
   by.target = &(weir__completion_target){0}; // this call reports a failure, not weir_finish
   if (status == WEIR_OK) status = weir__copy_out(&by, buffer, offset, bytes, destination, &event);
   if (status != WEIR_OK) return status;
@@ -75,14 +80,16 @@ weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void
 
 weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
                       uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
+  uint64_t ticket = 0;
   weir__submission by;
-  weir_status status = find_submitter(source, "copy", out_event, &by);
+  weir_status status = find_submitter(source, "copy", out_event, &ticket, &by);
   if (status != WEIR_OK) return status;
   return weir__copy(&by, destination, destination_offset, source, source_offset, bytes, out_event);
 }
 
 weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t pattern, weir_event **out_event) {
+  uint64_t ticket = 0;
   weir__submission by;
-  weir_status status = find_submitter(buffer, "fill", out_event, &by);
+  weir_status status = find_submitter(buffer, "fill", out_event, &ticket, &by);
   return status == WEIR_OK ? weir__fill(&by, buffer, offset, bytes, pattern, out_event) : status;
 }

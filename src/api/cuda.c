@@ -9,6 +9,7 @@
 #include "device/cuda/share.h"
 #include "engine/buffer.h"
 #include "engine/fence.h"
+#include "engine/queue.h"
 
 enum { POINTER_ALIGNMENT = 16 };
 
@@ -64,12 +65,13 @@ weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, we
   weir_context *context = weir__context_of(base->host);
   weir__resident_disable(device);
   weir__context_lock(context);
+  weir__queue_await_all(context);
   weir__id first = event != NULL ? event->task : context->host.window.live.oldest;
   weir__id last = event != NULL ? event->last : context->host.window.next - 1;
   wait_for_others(context, base, first, last);
   weir__context_unlock(context);
   if (event == NULL) return weir__cuda_let_stream_wait(device, stream, 0);
-  for (weir__id id = first; id <= last && status == WEIR_OK; id++)
+  for (weir__id id = first; id <= last && id != 0 && status == WEIR_OK; id++)
     status = weir__cuda_let_stream_wait(device, stream, id);
   return status;
 }

@@ -48,6 +48,8 @@ weir_status weir_kernel_release(weir_kernel *kernel) {
   weir__context_lock(context);
   if (kernel->object.released)
     status = weir__error(WEIR_ERROR_RELEASED, "kernel release: the kernel was released before");
+  else if (kernel->queued > 0)
+    kernel->object.released = true;
   else
     weir__object_give(&context->objects.kernels, &kernel->object);
   weir__context_unlock(context);

@@ -11,7 +11,9 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   weir__context_lock(context);
-  const weir__submission submission = {.task = task, .origin = weir__origin_of(context)};
+  uint64_t ticket = 0;
+  const weir__submission submission = {
+      .task = task, .origin = weir__origin_of(context), .ticket = &ticket, .may_queue = true};
   weir_status status = weir__submit(context, &submission, out_event);
   weir__context_unlock(context);
   return status;

@@ -3,7 +3,7 @@
 // Timelines and recorded streams, as the caller saves them.
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/context.h"
+#include "engine/family.h"
 #include "trace/lines.h"
 #include "trace/why.h"
 
@@ -17,7 +17,9 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
   char message[WEIR__MESSAGE_BYTES] = "";
   weir__context_lock(context);
   weir__context_flush(context);
-  weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
+  weir__id target = context->host.window.next;
+  weir__context_wait(context, target, WEIR_FOREVER);
+  weir__family_wait(context, NULL, target, 0);
   weir__trace_set_now(context->host.trace, weir__clock_ns() - context->host.start_ns);
   weir_status status = weir__trace_save(context->host.trace, path, title, message, sizeof message);
   weir__context_unlock(context);

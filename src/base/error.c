@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,15 @@ weir_status weir__error(weir_status status, const char *format, ...) {
   va_end(arguments);
   if (length >= (int)sizeof last_error) memcpy(last_error + sizeof last_error - sizeof CUT, CUT, sizeof CUT);
   return status;
+}
+
+void weir__error_keep(weir__kept_error *kept) {
+  static_assert(sizeof kept->text == sizeof last_error, "a text fits");
+  memcpy(kept->text, last_error, strlen(last_error) + 1);
+}
+
+void weir__error_put_back(const weir__kept_error *kept) {
+  memcpy(last_error, kept->text, strlen(kept->text) + 1);
 }
 
 weir_status weir__error_prefix(weir_status status, const char *prefix) {

@@ -10,6 +10,13 @@
 // says so.
 __attribute__((format(printf, 2, 3))) weir_status weir__error(weir_status status, const char *format, ...);
 
+// The text of this thread's last failed call, kept while the thread does work of others that may fail.
+typedef struct weir__kept_error {
+  char text[8192];
+} weir__kept_error;
+void weir__error_keep(weir__kept_error *kept);
+void weir__error_put_back(const weir__kept_error *kept);
+
 // Puts a text in front of the last error, and returns `status`.
 weir_status weir__error_prefix(weir_status status, const char *prefix);
 

@@ -126,6 +126,7 @@ static weir_status call(weir__check_job *job, const weir__check_arena *arena) {
                     .user = job->user,
                     .internal = &failure};
   weir__this_thread.in_task = true;
+  weir__this_thread.task = weir__window_task(&job->context->host.window, job->number);
   job->function(&work);
   weir__this_thread.in_task = false;
   if (!failure.failed) return WEIR_OK;

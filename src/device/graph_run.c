@@ -101,6 +101,7 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
                     .end = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2],
                     .user = node->user,
                     .internal = &failure};
+  weir__this_thread.task = run->task;
   node->function(&work);
   if (failure.failed)
     note_failure(run, index, WEIR__NODE_FAILED,

@@ -17,11 +17,16 @@
 
 enum { WEIR__MESSAGE_BYTES = 384, WEIR__MOST_WAKES = 8 };
 
+enum {
+  WEIR__DUE_CALLBACKS = 1u, // callbacks are to be called
+  WEIR__DUE_QUEUE = 2u,     // submissions are queued, and enter the window if it has room for them
+};
+
 // Who is to be told of something once the lock is released.
 typedef struct weir__notices {
   uint32_t wake_count;                       // of
   _Atomic uint32_t *wakes[WEIR__MOST_WAKES]; // words whose sleepers are woken
-  bool due;                                  // callbacks are to be called
+  uint8_t due;                               // what is to be done when the lock is released: WEIR__DUE_*
   bool calling;                              // a thread calls some
 } weir__notices;
 
@@ -60,11 +65,11 @@ static inline void weir__host_lock(weir__host *host) {
   weir__lock_acquire(&host->lock);
 }
 
-// Releases the lock, then calls the callbacks that are due.
+// Takes queued submissions into the window, releases the lock, then calls the callbacks that are due.
 void weir__host_unlock_and_call(weir__host *host);
 
 static inline void weir__host_unlock(weir__host *host) {
-  if (host->notices.due | (host->notices.wake_count > 0))
+  if ((host->notices.due != 0) | (host->notices.wake_count > 0))
     weir__host_unlock_and_call(host);
   else
     weir__lock_release(&host->lock);

@@ -36,6 +36,7 @@ struct weir_kernel {
   uint8_t takes_all;                  // a bit by kind of code: its takes_all; guarded by the context's lock
   weir__code *code[WEIR__CODE_KINDS]; // NULL: none of this kind; guarded by the context's lock
   uint64_t code_change; // the number of the last change of its code, among all of the context's; guarded by the lock
+  uint32_t queued;      // submissions of it that wait in the context's queue (engine/queue.h)
   alignas(64) _Atomic uint32_t
       group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
   char name[WEIR__LABEL_BYTES];

@@ -10,6 +10,8 @@
 #include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/failures.h"
+#include "engine/family.h"
+#include "engine/queue.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
 #include "engine/written.h"
@@ -212,7 +214,8 @@ static inline void fill_task(const weir__request *request, weir__task *task) {
 // Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
 // earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
 static void hold(weir_context *context, weir__task *task, const weir__dependences *dependences) {
-  context->order.barrier = task->id + 1;
+  context->order.hold = task->id + 1;
+  weir__queue_update(context);
   if (!dependences->incomplete || context->host.window.live.oldest == task->id) return;
   task->blockers++;
   context->stalled.task = task;
@@ -305,17 +308,23 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   }
   weir_event *event = NULL;
   if (out_event != NULL) {
-    event = weir__event_take(context, window->next, request->submission->target);
+    bool queued = request->submission->event != NULL;
+    event = queued ? request->submission->event : weir__event_take(context, window->next, request->submission->target);
     if (event == NULL) {
       if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
       return weir__no_memory(request->submission, "event", out_status);
     }
-    if (request->task->destroy != NULL) weir__event_own(event, request->task->destroy, request->task->user);
+    if (queued)
+      event->task = event->last = window->next;
+    else if (request->task->destroy != NULL)
+      weir__event_own(event, request->task->destroy, request->task->user);
+    if (request->submission->family != NULL) weir__family_join(event, request->submission->family);
     *out_event = event;
   }
   weir__task *task = weir__window_begin(window);
   fill_task(request, task);
   task->event = event;
+  if (event != NULL && event->dropped) task->dropped = true;
   weir__dependences_clear(&context->order.dependences);
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);

@@ -62,24 +62,37 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
   return status;
 }
 
+static inline void release(weir_context *context, weir_buffer *buffer) {
+  weir__id last_use = buffer->last_use;
+  weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
+  weir__storage_returned(context);
+  weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
+  void *memory = device != NULL ? buffer->replicas[buffer->home].memory : NULL;
+  if (device != NULL && device->ops->memory->released != NULL)
+    device->ops->memory->released(device, memory, buffer->image, last_use);
+  weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
+  if (context->host.trace != NULL)
+    weir__trace_release_buffer(context->host.trace, buffer->id, context->host.window.next - 1);
+  weir__object_give(&context->objects.buffers, &buffer->object);
+}
+
+void weir__buffer_unqueue(weir_buffer *buffer) {
+  if (--buffer->queued > 0 || !buffer->gone) return;
+  buffer->gone = false;
+  release(buffer->object.context, buffer);
+}
+
 weir_status weir__buffer_release(weir_buffer *buffer) {
   weir_status status = WEIR_OK;
   weir_context *context = buffer->object.context;
   weir__context_lock(context);
-  if (buffer->object.released) {
+  if (buffer->object.released || buffer->gone) {
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
+  } else if (buffer->queued > 0) {
+    buffer->object.released = true;
+    buffer->gone = true;
   } else {
-    weir__id last_use = buffer->last_use;
-    weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
-    weir__storage_returned(context);
-    weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
-    void *memory = device != NULL ? buffer->replicas[buffer->home].memory : NULL;
-    if (device != NULL && device->ops->memory->released != NULL)
-      device->ops->memory->released(device, memory, buffer->image, last_use);
-    weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
-    if (context->host.trace != NULL)
-      weir__trace_release_buffer(context->host.trace, buffer->id, context->host.window.next - 1);
-    weir__object_give(&context->objects.buffers, &buffer->object);
+    release(context, buffer);
   }
   weir__context_unlock(context);
   return status;

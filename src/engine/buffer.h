@@ -16,4 +16,7 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
 // Releases a buffer: its storage returns after its last use. Takes the lock.
 weir_status weir__buffer_release(weir_buffer *buffer);
 
+// A queued submission that named the buffer has entered, or was refused. The lock is held.
+void weir__buffer_unqueue(weir_buffer *buffer);
+
 #endif // WEIR_ENGINE_BUFFER_H

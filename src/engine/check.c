@@ -324,7 +324,7 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
   if ((task->args == NULL && task->arg_count > 0) || (task->after == NULL && task->after_count > 0))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", what,
                        task->args == NULL && task->arg_count > 0 ? "args" : "after");
-  for (uint32_t i = 0; i < task->after_count; i++) {
+  for (uint32_t i = 0; i < task->after_count && !submission->queued; i++) {
     char place[128];
     snprintf(place, sizeof place, "%s, after[%u]", what, i);
     weir_status status = weir__object_check(task->after[i], WEIR__KIND_EVENT, context, place);
@@ -348,6 +348,7 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
 }
 
 weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status) {
+  if (submission->may_queue) return WEIR__LATER;
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(submission->task, name);
   *out_status =

@@ -23,7 +23,7 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
 // Checks that offset and length suit a pattern of 4 bytes.
 weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what);
 
-// Report why a task is refused: it would have to wait for `what` in a task or callback; there is no memory for `what`.
+// Report why a task is refused, or LATER if it may be queued: it would have to wait for `what` in a task or callback; there is no memory for `what`.
 weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status);
 weir__admit_result weir__no_memory(const weir__submission *submission, const char *what, weir_status *out_status);
 

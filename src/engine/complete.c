@@ -8,6 +8,7 @@
 #include "device/graph.h"
 #include "engine/context.h"
 #include "engine/failures.h"
+#include "engine/family.h"
 #include "engine/rules.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
@@ -17,6 +18,7 @@ weir_status weir__host_skip_status(weir__host *host, const weir__task *task) {
   const weir__task_rules *rules = weir__context_of(host)->rules[task->kind];
   if (rules->skip_status != NULL) return rules->skip_status(host, task);
   if (task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed)) return WEIR_ERROR_CANCELLED;
+  if (task->dropped) return WEIR_ERROR_CANCELLED;
   return task->reads_poison ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
 }
 
@@ -74,18 +76,24 @@ void weir__poison_outputs(weir_context *context, weir__task *task) {
   }
 }
 
+void weir__context_note_text(weir_context *context, weir_status status, const char *text) {
+  if (!weir__failure_is_first(context->failure.status, status)) return;
+  context->failure.status = status;
+  snprintf(context->failure.text, sizeof context->failure.text, "%s", text);
+}
+
+void weir__context_note_failure(weir_context *context, const weir_event *event, weir_status status, const char *text) {
+  context->host.statistics.failed++;
+  bool reported = event == NULL || !event->has_target || event->target.reported;
+  if (!reported) return;
+  if (event != NULL && event->group != NULL && weir__group_note_failure(event->group, status, text)) return;
+  weir__context_note_text(context, status, text);
+}
+
 static void fail(weir_context *context, const weir__task_rules *rules, weir__task *task,
                  const weir__completion *completion, char text[WEIR__MESSAGE_BYTES]) {
   describe_failure(context, task, completion, text);
-  context->host.statistics.failed++;
-  bool reported = task->event == NULL || !task->event->has_target || task->event->target.reported;
-  // What was skipped may be reported before what it was skipped for.
-  bool is_first = context->failure.status == WEIR_OK || (context->failure.status == WEIR_ERROR_UPSTREAM_FAILED &&
-                                                         completion->status != WEIR_ERROR_UPSTREAM_FAILED);
-  if (reported && is_first) {
-    context->failure.status = completion->status;
-    memcpy(context->failure.text, text, WEIR__MESSAGE_BYTES);
-  }
+  weir__context_note_failure(context, task->event, completion->status, text);
   if (rules->failed != NULL)
     rules->failed(context, task, completion);
   else

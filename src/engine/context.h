@@ -49,7 +49,8 @@ typedef struct weir__order {
   weir__id fence;      // tasks that are submitted from now on come after this one; 0: none
   weir__id last;       // task that was admitted, not aside
   uint64_t aside;      // tasks that were admitted aside
-  weir__id barrier;    // tasks are not let in before every task below it is done
+  weir__id hold;       // tasks are not let in before every task below it is done
+  weir__id barrier;    // the same, or, while submissions are queued, UINT64_MAX: others wait for these
 } weir__order;
 
 // A task that waits for all earlier ones, since there was no memory for its edges.
@@ -72,6 +73,19 @@ typedef struct weir__device_set {
   bool flushes;                      // some device has a `flush` function
 } weir__device_set;
 
+// Submissions of tasks and callbacks that wait for room (engine/queue.h).
+typedef struct weir__queue {
+  struct weir__queued *first, *last;
+  uint64_t came, left; // so far
+  uint64_t bytes;
+  weir__waiter *waiters; // threads until `left` is their target
+  uint64_t withheld;     // free slots of the window that threads wait for whose turn it is
+  bool draining;         // a thread lets some enter
+  bool blocked;          // the first one could not enter, although there is room, and waits for what follows to change:
+  weir__id blocked_oldest;
+  uint32_t blocked_returns;
+} weir__queue;
+
 // Graphs in flight, and what they were built for.
 typedef struct weir__graph_notes {
   uint32_t in_flight;
@@ -85,6 +99,10 @@ struct weir_context {
   alignas(64) weir__order order;                          // not beside what those read: each submission writes it
   weir__spaces memory;
   weir__stalled stalled;
+  weir__queue queue;
+  struct {
+    weir_event *first, *last; // of tasks that others submitted and that are not done, in the order of submission
+  } children;
   weir__device_set devices;
   weir__graph_notes graphs;
   struct weir__failures *failures; // engine/failures.h; NULL: no task has failed yet
@@ -98,7 +116,7 @@ struct weir_context {
   } waiting;
   weir__callbacks callbacks;
   struct {
-    weir__object_pool buffers, kernels, events, graphs, chains;
+    weir__object_pool buffers, kernels, events, graphs, chains, groups;
     uint64_t next_buffer;
   } objects;
   struct {
@@ -124,6 +142,18 @@ static inline void weir__context_unlock(weir_context *context) {
 // Waits until every task with an id below `target` is done. The lock is held before and after, not meanwhile. False:
 // `timeout_ns` is over.
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns);
+
+// Waits until the waiter, which somebody will reach, is reached. As above.
+void weir__context_wait_on(weir_context *context, weir__waiter *waiter);
+
+// Notes a failure for weir_finish, or for who else is to learn of it; `event` is the task's, or NULL. The lock is held.
+void weir__context_note_failure(weir_context *context, const weir_event *event, weir_status status, const char *text);
+
+// Notes a failure for weir_finish. The lock is held.
+void weir__context_note_text(weir_context *context, weir_status status, const char *text);
+
+// The time `timeout_ns` from now; 0: never.
+uint64_t weir__deadline_after(uint64_t timeout_ns);
 
 // Hands tasks that became ready to run-ahead devices. Called with the lock held by whoever submits or completes.
 void weir__context_issue_ready(weir_context *context);

@@ -10,7 +10,9 @@
 #include "engine/buffer.h"
 #include "engine/check.h"
 #include "engine/copy.h"
+#include "engine/family.h"
 #include "engine/pressure.h"
+#include "engine/queue.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "engine/transfer.h"
@@ -135,7 +137,7 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
   context->checks++;
   for (uint32_t i = 0; i < count; i++) weir__pin(context, accesses[i].buffer);
-  if (context->devices.polls) weir__context_poll(context);
+  if (context->devices.polls && !submission.queued) weir__context_poll(context);
   weir__admit_result result = weir__transfer_accesses(context, &submission, accesses, count, &write_backs, out_status);
   if (result == WEIR__ADMITTED) result = weir__await_room(context, &submission, write_backs + 1, out_status);
   if (result != WEIR__ADMITTED) return result;
@@ -169,12 +171,50 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
   return result;
 }
 
+static weir__admit_result enter_queued(weir_context *context, const weir__queued *queued, weir_status *out_status) {
+  device_copy copy = *(const device_copy *)queued->more;
+  copy.by = &queued->submission;
+  weir_event *event = queued->event;
+  return enter_copy(context, &copy, &event, out_status);
+}
+
+// A copy that has to wait, and must not.
+static weir_status queue(weir_context *context, const device_copy *copy, weir_event **out_event) {
+  weir_status status = check_copy(context, copy);
+  if (status != WEIR_OK) return status;
+  weir_arg args[2];
+  weir_task task = {.args = args, .label = copy->label};
+  if (copy->to != NULL) args[task.arg_count++] = range(WEIR_WRITE, copy->to, copy->to_offset, copy->bytes);
+  if (copy->from != NULL) args[task.arg_count++] = range(WEIR_READ, copy->from, copy->from_offset, copy->bytes);
+  weir__submission submission = *copy->by;
+  submission.task = &task;
+  return weir__queue_add(context, &submission, enter_queued, copy, sizeof *copy, out_event);
+}
+
+// A task or callback submits the copy.
+static __attribute__((noinline)) weir__admit_result enter_in_family(weir_context *context, const device_copy *copy,
+                                                                    weir_event **out_event, weir_status *out_status) {
+  weir__family family;
+  *out_status = weir__family_find(context, NULL, &family);
+  weir_event *own = NULL;
+  if (out_event == NULL) out_event = &own;
+  weir__submission by = *copy->by;
+  by.family = &family;
+  device_copy related = *copy;
+  related.by = &by;
+  weir__admit_result result = enter_copy(context, &related, out_event, out_status);
+  if (result == WEIR__LATER) *out_status = queue(context, &related, out_event);
+  if (own != NULL) weir__event_drop(own);
+  return result;
+}
+
 static weir_status submit_device_copy(weir_context *context, const device_copy *copy, weir_event **out_event) {
   weir_status status;
   weir__admit_result result;
   weir__context_lock(context);
   do {
-    result = enter_copy(context, copy, out_event, &status);
+    result = weir__this_thread.in_task ? enter_in_family(context, copy, out_event, &status)
+                                       : enter_copy(context, copy, out_event, &status);
   } while (result == WEIR__RETRY);
   weir__context_unlock(context);
   return status;

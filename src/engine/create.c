@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/failures.h"
+#include "engine/family.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -102,6 +103,7 @@ void weir__context_destroy(weir_context *context) {
   weir__object_pool_deinitialize(&context->objects.buffers);
   weir__object_pool_deinitialize(&context->objects.kernels);
   weir__object_pool_deinitialize(&context->objects.events);
+  weir__object_pool_deinitialize(&context->objects.groups);
   while (context->callbacks.arrays != NULL) {
     weir__callback *array = context->callbacks.arrays;
     context->callbacks.arrays = array->next;
@@ -167,6 +169,8 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
                                destroy_buffer);
   weir__object_pool_initialize(&context->objects.kernels, WEIR__KIND_KERNEL, sizeof(weir_kernel), WEIR__RELEASED_KEPT,
                                weir__kernel_destroy);
+  weir__object_pool_initialize(&context->objects.groups, WEIR__KIND_GROUP, sizeof(weir_group), WEIR__FEW_RELEASED_KEPT,
+                               NULL);
   weir__object_pool_initialize(&context->objects.events, WEIR__KIND_EVENT, sizeof(weir_event), WEIR__FEW_RELEASED_KEPT,
                                NULL);
   context->order.fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));

@@ -7,7 +7,8 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "engine/context.h"
+#include "engine/family.h"
+#include "engine/queue.h"
 
 enum { CALLBACKS_AT_ONCE = 64 };
 
@@ -26,6 +27,9 @@ weir_event *weir__event_take(weir_context *context, weir__id task, const weir__c
   event->start_ns = event->end_ns = event->moved_ns = 0;
   event->ending = NULL;
   event->decided = false;
+  event->root = task;
+  event->child = event->dropped = false;
+  event->group = NULL;
   event->message[0] = '\0';
   return event;
 }
@@ -39,14 +43,21 @@ static bool may_free(const weir__ending *ending) {
   return true;
 }
 
+// This thread calls a function of the caller's that belongs to the end of a task. Returns what it was before.
+static weir__thread enter_callback(weir_event *event) {
+  weir__thread before = weir__this_thread;
+  weir__this_thread.in_task = true;
+  weir__this_thread.event = event;
+  return before;
+}
+
 static void free_owned(weir__ending *ending) {
   weir_event *event = event_of(ending);
   weir__host *host = &event->object.context->host;
   weir__host_unlock_and_wake(host);
-  bool nested = weir__this_thread.in_task;
-  weir__this_thread.in_task = true;
+  weir__thread before = enter_callback(event);
   event->owned.destroy(event->owned.user);
-  weir__this_thread.in_task = nested;
+  weir__this_thread = before;
   weir__host_lock(host);
 }
 
@@ -61,13 +72,15 @@ void weir__event_own(weir_event *event, void (*destroy)(void *user), void *user)
 }
 
 void weir__event_drop(weir_event *event) {
-  if (--event->references == 0) weir__object_give(&event->object.context->objects.events, &event->object);
+  if (--event->references > 0) return;
+  if (event->group != NULL) weir__group_drop(event->group);
+  weir__object_give(&event->object.context->objects.events, &event->object);
 }
 
 void weir__event_queue(weir_event *event) {
   weir_context *context = event->object.context;
   event->next_called = NULL;
-  context->host.notices.due = true;
+  context->host.notices.due |= WEIR__DUE_CALLBACKS;
   if (context->callbacks.due_last == NULL)
     context->callbacks.due_first = event;
   else
@@ -86,6 +99,7 @@ static void set_status(weir_event *event, weir_status status) {
   weir__ending *ending = event->ending;
   event->ending = NULL;
   if (ending != NULL) ending->rules->end(ending);
+  if (event->child | (event->group != NULL)) weir__family_leave(event, status);
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
   if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
     weir__host_wake(&event->object.context->host, &event->status);
@@ -132,8 +146,9 @@ void weir__host_unlock_and_wake(weir__host *host) {
 void weir__host_unlock_and_call(weir__host *host) {
   weir_context *context = weir__context_of(host);
   weir__notices *notices = &host->notices;
+  if (notices->due & WEIR__DUE_QUEUE) weir__queue_drain(context);
   // Due ones are called by another thread, or further up this one's stack, if that calls some now.
-  if (!notices->due || notices->calling) {
+  if (!(notices->due & WEIR__DUE_CALLBACKS) || notices->calling) {
     weir__host_unlock_and_wake(host);
     return;
   }
@@ -157,17 +172,18 @@ void weir__host_unlock_and_call(weir__host *host) {
     }
     if (due.done == NULL) {
       context->callbacks.due_first = event->next_called;
-      if (context->callbacks.due_first == NULL) context->callbacks.due_last = NULL;
-      notices->due = context->callbacks.due_first != NULL;
+      if (context->callbacks.due_first == NULL) {
+        context->callbacks.due_last = NULL;
+        notices->due &= (uint8_t)~WEIR__DUE_CALLBACKS;
+      }
       weir__event_drop(event);
       continue;
     }
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
     weir__host_unlock_and_wake(host);
-    bool nested = weir__this_thread.in_task;
-    weir__this_thread.in_task = true;
+    weir__thread before = enter_callback(event);
     due.done(due.user, status);
-    weir__this_thread.in_task = nested;
+    weir__this_thread = before;
     weir__context_lock(context);
   }
   notices->calling = false;

@@ -53,13 +53,19 @@ typedef struct weir__owned {
   void *user;
 } weir__owned;
 
+// Whom a task that another one submitted goes back to, and the group it is in (engine/family.h).
+typedef struct weir__kin {
+  weir_event *before, *behind; // in a list of tasks that are not done
+} weir__kin;
+
 struct weir_event {
   weir__object object;
   _Atomic uint32_t status; // weir_status; sleepers wait on this word
   _Atomic uint32_t sleepers;
-  uint32_t references;       // the caller's, the task's, the callback queue's; guarded by the lock
-  uint32_t tasks;            // that must still be done: the task, and copies of what it wrote to the caller's memory
-  weir__id task, last;       // the task; the last of these copies, which follow it at once, or the task
+  uint32_t references; // the caller's, the task's, the callback queue's; guarded by the lock
+  uint32_t tasks;      // that must still be done: the task, and copies of what it wrote to the caller's memory
+  weir__id task, last; // the task; the last of these copies, which follow it at once, or the task. 0: it is queued
+  weir__id root;       // the task, or the ancestor of it that no task submitted
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
   weir__completion_target target; // of a task of Weir's own
@@ -68,7 +74,12 @@ struct weir_event {
   uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
   weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
   bool decided;              // its outcome is known
+  bool child;                // it is in the list of children that are not done
+  bool dropped;              // it was cancelled before it had a slot of the window
   weir_status outcome;
+  weir__kin child_kin, member_kin;
+  weir_group *group; // NULL: none; a reference
+  uint64_t turn;     // in the group: the number of the ancestor with which the task came into it
   weir__owned owned; // if `ending` is its
   char message[WEIR__MESSAGE_BYTES];
 };

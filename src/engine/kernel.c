@@ -20,7 +20,7 @@ weir_status weir__host_set_code(weir_kernel *kernel, weir__code_kind kind, weir_
                                 void (*merge)(weir__code *to, const weir__code *from)) {
   weir_context *context = kernel->object.context;
   weir__context_lock(context);
-  bool in_use = kernel->object.last_use >= context->host.window.live.oldest;
+  bool in_use = kernel->object.last_use >= context->host.window.live.oldest || kernel->queued > 0;
   weir__code *old = in_use ? code : kernel->code[kind];
   if (!in_use) {
     if (merge != NULL && old != NULL) merge(code, old);

@@ -2,6 +2,7 @@
 #include "engine/pressure.h"
 
 #include "engine/check.h"
+#include "engine/queue.h"
 
 enum { PATIENCE_NS = 20000000 };
 
@@ -70,15 +71,21 @@ weir__admit_result weir__await_storage(weir_context *context, const weir__submis
   *out_status = WEIR_OK;
   // The task that the checker runs is in flight itself.
   if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
-    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
+    if (weir__must_not_wait(submission)) {
+      bool fits = submission->queued || !submission->may_queue || fits_alone(context, submission->task, space);
+      return fits ? weir__would_wait(submission, "the memory", out_status) : WEIR__REFUSED;
+    }
+    weir__queue_number(&context->queue, submission);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);
     weir__submission_wait(context, WEIR__TRACE_MEMORY, context->host.window.live.oldest + 1, WEIR_FOREVER);
     return WEIR__RETRY;
   }
   if (evict_all(context, space)) return WEIR__RETRY;
-  if (result != WEIR__POOL_LIMIT || weir__this_thread.in_task || submission->aside != NULL) return WEIR__REFUSED;
+  if (result != WEIR__POOL_LIMIT || submission->aside != NULL) return WEIR__REFUSED;
   if (submission->task != NULL && !fits_alone(context, submission->task, space)) return WEIR__REFUSED;
+  // Who lets enter what is queued waits a little, too: nothing is in flight that it could hold up.
+  if (weir__this_thread.in_task && !submission->queued) return submission->may_queue ? WEIR__LATER : WEIR__REFUSED;
   context->host.statistics.memory_waits++;
   return await_others(context) ? WEIR__RETRY : WEIR__REFUSED;
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/check.h"
+#include "engine/queue.h"
 
 // A submitter that found the window full comes back for more than one slot, if more come free soon: taking turns with
 // the workers for each slot would cost both more than the slots are worth.
@@ -29,10 +30,15 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
                                     weir_status *out_status) {
   const weir__liveness *live = &context->host.window.live;
   uint64_t own = submission->reserved;
-  if (live->oldest < context->order.barrier) {
-    if (weir__this_thread.in_task) return weir__would_wait(submission, "the memory", out_status);
+  if (!weir__queue_passes(&context->queue, submission)) {
+    if (weir__must_not_wait(submission)) return weir__would_wait(submission, "the window", out_status);
+    weir__queue_await_turn(context, submission);
+    return WEIR__RETRY;
+  }
+  if (live->oldest < context->order.hold) {
+    if (weir__must_not_wait(submission)) return weir__would_wait(submission, "the memory", out_status);
     weir__context_flush(context);
-    weir__submission_wait(context, WEIR__TRACE_MEMORY, context->order.barrier, WEIR_FOREVER);
+    weir__submission_wait(context, WEIR__TRACE_MEMORY, context->order.hold, WEIR_FOREVER);
     return WEIR__RETRY;
   }
   if (weir__window_room(&context->host.window, own) >= slots) return WEIR__ADMITTED;
@@ -44,7 +50,8 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
                               name, slots - 1, weir__window_size(&context->host.window));
     return WEIR__REFUSED;
   }
-  if (weir__this_thread.in_task) return weir__would_wait(submission, "the window", out_status);
+  if (weir__must_not_wait(submission)) return weir__would_wait(submission, "the window", out_status);
+  weir__queue_number(&context->queue, submission);
   context->host.statistics.window_waits++;
   if (weir__window_shut(&context->host.window, own)) {
     await_opening(context, own);
@@ -59,7 +66,9 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
     weir__context_lock(context);
     target = context->host.window.next;
   }
+  context->queue.withheld += slots;
   weir__submission_wait(context, WEIR__TRACE_WINDOW, target, WEIR_FOREVER);
+  context->queue.withheld -= slots;
   if (!context->devices.polled && context->host.window.size >= ROOM_WAIT_WINDOW)
     weir__submission_wait(context, WEIR__TRACE_WINDOW, oldest + context->host.window.size / 4, ROOM_WAIT_NS);
   return WEIR__RETRY;

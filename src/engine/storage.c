@@ -148,7 +148,7 @@ static weir__admit_result no_storage(weir_context *context, const weir__submissi
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {
   weir__admit_result awaited = weir__await_storage(context, submission, space, result, out_status);
-  if (awaited == WEIR__RETRY || *out_status != WEIR_OK) return awaited;
+  if (awaited != WEIR__REFUSED || *out_status != WEIR_OK) return awaited;
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(submission->task, name);
   const char *where = space == WEIR__HOST_SPACE ? "the host" : context->memory.devices[space]->name;

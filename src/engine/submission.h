@@ -6,18 +6,26 @@
 
 #include "engine/context.h"
 
+typedef struct weir__family weir__family; // engine/family.h
+
 // A task on its way into the window, and for whom it goes there. Everything it points to is needed during the call only.
 typedef struct weir__submission {
   const weir_task *task;                 // for messages, too; NULL: a graph launch
   const weir__completion_target *target; // NULL: none, nobody but who has the event is told of the end
   const weir__trace_origin *origin;      // the call of a stage that submits it; NULL: none
   struct weir__cpu_guest *guest;         // this thread offers to run it; NULL: it does not
-  uint64_t reserved;                     // slots of the window that were set aside for it
-  weir_device *device;                   // not NULL: it is this one's, which has no code for kernels
-  weir_device *aside;                    // not NULL: it is a part of a task that the checker runs, for this device. It
-                                         // waits for nothing but its own arguments
-  bool unchecked;                        // a copy of Weir's own: the checker runs it as it is
-  bool kernel_checked;                   // the kernel was checked before, and may have been released since
+  const weir__family *family;            // whose child it is, and its group; NULL: neither, or its event has joined it
+  weir_event *event;                     // that it has already, since it was queued; NULL: none
+  uint64_t *ticket;    // of a call of the caller's that had to wait: 1 more than the queued submissions that
+                       // it comes after; 0 before. NULL: it waits until none is queued
+  uint64_t reserved;   // slots of the window that were set aside for it
+  weir_device *device; // not NULL: it is this one's, which has no code for kernels
+  weir_device *aside;  // not NULL: it is a part of a task that the checker runs, for this device. It
+                       // waits for nothing but its own arguments
+  bool unchecked;      // a copy of Weir's own: the checker runs it as it is
+  bool kernel_checked; // the kernel was checked before, and may have been released since
+  bool may_queue;      // where it must not wait for room it is queued, by who gets LATER
+  bool queued;         // it was, and is to enter now: it must not wait
 } weir__submission;
 
 // What is known of a list of accesses.
@@ -68,6 +76,12 @@ typedef enum weir__admit_result {
   WEIR__ADMITTED,
   WEIR__RETRY, // the lock was released meanwhile: check everything again
   WEIR__REFUSED,
+  WEIR__LATER, // it must not wait, and there is no room, or others come first: it must be queued, or stays so
 } weir__admit_result;
+
+// Whether a submission must not wait for tasks in flight.
+static inline bool weir__must_not_wait(const weir__submission *submission) {
+  return weir__this_thread.in_task || submission->queued;
+}
 
 #endif // WEIR_ENGINE_SUBMISSION_H

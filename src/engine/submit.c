@@ -3,10 +3,14 @@
 
 #include <string.h>
 
+#include "base/allocate.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "engine/admit.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/family.h"
+#include "engine/queue.h"
 #include "engine/room.h"
 #include "engine/storage.h"
 #include "engine/transfer.h"
@@ -43,7 +47,7 @@ static __attribute__((noinline)) void redirect(const weir_context *context, cons
 static inline __attribute__((always_inline)) weir__admit_result
 submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
   const weir_task *task = submission->task;
-  if (context->devices.polls) weir__context_poll(context);
+  if (context->devices.polls && !submission->queued) weir__context_poll(context);
   weir__request request;
   *out_status = weir__check_task(context, submission, &request.device);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
@@ -115,7 +119,8 @@ static void end_claim(weir__window *window, queueing *patience) {
 // The lock was released, to wait, and the submission starts again. While other threads submit without pause, a slot that comes
 // free may be taken each time before this thread is there. Returns the submission as it goes on.
 static __attribute__((noinline)) const weir__submission *
-try_again(weir__window *window, const weir__submission *submission, queueing *patience) {
+try_again(weir_context *context, const weir__submission *submission, queueing *patience) {
+  weir__window *window = &context->host.window;
   uint64_t now = weir__clock_ns();
   if (patience->claims) {
     if (!weir__window_full(window, patience->own.reserved)) { // it waits for something else
@@ -125,7 +130,9 @@ try_again(weir__window *window, const weir__submission *submission, queueing *pa
   } else if (patience->since == 0) {
     patience->since = now;
     patience->own = *submission;
-  } else if (now - patience->since >= CLAIM_AFTER_NS && !window->closed) {
+  } else if (now - patience->since >= CLAIM_AFTER_NS && !window->closed &&
+             weir__queue_passes(&context->queue, &patience->own)) { // else others come first
+
     patience->claims = window->closed = true;
     window->reserved++;
     patience->own.reserved++;
@@ -133,8 +140,57 @@ try_again(weir__window *window, const weir__submission *submission, queueing *pa
   return &patience->own;
 }
 
+static __attribute__((noinline)) weir__admit_result submit_once(weir_context *context,
+                                                                const weir__submission *submission,
+                                                                weir_event **out_event, weir_status *out_status) {
+  return submit(context, submission, out_event, out_status);
+}
+
+static weir__admit_result enter_queued(weir_context *context, const weir__queued *queued, weir_status *out_status) {
+  weir_event *event = queued->event;
+  return submit_once(context, &queued->submission, &event, out_status);
+}
+
+// A task that has to wait, and must not, is checked to the end, so that it cannot be refused later, and is queued.
+static weir_status queue(weir_context *context, const weir__submission *submission, weir_event **out_event) {
+  const weir_task *task = submission->task;
+  weir_device *device;
+  weir__checked checked;
+  weir__access *accesses = weir__allocate((task->arg_count + 1) * sizeof *accesses);
+  if (accesses == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "submit: no memory for arguments");
+  weir_status status = weir__check_task(context, submission, &device);
+  if (status == WEIR_OK) status = weir__check_args(context, task, device->space, accesses, &checked);
+  weir__free(accesses);
+  if (status != WEIR_OK) return status;
+  return weir__queue_add(context, submission, enter_queued, NULL, 0, out_event);
+}
+
+// A task of a group, or one that a task or callback submits. It has an event in any case.
+static __attribute__((noinline)) weir_status submit_in_family(weir_context *context, const weir__submission *submission,
+                                                              weir_event **out_event) {
+  weir__family family;
+  weir_status status = weir__family_find(context, submission->task->group, &family);
+  if (status != WEIR_OK) return status;
+  weir_event *own = NULL;
+  weir__submission related = *submission;
+  related.family = &family;
+  if (out_event == NULL) out_event = &own;
+  weir__admit_result result;
+  queueing patience = {.since = 0};
+  submission = &related;
+  while ((result = submit_once(context, submission, out_event, &status)) == WEIR__RETRY)
+    submission = try_again(context, submission, &patience);
+  if (patience.claims) end_claim(&context->host.window, &patience);
+  if (result == WEIR__LATER) status = queue(context, &related, out_event);
+  if (own != NULL) weir__event_drop(own);
+  return status;
+}
+
 weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
   weir_status status;
+  // What is part of a task in flight is nobody's child.
+  if ((weir__this_thread.in_task | (submission->task->group != NULL)) && submission->reserved == 0)
+    return submit_in_family(context, submission, out_event);
   // What frees the task's data waits for an event.
   weir_event *own = NULL;
   if (out_event == NULL && submission->task->destroy != NULL) out_event = &own;
@@ -142,7 +198,7 @@ weir_status weir__submit(weir_context *context, const weir__submission *submissi
   patience.since = 0;
   patience.claims = false;
   while (submit(context, submission, out_event, &status) == WEIR__RETRY)
-    submission = try_again(&context->host.window, submission, &patience);
+    submission = try_again(context, submission, &patience);
   if (patience.claims) end_claim(&context->host.window, &patience);
   if (own != NULL) weir__event_drop(own);
   return status;

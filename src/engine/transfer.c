@@ -81,7 +81,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__dependences_clear(dependences);
   context->stalled.listed = false;
   // Another device could still read the memory of one that is lost.
-  atomic_store_explicit(&task->source_failed, is_lost(context, source), memory_order_relaxed);
+  atomic_store_explicit(&task->dropped, is_lost(context, source), memory_order_relaxed);
   weir__depend_on_arrivals(context, buffer, source, lo, hi);
   if (buffer->boxed) weir__depend_on_readers(context, buffer, lo, hi);
   weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi,
@@ -284,13 +284,13 @@ static void failed(weir_context *context, weir__task *task, const weir__completi
 static void upstream_failed(weir_context *context, weir__task *task, weir__id predecessor) {
   const weir__task *before = weir__window_task(&context->host.window, predecessor);
   if (before->kind == WEIR__TASK_TRANSFER && before->move->destination_space == task->move->source_space)
-    task->source_failed = true;
+    task->dropped = true;
 }
 
 // What it brings may be wanted by tasks that are not skipped.
 static weir_status skip_status(weir__host *host, const weir__task *task) {
   (void)host;
-  bool skips = task->source_failed || (task->move->write_back && task->reads_poison);
+  bool skips = task->dropped || (task->move->write_back && task->reads_poison);
   return skips ? WEIR_ERROR_UPSTREAM_FAILED : WEIR_OK;
 }
 

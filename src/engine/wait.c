@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/context.h"
+#include "engine/family.h"
 
 // A context with devices that have no threads looks after them this often while it waits for other devices.
 // Who waits for a result spins for about as long as it takes to wake a thread up on an idle core; who waits for room to submit
@@ -78,7 +78,7 @@ static void sleep_until(const weir_context *context, weir__waiter *waiter, uint6
   }
 }
 
-static uint64_t deadline_after(uint64_t timeout_ns) {
+uint64_t weir__deadline_after(uint64_t timeout_ns) {
   if (timeout_ns == WEIR_FOREVER) return 0;
   uint64_t now = weir__clock_ns();
   return timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
@@ -92,14 +92,15 @@ void weir__context_flush(weir_context *context) {
 
 // Who makes progress calls the callbacks at once: what they submit comes before what happens later.
 static void call_what_is_due(weir_context *context) {
-  if (context->callbacks.due_first == NULL || context->host.notices.calling) return;
+  if (!context->host.notices.due || (context->host.notices.calling && !(context->host.notices.due & WEIR__DUE_QUEUE)))
+    return;
   weir__context_unlock(context);
   weir__context_lock(context);
 }
 
 static bool wait_for(weir_context *context, weir__id target, uint64_t spin_ns, uint64_t timeout_ns) {
   if (context->host.window.live.oldest >= target) return true;
-  uint64_t deadline = deadline_after(timeout_ns);
+  uint64_t deadline = weir__deadline_after(timeout_ns);
   bool in_time = true;
   while (context->host.window.live.oldest < target) {
     if (context->devices.polled && progress(context)) {
@@ -123,6 +124,22 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
   return wait_for(context, target, BRIEF_SPIN_NS, timeout_ns);
 }
 
+void weir__context_wait_on(weir_context *context, weir__waiter *waiter) {
+  while (atomic_load_explicit(&waiter->word, memory_order_acquire) != 1) {
+    if (context->devices.polled && progress(context)) {
+      weir__context_unlock(context);
+      weir__context_lock(context);
+      continue;
+    }
+    bool polled = context->devices.polled;
+    weir__context_unlock(context);
+    sleep_until(context, waiter, BRIEF_SPIN_NS, polled ? weir__clock_ns() + POLL_NS : 0);
+    weir__context_lock(context);
+    uint32_t slept = 2;
+    atomic_compare_exchange_strong_explicit(&waiter->word, &slept, 0, memory_order_relaxed, memory_order_relaxed);
+  }
+}
+
 static weir_status report_failure(weir_context *context) {
   weir_status status = context->failure.status;
   if (status == WEIR_OK) return WEIR_OK;
@@ -135,16 +152,6 @@ static weir_status time_is_over(const weir_context *context) {
   char oldest[WEIR__MESSAGE_BYTES];
   weir__context_describe(context, weir__window_task(&context->host.window, context->host.window.live.oldest), oldest);
   return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s", oldest);
-}
-
-// A launch of a graph that was submitted before task `target`, and whose tasks are done, but not its event: bytes are on
-// their way to the caller's memory. NULL: there is none.
-static weir_event *late_launch(const weir_context *context, weir__id target) {
-  weir_event *event = context->callbacks.due_first;
-  while (event != NULL && (event->task >= target ||
-                           atomic_load_explicit(&event->status, memory_order_relaxed) != (uint32_t)WEIR_PENDING))
-    event = event->next_called;
-  return event;
 }
 
 // The time of the first device. The lock is held.
@@ -191,22 +198,15 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
   if (weir__this_thread.in_task)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
-  uint64_t deadline = deadline_after(timeout_ns), start_ns = weir__host_wait_begin(context);
+  uint64_t deadline = weir__deadline_after(timeout_ns), start_ns = weir__host_wait_begin(context);
   weir__context_lock(context);
   weir__context_flush(context);
   weir__id target = context->host.window.next;
   bool done = wait_for(context, target, SPIN_NS, timeout_ns);
   weir_status status = done ? WEIR_OK : time_is_over(context);
-  weir_event *late;
-  while (status == WEIR_OK && (late = late_launch(context, target)) != NULL) {
-    late->references++;
-    weir__context_unlock(context);
-    uint64_t now = weir__clock_ns(), left = deadline > now ? deadline - now : 0;
-    if (weir__event_await(late, deadline == 0 ? WEIR_FOREVER : left) == WEIR_TIMEOUT)
-      status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph");
-    weir__context_lock(context);
-    weir__event_drop(late);
-  }
+  if (done && !weir__family_wait(context, NULL, target, deadline))
+    status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph, or "
+                                       "what tasks submitted");
   bool reached = status == WEIR_OK;
   if (reached) status = report_failure(context);
   weir__context_unlock(context);
@@ -232,7 +232,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   if (status != WEIR_PENDING) return status;
   if (weir__this_thread.in_task)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
-  uint64_t deadline = deadline_after(timeout_ns);
+  uint64_t deadline = weir__deadline_after(timeout_ns);
   weir_context *context = event->object.context;
   if (context->devices.flushes) {
     weir__context_lock(context);

@@ -122,6 +122,8 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   if (task->destroy != NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: only weir_submit takes a task with `destroy`");
+  if (task->group != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: only weir_submit takes a task with a group");
   weir_context *context = graph->object.context;
   const struct weir__recorded call = {.kind = WEIR__GRAPH_CALL};
   weir__context_lock(context);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "engine/admit.h"
 #include "engine/check.h"
+#include "engine/family.h"
 #include "engine/pressure.h"
 #include "engine/room.h"
 #include "engine/transfer.h"
@@ -177,7 +178,13 @@ weir_status weir__graph_submit(weir_graph *graph, uint64_t *out_number, weir_eve
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  const weir__submission by = {.origin = weir__origin_of(context)};
+  uint64_t ticket = 0;
+  weir__family family;
+  weir__submission by = {.origin = weir__origin_of(context), .ticket = &ticket};
+  if (weir__this_thread.in_task) {
+    weir__family_find(context, NULL, &family);
+    by.family = &family;
+  }
   status = weir__graph_submit_held(graph, &by, out_number, out_event);
   weir__context_unlock(context);
   return status;

@@ -7,7 +7,8 @@
 
 // Which nodes are skipped is found out node by node.
 static weir_status skip_status(weir__host *host, const weir__task *task) {
-  return task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed) ? WEIR_ERROR_CANCELLED : WEIR_OK;
+  bool cancelled = task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed) || task->dropped;
+  return cancelled ? WEIR_ERROR_CANCELLED : WEIR_OK;
 }
 
 static void bind(weir_context *context, weir__task *task, const weir__dependences *dependences) {

@@ -125,7 +125,8 @@ static weir_status take_turn(weir_chain *chain) {
     else
       await_oldest(chain);
   }
-  if (weir__this_thread.in_task && weir__window_room(&context->host.window, 0) < slots_of_item(chain))
+  if (weir__this_thread.in_task &&
+      (context->queue.first != NULL || weir__window_room(&context->host.window, 0) < slots_of_item(chain)))
     return would_wait("the window has no room for an item");
   chain->submitting = true;
   return WEIR_OK;

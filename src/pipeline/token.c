@@ -239,6 +239,8 @@ weir_status weir_token_submit_sized(weir_token *token, const weir_task *task, si
   if (known == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   if (known->destroy != NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "token submit: only weir_submit takes a task with `destroy`");
+  if (known->group != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "token submit: only weir_submit takes a task with a group");
   if (known != &filled) filled = *known;
   if (filled.device == NULL && filled.kernel != NULL) filled.device = token->device;
   if (filled.tag == 0) filled.tag = token->number;

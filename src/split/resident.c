@@ -246,7 +246,7 @@ static void await_held(weir__split_run *run, const weir__submission *whole) {
   weir__submission submission = *whole;
   submission.reserved = run->own;
   weir_status status;
-  while (!weir__this_thread.in_task && context->host.window.live.oldest < context->order.barrier &&
+  while (!weir__this_thread.in_task && context->host.window.live.oldest < context->order.hold &&
          weir__await_room(context, &submission, 1, &status) == WEIR__RETRY) {
   }
 }

@@ -49,6 +49,8 @@ struct weir_buffer {
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;
   uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
+  uint32_t queued; // submissions that name it and wait in the context's queue (engine/queue.h)
+  bool gone;       // its owner has released it meanwhile
   char label[48];
   uint32_t oldest_version;
   struct weir__written *written; // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned

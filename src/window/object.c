@@ -117,6 +117,8 @@ static const char *kind_name(weir__kind kind) {
     return "graph";
   case WEIR__KIND_CHAIN:
     return "chain";
+  case WEIR__KIND_GROUP:
+    return "group";
   }
   return "object";
 }

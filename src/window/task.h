@@ -110,12 +110,13 @@ typedef struct weir__task {
   uint8_t kind;   // weir__task_kind
   uint8_t asked;  // index of the device that was asked for, where the checker has the task (check/checker.h)
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
-  _Atomic bool reads_poison;     // a predecessor by data failed, or the bytes were poisoned before
-  bool issued : 1;               // guarded by the lock, like the two that follow
-  bool failing : 1;              // it will not end well, though it is not done yet
-  bool labelled : 1;             // its label is kept (weir__context_keep_label)
-  _Atomic bool source_failed;    // as `reads_poison`; of a transfer: what it was to pass on did not arrive
-  weir_event *event;             // NULL: none; guarded by the lock
+  _Atomic bool reads_poison; // a predecessor by data failed, or the bytes were poisoned before
+  bool issued : 1;           // guarded by the lock, like the two that follow
+  bool failing : 1;          // it will not end well, though it is not done yet
+  bool labelled : 1;         // its label is kept (weir__context_keep_label)
+  _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
+                             // to pass on did not arrive
+  weir_event *event;         // NULL: none; guarded by the lock
   struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted
   uint64_t tag;
   // By kind; NULL for others.

@@ -90,6 +90,7 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
                     .groups = {task->groups[0], task->groups[1], task->groups[2]},
                     .user = task->user,
                     .internal = &worker->failure};
+  weir__this_thread.task = task;
   while (!atomic_load_explicit(&job->failed, memory_order_relaxed) &&
          take_chunk(job, cpu->worker_count, &work.first, &work.end)) {
     weir__cpu_disturb(worker);

@@ -184,7 +184,7 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   weir__host *host = cpu->base.host;
   weir__host_lock(host);
-  if (host->notices.due && !host->notices.calling) { // callbacks may give this worker tasks, so it is not asleep then
+  if ((host->notices.due & WEIR__DUE_CALLBACKS) && !host->notices.calling) { // callbacks may give this worker tasks, so it is not asleep then
     weir__host_unlock(host);
     return WOKEN;
   }
@@ -239,6 +239,7 @@ static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t
                     .end = groups,
                     .user = task->user,
                     .internal = &worker->failure};
+  weir__this_thread.task = task;
   task->function(&work);
   if (!worker->failure.failed) return WEIR_OK;
   worker->failure.failed = false;
@@ -305,11 +306,12 @@ weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed) {
 
 void weir__cpu_run_guest(weir__worker *guest, weir__task *task) {
   weir__cpu *cpu = guest->cpu;
-  bool nested = weir__this_thread.in_task;
+  weir__thread before = weir__this_thread;
   weir__this_thread.in_task = true;
+  weir__this_thread.event = NULL;
   guest->now = 0;
   run(guest, task);
-  weir__this_thread.in_task = nested;
+  weir__this_thread = before;
   weir__host_lock(cpu->base.host);
   report(guest);
   cpu->guests--;

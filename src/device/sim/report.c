@@ -51,16 +51,18 @@ static void trace_op(weir__sim_device *device, weir__sim_chain *chain, const wei
 }
 
 // Returns what lock_after_code needs.
-static bool unlock_for_code(weir__sim_device *device) {
-  bool in_task = weir__this_thread.in_task; // a task on another device may have submitted just now
+static weir__thread unlock_for_code(weir__sim_device *device, const weir__task *task) {
+  weir__thread before = weir__this_thread; // a task on another device may have submitted just now
   device->leader->busy = true;
   weir__host_unlock_and_wake(device->base.host);
   weir__this_thread.in_task = true;
-  return in_task;
+  weir__this_thread.task = task;
+  weir__this_thread.event = NULL;
+  return before;
 }
 
-static void lock_after_code(weir__sim_device *device, bool in_task) {
-  weir__this_thread.in_task = in_task;
+static void lock_after_code(weir__sim_device *device, weir__thread before) {
+  weir__this_thread = before;
   weir__lock_acquire(&device->base.host->lock);
   device->leader->busy = false;
 }
@@ -72,9 +74,9 @@ static void run_task(weir__sim_device *device, weir__task *task, weir__failure *
                     .end = (uint64_t)task->groups[0] * task->groups[1] * task->groups[2],
                     .user = task->user,
                     .internal = failure};
-  bool in_task = unlock_for_code(device);
+  weir__thread before = unlock_for_code(device, task);
   task->function(&work);
-  lock_after_code(device, in_task);
+  lock_after_code(device, before);
 }
 
 static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_op *op) {
@@ -89,9 +91,9 @@ static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const
 static void end_node(weir__sim_device *device, const weir__sim_chain *chain, const weir__sim_op *op) {
   weir__graph_run *run = chain->owner->task->run;
   const weir__graph_node *node = &run->plan->nodes[chain->node];
-  bool in_task = unlock_for_code(device);
+  weir__thread before = unlock_for_code(device, run->task);
   weir__graph_run_node(run, chain->node);
-  lock_after_code(device, in_task);
+  lock_after_code(device, before);
   uint8_t state = atomic_load_explicit(&run->states[chain->node], memory_order_relaxed);
   if (run->timed && (state == WEIR__NODE_OK || state == WEIR__NODE_FAILED)) {
     run->start_ns[chain->node] = to_ns(chain->start_ps);
@@ -268,7 +270,8 @@ static bool step(weir__sim_device *leader) {
 bool weir__sim_progress(weir_device *base) {
   weir__sim_device *device = weir__sim_of(base);
   const weir__host *host = base->host;
-  if (device->leader != device || device->busy || host->notices.calling || host->notices.due) return false;
+  if (device->leader != device || device->busy || host->notices.calling || (host->notices.due & WEIR__DUE_CALLBACKS))
+    return false;
   return step(device);
 }
 
