@@ -374,7 +374,7 @@ typedef struct weir_task {
 // gets an event, which the caller releases.
 // In a task, its destroy function or a callback the call never waits: the task is a child of the one whose function it
 // is, and queues until there is room. Tasks enter in the order of the calls, and what a call names may be released
-// after it, as ever. Copies and fills queue likewise; launches of graphs, items of chains and splits are refused with
+// after it, as ever. Copies, fills and launches of graphs queue likewise; items of chains and splits are refused with
 // OUT_OF_MEMORY where they would have to wait. Queued tasks take 256 MiB at most, some 1 KiB each and their values; a
 // task beyond that is refused with OUT_OF_MEMORY. docs/guide/nesting.md has the rest.
 // Errors, which submit nothing: INVALID_ARGUMENT (no kernel or function, too many arguments, an empty range, arguments

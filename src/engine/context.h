@@ -182,6 +182,9 @@ static inline const void *weir__kernel_code(const weir_kernel *kernel, const wei
 // Chooses the device of a kernel whose code has changed, and notes the change for graphs. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);
 
+// A queued submission that named the kernel has entered, or failed. The lock is held.
+void weir__kernel_unqueue(weir_kernel *kernel);
+
 // Frees what a kernel holds besides its struct.
 void weir__kernel_destroy(weir__object *object);
 void weir__graph_destroy(weir__object *object);

@@ -188,7 +188,7 @@ static weir_status queue(weir_context *context, const device_copy *copy, weir_ev
   if (copy->from != NULL) args[task.arg_count++] = range(WEIR_READ, copy->from, copy->from_offset, copy->bytes);
   weir__submission submission = *copy->by;
   submission.task = &task;
-  return weir__queue_add(context, &submission, enter_queued, copy, sizeof *copy, out_event);
+  return weir__queue_add(context, &submission, enter_queued, NULL, copy, sizeof *copy, out_event);
 }
 
 // A task or callback submits the copy.

@@ -34,6 +34,11 @@ weir_status weir__host_set_code(weir_kernel *kernel, weir__code_kind kind, weir_
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': tasks in flight use its %s", kernel->name, what);
 }
 
+void weir__kernel_unqueue(weir_kernel *kernel) {
+  if (--kernel->queued == 0 && kernel->object.released)
+    weir__object_give(&kernel->object.context->objects.kernels, &kernel->object);
+}
+
 void weir__kernel_destroy(weir__object *object) {
   weir_kernel *kernel = (weir_kernel *)object;
   for (uint32_t i = 0; i < WEIR__CODE_KINDS; i++) {

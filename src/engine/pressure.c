@@ -72,7 +72,8 @@ weir__admit_result weir__await_storage(weir_context *context, const weir__submis
   // The task that the checker runs is in flight itself.
   if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
     if (weir__must_not_wait(submission)) {
-      bool fits = submission->queued || !submission->may_queue || fits_alone(context, submission->task, space);
+      bool fits = submission->queued || !submission->may_queue || submission->task == NULL ||
+                  fits_alone(context, submission->task, space);
       return fits ? weir__would_wait(submission, "the memory", out_status) : WEIR__REFUSED;
     }
     weir__queue_number(&context->queue, submission);

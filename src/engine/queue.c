@@ -70,14 +70,12 @@ static void keep_names(const weir_task *task) {
   if (task->kernel != NULL) task->kernel->queued++;
 }
 
-static void let_names_go(weir_context *context, const weir_task *task) {
+static void let_names_go(const weir_task *task) {
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode != WEIR_VALUE) weir__buffer_unqueue(task->args[i].buffer);
   }
   for (uint32_t i = 0; i < task->after_count; i++) weir__event_drop(task->after[i]);
-  weir_kernel *kernel = task->kernel;
-  if (kernel != NULL && --kernel->queued == 0 && kernel->object.released)
-    weir__object_give(&context->objects.kernels, &kernel->object);
+  if (task->kernel != NULL) weir__kernel_unqueue(task->kernel);
 }
 
 static weir_status refuse(const weir__submission *submission, const char *why) {
@@ -98,7 +96,7 @@ static void append(weir__queue *queue, weir__queued *queued) {
 }
 
 weir_status weir__queue_add(weir_context *context, const weir__submission *submission, weir__queued_enter enter,
-                            const void *more, size_t more_bytes, weir_event **out_event) {
+                            weir__queued_left left, const void *more, size_t more_bytes, weir_event **out_event) {
   const weir_task *task = submission->task;
   size_t bytes = copy_bytes(task, more_bytes);
   if (context->queue.bytes + bytes + sizeof(weir_event) > WEIR__QUEUE_BYTES)
@@ -110,7 +108,8 @@ weir_status weir__queue_add(weir_context *context, const weir__submission *submi
     weir__free(queued);
     return refuse(submission, "no memory to queue it until the window has room");
   }
-  *queued = (weir__queued){.enter = enter, .bytes = bytes + sizeof *event, .submission = *submission, .event = event};
+  *queued = (weir__queued){
+      .enter = enter, .left = left, .bytes = bytes + sizeof *event, .submission = *submission, .event = event};
   copy_task(queued, task, more, more_bytes);
   if (task->destroy != NULL) weir__event_own(event, task->destroy, task->user);
   weir__family_join(event, submission->family);
@@ -235,7 +234,8 @@ static void remove_first(weir_context *context) {
   if (queue->first == NULL) queue->last = NULL;
   queue->left++;
   queue->bytes -= queued->bytes;
-  let_names_go(context, &queued->task);
+  if (queued->left != NULL) queued->left(queued);
+  let_names_go(&queued->task);
   weir__free(queued);
 }
 

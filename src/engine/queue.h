@@ -20,20 +20,24 @@ typedef struct weir__queued weir__queued;
 typedef weir__admit_result (*weir__queued_enter)(weir_context *context, const weir__queued *queued,
                                                  weir_status *out_status);
 
+// It has entered, or failed, and is gone after the call.
+typedef void (*weir__queued_left)(const weir__queued *queued);
+
 struct weir__queued {
   weir__queued *next;
   weir__queued_enter enter;
+  weir__queued_left left; // NULL: nothing to do
   uint64_t bytes;
   weir__submission submission; // its task is `task`
   weir_task task;              // owned, with what it points to, but for `user`
-  void *more;                  // for `enter`, owned
+  void *more;                  // for `enter` and `left`, owned
   weir_event *event;           // a reference is its
 };
 
 // Queues a submission that was checked, in a task or callback; its family is known. `more` is copied; NULL: the task says all.
 // `*out_event` is an event that the caller has a reference of. The lock is held, and not released.
 weir_status weir__queue_add(weir_context *context, const weir__submission *submission, weir__queued_enter enter,
-                            const void *more, size_t more_bytes, weir_event **out_event);
+                            weir__queued_left left, const void *more, size_t more_bytes, weir_event **out_event);
 
 // Whether a submission may pass those that are queued: it is one of them, or was called before them, or is a part of a task
 // that is in flight.

@@ -162,7 +162,7 @@ static weir_status queue(weir_context *context, const weir__submission *submissi
   if (status == WEIR_OK) status = weir__check_args(context, task, device->space, accesses, &checked);
   weir__free(accesses);
   if (status != WEIR_OK) return status;
-  return weir__queue_add(context, submission, enter_queued, NULL, 0, out_event);
+  return weir__queue_add(context, submission, enter_queued, NULL, NULL, 0, out_event);
 }
 
 // A task of a group, or one that a task or callback submits. It has an event in any case.

@@ -7,6 +7,7 @@
 #include "engine/boxes.h"
 #include "engine/check.h"
 #include "graph/plan.h"
+#include "graph/queued.h"
 
 static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg) {
   if (node >= graph->recorded_count || index >= graph->recorded[node].task.arg_count)
@@ -67,7 +68,8 @@ weir_status weir_graph_set_arg(weir_graph *graph, uint32_t node, uint32_t index,
   if (arg == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: the argument is NULL");
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  status = set_arg(graph, node, index, arg);
+  status = weir__graph_settle(graph, "graph set arg");
+  if (status == WEIR_OK) status = set_arg(graph, node, index, arg);
   weir__context_unlock(context);
   return status;
 }
@@ -121,7 +123,8 @@ weir_status weir_graph_replace_buffer(weir_graph *graph, weir_buffer *buffer, we
   status = weir__object_check(replacement, WEIR__KIND_BUFFER, context, "graph replace buffer, replacement");
   if (status != WEIR_OK) return status;
   weir__context_lock(context);
-  status = replace_buffer(graph, buffer, replacement);
+  status = weir__graph_settle(graph, "graph replace buffer");
+  if (status == WEIR_OK) status = replace_buffer(graph, buffer, replacement);
   weir__context_unlock(context);
   return status;
 }
@@ -131,6 +134,11 @@ weir_status weir_graph_set_host_memory(weir_graph *graph, uint32_t node, void *m
   if (status != WEIR_OK) return status;
   if (memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set host memory: the memory is NULL");
   weir__context_lock(graph->object.context);
+  status = weir__graph_settle(graph, "graph set host memory");
+  if (status != WEIR_OK) {
+    weir__context_unlock(graph->object.context);
+    return status;
+  }
   if (node >= graph->recorded_count)
     status = weir__error(WEIR_ERROR_OUT_OF_RANGE, "graph set host memory: there is no node %u", node);
   else if (graph->recorded[node].host == NULL)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/queue.h"
 
 static weir__graph_launch *launch_of(const weir__ending *ending) {
   return (weir__graph_launch *)(void *)((char *)(uintptr_t)ending - offsetof(weir__graph_launch, ending));
@@ -159,6 +160,7 @@ weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   uint64_t now = weir__clock_ns(), deadline = timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
+  if (graph->queued > 0) weir__queue_await_all(context);
   uint64_t newest = graph->launch_count;
   bool any = true, done = true;
   while (any && done) done = await_oldest(graph, newest, deadline, &any);

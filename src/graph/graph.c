@@ -12,6 +12,7 @@
 #include "engine/check.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
+#include "graph/queued.h"
 
 static weir_graph *take(weir_context *context) {
   weir_graph *graph =
@@ -88,6 +89,10 @@ static weir_status choose_device(const weir_graph *graph, const weir_task *given
 weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
                             uint32_t *out_node) {
   weir_context *context = graph->object.context;
+  if (graph->queued > 0) {
+    weir_status status = weir__graph_settle(graph, "graph add");
+    if (status != WEIR_OK) return status;
+  }
   if (task->after_count > 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: a recorded task cannot name events in `after`");
   weir_device *device = graph->device;
@@ -191,7 +196,7 @@ weir_status weir_graph_information_sized(weir_graph *graph, weir_graph_info *out
     weir__context_poll(context);
   }
   info = (weir_graph_info){.tasks = graph->recorded_count,
-                           .running = graph->running,
+                           .running = graph->running + graph->queued,
                            .edges = graph->plan == NULL ? 0 : graph->plan->edge_count,
                            .build_ns = graph->build_ns};
   weir__context_unlock(context);
@@ -204,9 +209,16 @@ weir_status weir_graph_clear(weir_graph *graph) {
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  weir__graph_empty(graph);
+  status = weir__graph_settle(graph, "graph clear");
+  if (status == WEIR_OK) weir__graph_empty(graph);
   weir__context_unlock(context);
-  return WEIR_OK;
+  return status;
+}
+
+void weir__graph_let_go(weir_graph *graph) {
+  weir__graph_empty(graph);
+  graph->to_be_freed = graph->running > 0;
+  if (!graph->to_be_freed) weir__object_give(&graph->object.context->objects.graphs, &graph->object);
 }
 
 weir_status weir_graph_release(weir_graph *graph) {
@@ -219,9 +231,7 @@ weir_status weir_graph_release(weir_graph *graph) {
     status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
   } else {
     graph->object.released = true;
-    weir__graph_empty(graph);
-    graph->to_be_freed = graph->running > 0;
-    if (!graph->to_be_freed) weir__object_give(&context->objects.graphs, &graph->object);
+    if (graph->queued == 0) weir__graph_let_go(graph);
   }
   weir__context_unlock(context);
   return status;

@@ -37,6 +37,7 @@ struct weir_graph {
   weir__graph_launch *first_launch, *last_launch; // in flight, oldest first
   uint64_t launch_count;
   uint32_t running;       // launches in flight
+  uint32_t queued;        // launches that wait in the context's queue (graph/queued.h)
   weir_status failure;    // of a launch, not reported yet
   uint64_t failed_launch; // number of the last launch that was noted as failed
   char failure_text[WEIR__MESSAGE_BYTES];
@@ -48,6 +49,9 @@ struct weir_graph {
 static inline weir_device *weir__graph_device(const weir_graph *graph) {
   return graph->device != NULL ? graph->device : graph->object.context->host.devices[0];
 }
+
+// Frees a graph that was released, once its launches are done.
+void weir__graph_let_go(weir_graph *graph);
 
 // The launch that a run is part of.
 static inline weir__graph_launch *weir__graph_launch_of(weir__graph_run *run) {

@@ -10,6 +10,7 @@
 #include "engine/transfer.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
+#include "graph/queued.h"
 
 // Checks that everything the graph names is still there.
 static weir_status check_names(weir_graph *graph, const char *what) {
@@ -87,7 +88,7 @@ static weir__admit_result get_run(attempt *launched, weir_status *out_status) {
       weir__graph_run_host_access_known(launched->run))
     return WEIR__ADMITTED;
   weir__admit_result result = stage(launched->run, launched->by, out_status);
-  if (result == WEIR__RETRY && !launched->run->staged) {
+  if ((result == WEIR__RETRY || result == WEIR__LATER) && !launched->run->staged) {
     // Memory was waited for: what is to be copied in may have changed by now.
     weir__graph_run_give(launched->run);
     launched->run = NULL;
@@ -123,7 +124,8 @@ static weir_event *writer_before(const weir__graph_run *run) {
 static weir__admit_result enter(weir_context *context, attempt *launched, weir_event **out_event,
                                 weir_status *out_status) {
   weir_graph *graph = launched->graph;
-  *out_status = weir__graph_check(graph, "graph launch");
+  // A queued launch was checked.
+  *out_status = launched->by->queued ? weir__graph_prepare(graph) : weir__graph_check(graph, "graph launch");
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
   weir__admit_result result = get_run(launched, out_status);
   if (result != WEIR__ADMITTED) return result;
@@ -160,6 +162,37 @@ weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event) {
   return weir__graph_submit(graph, NULL, out_event);
 }
 
+static weir__admit_result enter_queued(weir_context *context, const weir__queued *queued, weir_status *out_status) {
+  attempt *launched = queued->more;
+  weir__submission by = queued->submission;
+  by.task = NULL;
+  launched->by = &by;
+  weir_event *event = queued->event;
+  return enter(context, launched, &event, out_status);
+}
+
+static void leave_queue(const weir__queued *queued) {
+  const attempt *launched = queued->more;
+  if (launched->run != NULL) weir__graph_run_give(launched->run);
+  weir__graph_unqueue(launched->graph);
+}
+
+// A launch that has to wait, and must not. What it has of a run is the queue's.
+static weir_status queue(attempt *launched, weir_event **out_event) {
+  weir_event *event = NULL;
+  weir_status status =
+      weir__graph_queue(launched->graph, launched->by, enter_queued, leave_queue, launched, sizeof *launched, &event);
+  if (status != WEIR_OK) return status;
+  launched->run = NULL;
+  if (out_event != NULL) {
+    *out_event = event;
+  } else {
+    event->object.released = true;
+    weir__event_drop(event);
+  }
+  return WEIR_OK;
+}
+
 weir_status weir__graph_submit_held(weir_graph *graph, const weir__submission *by, uint64_t *out_number,
                                     weir_event **out_event) {
   weir_context *context = graph->object.context;
@@ -167,6 +200,7 @@ weir_status weir__graph_submit_held(weir_graph *graph, const weir__submission *b
   weir_status status;
   weir__admit_result result = WEIR__RETRY;
   while (result == WEIR__RETRY) result = enter(context, &launched, out_event, &status);
+  if (result == WEIR__LATER) status = queue(&launched, out_event);
   if (launched.run != NULL) weir__graph_run_give(launched.run);
   if (out_number != NULL) *out_number = graph->launch_count;
   return status;
@@ -184,6 +218,7 @@ weir_status weir__graph_submit(weir_graph *graph, uint64_t *out_number, weir_eve
   if (weir__this_thread.in_task) {
     weir__family_find(context, NULL, &family);
     by.family = &family;
+    by.may_queue = true;
   }
   status = weir__graph_submit_held(graph, &by, out_number, out_event);
   weir__context_unlock(context);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "nesting.h"
+#include "weir/graph.h"
 
 enum { MANY = 3000, FIBONACCI = 15, FIBONACCI_CALLS = 1973, SORTED = 4096, FEW = 32 };
 
@@ -307,6 +308,105 @@ static void wrong_calls_are_refused_at_once(void **state) {
   }
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef struct launches {
+  weir_context *context;
+  weir_graph *graph;
+  weir_buffer *buffer;
+  atomic_uint refused, wrong, callbacks;
+} launches;
+
+static void add_one(const weir_work *work) {
+  *(uint64_t *)work->args[0] += 1;
+}
+
+static void count_launch(void *user, weir_status status) {
+  launches *self = user;
+  if (status != WEIR_OK) atomic_fetch_add(&self->wrong, 1);
+  atomic_fetch_add(&self->callbacks, 1);
+}
+
+// Launches of a graph that is released at once, with tasks on the same buffer in between.
+static void launch_many(const weir_work *work) {
+  launches *self = work->user;
+  weir_arg updates = weir_updates(self->buffer);
+  weir_task task = {.host = add_one, .args = &updates, .arg_count = 1};
+  for (int i = 0; i < FEW; i++) {
+    weir_event *event = NULL;
+    if (weir_graph_launch(self->graph, &event) != WEIR_OK) atomic_fetch_add(&self->refused, 1);
+    if (weir_event_on_done(event, count_launch, self) != WEIR_OK) atomic_fetch_add(&self->refused, 1);
+    weir_event_release(event);
+    if (weir_submit(self->context, &task, NULL) != WEIR_OK) atomic_fetch_add(&self->refused, 1);
+  }
+  weir_graph_info info;
+  if (weir_graph_information(self->graph, &info) != WEIR_OK || info.running == 0) atomic_fetch_add(&self->wrong, 1);
+  if (weir_graph_clear(self->graph) != WEIR_ERROR_OUT_OF_MEMORY) atomic_fetch_add(&self->wrong, 1);
+  if (weir_graph_release(self->graph) != WEIR_OK) atomic_fetch_add(&self->wrong, 1);
+  if (weir_buffer_release(self->buffer) != WEIR_OK) atomic_fetch_add(&self->wrong, 1);
+}
+
+static void launches_of_graphs_queue(void **state) {
+  (void)state;
+  for (int i = 0; i < DEVICES; i++) {
+    launches self = {.context = nesting_context(devices[i], 0)};
+    uint64_t numbers[2] = {0};
+    weir_kernel *kernel;
+    assert_int_equal(weir_buffer_wrap(self.context, numbers, sizeof numbers, &self.buffer), WEIR_OK);
+    assert_int_equal(weir_kernel_create(self.context, "add one", &kernel), WEIR_OK);
+    assert_int_equal(weir_kernel_set_cpu(kernel, add_one), WEIR_OK);
+    weir_arg updates = weir_updates(self.buffer);
+    weir_task task = {.host = add_one, .args = &updates, .arg_count = 1};
+    assert_int_equal(weir_graph_create(self.context, NULL, &self.graph), WEIR_OK);
+    for (int j = 0; j < 3; j++) assert_int_equal(weir_graph_add(self.graph, &task, NULL), WEIR_OK);
+    assert_int_equal(weir_submit(self.context, &(weir_task){.host = launch_many, .user = &self}, NULL), WEIR_OK);
+    assert_int_equal(weir_kernel_release(kernel), WEIR_OK);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+    assert_int_equal(atomic_load(&self.refused), 0);
+    assert_int_equal(atomic_load(&self.wrong), 0);
+    assert_int_equal(atomic_load(&self.callbacks), FEW);
+    assert_int_equal(numbers[0], 4 * FEW);
+    weir_context_release(self.context);
+  }
+}
+
+static void launch_and_wait(const weir_work *work) {
+  launches *self = work->user;
+  for (int i = 0; i < FEW; i++) {
+    if (weir_graph_launch(self->graph, NULL) != WEIR_OK) atomic_fetch_add(&self->refused, 1);
+  }
+}
+
+// A change from outside waits for what is queued, which it does not affect.
+static void a_change_comes_after_queued_launches(void **state) {
+  (void)state;
+  for (int i = 0; i < DEVICES; i++) {
+    launches self = {.context = nesting_context(devices[i], 0)};
+    uint64_t numbers[2] = {0}, others[2] = {0};
+    weir_buffer *other;
+    weir_event *event;
+    assert_int_equal(weir_buffer_wrap(self.context, numbers, sizeof numbers, &self.buffer), WEIR_OK);
+    assert_int_equal(weir_buffer_wrap(self.context, others, sizeof others, &other), WEIR_OK);
+    weir_arg updates = weir_updates(self.buffer);
+    weir_task task = {.host = add_one, .args = &updates, .arg_count = 1};
+    assert_int_equal(weir_graph_create(self.context, NULL, &self.graph), WEIR_OK);
+    assert_int_equal(weir_graph_add(self.graph, &task, NULL), WEIR_OK);
+    assert_int_equal(weir_submit(self.context, &(weir_task){.host = launch_and_wait, .user = &self}, &event), WEIR_OK);
+    assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_OK);
+    weir_event_release(event);
+    assert_int_equal(weir_graph_replace_buffer(self.graph, self.buffer, other), WEIR_OK);
+    assert_int_equal(weir_graph_launch(self.graph, NULL), WEIR_OK);
+    assert_int_equal(weir_graph_wait(self.graph, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+    assert_int_equal(atomic_load(&self.refused), 0);
+    assert_int_equal(numbers[0], FEW);
+    assert_int_equal(others[0], 1);
+    weir_context_release(self.context);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
 static void submit_and_wait(const weir_work *work) {
   shared *self = work->user;
   for (uint32_t i = 0; i < FEW; i++) accept(self, nesting_submit(self->context, nesting_count, &self->count, NULL));
@@ -367,11 +467,18 @@ static void later_submissions_come_after_the_queue(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(recursion_has_no_depth_nor_breadth), cmocka_unit_test(children_on_parts_of_their_parent_sort),
-      cmocka_unit_test(many_children_of_one_task),          cmocka_unit_test(children_wait_for_memory),
-      cmocka_unit_test(child_that_never_fits_is_refused),   cmocka_unit_test(the_queue_is_bounded),
-      cmocka_unit_test(wrong_calls_are_refused_at_once),    cmocka_unit_test(cancel_skips_what_is_queued),
-      cmocka_unit_test(release_waits_for_what_is_queued),   cmocka_unit_test(later_submissions_come_after_the_queue),
+      cmocka_unit_test(recursion_has_no_depth_nor_breadth),
+      cmocka_unit_test(children_on_parts_of_their_parent_sort),
+      cmocka_unit_test(many_children_of_one_task),
+      cmocka_unit_test(children_wait_for_memory),
+      cmocka_unit_test(child_that_never_fits_is_refused),
+      cmocka_unit_test(the_queue_is_bounded),
+      cmocka_unit_test(wrong_calls_are_refused_at_once),
+      cmocka_unit_test(launches_of_graphs_queue),
+      cmocka_unit_test(a_change_comes_after_queued_launches),
+      cmocka_unit_test(cancel_skips_what_is_queued),
+      cmocka_unit_test(release_waits_for_what_is_queued),
+      cmocka_unit_test(later_submissions_come_after_the_queue),
   };
   alarm(240);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "allocation_ledger.h"
 #include "base/allocate.h"
 #include "sweep.h"
+#include "weir/graph.h"
 
 enum { CHILDREN = 60, MOST_CALLS = 4000 };
 
@@ -62,6 +63,12 @@ static void submit_children(const weir_work *work) {
   weir_buffer *buffer = NULL;
   if (!accepted(self, weir_buffer_create(self->context, 4096, &buffer))) return;
   (void)accepted(self, weir_fill(buffer, 0, WEIR_WHOLE, 7, NULL));
+  weir_graph *graph = NULL;
+  if (accepted(self, weir_graph_create(self->context, NULL, &graph)) &&
+      accepted(self, weir_graph_fill(graph, buffer, 0, WEIR_WHOLE, 8, NULL))) {
+    for (int i = 0; i < 3; i++) (void)accepted(self, weir_graph_launch(graph, NULL));
+  }
+  weir_graph_release(graph);
   weir_buffer_release(buffer);
 }
 

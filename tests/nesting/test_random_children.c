@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "random.h"
+#include "weir/graph.h"
 #include "weir/group.h"
 
 enum {
@@ -45,6 +46,7 @@ typedef struct tree_node {
   uint32_t child_count;
   struct tree_node *children[MOST_CHILDREN];
   bool fails, event, scratch, labelled, counted; // what else it does; `counted`: its data is destroyed
+  bool recorded;                                 // a copy or fill is a graph's, which is launched once
   struct program *program;
 } tree_node;
 
@@ -71,6 +73,7 @@ static tree_node *make_node(program *self, random_state *random, const uint32_t 
   *made = (tree_node){.seed = random_next(random), .program = self, .event = random_chance(random, 30)};
   made->scratch = random_chance(random, 20);
   made->labelled = random_chance(random, 20);
+  made->recorded = random_chance(random, 40);
   made->counted = random_chance(random, 20);
   bool leaf = depth == 0;
   if (leaf && random_chance(random, 30))
@@ -220,13 +223,32 @@ static weir_status submit_host(tree_node *node, weir_group *group, weir_event **
   return status;
 }
 
+// As the only node of a graph, which is gone afterwards.
+static weir_status launch(tree_node *node, weir_event **out_event) {
+  program *self = node->program;
+  weir_buffer *to = self->buffers[node->units[0] / SLICES];
+  uint64_t bytes = WORDS * sizeof(uint64_t);
+  weir_graph *graph = NULL;
+  weir_status status = weir_graph_create(self->context, NULL, &graph);
+  if (status == WEIR_OK && node->kind == KIND_FILL)
+    status = weir_graph_fill(graph, to, offset_of(node->units[0]), bytes, pattern_of(node), NULL);
+  else if (status == WEIR_OK)
+    status = weir_graph_copy(graph, to, offset_of(node->units[0]), self->buffers[node->units[1] / SLICES],
+                             offset_of(node->units[1]), bytes, NULL);
+  if (status == WEIR_OK) status = weir_graph_launch(graph, out_event);
+  weir_graph_release(graph);
+  return status;
+}
+
 static void submit(tree_node *node, weir_group *group) {
   program *self = node->program;
   weir_event *event = NULL, **out_event = node->event ? &event : NULL;
   weir_buffer *to = self->buffers[node->units[0] / SLICES];
   uint64_t bytes = WORDS * sizeof(uint64_t);
   weir_status status;
-  if (node->kind == KIND_FILL)
+  if (node->kind != KIND_HOST && node->recorded)
+    status = launch(node, out_event);
+  else if (node->kind == KIND_FILL)
     status = weir_fill(to, offset_of(node->units[0]), bytes, pattern_of(node), out_event);
   else if (node->kind == KIND_COPY)
     status = weir_copy(to, offset_of(node->units[0]), self->buffers[node->units[1] / SLICES], offset_of(node->units[1]),
