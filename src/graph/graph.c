@@ -215,10 +215,18 @@ weir_status weir_graph_clear(weir_graph *graph) {
   return status;
 }
 
-void weir__graph_let_go(weir_graph *graph) {
+// Frees a graph that was released, once its launches are done.
+static void let_go(weir_graph *graph) {
   weir__graph_empty(graph);
   graph->to_be_freed = graph->running > 0;
   if (!graph->to_be_freed) weir__object_give(&graph->object.context->objects.graphs, &graph->object);
+}
+
+void weir__graph_unqueue(weir_graph *graph) {
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    if (graph->recorded[i].task.kernel != NULL) weir__kernel_unqueue(graph->recorded[i].task.kernel);
+  }
+  if (--graph->queued == 0 && graph->object.released) let_go(graph);
 }
 
 weir_status weir_graph_release(weir_graph *graph) {
@@ -231,7 +239,7 @@ weir_status weir_graph_release(weir_graph *graph) {
     status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
   } else {
     graph->object.released = true;
-    if (graph->queued == 0) weir__graph_let_go(graph);
+    if (graph->queued == 0) let_go(graph);
   }
   weir__context_unlock(context);
   return status;

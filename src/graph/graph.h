@@ -50,8 +50,8 @@ static inline weir_device *weir__graph_device(const weir_graph *graph) {
   return graph->device != NULL ? graph->device : graph->object.context->host.devices[0];
 }
 
-// Frees a graph that was released, once its launches are done.
-void weir__graph_let_go(weir_graph *graph);
+// A queued launch has entered or failed (graph/queued.h). The lock is held.
+void weir__graph_unqueue(weir_graph *graph);
 
 // The launch that a run is part of.
 static inline weir__graph_launch *weir__graph_launch_of(weir__graph_run *run) {

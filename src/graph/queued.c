@@ -38,13 +38,6 @@ weir_status weir__graph_queue(weir_graph *graph, const weir__submission *submiss
   return WEIR_OK;
 }
 
-void weir__graph_unqueue(weir_graph *graph) {
-  for (uint32_t i = 0; i < graph->recorded_count; i++) {
-    if (graph->recorded[i].task.kernel != NULL) weir__kernel_unqueue(graph->recorded[i].task.kernel);
-  }
-  if (--graph->queued == 0 && graph->object.released) weir__graph_let_go(graph);
-}
-
 weir_status weir__graph_settle(weir_graph *graph, const char *what) {
   while (graph->queued > 0) {
     if (weir__this_thread.in_task)

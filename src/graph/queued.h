@@ -12,9 +12,6 @@
 weir_status weir__graph_queue(weir_graph *graph, const weir__submission *submission, weir__queued_enter enter,
                               weir__queued_left left, const void *more, size_t more_bytes, weir_event **out_event);
 
-// A queued launch has entered or failed. The lock is held.
-void weir__graph_unqueue(weir_graph *graph);
-
 // Waits until no launch of the graph is queued, since it is to be changed. `what` names the call in messages. The lock is held
 // before and after, not meanwhile.
 // Errors: OUT_OF_MEMORY (in a task or callback, which must not wait).
