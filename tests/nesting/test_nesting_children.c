@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "nesting.h"
+#include "weir/box.h"
 #include "weir/graph.h"
 
 enum { MANY = 3000, FIBONACCI = 15, FIBONACCI_CALLS = 1973, SORTED = 4096, FEW = 32 };
@@ -247,6 +248,46 @@ static void child_that_never_fits_is_refused(void **state) {
 
 // ---------------------------------------------------------------------------------------------------------------
 
+enum { SIDE = 32, TILE = 4 };
+
+static void write_tile(const weir_work *work) {
+  uint32_t *tile = work->args[0], number = *(const uint32_t *)work->args[1];
+  for (uint32_t i = 0; i < TILE; i++) {
+    for (uint32_t j = 0; j < TILE; j++) tile[i * SIDE + j] = number;
+  }
+}
+
+// Tiles of a matrix; the form of each is in memory of the call's.
+static void write_tiles(const weir_work *work) {
+  shared *self = work->user;
+  for (uint32_t i = 0; i < SIDE * SIDE; i += TILE) {
+    if (i / SIDE % TILE != 0) continue;
+    weir_box box = {.width = TILE * sizeof i, .pitch = SIDE * sizeof i, .rows = TILE};
+    weir_arg args[] = {weir_writes_box(self->buffer, i * sizeof i, &box), weir_value(&i, sizeof i)};
+    accept(self, weir_submit(self->context, &(weir_task){.host = write_tile, .args = args, .arg_count = 2}, NULL));
+    memset(&box, 0xee, sizeof box);
+  }
+}
+
+static void children_have_boxes(void **state) {
+  (void)state;
+  for (int i = 0; i < DEVICES; i++) {
+    shared self = {.context = nesting_context(devices[i], 0)};
+    uint32_t numbers[SIDE * SIDE];
+    assert_int_equal(weir_buffer_create(self.context, sizeof numbers, &self.buffer), WEIR_OK);
+    assert_int_equal(weir_fill(self.buffer, 0, WEIR_WHOLE, 7, NULL), WEIR_OK);
+    assert_int_equal(nesting_submit(self.context, write_tiles, &self, NULL), WEIR_OK);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+    assert_int_equal(atomic_load(&self.refused), 0);
+    assert_int_equal(weir_read(self.buffer, 0, WEIR_WHOLE, numbers), WEIR_OK);
+    for (uint32_t j = 0; j < SIDE * SIDE; j++)
+      assert_int_equal(numbers[j], j / SIDE / TILE * TILE * SIDE + j % SIDE / TILE * TILE);
+    weir_context_release(self.context);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
 static void fill_queue(const weir_work *work) {
   shared *self = work->user;
   static const char value[4096];
@@ -472,6 +513,7 @@ int main(void) {
       cmocka_unit_test(many_children_of_one_task),
       cmocka_unit_test(children_wait_for_memory),
       cmocka_unit_test(child_that_never_fits_is_refused),
+      cmocka_unit_test(children_have_boxes),
       cmocka_unit_test(the_queue_is_bounded),
       cmocka_unit_test(wrong_calls_are_refused_at_once),
       cmocka_unit_test(launches_of_graphs_queue),
