@@ -307,6 +307,9 @@ typedef enum weir_mode {
   WEIR_READ = 1,       // reads the range
   WEIR_WRITE = 2,      // overwrites every byte of the range and reads none of it first
   WEIR_READ_WRITE = 3, // any other access
+  // Updates the range, in any order relative to other tasks that commute on these bytes, but never at the same time as
+  // one of them. Other accesses come before or after all of them, as they were submitted. docs/guide/commute-reduce.md
+  WEIR_COMMUTE = 4,
 } weir_mode;
 
 // For weir_arg.bytes: to the end of the buffer.
@@ -316,7 +319,7 @@ typedef enum weir_mode {
 typedef struct weir_arg {
   weir_mode mode;
   uint32_t reserved;   // 0
-  weir_buffer *buffer; // READ, WRITE, READ_WRITE
+  weir_buffer *buffer; // all but VALUE
   uint64_t offset;     // first byte of the range
   uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
   const void *value;   // VALUE: copied at submission

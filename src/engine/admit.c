@@ -10,6 +10,7 @@
 #include "engine/rules.h"
 #include "engine/storage.h"
 #include "engine/written.h"
+#include "window/commute.h"
 
 static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__dependence *dependence,
                            uint64_t buffer) {
@@ -85,8 +86,8 @@ static void note_readers(weir_context *context, const weir__task *task, const we
   }
 }
 
-// Records an access where contents move between memories, or where a timeline or a launch of a graph wants to know whose bytes a
-// dependence is about.
+// Records an access that commutes, or where contents move between memories, or where a timeline or a launch of a graph wants to
+// know whose bytes a dependence is about.
 static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
                                                     bool several_spaces, bool notes_buffers) {
   weir__dependences *dependences = &context->order.dependences;
@@ -94,8 +95,12 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   size_t before = dependences->count;
   if (several_spaces && access->mode != WEIR_WRITE)
     weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
-  weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, id, (weir_mode)access->mode,
-                      access->lo, access->hi, dependences);
+  const weir__liveness *live = &context->host.window.live;
+  if (access->mode == WEIR_COMMUTE)
+    weir__buffer_commute(buffer, &context->order.ranges, live, id, access->lo, access->hi, dependences);
+  else
+    weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
+                        dependences);
   for (size_t i = before; notes_buffers && i < dependences->count; i++) dependences->list[i].buffer = buffer->id;
 }
 
@@ -111,7 +116,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     weir_buffer *buffer = access->buffer;
     if (needs_storage & 1) weir__storage_bind(context, request, i);
     needs_storage >>= 1; // the last bit stays
-    if (several_spaces | notes_buffers)
+    if (several_spaces | notes_buffers | request->checked.commutes)
       record_access(context, access, id, several_spaces, notes_buffers);
     else
       weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
@@ -271,6 +276,10 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
     weir__admit_result result = weir__storage_find(context, request, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
+  if (request->checked.commutes && !weir__commute_reserve(request->accesses, request->checked.access_count)) {
+    if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
+    return weir__no_memory(request->submission, "arguments", out_status);
+  }
   weir_event *event = NULL;
   if (out_event != NULL) {
     event = weir__event_take(context, window->next, request->submission->target);
@@ -289,6 +298,8 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   if (request->move != NULL) fill_move(request);
   if (context->devices.checker != NULL) note_check(context, request, task);
   context->host.statistics.tasks++;
+  if (request->checked.commutes) weir__commute_expect(task);
   commit(context, request, task);
+  if (request->checked.commutes) weir__host_release(&context->host, task);
   return WEIR__ADMITTED;
 }

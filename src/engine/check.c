@@ -21,6 +21,8 @@ static const char *mode_name(weir_mode mode) {
     return "write";
   case WEIR_READ_WRITE:
     return "read-write";
+  case WEIR_COMMUTE:
+    return "commute";
   }
   return "unknown";
 }
@@ -145,7 +147,7 @@ static weir_status check_spaces(const weir_context *context, const weir__access 
 
 static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
                                      weir__access *accesses, weir__checked *out_checked) {
-  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
+  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4, COMMUTES = 8 };
   uint32_t found = 0, value_bytes = 0, reserved = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
@@ -159,7 +161,10 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode((uint32_t)(arg - task->args), arg);
+    if ((uint32_t)arg->mode > WEIR_READ_WRITE) {
+      if (arg->mode != WEIR_COMMUTE) return bad_mode((uint32_t)(arg - task->args), arg);
+      found |= COMMUTES;
+    }
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
       return bad_buffer(context, (uint32_t)(arg - task->args), arg);
@@ -186,6 +191,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
+                                 .commutes = found & COMMUTES,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
   weir_status status = found & ELSEWHERE ? check_spaces(context, accesses, out_checked) : WEIR_OK;

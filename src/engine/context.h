@@ -53,6 +53,7 @@ typedef struct weir__order {
 
 // A task that waits for all earlier ones, since there was no memory for its edges.
 typedef struct weir__stalled {
+  weir__task *commuting;  // those that wait until a task is done, to be put behind others (engine/commute.h)
   weir__task *task;       // NULL: none
   bool listed;            // who may bring it data is all in order.dependences, which stays as it is until then
   uint64_t failed_before; // statistics.failed when it was stalled

@@ -6,15 +6,18 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/commute.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
+#include "window/commute.h"
 
 enum { DEFAULT_WINDOW = 1024 };
 
 // A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
 static void task_ready(void *user, weir__task *task) {
   weir_context *context = user;
+  if (task->commutes == WEIR__COMMUTES_OUTSIDE && !weir__context_commute(context, task)) return;
   weir_device *device = context->host.devices[task->device];
   if (context->host.trace != NULL) {
     weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
@@ -81,6 +84,7 @@ static void destroy_buffer(weir__object *object) {
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
   weir__free(buffer->versions);
+  weir__free(buffer->commuters);
   weir__free(buffer->written);
 }
 

@@ -49,9 +49,10 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct w
       memcpy(value, arg->value, arg->bytes);
       arg->value = value;
       value += weir__graph_padded(arg->bytes);
-    } else if (arg->bytes == WEIR_WHOLE) {
-      arg->bytes = arg->buffer->bytes - arg->offset;
+      continue;
     }
+    arg->mode = weir__graph_mode(arg->mode);
+    if (arg->bytes == WEIR_WHOLE) arg->bytes = arg->buffer->bytes - arg->offset;
   }
   recorded->task.args = recorded->args;
   if (task->label != NULL) {

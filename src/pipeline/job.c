@@ -84,7 +84,7 @@ static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task)
   if (graph->plan != NULL) graph->plan->nodes[node].tag = task->tag;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *was = &old->args[i], *arg = &task->args[i];
-    if (arg->mode != was->mode) return false;
+    if (weir__graph_mode(arg->mode) != was->mode) return false;
     if (arg->mode != WEIR_VALUE) {
       if (!same_range(was, arg->buffer, arg->offset, arg->bytes)) return false;
       continue;

@@ -12,6 +12,10 @@ void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, cons
     weir__range_map_read(&buffer->map, liveness, task, lo, hi, dependences);
     return;
   }
+  if (mode == WEIR_COMMUTE) {
+    weir__range_map_commute(&buffer->map, liveness, task, lo, hi, dependences);
+    return;
+  }
   weir__range_map_write(&buffer->map, liveness, task, mode == WEIR_READ_WRITE, lo, hi, dependences);
   if (lo == 0 && hi == buffer->bytes) {
     weir__range_map_deinitialize(&buffer->map);
@@ -19,6 +23,15 @@ void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, cons
     weir__segment_reset(&buffer->whole);
     buffer->whole.writer = task;
   }
+}
+
+void weir__buffer_commute(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
+                          uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  buffer->last_use = task;
+  if (buffer->ranged || lo != 0 || hi != buffer->bytes)
+    weir__buffer_access_range(buffer, pool, liveness, task, WEIR_COMMUTE, lo, hi, dependences);
+  else
+    weir__segment_commute(&buffer->whole, liveness, task, lo, hi, dependences);
 }
 
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
@@ -29,7 +42,7 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi) {
   if (buffer->ranged)
     weir__range_map_poison(&buffer->map, task, lo, hi);
-  else if (buffer->whole.writer == task)
+  else if (weir__segment_is_by(&buffer->whole, task))
     buffer->whole.poisoned = true;
 }
 
@@ -41,7 +54,7 @@ static void note_users(const weir_buffer *buffer, weir__block *block) {
   block->users_known = !buffer->ranged && whole->reader_count < WEIR__BLOCK_USERS;
   if (!block->users_known) return;
   const weir__id *readers = weir__segment_readers(whole);
-  for (uint32_t i = 0; i < whole->reader_count; i++) block->users[block->user_count++] = readers[i];
+  for (uint32_t i = 0; i < whole->reader_count; i++) block->users[block->user_count++] = weir__reader_task(readers[i]);
   block->users[block->user_count++] = whole->writer;
 }
 

@@ -49,8 +49,9 @@ struct weir_buffer {
   uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
   char label[48];
   uint32_t oldest_version;
-  struct weir__written *written; // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
-  weir__version *versions;       // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
+  struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
+  struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
+  weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;
 };
@@ -63,7 +64,11 @@ static inline uint16_t weir__space_bit(uint32_t space) {
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
                                weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__dependences *dependences);
 
-// Records the access of `task` to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
+// As weir__buffer_access, for COMMUTE.
+void weir__buffer_commute(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
+                          uint64_t lo, uint64_t hi, weir__dependences *dependences);
+
+// Records the access of `task`, which is not COMMUTE, to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
 // of one access in `pool`.
 static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
                                        weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
@@ -80,7 +85,7 @@ static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *po
 // Whether no task in flight uses the buffer's storage.
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
-// Poisons what `task` was the last to write in [lo, hi).
+// Poisons what is by `task` in [lo, hi): it was the last to write there, or one of the last that commuted.
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
 
 // Calls `visit` for the users of each stretch of [lo, hi), in order.

@@ -75,7 +75,8 @@ typedef struct weir__task {
   // here that it needs before the task is done.
   alignas(64) weir__id mark; // the last task that took this one as a predecessor
   uint32_t blockers;         // edges that must be resolved before the task is issued
-  uint32_t successor_count;
+  uint16_t successor_count;
+  uint8_t commutes; // window/commute.h
   uint32_t successors[WEIR__TASK_INLINE_SUCCESSORS];
   weir__edge_chunk *more_successors; // newest first
   // Bit k: the task k + 1 before this one is done first, by way of tasks that were in flight when this one was submitted.
