@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "patterns.h"
-#include "weir/reduce.h"
 
 enum { MOST_ROUNDS = 99 };
 
@@ -16,18 +15,26 @@ static const char usage[] = "Usage: weir-bench-reduce [--device NAME] [--rounds 
                             "  --device NAME  a CPU or simulated device; default cpu:2\n"
                             "  --rounds N     1 to 99; default 9. The table has medians, least and most\n";
 
-static weir_arg in_order(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
+static weir_arg in_order(weir_buffer *buffer, uint64_t offset, uint64_t bytes, weir_reduce_type type) {
+  (void)type;
   return weir_updates_range(buffer, offset, bytes);
 }
 
-static weir_arg in_any_order(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
+static weir_arg in_any_order(weir_buffer *buffer, uint64_t offset, uint64_t bytes, weir_reduce_type type) {
+  (void)type;
   return bytes == WEIR_WHOLE ? weir_commutes(buffer) : weir_commutes_range(buffer, offset, bytes);
+}
+
+static weir_arg in_copies(weir_buffer *buffer, uint64_t offset, uint64_t bytes, weir_reduce_type type) {
+  static weir_reduction sum;
+  sum = (weir_reduction){.operation = WEIR_REDUCE_SUM, .type = type};
+  return bytes == WEIR_WHOLE ? weir_reduces(buffer, &sum) : weir_reduces_range(buffer, offset, bytes, &sum);
 }
 
 static const struct {
   const char *name;
   add_argument adds;
-} ways[] = {{"READ_WRITE", in_order}, {"COMMUTE", in_any_order}};
+} ways[] = {{"READ_WRITE", in_order}, {"COMMUTE", in_any_order}, {"REDUCE", in_copies}};
 
 enum { WAYS = sizeof ways / sizeof *ways };
 

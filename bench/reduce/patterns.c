@@ -11,9 +11,9 @@
     if ((call) != WEIR_OK) return false;                                                                               \
   } while (0)
 
-static bool make_kernel(weir_context *context, const char *name, weir_function function, double us,
+static bool make_kernel(weir_context *context, const char *name, weir_function function, double us, double group_us,
                         weir_kernel **out_kernel) {
-  weir_sim_launch launch = {.blocks = 8, .threads = 128, .us = us};
+  weir_sim_launch launch = {.blocks = 8, .threads = 128, .us = us, .group_us = group_us};
   TRY(weir_kernel_create(context, name, out_kernel));
   TRY(weir_kernel_set_cpu(*out_kernel, function));
   TRY(weir_kernel_set_sim(*out_kernel, &launch, 1));
@@ -59,14 +59,16 @@ static body start_of(int block, int index) {
 
 static bool submit_steps(weir_context *context, add_argument adds, weir_buffer **at, weir_buffer *force) {
   weir_kernel *attracts, *moves;
-  if (!make_kernel(context, "attract", attract_blocks, 40, &attracts) || !make_kernel(context, "move", move, 5, &moves))
+  if (!make_kernel(context, "attract", attract_blocks, 40, 0, &attracts) ||
+      !make_kernel(context, "move", move, 5, 0, &moves))
     return false;
   for (int step = 0; step < STEPS; step++) {
     TRY(weir_fill(force, 0, WEIR_WHOLE, 0, NULL));
     for (uint32_t i = 0; i < BLOCKS; i++) {
       for (uint32_t j = i + 1; j < BLOCKS; j++) {
-        weir_arg args[] = {weir_reads(at[i]), weir_reads(at[j]), adds(force, i * BLOCK_BYTES, BLOCK_BYTES),
-                           adds(force, j * BLOCK_BYTES, BLOCK_BYTES)};
+        weir_arg args[] = {weir_reads(at[i]), weir_reads(at[j]),
+                           adds(force, i * BLOCK_BYTES, BLOCK_BYTES, WEIR_REDUCE_F32),
+                           adds(force, j * BLOCK_BYTES, BLOCK_BYTES, WEIR_REDUCE_F32)};
         TRY(weir_submit(context, &(weir_task){.kernel = attracts, .args = args, .arg_count = 4}, NULL));
       }
     }
@@ -131,13 +133,13 @@ static bool run_histogram(weir_context *context, add_argument adds, uint64_t *ou
     TRY(weir_copy_in(pieces[i], 0, WEIR_WHOLE, data[i], NULL));
   }
   TRY(weir_buffer_create(context, sizeof found, &bins));
-  if (!make_kernel(context, "count", count, 40, &counts)) return false;
+  if (!make_kernel(context, "count", count, 40, 0, &counts)) return false;
   TRY(weir_finish(context));
   weir_device *device = weir_context_device(context, 0);
   uint64_t begin = weir_device_time(device);
   TRY(weir_fill(bins, 0, WEIR_WHOLE, 0, NULL));
   for (int i = 0; i < PIECES; i++) {
-    weir_arg args[] = {weir_reads(pieces[i % 4]), adds(bins, 0, WEIR_WHOLE)};
+    weir_arg args[] = {weir_reads(pieces[i % 4]), adds(bins, 0, WEIR_WHOLE, WEIR_REDUCE_U32)};
     TRY(weir_submit(context, &(weir_task){.kernel = counts, .args = args, .arg_count = 2}, NULL));
   }
   TRY(weir_read(bins, 0, WEIR_WHOLE, found));
@@ -147,5 +149,49 @@ static bool run_histogram(weir_context *context, add_argument adds, uint64_t *ou
   return true;
 }
 
-const pattern patterns[] = {{"bodies", run_bodies}, {"histogram", run_histogram}};
+// Gradients of batches, of which a few take long: each is added to one sum when it is there.
+
+enum { BATCHES = 80, LONG_ONE_IN = 20, LONG = 40, FLOATS = 16 << 10 };
+
+static void gradient(const weir_work *work) {
+  float *to = work->args[0];
+  if (work->first != 0) return; // the work-groups say how long it takes
+  for (uint32_t round = 0; round < work->groups[0]; round++) {
+    for (int i = 0; i < FLOATS; i++) to[i] = sqrtf(((float)round + to[i]) * 0.5f);
+  }
+  for (int i = 0; i < FLOATS; i++) to[i] = (float)(i % 7);
+}
+
+static void add(const weir_work *work) {
+  const float *from = work->args[0];
+  float *to = work->args[1];
+  for (int i = 0; i < FLOATS; i++) to[i] += from[i];
+}
+
+static bool run_gradients(weir_context *context, add_argument adds, uint64_t *out_ns, bool *out_right) {
+  static float found[FLOATS];
+  weir_buffer *sum, *parts[BATCHES];
+  weir_kernel *computes, *adding;
+  if (!make_kernel(context, "gradient", gradient, 2, 10, &computes) || !make_kernel(context, "add", add, 8, 0, &adding))
+    return false;
+  TRY(weir_buffer_create(context, sizeof found, &sum));
+  for (int i = 0; i < BATCHES; i++) TRY(weir_buffer_create(context, sizeof found, &parts[i]));
+  weir_device *device = weir_context_device(context, 0);
+  uint64_t begin = weir_device_time(device);
+  TRY(weir_fill(sum, 0, WEIR_WHOLE, 0, NULL));
+  for (uint32_t i = 0; i < BATCHES; i++) {
+    weir_arg made = weir_writes(parts[i]);
+    weir_arg args[] = {weir_reads(parts[i]), adds(sum, 0, WEIR_WHOLE, WEIR_REDUCE_F32)};
+    weir_task task = {.kernel = computes, .args = &made, .arg_count = 1, .groups = {i % LONG_ONE_IN == 0 ? LONG : 1}};
+    TRY(weir_submit(context, &task, NULL));
+    TRY(weir_submit(context, &(weir_task){.kernel = adding, .args = args, .arg_count = 2}, NULL));
+  }
+  TRY(weir_read(sum, 0, WEIR_WHOLE, found));
+  *out_ns = weir_device_time(device) - begin;
+  *out_right = true;
+  for (int i = 0; i < FLOATS; i++) *out_right = *out_right && found[i] == (float)(i % 7 * BATCHES);
+  return true;
+}
+
+const pattern patterns[] = {{"bodies", run_bodies}, {"gradients", run_gradients}, {"histogram", run_histogram}};
 const uint32_t pattern_count = sizeof patterns / sizeof *patterns;

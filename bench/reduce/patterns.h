@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "weir/weir.h"
+#include "weir/reduce.h"
 
-// Makes the argument by which a task adds to `bytes` bytes of a buffer from byte `offset` on.
-typedef weir_arg (*add_argument)(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
+// Makes the argument by which a task adds numbers of a type to `bytes` bytes of a buffer from byte `offset` on.
+typedef weir_arg (*add_argument)(weir_buffer *buffer, uint64_t offset, uint64_t bytes, weir_reduce_type type);
 
 typedef struct pattern {
   const char *name;

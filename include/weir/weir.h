@@ -310,6 +310,9 @@ typedef enum weir_mode {
   // Updates the range, in any order relative to other tasks that commute on these bytes, but never at the same time as
   // one of them. Other accesses come before or after all of them, as they were submitted. docs/guide/commute-reduce.md
   WEIR_COMMUTE = 4,
+  // Adds to the range by a reduction (weir/reduce.h): as COMMUTE, but several such tasks may run at the same time, each on
+  // a private copy. Copies are combined before the next access of another kind.
+  WEIR_REDUCE = 5,
 } weir_mode;
 
 // For weir_arg.bytes: to the end of the buffer.
@@ -322,7 +325,7 @@ typedef struct weir_arg {
   weir_buffer *buffer; // all but VALUE
   uint64_t offset;     // first byte of the range
   uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
-  const void *value;   // VALUE: copied at submission
+  const void *value;   // VALUE: copied at submission; REDUCE: a weir_reduction, copied as well
 } weir_arg;
 
 // Make an argument. The task reads, overwrites or updates a whole buffer, or `bytes` bytes of it from byte `offset` on.

@@ -10,10 +10,16 @@
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
                               bool wrapped, weir_buffer **out_buffer);
 
+// Makes one of its own storage. The lock is held. NULL: no memory.
+weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes);
+
 // Makes a buffer of memory of the device's that the device has taken over from the caller, or lets go of it.
 weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer);
 
 // Releases a buffer: its storage returns after its last use. Takes the lock.
 weir_status weir__buffer_release(weir_buffer *buffer);
+
+// The same, of a buffer that was not released before. The lock is held.
+void weir__buffer_let_go(weir_buffer *buffer);
 
 #endif // WEIR_ENGINE_BUFFER_H

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/check.h"
+#include "engine/reduce.h"
 #include "engine/transfer.h"
 
 enum { FEW_ACCESSES = 24 };
@@ -23,6 +24,8 @@ static const char *mode_name(weir_mode mode) {
     return "read-write";
   case WEIR_COMMUTE:
     return "commute";
+  case WEIR_REDUCE:
+    return "reduce";
   }
   return "unknown";
 }
@@ -117,6 +120,28 @@ static weir_status check_images(const weir__access *accesses, uint32_t count) {
   return WEIR_OK;
 }
 
+static weir_status check_ranges(const weir__access *accesses, weir__checked *checked) {
+  for (uint32_t i = 0; i < checked->access_count; i++) checked->reduces |= accesses[i].buffer->reducing;
+  return check_images(accesses, checked->access_count);
+}
+
+// From here on a task that adds by a reduction is one that commutes.
+static __attribute__((noinline)) weir_status check_reductions(const weir_context *context, const weir_task *task,
+                                                              weir__access *accesses, weir__checked *checked) {
+  checked->reduces = true;
+  weir__access *access = accesses;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) continue;
+    weir_status status =
+        arg->mode == WEIR_REDUCE ? weir__reduce_check(context, i, arg, access->hi - access->lo) : WEIR_OK;
+    if (status != WEIR_OK) return status;
+    if (arg->mode == WEIR_REDUCE) access->mode = WEIR_COMMUTE;
+    access++;
+  }
+  return WEIR_OK;
+}
+
 static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
 }
@@ -147,7 +172,7 @@ static weir_status check_spaces(const weir_context *context, const weir__access 
 
 static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
                                      weir__access *accesses, weir__checked *out_checked) {
-  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4, COMMUTES = 8 };
+  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4, COMMUTES = 8, REDUCES = 16 };
   uint32_t found = 0, value_bytes = 0, reserved = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
@@ -162,8 +187,8 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       continue;
     }
     if ((uint32_t)arg->mode > WEIR_READ_WRITE) {
-      if (arg->mode != WEIR_COMMUTE) return bad_mode((uint32_t)(arg - task->args), arg);
-      found |= COMMUTES;
+      if ((uint32_t)arg->mode > WEIR_REDUCE) return bad_mode((uint32_t)(arg - task->args), arg);
+      found |= arg->mode == WEIR_REDUCE ? COMMUTES | REDUCES : COMMUTES;
     }
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
@@ -182,7 +207,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       if ((buffer->valid & ~here_only) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
         found |= ELSEWHERE;
     }
-    if (buffer->ranged | (bytes != whole)) found |= RANGED;
+    if (buffer->ranged | buffer->reducing | (bytes != whole)) found |= RANGED;
     if (buffer->named == check) found |= REPEATS;
     buffer->named = check;
     access++;
@@ -194,8 +219,12 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
                                  .commutes = found & COMMUTES,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
+  if (found & REDUCES) {
+    weir_status reductions = check_reductions(context, task, accesses, out_checked);
+    if (reductions != WEIR_OK) return reductions;
+  }
   weir_status status = found & ELSEWHERE ? check_spaces(context, accesses, out_checked) : WEIR_OK;
-  if (status == WEIR_OK && (found & RANGED)) status = check_images(accesses, out_checked->access_count);
+  if (status == WEIR_OK && (found & RANGED)) status = check_ranges(accesses, out_checked);
   if (status != WEIR_OK) return status;
   return found & REPEATS ? check_agreement(accesses, out_checked->access_count) : WEIR_OK;
 }

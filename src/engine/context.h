@@ -59,6 +59,24 @@ typedef struct weir__stalled {
   uint64_t failed_before; // statistics.failed when it was stalled
 } weir__stalled;
 
+struct weir__submission;
+struct weir__reduction;
+
+// Reductions whose copies are still to be combined (engine/reduce.h).
+typedef struct weir__reductions {
+  struct weir__reduction *first;
+  uint32_t count;
+  uint64_t bytes;       // of all copies
+  weir__id none_before; // memory was short: no copies before this task
+  bool combining;       // by combine_all
+  // Below, since this is above: set with the first reduction.
+  void (*forget)(weir_context *context,
+                 weir_buffer *buffer); // the buffer is released, and nobody will see its contents
+  // Submits what combines them, all or those of `kernel`. False: something was refused, `*out_status` says why, or the lock was
+  // released meanwhile, and it is OK.
+  bool (*combine_all)(weir_context *context, const weir_kernel *kernel, weir_status *out_status);
+} weir__reductions;
+
 // What is known of the devices together.
 typedef struct weir__device_set {
   uint32_t listed_count;             // of the host's devices: those that the caller asked for
@@ -85,6 +103,7 @@ struct weir_context {
   alignas(64) weir__order order;                          // not beside what those read: each submission writes it
   weir__spaces memory;
   weir__stalled stalled;
+  weir__reductions reductions;
   weir__device_set devices;
   weir__graph_notes graphs;
   uint64_t checks; // of arguments; numbers them

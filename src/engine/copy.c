@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/copy.h"
 #include "engine/pressure.h"
+#include "engine/reduce.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "engine/transfer.h"
@@ -133,6 +134,10 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                                        .space = (uint8_t)copy->from_space};
   *out_status = check_copy(context, copy);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (weir__reduce_any(context)) {
+    weir__admit_result combined = weir__reduce_combine_for(context, &submission, NULL, accesses, count, out_status);
+    if (combined != WEIR__ADMITTED) return combined;
+  }
   context->checks++;
   for (uint32_t i = 0; i < count; i++) weir__pin(context, accesses[i].buffer);
   if (context->devices.polls) weir__context_poll(context);
@@ -167,6 +172,20 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
   if (result == WEIR__ADMITTED && write_backs > 0)
     weir__write_back(context, kept, count, write_backs, out_event != NULL ? *out_event : NULL);
   return result;
+}
+
+weir__admit_result weir__fill_once(weir_context *context, const weir__submission *by, weir_device *device,
+                                   weir_buffer *buffer, uint32_t pattern, weir_status *out_status) {
+  const device_copy fill = {.by = by,
+                            .label = "identity",
+                            .to = buffer,
+                            .bytes = buffer->bytes,
+                            .to_space = device->space,
+                            .from_space = device->space,
+                            .device = device,
+                            .fill = true,
+                            .pattern = pattern};
+  return enter_copy(context, &fill, NULL, out_status);
 }
 
 static weir_status submit_device_copy(weir_context *context, const device_copy *copy, weir_event **out_event) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/commute.h"
+#include "engine/reduce.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -98,6 +99,7 @@ static void destroy_devices(weir_context *context, bool with_memory) {
 }
 
 void weir__context_destroy(weir_context *context) {
+  weir__reduce_destroy(context);
   weir__object_pool_deinitialize(&context->objects.chains);
   weir__object_pool_deinitialize(&context->objects.graphs);
   destroy_devices(context, false);

@@ -25,7 +25,7 @@ static inline uint64_t weir__graph_padded(uint64_t bytes) {
 
 // The mode that is recorded: tasks that commute keep the order in which they were recorded, which is as good as any.
 static inline weir_mode weir__graph_mode(weir_mode mode) {
-  return mode == WEIR_COMMUTE ? WEIR_READ_WRITE : mode;
+  return mode == WEIR_COMMUTE || mode == WEIR_REDUCE ? WEIR_READ_WRITE : mode;
 }
 
 // Adds a copy of a task that was checked; of the rest of `like` only what is not the task. False: no memory.

@@ -120,7 +120,7 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
       uint64_t rest = buffer->bytes - arg->arg.offset;
       out_bytes[i] = arg->arg.bytes == WEIR_WHOLE ? rest : arg->arg.bytes;
       if (out_bytes[i] == 0 || out_bytes[i] > rest) continue;
-      if (arg->arg.mode == WEIR_COMMUTE)
+      if (arg->arg.mode == WEIR_COMMUTE || arg->arg.mode == WEIR_REDUCE)
         return weir__error(
             WEIR_ERROR_INVALID_ARGUMENT,
             "%s, argument %u: bytes [%llu, %llu) of buffer %llu '%s' commute, but parts of one launch on "

@@ -39,10 +39,11 @@ struct weir_buffer {
                   // `parts`: some contents are. 0: they are undefined
   uint16_t held;  // bit per space with a block
   uint8_t home;   // space of wrapped memory
-  bool wrapped;
-  bool image;  // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
-  bool ranged; // `map` is in use, else `whole`
-  bool kept;   // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
+  bool wrapped : 1;
+  bool image : 1; // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
+  bool reducing;  // tasks add to copies of some of its bytes (engine/reduce.h)
+  bool ranged;    // `map` is in use, else `whole`
+  bool kept;      // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;

@@ -148,7 +148,7 @@ static void add_access(generator *g, program_task *task) {
   access.mode = (weir_mode)random_between(&g->random, WEIR_READ, WEIR_READ_WRITE);
   // Where tasks fail it would matter which comes first.
   if (access.mode == WEIR_READ_WRITE && !g->shape->failures && random_chance(&g->random, 60))
-    access.mode = WEIR_COMMUTE;
+    access.mode = random_chance(&g->random, 50) ? WEIR_COMMUTE : WEIR_REDUCE;
   access.offset = (uint32_t)offset;
   access.bytes = (uint32_t)bytes;
   access.whole = offset + bytes == size && random_chance(&g->random, 50);
