@@ -109,14 +109,15 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   const weir__liveness *live = &context->host.window.live;
   weir__dependences *dependences = &context->order.dependences;
   bool several_spaces = context->memory.space_count > 1;
-  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0;
+  bool notes_buffers =
+      context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0 || request->checked.commutes;
   int64_t needs_storage = (int64_t)request->checked.needs_storage; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
     if (needs_storage & 1) weir__storage_bind(context, request, i);
     needs_storage >>= 1; // the last bit stays
-    if (several_spaces | notes_buffers | request->checked.commutes)
+    if (several_spaces | notes_buffers)
       record_access(context, access, id, several_spaces, notes_buffers);
     else
       weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
@@ -267,18 +268,29 @@ static __attribute__((noinline)) void note_check(weir_context *context, const we
   }
 }
 
+// Memory that cannot be foreseen to suffice.
+static bool reserve(weir_context *context, const weir__request *request) {
+  uint32_t count = request->checked.access_count;
+  return weir__range_pool_reserve(&context->order.ranges, count) &&
+         (!request->checked.commutes || weir__commute_reserve(request->accesses, count));
+}
+
+// The task enters when it is released, if nothing else holds it then.
+static __attribute__((noinline)) void commit_commuting(weir_context *context, const weir__request *request,
+                                                       weir__task *task) {
+  weir__commute_expect(task);
+  weir__commit(context, request, task);
+  weir__host_release(&context->host, task);
+}
+
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   weir__window *window = &context->host.window;
-  if (request->checked.ranged && !weir__range_pool_reserve(&context->order.ranges, request->checked.access_count))
+  if (request->checked.ranged && !reserve(context, request))
     return weir__no_memory(request->submission, "arguments", out_status);
   if (request->checked.needs_storage != 0) {
     weir__admit_result result = weir__storage_find(context, request, out_status);
     if (result != WEIR__ADMITTED) return result;
-  }
-  if (request->checked.commutes && !weir__commute_reserve(request->accesses, request->checked.access_count)) {
-    if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
-    return weir__no_memory(request->submission, "arguments", out_status);
   }
   weir_event *event = NULL;
   if (out_event != NULL) {
@@ -298,8 +310,9 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   if (request->move != NULL) fill_move(request);
   if (context->devices.checker != NULL) note_check(context, request, task);
   context->host.statistics.tasks++;
-  if (request->checked.commutes) weir__commute_expect(task);
-  commit(context, request, task);
-  if (request->checked.commutes) weir__host_release(&context->host, task);
+  if (request->checked.commutes)
+    commit_commuting(context, request, task);
+  else
+    commit(context, request, task);
   return WEIR__ADMITTED;
 }

@@ -125,25 +125,28 @@ static weir_status check_ranges(const weir__access *accesses, weir__checked *che
   return check_images(accesses, checked->access_count);
 }
 
-// From here on a task that adds by a reduction is one that commutes.
-static __attribute__((noinline)) weir_status check_reductions(const weir_context *context, const weir_task *task,
-                                                              weir__access *accesses, weir__checked *checked) {
-  checked->reduces = true;
+static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
+}
+
+// Some argument has a mode that few have, or none. From here on a task that adds by a reduction is one that commutes.
+static __attribute__((noinline)) weir_status check_modes(const weir_context *context, const weir_task *task,
+                                                         weir__access *accesses, weir__checked *checked) {
   weir__access *access = accesses;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
-    weir_status status =
-        arg->mode == WEIR_REDUCE ? weir__reduce_check(context, i, arg, access->hi - access->lo) : WEIR_OK;
-    if (status != WEIR_OK) return status;
-    if (arg->mode == WEIR_REDUCE) access->mode = WEIR_COMMUTE;
+    if ((uint32_t)arg->mode > WEIR_REDUCE) return bad_mode(i, arg);
+    if (arg->mode == WEIR_REDUCE) {
+      weir_status status = weir__reduce_check(context, i, arg, access->hi - access->lo);
+      if (status != WEIR_OK) return status;
+      access->mode = WEIR_COMMUTE;
+      checked->reduces = true;
+    }
+    if (access->mode == WEIR_COMMUTE) checked->commutes = checked->ranged = true;
     access++;
   }
   return WEIR_OK;
-}
-
-static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
 }
 
 static weir_status bad_reserved(const weir_arg *args) {
@@ -172,8 +175,8 @@ static weir_status check_spaces(const weir_context *context, const weir__access 
 
 static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
                                      weir__access *accesses, weir__checked *out_checked) {
-  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4, COMMUTES = 8, REDUCES = 16 };
-  uint32_t found = 0, value_bytes = 0, reserved = 0;
+  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
+  uint32_t found = 0, value_bytes = 0, reserved = 0, modes = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
@@ -186,10 +189,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if ((uint32_t)arg->mode > WEIR_READ_WRITE) {
-      if ((uint32_t)arg->mode > WEIR_REDUCE) return bad_mode((uint32_t)(arg - task->args), arg);
-      found |= arg->mode == WEIR_REDUCE ? COMMUTES | REDUCES : COMMUTES;
-    }
+    modes |= (uint32_t)arg->mode;
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
       return bad_buffer(context, (uint32_t)(arg - task->args), arg);
@@ -207,7 +207,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       if ((buffer->valid & ~here_only) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
         found |= ELSEWHERE;
     }
-    if (buffer->ranged | buffer->reducing | (bytes != whole)) found |= RANGED;
+    if (buffer->by_ranges != 0 || bytes != whole) found |= RANGED;
     if (buffer->named == check) found |= REPEATS;
     buffer->named = check;
     access++;
@@ -216,14 +216,10 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
-                                 .commutes = found & COMMUTES,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
-  if (found & REDUCES) {
-    weir_status reductions = check_reductions(context, task, accesses, out_checked);
-    if (reductions != WEIR_OK) return reductions;
-  }
-  weir_status status = found & ELSEWHERE ? check_spaces(context, accesses, out_checked) : WEIR_OK;
+  weir_status status = modes > WEIR_READ_WRITE ? check_modes(context, task, accesses, out_checked) : WEIR_OK;
+  if (status == WEIR_OK && (found & ELSEWHERE)) status = check_spaces(context, accesses, out_checked);
   if (status == WEIR_OK && (found & RANGED)) status = check_ranges(accesses, out_checked);
   if (status != WEIR_OK) return status;
   return found & REPEATS ? check_agreement(accesses, out_checked->access_count) : WEIR_OK;

@@ -41,9 +41,14 @@ struct weir_buffer {
   uint8_t home;   // space of wrapped memory
   bool wrapped : 1;
   bool image : 1; // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
-  bool reducing;  // tasks add to copies of some of its bytes (engine/reduce.h)
-  bool ranged;    // `map` is in use, else `whole`
-  bool kept;      // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
+  union {
+    struct {
+      bool ranged;   // `map` is in use, else `whole`
+      bool reducing; // tasks add to copies of some of its bytes (engine/reduce.h)
+    };
+    uint16_t by_ranges; // not 0: either of these
+  };
+  bool kept; // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;

@@ -144,7 +144,7 @@ weir__id weir__segment_last_writer(const weir__segment *segment);
 static inline void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task,
                                       uint64_t lo, uint64_t hi, weir__dependences *dependences) {
   uint32_t count = segment->reader_count;
-  if (count > 0 && segment->commutes) {
+  if (__builtin_expect(segment->commutes, false)) {
     weir__segment_read_set(segment, liveness, task, lo, hi, dependences);
     return;
   }
@@ -169,7 +169,7 @@ static inline void weir__segment_read(weir__segment *segment, const weir__livene
 // Records that `task` writes, and if `reads` also reads, the segment. Cost: one step per reader since the last write.
 static inline void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task,
                                        bool reads, uint64_t lo, uint64_t hi, weir__dependences *dependences) {
-  if (segment->commutes) {
+  if (__builtin_expect(segment->commutes, false)) {
     weir__segment_write_set(segment, liveness, task, reads, lo, hi, dependences);
     return;
   }

@@ -75,8 +75,7 @@ typedef struct weir__task {
   // here that it needs before the task is done.
   alignas(64) weir__id mark; // the last task that took this one as a predecessor
   uint32_t blockers;         // edges that must be resolved before the task is issued
-  uint16_t successor_count;
-  uint8_t commutes; // window/commute.h
+  uint32_t successor_count;
   uint32_t successors[WEIR__TASK_INLINE_SUCCESSORS];
   weir__edge_chunk *more_successors; // newest first
   // Bit k: the task k + 1 before this one is done first, by way of tasks that were in flight when this one was submitted.
@@ -98,7 +97,8 @@ typedef struct weir__task {
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
   _Atomic bool reads_poison;     // a predecessor by data failed, or the bytes were poisoned before
   bool issued;                   // guarded by the lock
-  bool failing;                  // guarded by the lock: it will not end well, though it is not done yet
+  bool failing : 1;              // guarded by the lock: it will not end well, though it is not done yet
+  uint8_t commutes : 2;          // guarded by the lock: see window/commute.h
   _Atomic bool source_failed;    // as `reads_poison`; of a transfer: what it was to pass on did not arrive
   weir_event *event;             // NULL: none; guarded by the lock
   struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted

@@ -85,9 +85,9 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->mark = 0;
   task->blockers = 1;
   task->successor_count = 0;
-  task->commutes = 0;
   task->more_successors = NULL;
   task->ancestors = 0;
+  task->commutes = 0;
   task->issued = task->failing = false;
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   task->predecessor_count = 0;
