@@ -72,9 +72,10 @@ typedef struct weir__reductions {
   // Below, since this is above: set with the first reduction.
   void (*forget)(weir_context *context,
                  weir_buffer *buffer); // the buffer is released, and nobody will see its contents
-  // Submits what combines them, all or those of `kernel`. False: something was refused, `*out_status` says why, or the lock was
-  // released meanwhile, and it is OK.
-  bool (*combine_all)(weir_context *context, const weir_kernel *kernel, weir_status *out_status);
+  // Submits, for `by`, what combines them, all or those of `kernel`. False: something was refused, `*out_status` says why, or the
+  // lock was released meanwhile, and it is OK.
+  bool (*combine_all)(weir_context *context, const struct weir__submission *by, const weir_kernel *kernel,
+                      weir_status *out_status);
 } weir__reductions;
 
 // What is known of the devices together.

@@ -72,7 +72,7 @@ weir__admit_result weir__await_storage(weir_context *context, const weir__submis
     // Copies of reductions come free. What stands in the way of that does not matter here.
     weir_status ignored;
     uint64_t bytes = context->reductions.bytes;
-    context->reductions.combine_all(context, NULL, &ignored);
+    context->reductions.combine_all(context, submission, NULL, &ignored);
     if (context->reductions.bytes < bytes) return WEIR__RETRY;
   }
   // The task that the checker runs is in flight itself.

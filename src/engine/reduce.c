@@ -165,28 +165,29 @@ static weir__admit_result combine(weir_context *context, const weir__submission 
   return result == WEIR__REFUSED ? result : WEIR__RETRY;
 }
 
-static bool combine_matching(weir_context *context, const weir_kernel *kernel, weir_status *out_status) {
-  const weir__submission by = {0};
+static bool combine_matching(weir_context *context, const weir__submission *by, const weir_kernel *kernel,
+                             weir_status *out_status) {
   weir__reduction *next;
   for (weir__reduction *self = context->reductions.first; self != NULL; self = next) {
     next = self->next;
     if (kernel != NULL && self->key.combine != kernel) continue;
     weir__admit_result result = WEIR__ADMITTED;
     for (uint32_t left = self->copy_count; left > 0 && result == WEIR__ADMITTED; left--)
-      result = combine_one(context, &by, self, out_status);
+      result = combine_one(context, by, self, out_status);
     if (result != WEIR__ADMITTED) return false;
   }
   return true;
 }
 
-static bool combine_all(weir_context *context, const weir_kernel *kernel, weir_status *out_status) {
+static bool combine_all(weir_context *context, const weir__submission *by, const weir_kernel *kernel,
+                        weir_status *out_status) {
   *out_status = WEIR_OK;
   // What combines may itself wait for memory, where this is called again.
   if (context->reductions.combining) return false;
   // Else those that wait for memory would have new copies made.
   if (kernel == NULL) context->reductions.none_before = context->host.window.next + context->host.window.size;
   context->reductions.combining = true;
-  bool all = combine_matching(context, kernel, out_status);
+  bool all = combine_matching(context, by, kernel, out_status);
   context->reductions.combining = false;
   return all;
 }
