@@ -328,6 +328,15 @@ static weir__admit_result add_copy(weir_context *context, const weir__submission
   weir_buffer *copy = weir__buffer_new(context, key->hi - key->lo);
   if (copy == NULL) return WEIR__REFUSED;
   snprintf(copy->label, sizeof copy->label, "copy of %.30s", key->buffer->label);
+  // Its storage is there at once, or it is done without.
+  weir__block *block = NULL;
+  weir__pool *pool = &context->memory.pools[device->space];
+  if (weir__pool_take(pool, copy->bytes, &context->host.window.live, &block) != WEIR__POOL_OK) {
+    weir__buffer_let_go(copy);
+    context->reductions.none_before = context->host.window.next + context->host.window.size;
+    return WEIR__REFUSED;
+  }
+  weir__buffer_set_storage(copy, device->space, block);
   *out_status = check_combine(context, &made, copy);
   if (*out_status != WEIR_OK) {
     weir__buffer_let_go(copy);

@@ -3,9 +3,13 @@
 // Reductions: tasks that add to private copies at the same time, and whatever comes next sees the sum.
 #include "api.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/allocate.h"
 #include "random.h"
+#include "sweep.h"
 #include "weir/graph.h"
 #include "weir/reduce.h"
 #include "weir/sim.h"
@@ -242,6 +246,79 @@ static void memory_is_short(void **state) {
   weir_context_release(context);
 }
 
+enum { THREADS = 4, ADDS = 300 };
+
+// Adds, and now and then looks at the sum, which only grows.
+static void *add_and_look(void *user) {
+  scene *self = user;
+  uint64_t last = 0;
+  for (int i = 0; i < ADDS; i++) {
+    weir_event_release(add(self));
+    if (i % 50 != 7) continue;
+    uint64_t found = api_read_number(self->total);
+    assert_true(found >= last);
+    last = found;
+  }
+  return NULL;
+}
+
+static void from_many_threads(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    scene self = {0};
+    weir_context_options options = {.devices = "cpu:3", .window = seed % 2 == 0 ? 8 : 0, .seed = seed};
+    if (seed == 3) options.memory_limit = 4096;
+    api_expect(weir_context_create(&options, &self.context), WEIR_OK, NULL);
+    self.total = api_number(self.context, 0);
+    self.one = api_number(self.context, 1);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, add_and_look, &self), 0);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(api_read_number(self.total), THREADS * ADDS);
+    weir_context_release(self.context);
+  }
+}
+
+static void add_slowly(const weir_work *work) {
+  usleep(100);
+  api_add(work);
+}
+
+// The Nth allocation fails: what was accepted is in the sum, unless a task failed.
+static bool with_failing_allocation(uint64_t n) {
+  scene self;
+  open_scene(&self, "cpu:3");
+  gate_open(&self.hold); // submitting may wait for it
+  uint64_t before = weir__allocate_count(), accepted = 0, found = 0;
+  weir_arg args[] = {weir_reads(self.one), weir_reduces(self.total, &sum)};
+  weir_arg commutes[] = {weir_reads(self.one), weir_commutes(self.total)};
+  weir__allocate_fail_at(n);
+  for (int i = 0; i < 40; i++) {
+    weir_task task = {.host = add_slowly, .args = i % 10 == 9 ? commutes : args, .arg_count = 2};
+    weir_status status = weir_submit(self.context, &task, NULL);
+    if (status != WEIR_OK) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    accepted += status == WEIR_OK;
+  }
+  weir_status status = weir_copy_out(self.total, 0, 8, &found, NULL);
+  bool failed = weir__allocate_count() - before >= n;
+  weir__allocate_fail_at(0);
+  if (status != WEIR_OK) {
+    assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    api_expect(weir_copy_out(self.total, 0, 8, &found, NULL), WEIR_OK, NULL);
+  }
+  api_expect(weir_finish(self.context), WEIR_OK, NULL);
+  assert_int_equal(found, 100 + accepted);
+  close_scene(&self);
+  return failed;
+}
+
+static void without_memory(void **state) {
+  (void)state;
+  uint64_t n = 1;
+  while (with_failing_allocation(n)) n = sweep_after(n);
+  assert_true(n > 3);
+}
+
 #define FOLD(type, unsigned_type)                                                                                      \
   static void fold_##type(const weir_work *work) {                                                                     \
     const type *from = work->args[0];                                                                                  \
@@ -332,6 +409,8 @@ int main(void) {
       cmocka_unit_test(what_is_refused),
       cmocka_unit_test(memory_is_short),
       cmocka_unit_test(all_operations),
+      cmocka_unit_test(from_many_threads),
+      cmocka_unit_test(without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
