@@ -23,7 +23,8 @@ extern "C" {
 //   those that were submitted after it.
 // - Such a task fails and is skipped as others are: what it commutes on is poisoned, and tasks are skipped that commute there after it.
 // - Ranges of two tasks may overlap in part. Two arguments of one task that overlap must be alike.
-// - The order is that of submission in a context with WEIR_CONTEXT_IN_ORDER or in check mode, in a graph, and between
+// - The order is that of submission for boxes (weir/box.h) and for buffers that are used by boxes, of which a reduction is
+//   refused; in a context with WEIR_CONTEXT_IN_ORDER or in check mode, in a graph, and between
 //   devices with different memories; and, on a device with memory of its own, for wrapped memory.
 // - A launch over several devices (weir/split.h) refuses the mode.
 WEIR_API weir_arg weir_commutes(weir_buffer *buffer);

@@ -28,8 +28,8 @@
 // - A struct that stands in arrays or in other structs keeps its size. New members take the place of members
 //   `reserved`, which must be 0.
 // - A struct that Weir hands out by pointer (weir_work, weir_device_info, ...) grows at its end.
-// - weir_vulkan_constant, weir_vulkan_queue, weir_split_part, weir_split_measure and weir_split_way never change. Nor
-//   do values of enumerators and parameters of functions.
+// - weir_box, weir_vulkan_constant, weir_vulkan_queue, weir_split_part, weir_split_measure and weir_split_way never
+//   change. Nor do values of enumerators and parameters of functions.
 // Programs in other languages call the _sized functions with the sizes of their own declarations. tests/install/abi.txt
 // records all sizes, offsets, values and parameters, and a test compares them with the headers and the library.
 #ifndef WEIR_WEIR_H
@@ -318,14 +318,21 @@ typedef enum weir_mode {
 // For weir_arg.bytes: to the end of the buffer.
 #define WEIR_WHOLE UINT64_MAX
 
-// An argument of a task: a range of a buffer, or a value.
+// Shape of an argument's bytes.
+enum {
+  WEIR_RANGE = 0, // `bytes` bytes from `offset` on
+  WEIR_BOX = 1,   // rows at equal distances: weir/box.h
+};
+
+// An argument of a task: bytes of a buffer, or a value.
 typedef struct weir_arg {
   weir_mode mode;
-  uint32_t reserved;   // 0
+  uint16_t shape;      // of the bytes of a buffer: WEIR_RANGE, WEIR_BOX
+  uint16_t reserved;   // 0
   weir_buffer *buffer; // all but VALUE
-  uint64_t offset;     // first byte of the range
-  uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value
-  const void *value;   // VALUE: copied at submission; REDUCE: a weir_reduction, copied as well
+  uint64_t offset;     // first byte of the range or box
+  uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value; not of a box
+  const void *value;   // VALUE: copied at submission. BOX: the weir_box, REDUCE: the weir_reduction, copied, too
 } weir_arg;
 
 // Make an argument. The task reads, overwrites or updates a whole buffer, or `bytes` bytes of it from byte `offset` on.

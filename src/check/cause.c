@@ -62,6 +62,11 @@ static void report(weir__check_job *job, const weir__region *region, weir__range
     weir__check_report(job, region, "it reads bytes [%lld, %lld), which no task wrote: write them first", lo, hi);
     break;
   case WEIR__REGION_OUTSIDE:
+    if (arg->box != NULL) {
+      weir__check_report(job, region,
+                         "the result depends on bytes [%lld, %lld) outside of the box: declare them as read", lo, hi);
+      break;
+    }
     weir__check_report(job, region,
                        "the result depends on bytes [%lld, %lld) outside: declare the range [%lld, %lld) as %s", lo, hi,
                        from, to, arg->mode == WEIR_READ ? "read" : "read, or as updated");

@@ -39,11 +39,12 @@ typedef struct weir__check_bench {
   bool spoiled;        // a run failed, so contents of the buffers count as poisoned
 } weir__check_bench;
 
-// An argument. Of a buffer: a range.
+// An argument. Of a buffer: a range, or a box in one.
 typedef struct weir__check_arg {
   weir_mode mode;
   uint32_t slot; // its buffer's
   uint64_t lo, hi;
+  const weir_box *box;  // in that range, in plain form (window/box.h); NULL: all of it
   void *pointer;        // to the bytes themselves
   uint64_t value_bytes; // of a value
 } weir__check_arg;

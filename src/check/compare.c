@@ -31,6 +31,9 @@ static void report_changed(weir__check_job *job, const weir__region *region, wei
     weir__check_report(job, region,
                        "bytes [%lld, %lld) were changed, %s the buffer's %llu bytes: make it larger, or stop there", lo,
                        hi, lo < 0 ? "in front of" : "behind", (unsigned long long)bytes);
+  } else if (arg->box != NULL) {
+    weir__check_report(job, region, "bytes [%lld, %lld) outside of the box were changed: declare them as written", lo,
+                       hi);
   } else {
     long long from = lo < (long long)arg->lo ? lo : (long long)arg->lo;
     long long to = hi > (long long)arg->hi ? hi : (long long)arg->hi;

@@ -71,9 +71,9 @@ static void end(weir__check_job *job) {
 }
 
 static void set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
-                       uint64_t hi, void *pointer) {
+                       uint64_t hi, const weir_box *box, void *pointer) {
   if (mode == WEIR_COMMUTE) mode = WEIR_READ_WRITE; // what it declares of the bytes is the same
-  job->args[index] = (weir__check_arg){.mode = mode, .slot = index, .lo = lo, .hi = hi, .pointer = pointer};
+  job->args[index] = (weir__check_arg){.mode = mode, .slot = index, .lo = lo, .hi = hi, .box = box, .pointer = pointer};
   job->slots[index].buffer = buffer; // until the slots are made
 }
 
@@ -103,7 +103,8 @@ static void run_task(weir__checker *checker, const weir__task *task, weir__check
       job->args[i] = (weir__check_arg){.pointer = task->args[i], .value_bytes = weir__task_value_bytes(task, i)};
       continue;
     }
-    set_buffer(job, i, (weir_mode)access->mode, access->buffer, access->lo, access->hi, task->args[i]);
+    set_buffer(job, i, (weir_mode)access->mode, access->buffer, access->lo, access->hi, weir__access_box(access),
+               task->args[i]);
     access++;
   }
   bool copies = task->asked == WEIR__NO_CHECK;
@@ -137,7 +138,8 @@ static void run_node(weir__checker *checker, weir__graph_run *run, uint32_t inde
     if (arg->mode == WEIR_VALUE)
       job->args[i] = (weir__check_arg){.pointer = pointer, .value_bytes = arg->bytes};
     else
-      set_buffer(job, i, arg->mode, run->buffers[arg->buffer], arg->offset, arg->offset + arg->bytes, pointer);
+      set_buffer(job, i, arg->mode, run->buffers[arg->buffer], arg->offset, arg->offset + arg->bytes, arg->box,
+                 pointer);
   }
   job->device = plan->asked;
   job->kernel = node->kernel;
@@ -204,7 +206,8 @@ static weir_status run(weir__checker *checker, weir__task *task, const char **ou
 static void note_writes(const weir__task *task) {
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
-    if (access->mode != WEIR_READ) weir__written_add(access->buffer, access->lo, access->hi);
+    if (access->mode != WEIR_READ)
+      weir__written_add_box(access->buffer, access->lo, access->hi, weir__access_box(access));
   }
 }
 

@@ -14,14 +14,14 @@ void weir__check_written(weir__check_job *job) {
     const weir__check_arg *arg = &job->args[i];
     if (arg->mode != WEIR_READ) continue;
     uint64_t lo, hi;
-    if (!weir__written_gap(job->slots[arg->slot].buffer, arg->lo, arg->hi, &lo, &hi)) continue;
+    if (!weir__written_box_gap(job->slots[arg->slot].buffer, arg->lo, arg->hi, arg->box, &lo, &hi)) continue;
     gaps[count] = (weir__range){.lo = lo, .hi = hi};
     args[count++] = i;
   }
   for (uint32_t i = 0; i < job->arg_count; i++) {
     const weir__check_arg *arg = &job->args[i];
     if (arg->mode == WEIR_WRITE || arg->mode == WEIR_READ_WRITE)
-      weir__written_add(job->slots[arg->slot].buffer, arg->lo, arg->hi);
+      weir__written_add_box(job->slots[arg->slot].buffer, arg->lo, arg->hi, arg->box);
   }
   weir__context_unlock(job->context);
   for (uint32_t i = 0; i < count; i++) {

@@ -113,12 +113,19 @@ static bool add_regions(weir__check_job *job, const place *places, uint32_t coun
 bool weir__check_lay_out(weir__check_job *job) {
   job->region_count = 0;
   if (!add_slots(job)) return false;
-  place *places = weir__allocate((job->arg_count + 1) * sizeof *places);
+  uint64_t room = 1;
+  for (uint32_t i = 0; i < job->arg_count; i++)
+    room += job->args[i].mode == WEIR_VALUE ? 0 : weir__box_row_count(job->args[i].box);
+  place *places = room > UINT32_MAX ? NULL : weir__allocate(room * sizeof *places);
   if (places == NULL) return false;
   uint32_t count = 0;
   for (uint32_t i = 0; i < job->arg_count; i++) {
     const weir__check_arg *arg = &job->args[i];
-    if (arg->mode != WEIR_VALUE) places[count++] = (place){.slot = arg->slot, .arg = i, .lo = arg->lo, .hi = arg->hi};
+    for (uint64_t row = 0; arg->mode != WEIR_VALUE && row < weir__box_row_count(arg->box); row++) {
+      place *here = &places[count++];
+      *here = (place){.slot = arg->slot, .arg = i};
+      here->lo = weir__box_row(arg->lo, arg->hi, arg->box, row, &here->hi);
+    }
   }
   qsort(places, count, sizeof *places, by_place);
   bool complete = true;

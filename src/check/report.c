@@ -19,9 +19,9 @@ void weir__check_report(weir__check_job *job, const weir__region *region, const 
   va_start(arguments, format);
   vsnprintf(what, sizeof what, format, arguments);
   va_end(arguments);
-  int length =
-      snprintf(text, sizeof text, "argument %u (%s [%llu, %llu) of buffer %llu '%s'): ", region->arg, MODES[arg->mode],
-               (unsigned long long)arg->lo, (unsigned long long)arg->hi, (unsigned long long)buffer->id, buffer->label);
+  int length = snprintf(text, sizeof text, "argument %u (%s %s[%llu, %llu) of buffer %llu '%s'): ", region->arg,
+                        MODES[arg->mode], arg->box == NULL ? "" : "a box in ", (unsigned long long)arg->lo,
+                        (unsigned long long)arg->hi, (unsigned long long)buffer->id, buffer->label);
   if (length < (int)sizeof text) snprintf(text + length, sizeof text - (size_t)length, "%s", what);
   fprintf(stderr, "weir: check: %s: %s\n", job->who, text);
   if (job->findings++ > 0) return;

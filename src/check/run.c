@@ -181,7 +181,9 @@ static weir_status submit(weir__checker *checker, weir__check_job *job, const we
       job->inner[i] = (weir_arg){.mode = arg->mode == WEIR_READ ? WEIR_READ : WEIR_READ_WRITE,
                                  .buffer = buffer,
                                  .offset = job->slots[arg->slot].at + arg->lo,
-                                 .bytes = arg->hi - arg->lo};
+                                 .bytes = arg->hi - arg->lo,
+                                 .shape = arg->box == NULL ? WEIR_RANGE : WEIR_BOX,
+                                 .value = arg->box};
   }
   const weir_task task = {.kernel = job->kernel,
                           .user = job->user,

@@ -21,6 +21,7 @@ typedef struct weir__graph_arg {
   bool host;       // the caller's memory in a copy, or what stands in for it: an address, though the mode is VALUE
   uint32_t buffer; // number in the plan; not for values
   uint64_t offset, bytes; // of the range; of the value in `values`
+  const weir_box *box;    // in the range, in plain form (window/box.h); NULL: all of it
 } weir__graph_arg;
 
 typedef struct weir__graph_node {
@@ -72,6 +73,7 @@ typedef struct weir__graph_plan {
   weir__graph_input *inputs;
   weir__graph_host *hosts;
   unsigned char *values; // of all nodes, to be copied by each run
+  weir_box *boxes;       // that arguments point to
   weir_device *device;   // that gets the launches
   weir_device *asked;    // that the graph is for, where the checker gets them
   bool timed;            // launches note when nodes start and end

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "engine/arrivals.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -44,6 +45,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
                                               .storage = access->buffer->replicas[access->space].storage,
                                               .offset = access->lo,
                                               .bytes = access->hi - access->lo};
+    if (access->box != 0) record.accesses[i].box = *weir__access_box(access);
   }
   for (size_t i = 0; record.waits != NULL && i < dependences->count; i++) {
     if (dependences->list[i].task != 0)
@@ -86,8 +88,8 @@ static void note_readers(weir_context *context, const weir__task *task, const we
   }
 }
 
-// Records an access that commutes, or where contents move between memories, or where a timeline or a launch of a graph wants to
-// know whose bytes a dependence is about.
+// Records an access that commutes or is a box, or where contents move between memories, or where a timeline or a launch of a
+// graph wants to know whose bytes a dependence is about.
 static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
                                                     bool several_spaces, bool notes_buffers) {
   weir__dependences *dependences = &context->order.dependences;
@@ -96,7 +98,10 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   if (several_spaces && access->mode != WEIR_WRITE)
     weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
   const weir__liveness *live = &context->host.window.live;
-  if (access->mode == WEIR_COMMUTE)
+  if (access->box != 0)
+    weir__buffer_access_box(buffer, live, id, (weir_mode)access->mode, access->lo, access->hi, weir__access_box(access),
+                            dependences);
+  else if (access->mode == WEIR_COMMUTE)
     weir__buffer_commute(buffer, &context->order.ranges, live, id, access->lo, access->hi, dependences);
   else
     weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
@@ -117,7 +122,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
     weir_buffer *buffer = access->buffer;
     if (needs_storage & 1) weir__storage_bind(context, request, i);
     needs_storage >>= 1; // the last bit stays
-    if (several_spaces | notes_buffers)
+    if (several_spaces | notes_buffers | (access->box != 0))
       record_access(context, access, id, several_spaces, notes_buffers);
     else
       weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
@@ -264,15 +269,19 @@ static __attribute__((noinline)) void note_check(weir_context *context, const we
   snprintf(kept, WEIR__LABEL_BYTES, "%s", label == NULL ? "" : label);
   for (uint32_t i = 0; request->device != context->devices.checker && i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
-    if (access->mode != WEIR_READ) weir__written_add(access->buffer, access->lo, access->hi);
+    if (access->mode != WEIR_READ)
+      weir__written_add_box(access->buffer, access->lo, access->hi, weir__access_box(access));
   }
 }
 
 // Memory that cannot be foreseen to suffice.
 static bool reserve(weir_context *context, const weir__request *request) {
   uint32_t count = request->checked.access_count;
-  return weir__range_pool_reserve(&context->order.ranges, count) &&
-         (!request->checked.commutes || weir__commute_reserve(request->accesses, count));
+  weir__range_pool *ranges = &context->order.ranges;
+  if (!weir__range_pool_reserve(ranges, count)) return false;
+  if (request->checked.commutes && !weir__commute_reserve(request->accesses, count)) return false;
+  bool boxes = ranges->boxes.map_count > 0 || request->checked.box_count > 0;
+  return !boxes || weir__prepare_boxes(context, request->accesses, count);
 }
 
 // The task enters when it is released, if nothing else holds it then.

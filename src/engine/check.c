@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/reduce.h"
 #include "engine/transfer.h"
 
 enum { FEW_ACCESSES = 24 };
 
-static const char *mode_name(weir_mode mode) {
+const char *weir__mode_name(weir_mode mode) {
   switch (mode) {
   case WEIR_VALUE:
     return "value";
@@ -41,8 +42,9 @@ static weir_status report_disagreement(const weir__access *a, const weir__access
   return weir__error(
       WEIR_ERROR_INVALID_ARGUMENT,
       ": two arguments overlap and disagree on buffer %llu '%s': %s of bytes [%llu, %llu) and %s of bytes [%llu, %llu)",
-      (unsigned long long)a->buffer->id, a->buffer->label, mode_name((weir_mode)a->mode), (unsigned long long)a->lo,
-      (unsigned long long)a->hi, mode_name((weir_mode)b->mode), (unsigned long long)b->lo, (unsigned long long)b->hi);
+      (unsigned long long)a->buffer->id, a->buffer->label, weir__mode_name((weir_mode)a->mode),
+      (unsigned long long)a->lo, (unsigned long long)a->hi, weir__mode_name((weir_mode)b->mode),
+      (unsigned long long)b->lo, (unsigned long long)b->hi);
 }
 
 static int by_place(const void *left, const void *right) {
@@ -95,15 +97,15 @@ static weir_status bad_buffer(const weir_context *context, uint32_t index, const
   return weir__object_check(arg->buffer, WEIR__KIND_BUFFER, context, place);
 }
 
-static weir_status bad_range(uint32_t index, const weir_arg *arg) {
+static weir_status bad_range(uint32_t index, const weir_arg *arg, uint64_t bytes) {
   const weir_buffer *buffer = arg->buffer;
-  if (arg->bytes == 0)
+  if (bytes == 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        ", argument %u: the range at byte %llu of buffer %llu '%s' is empty", index,
                        (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label);
   return weir__error(WEIR_ERROR_OUT_OF_RANGE,
                      ", argument %u: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", index,
-                     (unsigned long long)(arg->bytes == WEIR_WHOLE ? 0 : arg->bytes), (unsigned long long)arg->offset,
+                     (unsigned long long)(bytes == WEIR_WHOLE ? 0 : bytes), (unsigned long long)arg->offset,
                      (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
 }
 
@@ -111,7 +113,7 @@ static weir_status bad_range(uint32_t index, const weir_arg *arg) {
 static weir_status check_images(const weir__access *accesses, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const weir_buffer *buffer = accesses[i].buffer;
-    if (!buffer->image || accesses[i].hi - accesses[i].lo == buffer->bytes) continue;
+    if (!buffer->image || weir__access_is_whole(&accesses[i], buffer->bytes)) continue;
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        ": bytes [%llu, %llu) of buffer %llu '%s', which is an image of %llu bytes and used whole",
                        (unsigned long long)accesses[i].lo, (unsigned long long)accesses[i].hi,
@@ -137,6 +139,10 @@ static __attribute__((noinline)) weir_status check_modes(const weir_context *con
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
     if ((uint32_t)arg->mode > WEIR_REDUCE) return bad_mode(i, arg);
+    // Boxes keep the order of submission.
+    if (arg->mode == WEIR_COMMUTE && access->box != 0) access->mode = WEIR_READ_WRITE;
+    if (arg->mode == WEIR_REDUCE && arg->shape != WEIR_RANGE)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: a reduction is of a range, not of a box", i);
     if (arg->mode == WEIR_REDUCE) {
       weir_status status = weir__reduce_check(context, i, arg, access->hi - access->lo);
       if (status != WEIR_OK) return status;
@@ -151,8 +157,10 @@ static __attribute__((noinline)) weir_status check_modes(const weir_context *con
 
 static weir_status bad_reserved(const weir_arg *args) {
   uint32_t index = 0;
-  while (args[index].reserved == 0) index++;
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: its reserved member must be 0", index);
+  while (args[index].reserved == 0 && (args[index].mode != WEIR_VALUE || args[index].shape == 0)) index++;
+  return args[index].reserved != 0
+             ? weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: its reserved member must be 0", index)
+             : weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: a value has no shape", index);
 }
 
 // Which contents are elsewhere, and what must be brought back there.
@@ -173,10 +181,22 @@ static weir_status check_spaces(const weir_context *context, const weir__access 
   return status;
 }
 
+// Of an argument whose buffer was checked.
+static __attribute__((noinline)) weir_status check_box(const weir_arg *arg, uint32_t index, weir_box *boxes,
+                                                       uint32_t *box_count, uint64_t *out_bytes) {
+  uint64_t rest = arg->buffer->bytes - arg->offset;
+  bool is_range = false;
+  weir_status status = weir__check_box(arg, index, &boxes[*box_count], out_bytes, &is_range);
+  if (status != WEIR_OK) return status;
+  if (arg->offset >= arg->buffer->bytes || *out_bytes > rest) return bad_range(index, arg, *out_bytes);
+  *box_count += !is_range;
+  return WEIR_OK;
+}
+
 static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
                                      weir__access *accesses, weir__checked *out_checked) {
   enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
-  uint32_t found = 0, value_bytes = 0, reserved = 0, modes = 0;
+  uint32_t found = 0, value_bytes = 0, reserved = 0, modes = 0, boxes = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
@@ -186,6 +206,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
     if (arg->mode == WEIR_VALUE) {
       if (arg->value == NULL || arg->bytes == 0 || arg->bytes > WEIR__MAX_VALUE_BYTES)
         return bad_value((uint32_t)(arg - task->args), arg);
+      reserved |= arg->shape;
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
@@ -194,7 +215,14 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
     if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
       return bad_buffer(context, (uint32_t)(arg - task->args), arg);
     uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
-    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range((uint32_t)(arg - task->args), arg);
+    access->box = 0;
+    if (arg->shape != WEIR_RANGE) {
+      uint32_t before = boxes;
+      weir_status status = check_box(arg, (uint32_t)(arg - task->args), context->order.boxes, &boxes, &bytes);
+      if (status != WEIR_OK) return status;
+      access->box = (uint16_t)(boxes > before ? boxes : 0);
+    }
+    if (arg->offset >= whole || bytes - 1 >= rest) return bad_range((uint32_t)(arg - task->args), arg, arg->bytes);
     access->buffer = buffer;
     access->mode = (uint8_t)arg->mode;
     access->space = (uint8_t)space;
@@ -212,17 +240,21 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
     buffer->named = check;
     access++;
   }
+  if (boxes > 0) found |= RANGED;
   if (reserved != 0) return bad_reserved(task->args);
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
+                                 .box_count = boxes,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
   weir_status status = modes > WEIR_READ_WRITE ? check_modes(context, task, accesses, out_checked) : WEIR_OK;
   if (status == WEIR_OK && (found & ELSEWHERE)) status = check_spaces(context, accesses, out_checked);
   if (status == WEIR_OK && (found & RANGED)) status = check_ranges(accesses, out_checked);
   if (status != WEIR_OK) return status;
-  return found & REPEATS ? check_agreement(accesses, out_checked->access_count) : WEIR_OK;
+  if (!(found & REPEATS)) return WEIR_OK;
+  return boxes > 0 ? weir__check_box_agreement(accesses, out_checked->access_count, context->order.boxes)
+                   : check_agreement(accesses, out_checked->access_count);
 }
 
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,

@@ -8,11 +8,15 @@
 
 enum { WEIR__MAX_VALUE_BYTES = 4096 };
 
+// For messages: "read", "write", ...
+const char *weir__mode_name(weir_mode mode);
+
 // Checks the rest of a task and chooses its device.
 weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device);
 
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
-// arguments) in `space`. The lock is held.
+// arguments) in `space`. The `box` of an access is then the number of its box in context->order.boxes, + 1, until
+// weir__keep_boxes. The lock is held.
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked);
 

@@ -48,7 +48,7 @@ void weir__poison_outputs(weir__task *task) {
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
     if (access->mode != WEIR_READ && access->buffer->serial == access->serial)
-      weir__buffer_poison(access->buffer, task->id, access->lo, access->hi);
+      weir__buffer_poison_box(access->buffer, task->id, access->lo, access->hi, weir__access_box(access));
   }
 }
 

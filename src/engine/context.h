@@ -45,6 +45,7 @@ typedef struct weir__order {
   weir__dependences dependences;
   weir__range_pool ranges;
   weir__block **fresh; // WEIR_MAX_ARGS
+  weir_box *boxes;     // WEIR_MAX_ARGS: of the accesses that were checked last, in plain form; see weir__access.box
   weir__id fence;      // tasks that are submitted from now on come after this one; 0: none
   weir__id last;       // task that was admitted, not aside
   uint64_t aside;      // tasks that were admitted aside

@@ -81,7 +81,7 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
 
 static void destroy_buffer(weir__object *object) {
   weir_buffer *buffer = (weir_buffer *)object;
-  if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
+  weir__buffer_forget_users(buffer);
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
   weir__free(buffer->versions);
@@ -122,6 +122,7 @@ void weir__context_destroy(weir_context *context) {
   if (context->devices.labels != NULL)
     weir__free_sparse(context->devices.labels, (size_t)context->host.window.size * WEIR__LABEL_BYTES);
   weir__free(context->order.fresh);
+  weir__free(context->order.boxes);
   weir__free(context);
 }
 
@@ -173,6 +174,7 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   weir__object_pool_initialize(&context->objects.events, WEIR__KIND_EVENT, sizeof(weir_event), WEIR__FEW_RELEASED_KEPT,
                                NULL);
   context->order.fresh = weir__allocate(WEIR_MAX_ARGS * sizeof(weir__block *));
+  context->order.boxes = weir__allocate(WEIR_MAX_ARGS * sizeof *context->order.boxes);
   bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
   if (traces) context->host.trace = weir__trace_create();
   uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
@@ -181,7 +183,8 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
   context->host.window.kept = context->devices.kept_slots;
-  if (context->order.fresh == NULL || (context->devices.kept_slots > 0 && context->devices.labels == NULL) ||
+  if (context->order.fresh == NULL || context->order.boxes == NULL ||
+      (context->devices.kept_slots > 0 && context->devices.labels == NULL) ||
       !weir__dependences_grow(&context->order.dependences) || !window || (traces && context->host.trace == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;

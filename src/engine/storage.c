@@ -99,7 +99,7 @@ static bool named_before(const weir__request *request, uint32_t index) {
 }
 
 static bool is_whole(const weir__access *access) {
-  return access->lo == 0 && access->hi == access->buffer->bytes;
+  return weir__access_is_whole(access, access->buffer->bytes);
 }
 
 static bool covers_all(const weir__access *access) {

@@ -3,6 +3,7 @@
 
 #include "engine/admit.h"
 #include "engine/arrivals.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/room.h"
 #include "engine/rules.h"
@@ -81,6 +82,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   // Another device could still read the memory of one that is lost.
   atomic_store_explicit(&task->source_failed, is_lost(context, source), memory_order_relaxed);
   weir__depend_on_arrivals(context, buffer, source, lo, hi);
+  if (buffer->boxed) weir__depend_on_readers(context, buffer, lo, hi);
   weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi,
                       dependences);
   for (size_t dependence = 0; dependence < dependences->count; dependence++)
@@ -125,7 +127,8 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);
     if (result != WEIR__ADMITTED) return result;
     bool whole = next.lo == 0 && next.hi == buffer->bytes;
-    if ((buffer->ranged || !whole) && !weir__range_pool_reserve(&context->order.ranges, 1))
+    if ((buffer->ranged || !whole) && (!weir__range_pool_reserve(&context->order.ranges, 1) ||
+                                       !weir__prepare_read(context, buffer, next.lo, next.hi)))
       return weir__no_memory(submission, "transfer", out_status);
     if (!weir__validity_reserve(&context->memory.validities, 1))
       return weir__no_memory(submission, "transfer", out_status);
@@ -159,9 +162,14 @@ weir__admit_result weir__transfer_args(weir_context *context, const weir__submis
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
-    uint64_t hi = arg->bytes == WEIR_WHOLE ? arg->buffer->bytes : arg->offset + arg->bytes;
-    weir__access access = {
-        .buffer = arg->buffer, .lo = arg->offset, .hi = hi, .mode = (uint8_t)arg->mode, .space = (uint8_t)space};
+    bool box;
+    uint64_t bytes = weir__arg_bytes(arg, &box), hi = bytes == WEIR_WHOLE ? arg->buffer->bytes : arg->offset + bytes;
+    weir__access access = {.buffer = arg->buffer,
+                           .lo = arg->offset,
+                           .hi = hi,
+                           .mode = (uint8_t)arg->mode,
+                           .space = (uint8_t)space,
+                           .box = box};
     weir__admit_result result = transfer_needed(context, submission, &access, access_count, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
@@ -226,7 +234,7 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
       if (accesses[j].lo < lo) lo = accesses[j].lo;
       if (accesses[j].hi > hi) hi = accesses[j].hi;
     }
-    write_back(context, access, lo, hi, !merge, event); // of a merged range a part may be good
+    write_back(context, access, lo, hi, !merge && access->box == 0, event); // of a merged range a part may be good
   }
 }
 

@@ -23,11 +23,11 @@ static inline bool weir__is_written_back(const weir_buffer *buffer, weir_mode mo
 
 // The bytes of its buffer that an access of a task with `access_count` accesses needs to have in its space. False: none.
 // A write leaves the rest of the buffer where it is, unless there would be too many parts, or what is written back could be
-// merged with what is between.
+// merged with what is between. Contents move by ranges: a box needs all from its first to its last byte.
 static inline bool weir__needed_contents(const weir_context *context, const weir__access *access, uint32_t access_count,
                                          uint64_t *out_lo, uint64_t *out_hi) {
   const weir_buffer *buffer = access->buffer;
-  bool whole = access->lo == 0 && access->hi == buffer->bytes;
+  bool whole = weir__access_is_whole(access, buffer->bytes);
   if (buffer->valid == 0 || (access->mode == WEIR_WRITE && whole)) return false;
   uint64_t parts = buffer->parts == NULL ? 1 : buffer->parts->count;
   bool merges = access_count >= context->host.window.size &&
@@ -39,7 +39,7 @@ static inline bool weir__needed_contents(const weir_context *context, const weir
   }
   *out_lo = access->lo;
   *out_hi = access->hi;
-  return access->mode != WEIR_WRITE;
+  return access->mode != WEIR_WRITE || access->box != 0;
 }
 
 // Whether an access needs contents that are not in its space.

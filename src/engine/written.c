@@ -67,3 +67,19 @@ bool weir__written_gap(const weir_buffer *buffer, uint64_t lo, uint64_t hi, uint
       written != NULL && index < written->count && written->ranges[index][0] < hi ? written->ranges[index][0] : hi;
   return true;
 }
+
+void weir__written_add_box(weir_buffer *buffer, uint64_t lo, uint64_t hi, const weir_box *box) {
+  for (uint64_t i = 0; i < weir__box_row_count(box); i++) {
+    uint64_t end, at = weir__box_row(lo, hi, box, i, &end);
+    weir__written_add(buffer, at, end);
+  }
+}
+
+bool weir__written_box_gap(const weir_buffer *buffer, uint64_t lo, uint64_t hi, const weir_box *box, uint64_t *out_lo,
+                           uint64_t *out_hi) {
+  for (uint64_t i = 0; i < weir__box_row_count(box); i++) {
+    uint64_t end, at = weir__box_row(lo, hi, box, i, &end);
+    if (weir__written_gap(buffer, at, end, out_lo, out_hi)) return true;
+  }
+  return false;
+}

@@ -20,6 +20,11 @@ static inline void weir__written_clear(weir_buffer *buffer) {
 // Adds [lo, hi). Where there is no memory, all counts as written.
 void weir__written_add(weir_buffer *buffer, uint64_t lo, uint64_t hi);
 
+// The same for a box that begins at `lo`; NULL: the range [lo, hi).
+void weir__written_add_box(weir_buffer *buffer, uint64_t lo, uint64_t hi, const weir_box *box);
+bool weir__written_box_gap(const weir_buffer *buffer, uint64_t lo, uint64_t hi, const weir_box *box, uint64_t *out_lo,
+                           uint64_t *out_hi);
+
 // The first range in [lo, hi) that nobody wrote. False: there is none.
 bool weir__written_gap(const weir_buffer *buffer, uint64_t lo, uint64_t hi, uint64_t *out_lo, uint64_t *out_hi);
 

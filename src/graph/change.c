@@ -4,16 +4,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "graph/plan.h"
 
 static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg) {
   if (node >= graph->recorded_count || index >= graph->recorded[node].task.arg_count)
     return weir__error(WEIR_ERROR_OUT_OF_RANGE, "graph set arg: there is no argument %u of node %u", index, node);
-  if (arg->reserved != 0)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: the argument's reserved member must be 0");
   struct weir__recorded *recorded = &graph->recorded[node];
   weir_arg *old = &recorded->args[index];
+  if (arg->reserved != 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: the argument's reserved member must be 0");
+  if (arg->mode == WEIR_VALUE && arg->shape != WEIR_RANGE)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: argument %u of node %u: a value has no shape",
+                       index, node);
   if (old->mode == WEIR_VALUE) {
     if (recorded->host != NULL)
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
@@ -33,6 +37,13 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
   changed.mode = weir__graph_mode(changed.mode);
   if (changed.mode != WEIR_VALUE && changed.bytes == WEIR_WHOLE && changed.offset == kept.offset)
     changed.bytes = kept.bytes;
+  if (changed.mode != WEIR_VALUE && changed.shape == WEIR_BOX && weir__arg_same_shape(&changed, &kept)) {
+    changed.bytes = kept.bytes;
+    changed.value = kept.value; // the graph's own copy
+  }
+  if (changed.mode == kept.mode && !weir__arg_same_shape(&changed, &kept))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: argument %u of node %u must keep its shape", index,
+                       node);
   if (changed.mode != kept.mode || changed.offset != kept.offset || changed.bytes != kept.bytes)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "graph set arg: argument %u of node %u must keep its mode and its range of %llu bytes from %llu",

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/check.h"
 #include "graph/plan.h"
+#include "graph/plan_boxes.h"
 
 typedef struct edge {
   uint32_t from, to;
@@ -20,6 +21,7 @@ typedef struct use {
   uint32_t node, buffer;
   weir_mode mode;
   uint64_t lo, hi;
+  const weir_box *box; // in that range; NULL: all of it
 } use;
 
 typedef struct builder {
@@ -91,7 +93,8 @@ static bool fill_nodes(builder *build) {
   if (plan->nodes == NULL || plan->args == NULL || plan->values == NULL || build->uses == NULL) return false;
   plan->hosts = weir__allocate((host_count + 1) * sizeof *plan->hosts);
   if (plan->hosts == NULL) return false;
-  uint32_t arg = 0, use_count = 0;
+  if (!weir__plan_make_boxes(graph, plan)) return false;
+  uint32_t arg = 0, use_count = 0, box_count = 0;
   uint64_t value = 0;
   for (uint32_t i = 0; i < plan->node_count; i++) {
     const weir_task *task = &graph->recorded[i].task;
@@ -123,11 +126,13 @@ static bool fill_nodes(builder *build) {
         value += weir__graph_padded(recorded->bytes);
       } else {
         planned->buffer = number_of(graph, recorded->buffer);
+        planned->box = weir__plan_take_box(plan, recorded, &box_count);
         build->uses[use_count++] = (use){.node = i,
                                          .buffer = planned->buffer,
                                          .mode = recorded->mode,
                                          .lo = recorded->offset,
-                                         .hi = recorded->offset + recorded->bytes};
+                                         .hi = recorded->offset + recorded->bytes,
+                                         .box = planned->box};
       }
     }
     node->value_bytes = value - node->first_value;
@@ -173,9 +178,9 @@ static bool find_edges(builder *build) {
   for (uint32_t i = 0; i < build->use_count; i++) {
     const use *used = &build->uses[i];
     weir__dependences_clear(&build->dependences);
-    if (!weir__range_pool_reserve(&build->ranges, 1)) return false;
-    weir__buffer_access(&build->shadows[used->buffer], &build->ranges, &all_live, used->node + 1, used->mode, used->lo,
-                        used->hi, &build->dependences);
+    if (!weir__plan_access(&build->shadows[used->buffer], &build->ranges, &all_live, used->node + 1, used->mode,
+                           used->lo, used->hi, used->box, &build->dependences))
+      return false;
     if (build->dependences.incomplete || build->dependences.unrecorded) return false;
     for (size_t dependence = 0; dependence < build->dependences.count; dependence++) {
       weir__dependence *found = &build->dependences.list[dependence];
@@ -250,7 +255,7 @@ static uint32_t cut_at(const uint64_t *cuts, uint32_t count, uint64_t value) {
 // Works out, for the `count` uses of one buffer in order of nodes, what each stretch of it is to the graph as a whole. `cuts`
 // and `states` are scratch for 2 * count.
 static void summarize(builder *build, const use *uses, uint32_t count, uint64_t *cuts, uint8_t *states) {
-  enum { READ_FROM_OUTSIDE = 1, WRITTEN = 2 };
+  enum { READ_FROM_OUTSIDE = 1, WRITTEN = 2, WRITTEN_IN_PART = 4 };
   weir__graph_plan *plan = build->plan;
   for (uint32_t i = 0; i < count; i++) {
     cuts[2 * i] = uses[i].lo;
@@ -265,7 +270,8 @@ static void summarize(builder *build, const use *uses, uint32_t count, uint64_t 
   for (uint32_t i = 0; i < count; i++) {
     uint32_t end = cut_at(cuts, cut_count, uses[i].hi);
     for (uint32_t cut = cut_at(cuts, cut_count, uses[i].lo); cut < end; cut++) {
-      if (uses[i].mode != WEIR_WRITE && !(states[cut] & WRITTEN)) {
+      // What a box leaves as it was comes from outside, too.
+      if ((uses[i].mode != WEIR_WRITE || uses[i].box != NULL) && !(states[cut] & WRITTEN)) {
         states[cut] |= READ_FROM_OUTSIDE;
         weir__graph_input *last = plan->input_count > 0 ? &plan->inputs[plan->input_count - 1] : NULL;
         if (last != NULL && last->node == uses[i].node && last->buffer == uses[i].buffer && last->hi == cuts[cut])
@@ -274,14 +280,13 @@ static void summarize(builder *build, const use *uses, uint32_t count, uint64_t 
           plan->inputs[plan->input_count++] =
               (weir__graph_input){.node = uses[i].node, .buffer = uses[i].buffer, .lo = cuts[cut], .hi = cuts[cut + 1]};
       }
-      if (uses[i].mode != WEIR_READ) states[cut] |= WRITTEN;
+      if (uses[i].mode != WEIR_READ) states[cut] |= uses[i].box == NULL ? WRITTEN : WRITTEN_IN_PART;
     }
   }
   for (uint32_t cut = 0; cut + 1 < cut_count; cut++) {
     if (states[cut] == 0) continue;
-    weir_mode mode = states[cut] == (READ_FROM_OUTSIDE | WRITTEN) ? WEIR_READ_WRITE
-                     : states[cut] == WRITTEN                     ? WEIR_WRITE
-                                                                  : WEIR_READ;
+    bool written = states[cut] & (WRITTEN | WRITTEN_IN_PART), read = states[cut] & READ_FROM_OUTSIDE;
+    weir_mode mode = !written ? WEIR_READ : read ? WEIR_READ_WRITE : WEIR_WRITE;
     plan->externals[plan->external_count++] =
         (weir__graph_external){.buffer = uses[0].buffer, .mode = mode, .lo = cuts[cut], .hi = cuts[cut + 1]};
   }
@@ -319,7 +324,7 @@ static bool find_externals(builder *build) {
 
 static void clean_up(builder *build) {
   for (uint32_t i = 0; build->shadows != NULL && i < build->plan->buffer_count; i++) {
-    if (build->shadows[i].ranged) weir__range_map_deinitialize(&build->shadows[i].map);
+    weir__buffer_forget_users(&build->shadows[i]);
     weir__segment_deinitialize(&build->shadows[i].whole);
   }
   weir__free(build->shadows);

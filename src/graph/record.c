@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "engine/boxes.h"
 #include "graph/plan.h"
 
 void weir__recorded_clear(struct weir__recorded *recorded) {
@@ -33,7 +34,10 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct w
       .kind = like->kind, .writes_host = like->writes_host, .bytes = like->bytes, .host = like->host, .task = *task};
   uint64_t value_bytes = 0;
   for (uint32_t i = 0; i < task->arg_count; i++) {
-    if (task->args[i].mode == WEIR_VALUE) value_bytes += weir__graph_padded(task->args[i].bytes);
+    if (task->args[i].mode == WEIR_VALUE)
+      value_bytes += weir__graph_padded(task->args[i].bytes);
+    else if (task->args[i].shape == WEIR_BOX)
+      value_bytes += weir__graph_padded(sizeof(weir_box));
   }
   recorded->args = weir__allocate((task->arg_count + 1) * sizeof *recorded->args);
   recorded->values = weir__allocate(value_bytes);
@@ -50,6 +54,13 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct w
       arg->value = value;
       value += weir__graph_padded(arg->bytes);
       continue;
+    }
+    if (arg->shape == WEIR_BOX) {
+      bool is_box;
+      arg->bytes = weir__arg_bytes(arg, &is_box);
+      memcpy(value, arg->value, sizeof(weir_box));
+      arg->value = value;
+      value += weir__graph_padded(sizeof(weir_box));
     }
     arg->mode = weir__graph_mode(arg->mode);
     if (arg->bytes == WEIR_WHOLE) arg->bytes = arg->buffer->bytes - arg->offset;
@@ -75,6 +86,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->inputs);
   weir__free(plan->hosts);
   weir__free(plan->values);
+  weir__free(plan->boxes);
   weir__free(plan);
 }
 

@@ -228,7 +228,7 @@ static void find_poisoned_outputs(weir__graph_run *run) {
       for (uint32_t k = 0; k < plan->external_count; k++) {
         const weir__graph_external *external = &plan->externals[k];
         if (external->buffer == arg->buffer && external->lo < arg->offset + arg->bytes && arg->offset < external->hi)
-          run->external_poison[k] = poisoned;
+          run->external_poison[k] = poisoned || (arg->box != NULL && run->external_poison[k]);
       }
     }
   }

@@ -28,6 +28,7 @@ static void fill_accesses(const weir__graph_run *run, const weir__graph_node *no
                                                                     .storage = run->storages[arg->buffer],
                                                                     .offset = arg->offset,
                                                                     .bytes = arg->bytes};
+    if (arg->box != NULL) record->accesses[record->access_count - 1].box = *arg->box;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/boxes.h"
 #include "engine/buffer.h"
 #include "engine/check.h"
 #include "pipeline/chain.h"
@@ -100,6 +101,7 @@ static weir_status use_link(weir_chain *chain, uint32_t stage, uint32_t index, c
 static weir_status take_args(weir_chain *chain) {
   weir_chain_arg *args = chain->args;
   unsigned char *values = chain->values;
+  char what[64];
   for (uint32_t i = 0; i < chain->stage_count; i++) {
     weir_chain_stage *given = &chain->stages[i].given;
     for (uint32_t j = 0; j < given->arg_count; j++) {
@@ -120,6 +122,11 @@ static weir_status take_args(weir_chain *chain) {
       else if (args[j].source != WEIR_CHAIN_FIXED && args[j].source != WEIR_CHAIN_ITEM)
         status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: stage %u, argument %u: %d is no source", i, j,
                              (int)args[j].source);
+      if (status == WEIR_OK && args[j].source == WEIR_CHAIN_FIXED && args[j].arg.mode != WEIR_VALUE &&
+          args[j].arg.shape != WEIR_RANGE) {
+        snprintf(what, sizeof what, "chain create: stage %u", i);
+        status = weir__refuse_box(&args[j].arg, j, what);
+      }
       if (status == WEIR_OK && weir__sets_reserved(args[j].reserved))
         status =
             weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain create: stage %u, argument %u: " WEIR__RESERVED_TEXT, i, j);

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/submit.h"
 #include "pipeline/chain.h"
@@ -33,6 +34,10 @@ static weir_status check_item(const weir_chain *chain, const weir_chain_item *it
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain submit: args is NULL");
   if (item->after_count > 0 && item->after == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "chain submit: after is NULL");
+  for (uint32_t i = 0; i < item->arg_count; i++) {
+    if (item->args[i].mode != WEIR_VALUE && item->args[i].shape != WEIR_RANGE)
+      return weir__refuse_box(&item->args[i], i, "chain submit");
+  }
   return WEIR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "engine/boxes.h"
 #include "engine/copy.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -30,8 +31,11 @@ static uint64_t add_to_shape(uint64_t shape, const weir__job_step *step) {
   for (uint32_t i = 0; i < 3; i++) shape = mix(shape, task->groups[i]);
   for (uint32_t i = 0; i < task->arg_count && task->args != NULL; i++) {
     const weir_arg *arg = &task->args[i];
-    shape = mix(mix(shape, (uint64_t)arg->mode), arg->bytes);
+    shape = mix(mix(shape, (uint64_t)arg->mode), arg->shape == WEIR_BOX ? 0 : arg->bytes);
     if (arg->mode != WEIR_VALUE) shape = mix(mix(shape, (uintptr_t)arg->buffer), arg->offset);
+    if (arg->mode == WEIR_VALUE || arg->shape != WEIR_BOX || arg->value == NULL) continue;
+    const weir_box *box = arg->value;
+    shape = mix(mix(mix(mix(mix(shape, box->width), box->pitch), box->rows), box->slice_pitch), box->slices);
   }
   return shape;
 }
@@ -86,7 +90,8 @@ static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task)
     const weir_arg *was = &old->args[i], *arg = &task->args[i];
     if (weir__graph_mode(arg->mode) != was->mode) return false;
     if (arg->mode != WEIR_VALUE) {
-      if (!same_range(was, arg->buffer, arg->offset, arg->bytes)) return false;
+      uint64_t bytes = arg->shape == WEIR_BOX ? was->bytes : arg->bytes; // those of equal boxes are the same
+      if (!weir__arg_same_shape(was, arg) || !same_range(was, arg->buffer, arg->offset, bytes)) return false;
       continue;
     }
     if (arg->bytes != was->bytes || arg->value == NULL) return false;

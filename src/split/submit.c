@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/boxes.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "split/policy.h"
@@ -116,6 +117,7 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
       snprintf(place, sizeof place, "%s, argument %u", what, i);
       weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, split->context, place);
       if (status != WEIR_OK) return status;
+      if (arg->arg.shape != WEIR_RANGE) return weir__refuse_box(&arg->arg, i, what);
       if (arg->arg.offset >= buffer->bytes) continue;
       uint64_t rest = buffer->bytes - arg->arg.offset;
       out_bytes[i] = arg->arg.bytes == WEIR_WHOLE ? rest : arg->arg.bytes;

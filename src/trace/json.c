@@ -15,6 +15,11 @@ static void write_text(const char *key, const char *text, FILE *file) {
   weir__text_string(text, file);
 }
 
+static void write_box(const weir_box *box, FILE *file) {
+  fprintf(file, ",\"box\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", box->width, box->pitch,
+          box->rows, box->slice_pitch, box->slices);
+}
+
 static void write_accesses(const weir__trace *trace, const weir__trace_task *task, FILE *file) {
   fputs(",\"accesses\":[", file);
   for (uint32_t i = 0; i < task->access_count; i++) {
@@ -26,6 +31,7 @@ static void write_accesses(const weir__trace *trace, const weir__trace_task *tas
     write_key("storage", access->storage, file);
     write_key("offset", access->offset, file);
     write_key("bytes", access->bytes, file);
+    if (access->box.rows > 0) write_box(&access->box, file);
     fputc('}', file);
   }
   fputc(']', file);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "weir/weir.h"
+#include "weir/box.h"
 
 // Why a task waited for another one.
 typedef enum weir__hazard {
@@ -29,6 +29,7 @@ typedef struct weir__trace_access {
   uint64_t storage; // number of the block of memory behind it; two accesses touch the same bytes when storage
   uint64_t offset;  // is the same and [offset, offset + bytes) overlap. The offset is the same in buffer and block
   uint64_t bytes;
+  weir_box box; // in these bytes, in plain form (window/box.h); rows = 0: all of them
 } weir__trace_access;
 
 typedef struct weir__trace_wait {

@@ -1,9 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "window/buffer.h"
 
+void weir__buffer_forget_users(weir_buffer *buffer) {
+  if (buffer->boxed)
+    weir__box_map_deinitialize(&buffer->boxes);
+  else if (buffer->ranged)
+    weir__range_map_deinitialize(&buffer->map);
+  buffer->boxed = buffer->ranged = false;
+  weir__segment_reset(&buffer->whole);
+}
+
+// A range of a buffer that is used by boxes.
+static void access_boxed(weir_buffer *buffer, const weir__liveness *liveness, weir__id task, weir_mode mode,
+                         uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  bool overwrites_all = mode != WEIR_READ && lo == 0 && hi == buffer->bytes;
+  if (!overwrites_all) {
+    weir__buffer_access_box(buffer, liveness, task, mode, lo, hi, NULL, dependences);
+    return;
+  }
+  weir__box_map_write_all(&buffer->boxes, liveness, task, mode != WEIR_WRITE, dependences);
+  weir__buffer_forget_users(buffer);
+  buffer->whole.writer = task;
+}
+
+void weir__buffer_access_box(weir_buffer *buffer, const weir__liveness *liveness, weir__id task, weir_mode mode,
+                             uint64_t lo, uint64_t hi, const weir_box *box, weir__dependences *dependences) {
+  buffer->last_use = task;
+  if (mode == WEIR_READ)
+    weir__box_map_read(&buffer->boxes, liveness, task, lo, hi, box, dependences);
+  else
+    weir__box_map_write(&buffer->boxes, liveness, task, mode != WEIR_WRITE, lo, hi, box, dependences);
+}
+
+typedef struct conversion {
+  weir__box_map *map;
+  const weir__liveness *liveness;
+  bool failed;
+} conversion;
+
+static void convert_segment(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  conversion *self = user;
+  if (self->failed || (weir__segment_idle(segment, self->liveness) && !segment->poisoned)) return;
+  self->failed = !weir__box_map_add(self->map, lo, hi, NULL, segment);
+}
+
+// From now on the buffer is used by boxes. False: no memory, and it is not.
+static bool convert(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, const weir_box *box) {
+  conversion self = {.map = &buffer->boxes, .liveness = liveness};
+  weir__box_map_initialize(&buffer->boxes, &pool->boxes, buffer->bytes, box);
+  weir__buffer_visit(buffer, 0, buffer->bytes, convert_segment, &self);
+  if (self.failed) {
+    weir__box_map_deinitialize(&buffer->boxes);
+    return false;
+  }
+  if (buffer->ranged) weir__range_map_deinitialize(&buffer->map);
+  weir__segment_reset(&buffer->whole);
+  buffer->boxed = buffer->ranged = true;
+  return true;
+}
+
+bool weir__buffer_use_boxes(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
+                            const weir_box *box) {
+  if (!buffer->boxed) return convert(buffer, pool, liveness, box);
+  if (!weir__box_fits(&buffer->boxes.layout, box)) weir__box_map_take_layout(&buffer->boxes, liveness, box);
+  return true;
+}
+
+bool weir__buffer_prepare(weir_buffer *buffer, const weir__liveness *liveness, weir_mode mode, uint64_t lo, uint64_t hi,
+                          const weir_box *box) {
+  bool overwrites_all = mode != WEIR_READ && lo == 0 && hi == buffer->bytes && box == NULL;
+  return !buffer->boxed || overwrites_all || weir__box_map_prepare(&buffer->boxes, liveness, lo, hi, box);
+}
+
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
                                weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
                                weir__dependences *dependences) {
+  if (buffer->boxed) {
+    access_boxed(buffer, liveness, task, mode, lo, hi, dependences);
+    return;
+  }
   if (!buffer->ranged) {
     weir__range_map_initialize(&buffer->map, pool, buffer->bytes, &buffer->whole);
     buffer->ranged = true;
@@ -36,14 +111,24 @@ void weir__buffer_commute(weir_buffer *buffer, weir__range_pool *pool, const wei
 
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
   if (buffer->last_use < liveness->oldest) return true;
+  if (buffer->boxed) return weir__box_map_idle(&buffer->boxes, liveness);
   return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness) : weir__segment_idle(&buffer->whole, liveness);
 }
 
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi) {
-  if (buffer->ranged)
+  if (buffer->boxed)
+    weir__box_map_poison(&buffer->boxes, task, lo, hi, NULL);
+  else if (buffer->ranged)
     weir__range_map_poison(&buffer->map, task, lo, hi);
   else if (weir__segment_is_by(&buffer->whole, task))
     buffer->whole.poisoned = true;
+}
+
+void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box) {
+  if (buffer->boxed)
+    weir__box_map_poison(&buffer->boxes, task, lo, hi, box);
+  else
+    weir__buffer_poison(buffer, task, lo, hi); // it was overwritten since, as a whole
 }
 
 // Notes on the block which tasks may still use it, if they are few.
@@ -59,7 +144,9 @@ static void note_users(const weir_buffer *buffer, weir__block *block) {
 }
 
 void weir__buffer_visit(weir_buffer *buffer, uint64_t lo, uint64_t hi, weir__segment_visit visit, void *user) {
-  if (buffer->ranged)
+  if (buffer->boxed)
+    weir__box_map_visit(&buffer->boxes, lo, hi, NULL, visit, user);
+  else if (buffer->ranged)
     weir__range_map_visit_range(&buffer->map, lo, hi, visit, user);
   else
     visit(user, lo, hi, &buffer->whole);
@@ -110,11 +197,7 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
     uint32_t space = (uint32_t)__builtin_ctz(buffer->held);
     weir__buffer_drop_place(buffer, space, &pools[space], idle);
   }
-  if (buffer->ranged) {
-    weir__range_map_deinitialize(&buffer->map);
-    buffer->ranged = false;
-  }
-  weir__segment_reset(&buffer->whole);
+  weir__buffer_forget_users(buffer);
   forget_parts(buffer);
   buffer->valid = 0;
   buffer->serial++;

@@ -7,6 +7,7 @@
 #include <stdalign.h>
 
 #include "memory/pool.h"
+#include "window/box_map.h"
 #include "window/object.h"
 #include "window/range_map.h"
 #include "window/validity.h"
@@ -43,12 +44,13 @@ struct weir_buffer {
   bool image : 1; // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   union {
     struct {
-      bool ranged;   // `map` is in use, else `whole`
+      bool ranged;   // `map` or `boxes` is in use, else `whole`
       bool reducing; // tasks add to copies of some of its bytes (engine/reduce.h)
     };
     uint16_t by_ranges; // not 0: either of these
   };
-  bool kept; // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
+  bool boxed; // `boxes` is in use
+  bool kept;  // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;
@@ -60,6 +62,7 @@ struct weir_buffer {
   weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;
+  weir__box_map boxes;
 };
 
 static inline uint16_t weir__space_bit(uint32_t space) {
@@ -70,12 +73,24 @@ static inline uint16_t weir__space_bit(uint32_t space) {
 void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
                                weir__id task, weir_mode mode, uint64_t lo, uint64_t hi, weir__dependences *dependences);
 
-// As weir__buffer_access, for COMMUTE.
+// A submission that uses boxes, or ranges of buffers that are used by boxes, is prepared in three steps, in place of a reserve of
+// accesses: weir__box_pool_begin; the first function below for each box; the second one for each access. It makes all that
+// the access of [lo, hi), or of a box from `lo` on, needs. False: no memory, and nothing that matters has changed.
+bool weir__buffer_use_boxes(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
+                            const weir_box *box);
+bool weir__buffer_prepare(weir_buffer *buffer, const weir__liveness *liveness, weir_mode mode, uint64_t lo, uint64_t hi,
+                          const weir_box *box);
+
+// The same as weir__buffer_access for a box, which was prepared; `hi` is the end of its last byte.
+void weir__buffer_access_box(weir_buffer *buffer, const weir__liveness *liveness, weir__id task, weir_mode mode,
+                             uint64_t lo, uint64_t hi, const weir_box *box, weir__dependences *dependences);
+
+// As weir__buffer_access, for COMMUTE. In a buffer that is used by boxes that is as good as READ_WRITE.
 void weir__buffer_commute(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
                           uint64_t lo, uint64_t hi, weir__dependences *dependences);
 
 // Records the access of `task`, which is not COMMUTE, to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
-// of one access in `pool`.
+// of one access in `pool`; if the buffer is used by boxes, any range needs to be prepared.
 static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
                                        weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
                                        weir__dependences *dependences) {
@@ -91,10 +106,15 @@ static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *po
 // Whether no task in flight uses the buffer's storage.
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
-// Poisons what is by `task` in [lo, hi): it was the last to write there, or one of the last that commuted.
+// Poisons what is by `task` in [lo, hi), or in the box there: it was the last to write, or one of the last that commuted.
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi);
+void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box);
 
-// Calls `visit` for the users of each stretch of [lo, hi), in order.
+// Forgets all users.
+void weir__buffer_forget_users(weir_buffer *buffer);
+
+// Calls `visit` for the users of each stretch of [lo, hi), in order; if the buffer is used by boxes, for all users of some
+// byte in it, in any order and with ranges that have more bytes than these.
 typedef void (*weir__segment_visit)(void *user, uint64_t lo, uint64_t hi, weir__segment *segment);
 void weir__buffer_visit(weir_buffer *buffer, uint64_t lo, uint64_t hi, weir__segment_visit visit, void *user);
 

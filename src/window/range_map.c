@@ -52,6 +52,7 @@ void weir__range_pool_initialize(weir__range_pool *pool) {
 }
 
 void weir__range_pool_deinitialize(weir__range_pool *pool) {
+  weir__box_pool_deinitialize(&pool->boxes);
   weir__id_arrays_deinitialize(&pool->arrays);
   while (pool->slabs != NULL) {
     struct weir__range_slab *slab = pool->slabs;

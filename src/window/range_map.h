@@ -11,6 +11,7 @@
 #ifndef WEIR_WINDOW_RANGE_MAP_H
 #define WEIR_WINDOW_RANGE_MAP_H
 
+#include "window/box_pool.h"
 #include "window/segment.h"
 
 enum { WEIR__RANGE_FANOUT = 32 };
@@ -24,6 +25,7 @@ typedef struct weir__range_pool {
   size_t free_node_count, free_segment_count;
   struct weir__range_slab *slabs;
   weir__id_arrays arrays; // for the readers of segments
+  weir__box_pool boxes;   // for buffers that are used by boxes
 } weir__range_pool;
 
 typedef struct weir__range_map {

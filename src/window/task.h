@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/liveness.h"
+#include "weir/box.h"
 #include "weir/weir.h"
 
 enum {
@@ -40,7 +41,21 @@ typedef struct weir__access {
   uint32_t serial; // of the buffer's contents when the task was submitted
   uint8_t mode;    // weir_mode
   uint8_t space;   // where the task finds the bytes
+  uint16_t box;    // 0: they are [lo, hi). Else they are a box in it, which is so many times 8 bytes behind this struct
 } weir__access;
+
+static_assert(sizeof(weir__access) == 32, "accesses fill the payload");
+
+// The box of an access, in plain form (window/box.h); NULL: it is a range.
+static inline const weir_box *weir__access_box(const weir__access *access) {
+  return access->box == 0 ? NULL
+                          : (const weir_box *)(const void *)((const uint64_t *)(const void *)access + access->box);
+}
+
+// Whether the access is of every byte of a buffer of `bytes` bytes.
+static inline bool weir__access_is_whole(const weir__access *access, uint64_t bytes) {
+  return access->lo == 0 && access->hi == bytes && access->box == 0;
+}
 
 enum { WEIR__NO_CHECK = UINT8_MAX }; // weir__task.asked: a copy of Weir's own
 

@@ -130,6 +130,10 @@ static void reserved_members_are_zero(void **state) {
   assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
   assert_int_equal(weir_graph_add(graph, &task, &node), WEIR_OK);
   for (uint32_t i = 0; i < 2; i++) {
+    args[i].shape = 2;
+    api_expect(weir_submit(context, &task, NULL), invalid, "'k'", i == 0 ? "argument 0" : "argument 1", "shape", NULL);
+    api_expect(weir_graph_set_arg(graph, node, i, &args[i]), invalid, "shape", NULL);
+    args[i].shape = 0;
     args[i].reserved = 1;
     api_expect(weir_submit(context, &task, NULL), invalid, "'k'", i == 0 ? "argument 0" : "argument 1", "reserved",
                NULL);

@@ -57,6 +57,38 @@ class Command(unittest.TestCase):
             code, out, err = self.run_program("--passes", str(passes), "--storage", "kept", timeline, STREAM)
             self.assertEqual((code, err), (0, ""))
 
+    def box_program(self, starts, boxes):
+        """Tasks of 10 ns on rows of 4 bytes at a pitch of 8, as boxes in the timeline and as rows in the stream."""
+        modes = ("write", "write", "read")
+        lines = ['{"weir_stream":1,"name":"boxes","sms":1,"tasks":3}', '{"buffer":1,"bytes":16,"address":0}']
+        events = []
+        for index, (mode, start, offset) in enumerate(zip(modes, starts, (0, 4, 0))):
+            rows = [[1, offset, 4], [1, offset + 8, 4]]
+            lines.append(json.dumps({"op": "t%d" % index, "reads": rows if mode == "read" else [],
+                                     "writes": rows if mode == "write" else [], "kernels": []}))
+            access = {"mode": mode, "buffer": 1, "label": "", "storage": 1, "offset": offset, "bytes": 12}
+            args = {"id": index + 1, "tag": index, "status": "WEIR_OK", "kernel": "k", "submit_ns": 0, "ready_ns": 0,
+                    "start_ns": start, "end_ns": start + 10, "waits": [], "accesses": [dict(access, box=boxes[index])]}
+            events.append({"name": "t%d" % index, "cat": "task", "ph": "X", "pid": 0, "tid": index, "ts": 0, "dur": 0,
+                           "args": args})
+        timeline = {"weir": {"version": 1, "title": "boxes", "dropped": 0}, "traceEvents": events}
+        return self.path("t.json", json.dumps(timeline)), self.path("s.jsonl", "\n".join(lines) + "\n")
+
+    def test_boxes(self):
+        box = [4, 8, 2, 0, 1]
+        code, out, err = self.run_program(*self.box_program((0, 5, 10), [box] * 3))
+        self.assertEqual((code, err), (0, ""), out)  # interleaved boxes at one time, and a read of the first
+        code, _, err = self.run_program(*self.box_program((0, 5, 9), [box] * 3))
+        self.assertEqual(code, 1)
+        self.assertIn("RAW", err)
+        code, _, err = self.run_program(*self.box_program((0, 5, 10), [box, box, [4, 8, 3, 0, 1]]))
+        self.assertEqual(code, 2)
+        self.assertIn("box", err)
+        for wrong in ([4, 8, 2, 0], [4, 8, 2, 0, -1], [4, 2**62, 4, 0, 1], [0, 0, 0, 0, 0], "no"):
+            code, _, err = self.run_program(*self.box_program((0, 5, 10), [box, box, wrong]))
+            self.assertEqual(code, 2, wrong)
+            self.assertIn("box", err)
+
     def test_broken(self):
         made = serial_timeline(STREAM, 1)
         made["traceEvents"][1]["args"].update(submit_ns=0, start_ns=0, end_ns=1)

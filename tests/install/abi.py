@@ -23,7 +23,7 @@ import tempfile
 # Structs that grow because the library makes them and programs see pointers to them only.
 HANDED_OUT = {"weir_work", "weir_token", "weir_device_info", "weir_split_view"}
 # Structs that never change; weir.h names them.
-FIXED = {"weir_vulkan_constant", "weir_vulkan_queue", "weir_split_part", "weir_split_measure", "weir_split_way"}
+FIXED = {"weir_box", "weir_vulkan_constant", "weir_vulkan_queue", "weir_split_part", "weir_split_measure", "weir_split_way"}
 RECORD = pathlib.Path(__file__).parent / "abi.txt"
 # A string in readelf's output.
 STRING = re.compile(r"\((?:(?:alt )?indirect (?:line )?string|indexed string|strp|strx\w*)[^)]*\):\s*(.*)")

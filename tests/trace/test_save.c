@@ -62,7 +62,7 @@ static weir__trace *small_trace(void) {
   assert_non_null(trace);
   assert_true(weir__trace_add_device(trace, "sim:ideal", 2));
   weir__trace_add_buffer(trace, 3, 64, "in");
-  weir__trace_access accesses[] = {{WEIR_READ, 3, 30, 8, 16}, {WEIR_READ_WRITE, 4, 40, 0, 32}};
+  weir__trace_access accesses[] = {{WEIR_READ, 3, 30, 8, 16, {0}}, {WEIR_READ_WRITE, 4, 40, 0, 32, {0}}};
   weir__trace_wait wait = {1, WEIR__HAZARD_WAR, 3, 8, 24};
   weir__trace_span span = {.lane = 0, .start_ns = 2100, .end_ns = 2200, .name = "part"};
   weir__trace_task first = {.id = 1, .tag = UINT64_MAX, .label = "a\"b", .kernel = "k", .done = true, .end_ns = 1005};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/timeline_reader.h"
+#include "weir/box.h"
 
 // Notes a buffer's label, unless it was the last one noted of those that share its slot.
 static bool note_label(weir__timeline_reader *reader, uint64_t buffer, const char *label) {
@@ -20,8 +21,49 @@ static bool note_label(weir__timeline_reader *reader, uint64_t buffer, const cha
   return true;
 }
 
-static bool add_access(weir__timeline_reader *reader, const json_t *object, const char *what) {
+static bool note_access(weir__timeline_reader *reader, const weir__timeline_access *access) {
   weir__timeline *timeline = reader->timeline;
+  if (!weir__timeline_grow(reader, (void **)&timeline->accesses, &timeline->access_capacity, timeline->access_count,
+                           sizeof *timeline->accesses))
+    return false;
+  timeline->accesses[timeline->access_count++] = *access;
+  return true;
+}
+
+// The box of an access: width, pitch, rows, slice pitch, slices. It ends where the access does.
+static bool take_box(weir__timeline_reader *reader, const json_t *list, const char *what, uint64_t bytes,
+                     weir_box *out_box) {
+  uint64_t parts[5];
+  for (size_t i = 0; i < 5; i++) {
+    const json_t *part = json_array_get(list, i);
+    if (!json_is_integer(part) || json_integer_value(part) < 0 || json_array_size(list) != 5)
+      return weir__timeline_fail(reader, "%s: the box of an access is not a list of 5 whole numbers", what);
+    parts[i] = (uint64_t)json_integer_value(part);
+  }
+  *out_box = (weir_box){parts[0], parts[1], parts[2], parts[3], parts[4]};
+  const weir_box *box = out_box;
+  bool good = box->width > 0 && box->rows > 0 && box->slices > 0 && box->width <= box->pitch && bytes > 0 &&
+              (box->rows == 1 || box->pitch <= (bytes - 1) / (box->rows - 1)) &&
+              (box->slices == 1 || box->slice_pitch <= (bytes - 1) / (box->slices - 1)) &&
+              (box->slices == 1 || box->slice_pitch / box->rows >= box->pitch);
+  uint64_t end = good ? (box->slices - 1) * box->slice_pitch + (box->rows - 1) * box->pitch + box->width : 0;
+  return end == bytes || weir__timeline_fail(reader, "%s: the box of an access is not one of its bytes", what);
+}
+
+// A box counts as an access for each of its rows.
+static bool note_rows(weir__timeline_reader *reader, const weir__timeline_access *access, const weir_box *box) {
+  for (uint64_t slice = 0; slice < box->slices; slice++) {
+    for (uint64_t row = 0; row < box->rows; row++) {
+      weir__timeline_access one = *access;
+      one.offset += slice * box->slice_pitch + row * box->pitch;
+      one.bytes = box->width;
+      if (!note_access(reader, &one)) return false;
+    }
+  }
+  return true;
+}
+
+static bool add_access(weir__timeline_reader *reader, const json_t *object, const char *what) {
   weir__timeline_access access = {0};
   char mode[16] = "";
   if (!json_is_object(object)) return weir__timeline_fail(reader, "%s: an access is not an object", what);
@@ -37,11 +79,10 @@ static bool add_access(weir__timeline_reader *reader, const json_t *object, cons
     if (strcmp(mode, names[i]) == 0) access.mode = (weir_mode)i;
   }
   if (access.mode == WEIR_VALUE) return weir__timeline_fail(reader, "%s: '%s' is not a mode of access", what, mode);
-  if (!weir__timeline_grow(reader, (void **)&timeline->accesses, &timeline->access_capacity, timeline->access_count,
-                           sizeof *timeline->accesses)) {
-    return false;
-  }
-  timeline->accesses[timeline->access_count++] = access;
+  const json_t *list = json_object_get(object, "box");
+  weir_box box = {0};
+  if (list != NULL && !take_box(reader, list, what, access.bytes, &box)) return false;
+  if (!(list != NULL ? note_rows(reader, &access, &box) : note_access(reader, &access))) return false;
   const char *label = json_string_value(json_object_get(object, "label"));
   return !label || !label[0] || note_label(reader, access.buffer, label);
 }
@@ -98,7 +139,7 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
   for (size_t i = 0; i < json_array_size(waits); i++) {
     if (!add_wait(reader, json_array_get(waits, i), what)) return false;
   }
-  task.access_count = (uint32_t)json_array_size(accesses);
+  task.access_count = (uint32_t)(timeline->access_count - task.access_first);
   task.wait_count = (uint32_t)json_array_size(waits);
   timeline->tasks[timeline->task_count++] = task;
   return true;

@@ -239,8 +239,11 @@ static void add_task(const writer *out, uint32_t index, weir__trace_access *acce
   const weir__stream_task *recorded = &stream->tasks[index % stream->task_count];
   for (uint32_t i = 0; i < task->range_count; i++) {
     const weir__acs_range *range = &task->ranges[i];
-    accesses[i] =
-        (weir__trace_access){range->mode, ALL_MEMORY, ALL_MEMORY, range->lo - out->base, range->hi - range->lo};
+    accesses[i] = (weir__trace_access){.mode = range->mode,
+                                       .buffer = ALL_MEMORY,
+                                       .storage = ALL_MEMORY,
+                                       .offset = range->lo - out->base,
+                                       .bytes = range->hi - range->lo};
   }
   for (uint32_t i = 0; i < record->upstream_count; i++) {
     const weir__acs_upstream *upstream = &out->result->upstreams[record->first_upstream + i];
