@@ -23,9 +23,9 @@ extern "C" {
 //   those that were submitted after it.
 // - Such a task fails and is skipped as others are: what it commutes on is poisoned, and tasks are skipped that commute there after it.
 // - Ranges of two tasks may overlap in part. Two arguments of one task that overlap must be alike.
-// - The order is that of submission for boxes (weir/box.h) and for buffers that are used by boxes, of which a reduction is
-//   refused; in a context with WEIR_CONTEXT_IN_ORDER or in check mode, in a graph, and between
-//   devices with different memories; and, on a device with memory of its own, for wrapped memory.
+// - The order is that of submission for boxes (weir/box.h) and in buffers that are used by boxes; in a context with
+//   WEIR_CONTEXT_IN_ORDER or in check mode; in a graph; between devices with different memories; and, on a device with
+//   memory of its own, for wrapped memory.
 // - A launch over several devices (weir/split.h) refuses the mode.
 WEIR_API weir_arg weir_commutes(weir_buffer *buffer);
 WEIR_API weir_arg weir_commutes_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
@@ -79,7 +79,7 @@ typedef struct weir_reduction {
 //   lane; in graphs, in check mode and with WEIR_CONTEXT_IN_ORDER; in tasks and callbacks; if all copies together would
 //   have more bytes than weir_context_options.rename_limit, or a quarter of memory_limit; when memory is short; for tasks of
 //   more than 64 arguments; and for more than 64 ranges at a time.
-// Errors of a submission: INVALID_ARGUMENT (no reduction; an unknown operation, type or identity; neither an operation nor a
+// Errors of a submission: INVALID_ARGUMENT (no reduction; a box; an unknown operation, type or identity; neither an operation nor a
 // kernel; a range that is no multiple of the element), RELEASED.
 WEIR_API weir_arg weir_reduces(weir_buffer *buffer, const weir_reduction *reduction);
 WEIR_API weir_arg weir_reduces_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "random.h"
+#include "weir/box.h"
 #include "weir/graph.h"
 #include "weir/reduce.h"
 #include "weir/sim.h"
@@ -203,6 +204,43 @@ static void in_a_graph(void **state) {
   weir_context_release(context);
 }
 
+// A square of cells, by rows and by columns: a kernel that adds 1 to each cell of its row or column.
+enum { SIDE = 8 };
+
+static void bump_line(const weir_work *work) {
+  const uint32_t *stride = work->args[1];
+  uint64_t *cells = work->args[0];
+  for (uint32_t i = 0; i < SIDE; i++) {
+    uint64_t seen = cells[i * *stride];
+    if (i == 3) sched_yield();
+    cells[i * *stride] = seen + 1;
+  }
+}
+
+static void rows_and_boxes(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    weir_context *context = api_context("cpu:4", 0, 0);
+    weir_buffer *square = api_buffer(context, SIDE * SIDE * 8, "square");
+    api_expect(weir_fill(square, 0, WEIR_WHOLE, 0, NULL), WEIR_OK, NULL);
+    uint64_t expected[SIDE][SIDE] = {{0}}, found[SIDE][SIDE];
+    random_state random = {seed};
+    for (int t = 0; t < 200; t++) {
+      uint32_t at = random_below(&random, SIDE), stride = t > 60 && random_chance(&random, 40) ? SIDE : 1;
+      weir_box column = {.width = 8, .pitch = SIDE * 8, .rows = SIDE};
+      weir_arg args[] = {weir_commutes_range(square, at * SIDE * 8, SIDE * 8), weir_value(&stride, sizeof stride)};
+      if (stride == SIDE)
+        args[0] =
+            (weir_arg){.mode = WEIR_COMMUTE, .shape = WEIR_BOX, .buffer = square, .offset = at * 8, .value = &column};
+      for (uint32_t i = 0; i < SIDE; i++) (stride == 1 ? &expected[at][i] : &expected[i][at])[0]++;
+      weir_event_release(api_submit_host(context, bump_line, NULL, args, 2));
+    }
+    api_expect(api_read(square, 0, sizeof found, found), WEIR_OK, NULL);
+    assert_memory_equal(found, expected, sizeof found);
+    weir_context_release(context);
+  }
+}
+
 static void what_is_refused(void **state) {
   (void)state;
   weir_context *context = api_context("cpu:2", 0, 0);
@@ -232,6 +270,7 @@ int main(void) {
       cmocka_unit_test(in_order),
       cmocka_unit_test(renamed_meanwhile),
       cmocka_unit_test(in_a_graph),
+      cmocka_unit_test(rows_and_boxes),
       cmocka_unit_test(what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
