@@ -84,8 +84,8 @@ static bool run_line_steps(weir__checker *checker) {
 }
 
 static bool run_steps(weir__checker *checker) {
-  static check_step *const steps[] = {weir__check_presence, weir__check_accesses, weir__check_commute, weir__check_program,
-                                      weir__check_storage_use, weir__check_waits};
+  static check_step *const steps[] = {weir__check_presence, weir__check_accesses,    weir__check_commute,
+                                      weir__check_program,  weir__check_storage_use, weir__check_waits};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     if (i <= 3 && checker->report->broken > 0) return true; // the rest has nothing to stand on
     if (!steps[i](checker)) return false;
