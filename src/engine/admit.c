@@ -114,15 +114,15 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   const weir__liveness *live = &context->host.window.live;
   weir__dependences *dependences = &context->order.dependences;
   bool several_spaces = context->memory.space_count > 1;
-  bool notes_buffers =
-      context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0 || request->checked.commutes;
+  bool notes_buffers = context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0;
+  bool rare = several_spaces | notes_buffers | (request->checked.box_count > 0) | request->checked.commutes;
   int64_t needs_storage = (int64_t)request->checked.needs_storage; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
     if (needs_storage & 1) weir__storage_bind(context, request, i);
     needs_storage >>= 1; // the last bit stays
-    if (several_spaces | notes_buffers | (access->box != 0))
+    if (rare)
       record_access(context, access, id, several_spaces, notes_buffers);
     else
       weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,

@@ -102,13 +102,16 @@ weir_status weir__check_box_agreement(const weir__access *accesses, uint32_t cou
   return WEIR_OK;
 }
 
-void weir__keep_boxes(weir__access *accesses, uint32_t count, const weir_box *boxes, uint32_t box_count,
-                      weir_box *room) {
-  memcpy(room, boxes, box_count * sizeof *room);
-  for (uint32_t i = 0; i < count; i++) {
+static_assert(WEIR_MAX_ARGS * (sizeof(weir__access) + sizeof(weir_box)) / 8 <= UINT16_MAX, "weir__access.box has room");
+
+void *weir__keep_boxes(const weir_context *context, weir__access *accesses, const weir__checked *checked) {
+  weir_box *boxes = (weir_box *)(void *)(accesses + checked->access_count);
+  memcpy(boxes, context->order.boxes, checked->box_count * sizeof *boxes);
+  for (uint32_t i = 0; i < checked->access_count; i++) {
     weir__access *access = &accesses[i];
-    if (access->box != 0) access->box = (uint16_t)(((uintptr_t)&room[access->box - 1] - (uintptr_t)access) / 8);
+    if (access->box != 0) access->box = (uint16_t)(((uintptr_t)&boxes[access->box - 1] - (uintptr_t)access) / 8);
   }
+  return boxes + checked->box_count;
 }
 
 weir_status weir__refuse_box(const weir_arg *arg, uint32_t index, const char *what) {

@@ -23,9 +23,9 @@ weir_status weir__check_box(const weir_arg *arg, uint32_t index, weir_box *out_b
 // Refuses two accesses of a task that overlap and disagree.
 weir_status weir__check_box_agreement(const weir__access *accesses, uint32_t count, const weir_box *boxes);
 
-// Copies `box_count` boxes to `room`, which is behind `accesses`. From then on the accesses lead there.
-void weir__keep_boxes(weir__access *accesses, uint32_t count, const weir_box *boxes, uint32_t box_count,
-                      weir_box *room);
+// Copies the context's boxes to the task's payload, right behind the accesses, so that these can lead there. Returns what is
+// behind the boxes. Their room was counted among that of values.
+void *weir__keep_boxes(const weir_context *context, weir__access *accesses, const weir__checked *checked);
 
 // Refuses a box where there can be none; `what` names the place.
 weir_status weir__refuse_box(const weir_arg *arg, uint32_t index, const char *what);

@@ -181,22 +181,22 @@ static weir_status check_spaces(const weir_context *context, const weir__access 
   return status;
 }
 
-// Of an argument whose buffer was checked.
+// An argument whose buffer was checked. Its box is added to those that were found before.
 static __attribute__((noinline)) weir_status check_box(const weir_arg *arg, uint32_t index, weir_box *boxes,
-                                                       uint32_t *box_count, uint64_t *out_bytes) {
+                                                       uint32_t *box_count, weir__access *access, uint64_t *out_bytes) {
   uint64_t rest = arg->buffer->bytes - arg->offset;
   bool is_range = false;
   weir_status status = weir__check_box(arg, index, &boxes[*box_count], out_bytes, &is_range);
   if (status != WEIR_OK) return status;
   if (arg->offset >= arg->buffer->bytes || *out_bytes > rest) return bad_range(index, arg, *out_bytes);
-  *box_count += !is_range;
+  if (!is_range) access->box = (uint16_t)++ * box_count;
   return WEIR_OK;
 }
 
 static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
                                      weir__access *accesses, weir__checked *out_checked) {
-  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4 };
-  uint32_t found = 0, value_bytes = 0, reserved = 0, modes = 0, boxes = 0;
+  enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4, BOXED = 8 };
+  uint32_t found = 0, value_bytes = 0, reserved = 0, modes = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
@@ -217,10 +217,12 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
     uint64_t whole = buffer->bytes, rest = whole - arg->offset, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
     access->box = 0;
     if (arg->shape != WEIR_RANGE) {
-      uint32_t before = boxes;
-      weir_status status = check_box(arg, (uint32_t)(arg - task->args), context->order.boxes, &boxes, &bytes);
+      if (!(found & BOXED)) out_checked->box_count = 0;
+      found |= BOXED | RANGED;
+      weir_status status =
+          check_box(arg, (uint32_t)(arg - task->args), context->order.boxes, &out_checked->box_count, access, &bytes);
       if (status != WEIR_OK) return status;
-      access->box = (uint16_t)(boxes > before ? boxes : 0);
+      value_bytes += access->box != 0 ? (uint32_t)sizeof(weir_box) : 0;
     }
     if (arg->offset >= whole || bytes - 1 >= rest) return bad_range((uint32_t)(arg - task->args), arg, arg->bytes);
     access->buffer = buffer;
@@ -240,12 +242,11 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
     buffer->named = check;
     access++;
   }
-  if (boxes > 0) found |= RANGED;
   if (reserved != 0) return bad_reserved(task->args);
   *out_checked = (weir__checked){.access_count = (uint32_t)(access - accesses),
                                  .ranged = found & RANGED,
                                  .repeats = found & REPEATS,
-                                 .box_count = boxes,
+                                 .box_count = found & BOXED ? out_checked->box_count : 0,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
   weir_status status = modes > WEIR_READ_WRITE ? check_modes(context, task, accesses, out_checked) : WEIR_OK;
@@ -253,8 +254,9 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
   if (status == WEIR_OK && (found & RANGED)) status = check_ranges(accesses, out_checked);
   if (status != WEIR_OK) return status;
   if (!(found & REPEATS)) return WEIR_OK;
-  return boxes > 0 ? weir__check_box_agreement(accesses, out_checked->access_count, context->order.boxes)
-                   : check_agreement(accesses, out_checked->access_count);
+  return out_checked->box_count > 0
+             ? weir__check_box_agreement(accesses, out_checked->access_count, context->order.boxes)
+             : check_agreement(accesses, out_checked->access_count);
 }
 
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,

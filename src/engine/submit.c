@@ -87,16 +87,15 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
   // Behind the accesses, which are no more than the arguments: boxes, pointers, and values.
   uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
-                   request.checked.value_bytes + request.checked.box_count * sizeof(weir_box);
+                   request.checked.value_bytes;
   if (bytes > WEIR__TASK_INLINE_PAYLOAD) {
     bool is_inline = (void *)request.accesses == (void *)slot->payload;
     request.accesses = weir__window_large_payload(slot, bytes); // what was there already stays
     if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
     if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
   }
+  request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
   if (request.checked.reduces && !direct) return submit_reducing(context, submission, &request, out_event, out_status);
-  weir_box *boxes = (weir_box *)(void *)(request.accesses + request.checked.access_count);
-  request.pointers = (void **)(void *)(boxes + request.checked.box_count);
   if (request.checked.lacks_contents) {
     weir__admit_result result =
         weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
@@ -107,9 +106,7 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
     weir__admit_result result = weir__await_room(context, submission, request.checked.write_backs + 1, out_status);
     if (result != WEIR__ADMITTED) return result;
   }
-  if (request.checked.box_count > 0)
-    weir__keep_boxes(request.accesses, request.checked.access_count, context->order.boxes, request.checked.box_count,
-                     boxes);
+  if (request.checked.box_count > 0) request.pointers = weir__keep_boxes(context, request.accesses, &request.checked);
   if (context->memory.predictor != NULL) weir__predictor_note(context->memory.predictor, task);
   request.submission = submission;
   request.task = task;

@@ -140,6 +140,30 @@ static void a_failure_poisons_its_box_only(void **state) {
   weir_context_release(context);
 }
 
+// So many values that a box could not be behind them.
+static void large_values_leave_boxes_alone(void **state) {
+  (void)state;
+  enum { VALUES = 150, VALUE_BYTES = 4096 };
+  weir_context *context = api_context("cpu:1", 0, 0);
+  weir_buffer *buffer = api_buffer(context, BYTES, NULL);
+  static unsigned char value[VALUE_BYTES];
+  unsigned char bytes[BYTES] = {0};
+  weir_arg args[VALUES + 2];
+  for (uint32_t i = 0; i < VALUES; i++) args[i] = weir_value(value, VALUE_BYTES);
+  args[VALUES] = weir_updates_box(buffer, 8, &left);
+  args[VALUES + 1] = weir_reads_box(buffer, 0, &left);
+  assert_int_equal(weir_copy_in(buffer, 0, BYTES, bytes, NULL), WEIR_OK);
+  const weir_task task = {.host = fails, .args = args, .arg_count = VALUES + 2};
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+  for (uint64_t row = 0; row < ROWS; row++) {
+    assert_int_equal(weir_read(buffer, row * PITCH, 8, bytes), WEIR_OK);
+    assert_int_equal(weir_read(buffer, row * PITCH + 8, 4, bytes), WEIR_ERROR_UPSTREAM_FAILED);
+    assert_int_equal(weir_read(buffer, row * PITCH + 12, 4, bytes), WEIR_OK);
+  }
+  weir_context_release(context);
+}
+
 static void graphs_take_boxes(void **state) {
   (void)state;
   weir_context *context = api_context("cpu:2", 0, 0);
@@ -195,11 +219,9 @@ static void chains_and_splits_refuse_boxes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_boxes_are_refused),
-      cmocka_unit_test(arguments_that_disagree_are_refused),
-      cmocka_unit_test(only_common_bytes_make_tasks_wait),
-      cmocka_unit_test(a_failure_poisons_its_box_only),
-      cmocka_unit_test(graphs_take_boxes),
+      cmocka_unit_test(wrong_boxes_are_refused),           cmocka_unit_test(arguments_that_disagree_are_refused),
+      cmocka_unit_test(only_common_bytes_make_tasks_wait), cmocka_unit_test(a_failure_poisons_its_box_only),
+      cmocka_unit_test(large_values_leave_boxes_alone),    cmocka_unit_test(graphs_take_boxes),
       cmocka_unit_test(chains_and_splits_refuse_boxes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

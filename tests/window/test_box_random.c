@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/allocate.h"
 #include "model.h"
 #include "random.h"
 #include "window/box_tree.h"
@@ -160,9 +161,22 @@ static void check_and_record(weir__id task, const bytes *part) {
   self.tasks.before[task % MODEL_WINDOW] |= before;
 }
 
-static void prepare(const bytes *part) {
-  bool ready = weir__buffer_prepare(&self.buffer, &self.tasks.live, part->mode, part->lo, part->hi, form(part));
-  assert_true(ready);
+static bool prepare(const bytes *part) {
+  return weir__buffer_prepare(&self.buffer, &self.tasks.live, part->mode, part->lo, part->hi, form(part));
+}
+
+// All of a submission. False: memory ran out in the middle.
+static bool prepare_all(const bytes *parts, uint32_t count, const bytes *back) {
+  if (!weir__range_pool_reserve(&self.ranges, count + 1)) return false;
+  weir__box_pool_begin(&self.ranges.boxes, &self.tasks.live);
+  for (uint32_t i = 0; i < count; i++) {
+    if (parts[i].is_box && !weir__buffer_use_boxes(&self.buffer, &self.ranges, &self.tasks.live, &parts[i].box))
+      return false;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (!prepare(&parts[i])) return false;
+  }
+  return back->hi == 0 || prepare(back);
 }
 
 static void access_bytes(weir__id task, const bytes *part) {
@@ -196,25 +210,20 @@ static void submit(void) {
     count += fits;
   }
   if (count == 0) return;
+  bool copies = count == 1 && parts[0].mode != WEIR_READ &&
+                self.tasks.next - self.tasks.live.oldest < MODEL_WINDOW - 1 && random_chance(&self.random, 50);
+  if (copies) back.lo = parts[0].lo;
+  if (copies) back.hi = parts[0].hi;
+  bool fails = random_chance(&self.random, 10);
+  if (fails) weir__allocate_fail_at(up_to(3));
+  bool ready = prepare_all(parts, count, &back);
+  weir__allocate_fail_at(0);
+  assert_true(ready || fails);
+  if (!ready) return; // refused, and nothing that the model knows has changed
   weir__id task = model_tasks_begin(&self.tasks);
   self.used_count[task % MODEL_WINDOW] = 0;
-  assert_true(weir__range_pool_reserve(&self.ranges, count + 1));
-  weir__box_pool_begin(&self.ranges.boxes, &self.tasks.live);
-  for (uint32_t i = 0; i < count; i++) {
-    bool ready =
-        !parts[i].is_box || weir__buffer_use_boxes(&self.buffer, &self.ranges, &self.tasks.live, &parts[i].box);
-    assert_true(ready);
-  }
-  bool copies = count == 1 && !model_tasks_full(&self.tasks) && random_chance(&self.random, 50);
-  for (uint32_t i = 0; i < count; i++) {
-    prepare(&parts[i]);
-    if (parts[i].mode == WEIR_READ || !copies) continue;
-    back.lo = parts[i].lo;
-    back.hi = parts[i].hi;
-    prepare(&back);
-  }
   for (uint32_t i = 0; i < count; i++) access_bytes(task, &parts[i]);
-  if (!copies || back.hi == 0) return;
+  if (!copies) return;
   task = model_tasks_begin(&self.tasks);
   self.used_count[task % MODEL_WINDOW] = 0;
   access_bytes(task, &back);
