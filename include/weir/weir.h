@@ -310,6 +310,12 @@ typedef enum weir_mode {
   WEIR_READ = 1,       // reads the range
   WEIR_WRITE = 2,      // overwrites every byte of the range and reads none of it first
   WEIR_READ_WRITE = 3, // any other access
+  // Updates the range, in any order relative to other tasks that commute on these bytes, but never at the same time as
+  // one of them. Other accesses come before or after all of them, as they were submitted. docs/guide/commute-reduce.md
+  WEIR_COMMUTE = 4,
+  // Adds to the range by a reduction (weir/reduce.h): as COMMUTE, but several such tasks may run at the same time, each on
+  // a private copy. Copies are combined before the next access of another kind.
+  WEIR_REDUCE = 5,
 } weir_mode;
 
 // For weir_arg.bytes: to the end of the buffer.
@@ -326,10 +332,10 @@ typedef struct weir_arg {
   weir_mode mode;
   uint16_t shape;      // of the bytes of a buffer: WEIR_RANGE, WEIR_BOX
   uint16_t reserved;   // 0
-  weir_buffer *buffer; // READ, WRITE, READ_WRITE
+  weir_buffer *buffer; // all but VALUE
   uint64_t offset;     // first byte of the range or box
   uint64_t bytes;      // length of the range (WEIR_WHOLE: to the end of the buffer), or of the value; not of a box
-  const void *value;   // VALUE: copied at submission. BOX: the weir_box, copied, too
+  const void *value;   // VALUE: copied at submission. BOX: the weir_box, REDUCE: the weir_reduction, copied, too
 } weir_arg;
 
 // Make an argument. The task reads, overwrites or updates a whole buffer, or `bytes` bytes of it from byte `offset` on.

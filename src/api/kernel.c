@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels: a name and code for one or several kinds of device.
+#include <sched.h>
 #include <stdio.h>
 
 #include "base/error.h"
-#include "engine/context.h"
+#include "engine/submission.h"
 
 weir_status weir_kernel_create(weir_context *context, const char *name, weir_kernel **out_kernel) {
   if (out_kernel == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: out_kernel is NULL");
@@ -46,7 +47,17 @@ weir_status weir_kernel_release(weir_kernel *kernel) {
   if (status != WEIR_OK) return status;
   weir_context *context = kernel->object.context;
   weir__context_lock(context);
-  if (kernel->object.released)
+  const weir__submission by = {0};
+  // Copies of reductions that are combined by it. The lock may be released meanwhile.
+  while (status == WEIR_OK && !kernel->object.released && context->reductions.first != NULL) {
+    if (context->reductions.combine_all(context, &by, kernel, &status)) break;
+    weir__context_unlock(context); // for others, who may be at it
+    sched_yield();
+    weir__context_lock(context);
+  }
+  if (status != WEIR_OK)
+    status = weir__error_prefix(status, "kernel release: ");
+  else if (kernel->object.released)
     status = weir__error(WEIR_ERROR_RELEASED, "kernel release: the kernel was released before");
   else if (kernel->queued > 0)
     kernel->object.released = true;

@@ -72,6 +72,7 @@ static void end(weir__check_job *job) {
 
 static void set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
                        uint64_t hi, const weir_box *box, void *pointer) {
+  if (mode == WEIR_COMMUTE) mode = WEIR_READ_WRITE; // what it declares of the bytes is the same
   job->args[index] = (weir__check_arg){.mode = mode, .slot = index, .lo = lo, .hi = hi, .box = box, .pointer = pointer};
   job->slots[index].buffer = buffer; // until the slots are made
 }

@@ -15,6 +15,7 @@
 #include "engine/rules.h"
 #include "engine/storage.h"
 #include "engine/written.h"
+#include "window/commute.h"
 
 static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir__dependence *dependence,
                            uint64_t buffer) {
@@ -102,8 +103,8 @@ static void note_readers(weir_context *context, const weir__task *task, const we
   }
 }
 
-// Records an access where contents move between memories, or where a timeline or a launch of a graph wants to know whose bytes a
-// dependence is about, or one by a box.
+// Records an access that commutes or is a box, or where contents move between memories, or where a timeline or a launch of a
+// graph wants to know whose bytes a dependence is about.
 static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
                                                     bool several_spaces, bool notes_buffers) {
   weir__dependences *dependences = &context->order.dependences;
@@ -111,12 +112,15 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   size_t before = dependences->count;
   if (several_spaces && access->mode != WEIR_WRITE)
     weir__depend_on_arrivals(context, buffer, access->space, access->lo, access->hi);
+  const weir__liveness *live = &context->host.window.live;
   if (access->box != 0)
-    weir__buffer_access_box(buffer, &context->host.window.live, id, (weir_mode)access->mode, access->lo, access->hi,
-                            weir__access_box(access), dependences);
+    weir__buffer_access_box(buffer, live, id, (weir_mode)access->mode, access->lo, access->hi, weir__access_box(access),
+                            dependences);
+  else if (access->mode == WEIR_COMMUTE)
+    weir__buffer_commute(buffer, &context->order.ranges, live, id, access->lo, access->hi, dependences);
   else
-    weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, id, (weir_mode)access->mode,
-                        access->lo, access->hi, dependences);
+    weir__buffer_access(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
+                        dependences);
   for (size_t i = before; notes_buffers && i < dependences->count; i++) dependences->list[i].buffer = buffer->id;
 }
 
@@ -127,7 +131,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   bool several_spaces = context->memory.space_count > 1;
   bool notes_buffers =
       context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0 || context->failures != NULL;
-  bool rare = several_spaces | notes_buffers | (request->checked.box_count > 0);
+  bool rare = several_spaces | notes_buffers | (request->checked.box_count > 0) | request->checked.commutes;
   int64_t needs_storage = (int64_t)request->checked.needs_storage; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     weir__access *access = &request->accesses[i];
@@ -294,13 +298,28 @@ static __attribute__((noinline)) void note_check(weir_context *context, const we
   }
 }
 
+// Memory that cannot be foreseen to suffice.
+static bool reserve(weir_context *context, const weir__request *request) {
+  uint32_t count = request->checked.access_count;
+  weir__range_pool *ranges = &context->order.ranges;
+  if (!weir__range_pool_reserve(ranges, count)) return false;
+  if (request->checked.commutes && !weir__commute_reserve(request->accesses, count)) return false;
+  bool boxes = ranges->boxes.map_count > 0 || request->checked.box_count > 0;
+  return !boxes || weir__prepare_boxes(context, request->accesses, count);
+}
+
+// The task enters when it is released, if nothing else holds it then.
+static __attribute__((noinline)) void commit_commuting(weir_context *context, const weir__request *request,
+                                                       weir__task *task) {
+  weir__commute_expect(task);
+  weir__commit(context, request, task);
+  weir__host_release(&context->host, task);
+}
+
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status) {
   weir__window *window = &context->host.window;
-  weir__range_pool *ranges = &context->order.ranges;
-  if (request->checked.ranged && (!weir__range_pool_reserve(ranges, request->checked.access_count) ||
-                                  ((ranges->boxes.map_count > 0 || request->checked.box_count > 0) &&
-                                   !weir__prepare_boxes(context, request->accesses, request->checked.access_count))))
+  if (request->checked.ranged && !reserve(context, request))
     return weir__no_memory(request->submission, "arguments", out_status);
   if (request->checked.needs_storage != 0) {
     weir__admit_result result = weir__storage_find(context, request, out_status);
@@ -330,6 +349,9 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   if (request->move != NULL) fill_move(request);
   if (context->devices.checker != NULL) note_check(context, request, task);
   context->host.statistics.tasks++;
-  commit(context, request, task);
+  if (request->checked.commutes)
+    commit_commuting(context, request, task);
+  else
+    commit(context, request, task);
   return WEIR__ADMITTED;
 }

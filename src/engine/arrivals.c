@@ -32,16 +32,19 @@ static uint32_t count_up_to(const weir__id *ids, uint32_t count, weir__id newest
 static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
   arrivals *self = user;
   const weir__id *readers = weir__segment_readers(segment);
-  uint32_t count = count_up_to(readers, segment->reader_count, self->newest);
-  if (count > 0 && readers[count - 1] == self->newest) {
+  // Where tasks commute the readers are not in order.
+  uint32_t count =
+      segment->commutes ? segment->reader_count : count_up_to(readers, segment->reader_count, self->newest);
+  if (!segment->commutes && count > 0 && readers[count - 1] == self->newest) {
     arrives(self, self->newest, lo, hi); // and nothing else brings this: a transfer brings what was not there
     return;
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (!weir__live(&self->context->host.window.live, readers[i])) continue;
-    const weir__task *reader = weir__window_task(&self->context->host.window, readers[i]);
+    weir__id id = weir__reader_task(readers[i]);
+    if (!weir__live(&self->context->host.window.live, id)) continue;
+    const weir__task *reader = weir__window_task(&self->context->host.window, id);
     if (reader->kind == WEIR__TASK_TRANSFER && reader->move->destination_space == self->space)
-      arrives(self, readers[i], lo, hi);
+      arrives(self, id, lo, hi);
   }
 }
 

@@ -16,6 +16,23 @@ static inline void fetch_next(const weir__object_pool *buffers) {
   __builtin_prefetch(next + offsetof(weir_buffer, replicas), 1);
 }
 
+weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
+  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
+  if (buffer == NULL) return NULL;
+  fetch_next(&context->objects.buffers);
+  buffer->id = ++context->objects.next_buffer;
+  buffer->bytes = bytes;
+  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = false;
+  buffer->valid = buffer->held = 0;
+  memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
+  weir__written_clear(buffer);
+  if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
+  if (buffer->label[0] != '\0') buffer->label[0] = '\0';
+  if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
+  if (context->host.trace != NULL) weir__trace_add_buffer(context->host.trace, buffer->id, bytes, "");
+  return buffer;
+}
+
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
                               bool wrapped, weir_buffer **out_buffer) {
   if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
@@ -25,26 +42,12 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
   if (bytes == WEIR_WHOLE) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: too many bytes", what);
   if (wrapped && memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
   weir__context_lock(context);
-  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
-  if (buffer != NULL) {
-    fetch_next(&context->objects.buffers);
-    buffer->id = ++context->objects.next_buffer;
-    buffer->bytes = bytes;
-    buffer->wrapped = wrapped;
-    buffer->image = buffer->kept = false;
-    buffer->valid = buffer->held = 0;
-    memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
-    if (wrapped) {
-      buffer->home = (uint8_t)space;
-      buffer->valid = weir__space_bit(space);
-      buffer->replicas[space] =
-          (weir__replica){.memory = memory, .storage = context->memory.pools[space].next_number++};
-    }
-    weir__written_clear(buffer);
-    if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
-    if (buffer->label[0] != '\0') buffer->label[0] = '\0';
-    if (buffer->whole.reader_capacity == 0) weir__segment_initialize(&buffer->whole);
-    if (context->host.trace != NULL) weir__trace_add_buffer(context->host.trace, buffer->id, bytes, "");
+  weir_buffer *buffer = weir__buffer_new(context, bytes);
+  if (buffer != NULL && wrapped) {
+    buffer->wrapped = true;
+    buffer->home = (uint8_t)space;
+    buffer->valid = weir__space_bit(space);
+    buffer->replicas[space] = (weir__replica){.memory = memory, .storage = context->memory.pools[space].next_number++};
   }
   weir__context_unlock(context);
   if (buffer == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
@@ -62,7 +65,9 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
   return status;
 }
 
-static inline void release(weir_context *context, weir_buffer *buffer) {
+void weir__buffer_let_go(weir_buffer *buffer) {
+  weir_context *context = buffer->object.context;
+  if (buffer->reducing) context->reductions.forget(context, buffer);
   weir__id last_use = buffer->last_use;
   weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
   weir__storage_returned(context);
@@ -79,7 +84,7 @@ static inline void release(weir_context *context, weir_buffer *buffer) {
 void weir__buffer_unqueue(weir_buffer *buffer) {
   if (--buffer->queued > 0 || !buffer->gone) return;
   buffer->gone = false;
-  release(buffer->object.context, buffer);
+  weir__buffer_let_go(buffer);
 }
 
 weir_status weir__buffer_release(weir_buffer *buffer) {
@@ -92,7 +97,7 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
     buffer->object.released = true;
     buffer->gone = true;
   } else {
-    release(context, buffer);
+    weir__buffer_let_go(buffer);
   }
   weir__context_unlock(context);
   return status;

@@ -10,6 +10,9 @@
 weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
                               bool wrapped, weir_buffer **out_buffer);
 
+// Makes one of its own storage. The lock is held. NULL: no memory.
+weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes);
+
 // Makes a buffer of memory of the device's that the device has taken over from the caller, or lets go of it.
 weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer);
 
@@ -18,5 +21,7 @@ weir_status weir__buffer_release(weir_buffer *buffer);
 
 // A queued submission that named the buffer has entered, or was refused. The lock is held.
 void weir__buffer_unqueue(weir_buffer *buffer);
+// The same, of a buffer that was not released before. The lock is held.
+void weir__buffer_let_go(weir_buffer *buffer);
 
 #endif // WEIR_ENGINE_BUFFER_H

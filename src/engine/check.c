@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/reduce.h"
 #include "engine/transfer.h"
 
 enum { FEW_ACCESSES = 24 };
@@ -22,6 +23,10 @@ const char *weir__mode_name(weir_mode mode) {
     return "write";
   case WEIR_READ_WRITE:
     return "read-write";
+  case WEIR_COMMUTE:
+    return "commute";
+  case WEIR_REDUCE:
+    return "reduce";
   }
   return "unknown";
 }
@@ -117,8 +122,37 @@ static weir_status check_images(const weir__access *accesses, uint32_t count) {
   return WEIR_OK;
 }
 
+static weir_status check_ranges(const weir__access *accesses, weir__checked *checked) {
+  for (uint32_t i = 0; i < checked->access_count; i++) checked->reduces |= accesses[i].buffer->reducing;
+  return check_images(accesses, checked->access_count);
+}
+
 static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
+}
+
+// Some argument has a mode that few have, or none. From here on a task that adds by a reduction is one that commutes.
+static __attribute__((noinline)) weir_status check_modes(const weir_context *context, const weir_task *task,
+                                                         weir__access *accesses, weir__checked *checked) {
+  weir__access *access = accesses;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) continue;
+    if ((uint32_t)arg->mode > WEIR_REDUCE) return bad_mode(i, arg);
+    // Boxes keep the order of submission.
+    if (arg->mode == WEIR_COMMUTE && access->box != 0) access->mode = WEIR_READ_WRITE;
+    if (arg->mode == WEIR_REDUCE && arg->shape != WEIR_RANGE)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: a reduction is of a range, not of a box", i);
+    if (arg->mode == WEIR_REDUCE) {
+      weir_status status = weir__reduce_check(context, i, arg, access->hi - access->lo);
+      if (status != WEIR_OK) return status;
+      access->mode = WEIR_COMMUTE;
+      checked->reduces = true;
+    }
+    if (access->mode == WEIR_COMMUTE) checked->commutes = checked->ranged = true;
+    access++;
+  }
+  return WEIR_OK;
 }
 
 static weir_status bad_reserved(const weir_arg *args) {
@@ -162,7 +196,7 @@ static __attribute__((noinline)) weir_status check_box(const weir_arg *arg, uint
 static inline weir_status check_args(weir_context *context, const weir_task *task, uint32_t space,
                                      weir__access *accesses, weir__checked *out_checked) {
   enum { RANGED = 1, REPEATS = 2, ELSEWHERE = 4, BOXED = 8 };
-  uint32_t found = 0, value_bytes = 0, reserved = 0;
+  uint32_t found = 0, value_bytes = 0, reserved = 0, modes = 0;
   uint16_t here_only = weir__space_bit(space);
   uint64_t needs_storage = 0, check = ++context->checks;
   weir__access *access = accesses;
@@ -176,7 +210,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode((uint32_t)(arg - task->args), arg);
+    modes |= (uint32_t)arg->mode;
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
       return bad_buffer(context, (uint32_t)(arg - task->args), arg);
@@ -203,7 +237,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       if ((buffer->valid & ~here_only) != 0 && (!here || arg->mode != WEIR_READ || buffer->parts != NULL))
         found |= ELSEWHERE;
     }
-    if (buffer->ranged | (bytes != whole)) found |= RANGED;
+    if (buffer->by_ranges != 0 || bytes != whole) found |= RANGED;
     if (buffer->named == check) found |= REPEATS;
     buffer->named = check;
     access++;
@@ -215,8 +249,9 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
                                  .box_count = found & BOXED ? out_checked->box_count : 0,
                                  .value_bytes = value_bytes,
                                  .needs_storage = needs_storage};
-  weir_status status = found & ELSEWHERE ? check_spaces(context, accesses, out_checked) : WEIR_OK;
-  if (status == WEIR_OK && (found & RANGED)) status = check_images(accesses, out_checked->access_count);
+  weir_status status = modes > WEIR_READ_WRITE ? check_modes(context, task, accesses, out_checked) : WEIR_OK;
+  if (status == WEIR_OK && (found & ELSEWHERE)) status = check_spaces(context, accesses, out_checked);
+  if (status == WEIR_OK && (found & RANGED)) status = check_ranges(accesses, out_checked);
   if (status != WEIR_OK) return status;
   if (!(found & REPEATS)) return WEIR_OK;
   return out_checked->box_count > 0

@@ -6,10 +6,12 @@
 
 #include "base/allocate.h"
 #include "device/graph.h"
+#include "engine/commute.h"
 #include "engine/context.h"
 #include "engine/failures.h"
 #include "engine/family.h"
 #include "engine/rules.h"
+#include "window/commute.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
                        weir__copy_rules = {.name = "copy"}, weir__fence_rules = {.name = "fence"};
@@ -160,13 +162,14 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
   if (failed && all_readers && context->stalled.task != NULL && context->stalled.listed)
     poison_stalled(context, task->id);
   context->host.statistics.done += task->kind != WEIR__TASK_TRANSFER;
+  if (task->commutes != WEIR__COMMUTES_NOT) weir__commute_leave(&context->host.window, task, failed);
   weir__window_complete(&context->host.window, task, failed && all_readers);
 }
 
 void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
   weir_context *context = weir__context_of(host);
   const weir__task_rules *rules = context->rules[task->kind];
-  if (completion->status != WEIR_OK || host->trace != NULL || rules->done != NULL) {
+  if (completion->status != WEIR_OK || host->trace != NULL || rules->done != NULL || task->commutes) {
     complete(context, rules, task, completion);
     return;
   }
@@ -188,6 +191,7 @@ void weir__host_completed(weir__host *host) {
     }
     weir__window_release(&context->host.window, stalled);
   }
+  if (context->stalled.commuting != NULL) weir__context_commute_again(context);
   if (context->ready.first != NULL) weir__context_issue_ready(context);
   if (oldest < context->waiting.wake_at) return;
   weir__id next = UINT64_MAX;

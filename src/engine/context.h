@@ -55,10 +55,30 @@ typedef struct weir__order {
 
 // A task that waits for all earlier ones, since there was no memory for its edges.
 typedef struct weir__stalled {
+  weir__task *commuting;  // those that wait until a task is done, to be put behind others (engine/commute.h)
   weir__task *task;       // NULL: none
   bool listed;            // who may bring it data is all in order.dependences, which stays as it is until then
   uint64_t failed_before; // statistics.failed when it was stalled
 } weir__stalled;
+
+struct weir__submission;
+struct weir__reduction;
+
+// Reductions whose copies are still to be combined (engine/reduce.h).
+typedef struct weir__reductions {
+  struct weir__reduction *first;
+  uint32_t count;
+  uint64_t bytes;       // of all copies
+  weir__id none_before; // memory was short: no copies before this task
+  bool combining;       // by combine_all
+  // Below, since this is above: set with the first reduction.
+  void (*forget)(weir_context *context,
+                 weir_buffer *buffer); // the buffer is released, and nobody will see its contents
+  // Submits, for `by`, what combines them, all or those of `kernel`. False: something was refused, `*out_status` says why, or the
+  // lock was released meanwhile, and it is OK.
+  bool (*combine_all)(weir_context *context, const struct weir__submission *by, const weir_kernel *kernel,
+                      weir_status *out_status);
+} weir__reductions;
 
 // What is known of the devices together.
 typedef struct weir__device_set {
@@ -103,6 +123,7 @@ struct weir_context {
   struct {
     weir_event *first, *last; // of tasks that others submitted and that are not done, in the order of submission
   } children;
+  weir__reductions reductions;
   weir__device_set devices;
   weir__graph_notes graphs;
   struct weir__failures *failures; // engine/failures.h; NULL: no task has failed yet

@@ -13,6 +13,7 @@
 #include "engine/family.h"
 #include "engine/pressure.h"
 #include "engine/queue.h"
+#include "engine/reduce.h"
 #include "engine/room.h"
 #include "engine/submit.h"
 #include "engine/transfer.h"
@@ -135,6 +136,10 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                                        .space = (uint8_t)copy->from_space};
   *out_status = check_copy(context, copy);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (weir__reduce_any(context)) {
+    weir__admit_result combined = weir__reduce_combine_for(context, &submission, NULL, accesses, count, out_status);
+    if (combined != WEIR__ADMITTED) return combined;
+  }
   context->checks++;
   for (uint32_t i = 0; i < count; i++) weir__pin(context, accesses[i].buffer);
   if (context->devices.polls && !submission.queued) weir__context_poll(context);
@@ -206,6 +211,20 @@ static __attribute__((noinline)) weir__admit_result enter_in_family(weir_context
   if (result == WEIR__LATER) *out_status = queue(context, &related, out_event);
   if (own != NULL) weir__event_drop(own);
   return result;
+}
+
+weir__admit_result weir__fill_once(weir_context *context, const weir__submission *by, weir_device *device,
+                                   weir_buffer *buffer, uint32_t pattern, weir_status *out_status) {
+  const device_copy fill = {.by = by,
+                            .label = "identity",
+                            .to = buffer,
+                            .bytes = buffer->bytes,
+                            .to_space = device->space,
+                            .from_space = device->space,
+                            .device = device,
+                            .fill = true,
+                            .pattern = pattern};
+  return enter_copy(context, &fill, NULL, out_status);
 }
 
 static weir_status submit_device_copy(weir_context *context, const device_copy *copy, weir_event **out_event) {

@@ -16,4 +16,8 @@ weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uin
 weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                        uint32_t pattern, weir_event **out_event);
 
+// Fills a buffer with a pattern by a device with memory of its own, in one attempt. The lock is held.
+weir__admit_result weir__fill_once(weir_context *context, const weir__submission *by, weir_device *device,
+                                   weir_buffer *buffer, uint32_t pattern, weir_status *out_status);
+
 #endif // WEIR_ENGINE_COPY_H

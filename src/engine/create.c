@@ -6,17 +6,21 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/commute.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/reduce.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
+#include "window/commute.h"
 
 enum { DEFAULT_WINDOW = 1024 };
 
 // A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
 static void task_ready(void *user, weir__task *task) {
   weir_context *context = user;
+  if (task->commutes == WEIR__COMMUTES_OUTSIDE && !weir__context_commute(context, task)) return;
   weir_device *device = context->host.devices[task->device];
   if (context->host.trace != NULL) {
     weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
@@ -84,6 +88,7 @@ static void destroy_buffer(weir__object *object) {
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
   weir__free(buffer->versions);
+  weir__free(buffer->commuters);
   weir__free(buffer->written);
 }
 
@@ -97,6 +102,7 @@ static void destroy_devices(weir_context *context, bool with_memory) {
 }
 
 void weir__context_destroy(weir_context *context) {
+  weir__reduce_destroy(context);
   weir__object_pool_deinitialize(&context->objects.chains);
   weir__object_pool_deinitialize(&context->objects.graphs);
   destroy_devices(context, false);

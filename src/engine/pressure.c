@@ -69,6 +69,13 @@ static bool await_others(weir_context *context) {
 weir__admit_result weir__await_storage(weir_context *context, const weir__submission *submission, uint32_t space,
                                        weir__pool_result result, weir_status *out_status) {
   *out_status = WEIR_OK;
+  if (context->reductions.first != NULL && !weir__this_thread.in_task) {
+    // Copies of reductions come free. What stands in the way of that does not matter here.
+    weir_status ignored;
+    uint64_t bytes = context->reductions.bytes;
+    context->reductions.combine_all(context, submission, NULL, &ignored);
+    if (context->reductions.bytes < bytes) return WEIR__RETRY;
+  }
   // The task that the checker runs is in flight itself.
   if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
     if (weir__must_not_wait(submission)) {

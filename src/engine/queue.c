@@ -9,6 +9,7 @@
 #include "engine/boxes.h"
 #include "engine/buffer.h"
 #include "engine/check.h"
+#include "engine/failures.h"
 #include "engine/family.h"
 #include "weir/box.h"
 
@@ -53,6 +54,10 @@ static void copy_task(weir__queued *queued, const weir_task *task, const void *m
   queued->task.args = args;
   queued->task.after = put(&at, task->after, task->after_count * sizeof(weir_event *));
   for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (args[i].mode == WEIR_REDUCE) { // tasks that others submit add to the buffer itself
+      args[i].mode = WEIR_COMMUTE;
+      args[i].value = NULL;
+    }
     if (value_bytes(&args[i]) > 0) args[i].value = put(&at, args[i].value, value_bytes(&args[i]));
   }
   if (task->label == NULL) return;
@@ -168,7 +173,7 @@ static void wake_waiters(weir_context *context) {
 
 static void poison_segment(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
   (void)user, (void)lo, (void)hi;
-  segment->poisoned = true;
+  segment->poisoned = WEIR__NO_ROOT;
 }
 
 // What the task should have written is poisoned, and with a box what is between its rows. Nothing is in flight. More than
@@ -188,7 +193,7 @@ static void poison(weir_context *context, const weir_arg *arg) {
   weir__buffer_access(arg->buffer, &context->order.ranges, &window->live, done, WEIR_WRITE, lo, hi,
                       &context->order.dependences);
   arg->buffer->last_use = last_use;
-  weir__buffer_poison(arg->buffer, done, lo, hi);
+  weir__buffer_poison(arg->buffer, done, lo, hi, WEIR__NO_ROOT);
 }
 
 // The submission cannot enter, though nothing is in flight: its task fails.
@@ -197,7 +202,7 @@ static void fail(weir_context *context, const weir__queued *queued, weir_status 
   snprintf(text, sizeof text, "%s", weir_last_error());
   for (uint32_t i = 0; i < queued->task.arg_count; i++) {
     const weir_arg *arg = &queued->task.args[i];
-    if (arg->mode == WEIR_WRITE || arg->mode == WEIR_READ_WRITE) poison(context, arg);
+    if (arg->mode != WEIR_VALUE && arg->mode != WEIR_READ) poison(context, arg);
   }
   context->host.statistics.tasks++;
   context->host.statistics.done++;

@@ -47,10 +47,19 @@ static inline bool is_earlier(const earlier_tasks *earlier, weir__id id) {
   return false;
 }
 
-static void add_writer(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+// What reads the segment comes after its writer, or after all that commute on it.
+static inline void add_writers(earlier_tasks *earlier, const weir__segment *segment) {
+  add(earlier, segment->writer);
+  const weir__id *readers = weir__segment_readers(segment);
+  for (uint32_t i = 0; segment->commutes && i < segment->reader_count; i++) {
+    if ((readers[i] & WEIR__READER_TAG) == WEIR__READER_COMMUTES) add(earlier, weir__reader_task(readers[i]));
+  }
+}
+
+static void add_writers_of(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
   (void)lo;
   (void)hi;
-  add(user, segment->writer);
+  add_writers(user, segment);
 }
 
 // Readers come after the writer: only the last users are asked about.
@@ -59,9 +68,10 @@ static inline void ask_users(earlier_tasks *earlier, const weir__segment *segmen
   const weir__id *readers = weir__segment_readers(segment);
   bool read = false;
   for (uint32_t i = 0; i < segment->reader_count && earlier->all; i++) {
-    if (!weir__live(live, readers[i])) continue;
+    weir__id reader = weir__reader_task(readers[i]);
+    if (!weir__live(live, reader)) continue;
     read = true;
-    earlier->all = is_earlier(earlier, readers[i]);
+    earlier->all = is_earlier(earlier, reader);
   }
   if (!read && weir__live(live, segment->writer) && !is_earlier(earlier, segment->writer)) earlier->all = false;
 }
@@ -78,7 +88,8 @@ static inline bool is_newer_than_all(const weir_context *context, const weir__re
   bool newer = weir__live(&context->host.window.live, user);
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     const weir__access *access = &request->accesses[i];
-    weir__id last = access->buffer->ranged ? access->buffer->last_use : access->buffer->whole.writer;
+    bool one_writer = !access->buffer->ranged && !access->buffer->whole.commutes;
+    weir__id last = one_writer ? access->buffer->whole.writer : access->buffer->last_use;
     newer &= (access->mode == WEIR_WRITE) | (last < user);
   }
   return newer;
@@ -96,9 +107,9 @@ bool weir__rename_gains(weir_context *context, const weir__request *request, uin
     const weir__access *access = &request->accesses[i];
     if (access->mode == WEIR_WRITE) continue;
     if (access->buffer->ranged)
-      weir__buffer_visit(access->buffer, access->lo, access->hi, add_writer, &earlier);
+      weir__buffer_visit(access->buffer, access->lo, access->hi, add_writers_of, &earlier);
     else
-      add(&earlier, access->buffer->whole.writer);
+      add_writers(&earlier, &access->buffer->whole);
   }
   const weir_task *task = request->task;
   for (uint32_t i = 0; i < task->after_count; i++) add(&earlier, task->after[i]->task);

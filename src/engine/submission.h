@@ -33,7 +33,9 @@ typedef struct weir__checked {
   uint32_t access_count;
   bool ranged;            // some access is not of a whole buffer, or its buffer is used by ranges
   bool repeats;           // some buffer may be named twice
+  bool commutes;          // some access is COMMUTE; `ranged` is set then, too
   bool lacks_contents;    // some access needs contents that are not in its space
+  bool reduces;           // some access is REDUCE, or to bytes of which there are copies to be combined
   uint32_t box_count;     // accesses that are boxes
   uint32_t value_bytes;   // room for the values, each aligned and behind its length
   uint64_t needs_storage; // bit i: access i may need storage that its buffer does not have; the last bit stands for

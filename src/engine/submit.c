@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/family.h"
 #include "engine/queue.h"
+#include "engine/reduce.h"
 #include "engine/room.h"
 #include "engine/storage.h"
 #include "engine/transfer.h"
@@ -44,8 +45,32 @@ static __attribute__((noinline)) void redirect(const weir_context *context, cons
   request->asked = submission->unchecked ? WEIR__NO_CHECK : (uint8_t)device->index;
 }
 
-static inline __attribute__((always_inline)) weir__admit_result
-submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
+// A task that adds by reductions, or needs what others added: that is combined first, and then the task gets its place.
+static __attribute__((noinline)) weir__admit_result submit_reducing(weir_context *context,
+                                                                    const weir__submission *submission,
+                                                                    const weir__request *request,
+                                                                    weir_event **out_event, weir_status *out_status) {
+  const weir_task *task = submission->task;
+  weir__admit_result result =
+      weir__reduce_combine_for(context, submission, task, request->accesses, request->checked.access_count, out_status);
+  if (result != WEIR__ADMITTED) return result;
+  weir_arg args[WEIR__REDUCE_MOST_ARGS];
+  weir_task placed = *task;
+  weir__submission direct = *submission;
+  direct.task = &placed;
+  if (task->arg_count <= WEIR__REDUCE_MOST_ARGS) {
+    memcpy(args, task->args, task->arg_count * sizeof args[0]);
+    placed.args = args;
+    result = weir__reduce_place(context, submission, request->device, args, task->arg_count, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
+  return weir__submit_once(context, &direct, true, out_event, out_status);
+}
+
+static inline __attribute__((always_inline)) weir__admit_result submit(weir_context *context,
+                                                                       const weir__submission *submission, bool direct,
+                                                                       weir_event **out_event,
+                                                                       weir_status *out_status) {
   const weir_task *task = submission->task;
   if (context->devices.polls && !submission->queued) weir__context_poll(context);
   weir__request request;
@@ -74,6 +99,7 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
     if (is_inline) memcpy(request.accesses, slot->payload, request.checked.access_count * sizeof(weir__access));
   }
   request.pointers = (void **)(void *)(request.accesses + request.checked.access_count);
+  if (request.checked.reduces && !direct) return submit_reducing(context, submission, &request, out_event, out_status);
   if (request.checked.lacks_contents) {
     weir__admit_result result =
         weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
@@ -101,6 +127,11 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
     weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
                      out_event != NULL ? *out_event : NULL);
   return result;
+}
+
+weir__admit_result weir__submit_once(weir_context *context, const weir__submission *submission, bool direct,
+                                     weir_event **out_event, weir_status *out_status) {
+  return submit(context, submission, direct, out_event, out_status);
 }
 
 // A submission that waits.
@@ -132,7 +163,6 @@ try_again(weir_context *context, const weir__submission *submission, queueing *p
     patience->own = *submission;
   } else if (now - patience->since >= CLAIM_AFTER_NS && !window->closed &&
              weir__queue_passes(&context->queue, &patience->own)) { // else others come first
-
     patience->claims = window->closed = true;
     window->reserved++;
     patience->own.reserved++;
@@ -140,15 +170,9 @@ try_again(weir_context *context, const weir__submission *submission, queueing *p
   return &patience->own;
 }
 
-static __attribute__((noinline)) weir__admit_result submit_once(weir_context *context,
-                                                                const weir__submission *submission,
-                                                                weir_event **out_event, weir_status *out_status) {
-  return submit(context, submission, out_event, out_status);
-}
-
 static weir__admit_result enter_queued(weir_context *context, const weir__queued *queued, weir_status *out_status) {
   weir_event *event = queued->event;
-  return submit_once(context, &queued->submission, &event, out_status);
+  return weir__submit_once(context, &queued->submission, false, &event, out_status);
 }
 
 // A task that has to wait, and must not, is checked to the end, so that it cannot be refused later, and is queued.
@@ -178,7 +202,7 @@ static __attribute__((noinline)) weir_status submit_in_family(weir_context *cont
   weir__admit_result result;
   queueing patience = {.since = 0};
   submission = &related;
-  while ((result = submit_once(context, submission, out_event, &status)) == WEIR__RETRY)
+  while ((result = weir__submit_once(context, submission, false, out_event, &status)) == WEIR__RETRY)
     submission = try_again(context, submission, &patience);
   if (patience.claims) end_claim(&context->host.window, &patience);
   if (result == WEIR__LATER) status = queue(context, &related, out_event);
@@ -197,7 +221,7 @@ weir_status weir__submit(weir_context *context, const weir__submission *submissi
   queueing patience;
   patience.since = 0;
   patience.claims = false;
-  while (submit(context, submission, out_event, &status) == WEIR__RETRY)
+  while (submit(context, submission, false, out_event, &status) == WEIR__RETRY)
     submission = try_again(context, submission, &patience);
   if (patience.claims) end_claim(&context->host.window, &patience);
   if (own != NULL) weir__event_drop(own);

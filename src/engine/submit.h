@@ -10,4 +10,9 @@
 // Submits a task. The lock is held before and after; it is released meanwhile if there is something to wait for.
 weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event);
 
+// The same in one attempt. `direct`: where the task adds by a reduction it adds to the buffer itself, and what is still to be
+// combined stays so.
+weir__admit_result weir__submit_once(weir_context *context, const weir__submission *submission, bool direct,
+                                     weir_event **out_event, weir_status *out_status);
+
 #endif // WEIR_ENGINE_SUBMIT_H

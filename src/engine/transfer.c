@@ -250,7 +250,7 @@ typedef struct failed_transfer {
 // Only contents that are still those that were to be moved.
 static void visit_failed(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
   const failed_transfer *failed = user;
-  if (segment->writer > failed->transfer) return;
+  if (weir__segment_last_writer(segment) > failed->transfer) return;
   uint16_t keep = (uint16_t)~failed->bad;
   for (uint64_t at = lo; at < hi;) {
     if ((weir__buffer_spaces(failed->buffer, at, &at) & keep) == 0) segment->poisoned = failed->root;

@@ -6,6 +6,7 @@
 #include "engine/check.h"
 #include "engine/family.h"
 #include "engine/pressure.h"
+#include "engine/reduce.h"
 #include "engine/room.h"
 #include "engine/transfer.h"
 #include "graph/flight.h"
@@ -131,6 +132,11 @@ static weir__admit_result enter(weir_context *context, attempt *launched, weir_e
   if (result != WEIR__ADMITTED) return result;
   weir__graph_run *run = launched->run;
   weir__graph_run_aim(run);
+  if (weir__reduce_any(context)) {
+    result =
+        weir__reduce_combine_for(context, launched->by, NULL, run->accesses, run->plan->external_count, out_status);
+    if (result != WEIR__ADMITTED) return result;
+  }
   context->checks++;
   for (uint32_t i = 0; i < run->plan->external_count; i++) weir__pin(context, run->accesses[i].buffer);
   uint32_t write_backs;

@@ -23,6 +23,11 @@ static inline uint64_t weir__graph_padded(uint64_t bytes) {
   return (bytes + 15) & ~(uint64_t)15;
 }
 
+// The mode that is recorded: tasks that commute keep the order in which they were recorded, which is as good as any.
+static inline weir_mode weir__graph_mode(weir_mode mode) {
+  return mode == WEIR_COMMUTE || mode == WEIR_REDUCE ? WEIR_READ_WRITE : mode;
+}
+
 // Adds a copy of a task that was checked; of the rest of `like` only what is not the task. False: no memory.
 bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct weir__recorded *like);
 void weir__recorded_clear(struct weir__recorded *recorded);

@@ -53,15 +53,17 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct w
       memcpy(value, arg->value, arg->bytes);
       arg->value = value;
       value += weir__graph_padded(arg->bytes);
-    } else if (arg->shape == WEIR_BOX) {
+      continue;
+    }
+    if (arg->shape == WEIR_BOX) {
       bool is_box;
       arg->bytes = weir__arg_bytes(arg, &is_box);
       memcpy(value, arg->value, sizeof(weir_box));
       arg->value = value;
       value += weir__graph_padded(sizeof(weir_box));
-    } else if (arg->bytes == WEIR_WHOLE) {
-      arg->bytes = arg->buffer->bytes - arg->offset;
     }
+    arg->mode = weir__graph_mode(arg->mode);
+    if (arg->bytes == WEIR_WHOLE) arg->bytes = arg->buffer->bytes - arg->offset;
   }
   recorded->task.args = recorded->args;
   if (task->label != NULL) {

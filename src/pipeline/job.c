@@ -88,7 +88,7 @@ static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task)
   if (graph->plan != NULL) graph->plan->nodes[node].tag = task->tag;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *was = &old->args[i], *arg = &task->args[i];
-    if (arg->mode != was->mode) return false;
+    if (weir__graph_mode(arg->mode) != was->mode) return false;
     if (arg->mode != WEIR_VALUE) {
       uint64_t bytes = arg->shape == WEIR_BOX ? was->bytes : arg->bytes; // those of equal boxes are the same
       if (!weir__arg_same_shape(was, arg) || !same_range(was, arg->buffer, arg->offset, bytes)) return false;

@@ -122,6 +122,13 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
       uint64_t rest = buffer->bytes - arg->arg.offset;
       out_bytes[i] = arg->arg.bytes == WEIR_WHOLE ? rest : arg->arg.bytes;
       if (out_bytes[i] == 0 || out_bytes[i] > rest) continue;
+      if (arg->arg.mode == WEIR_COMMUTE || arg->arg.mode == WEIR_REDUCE)
+        return weir__error(
+            WEIR_ERROR_INVALID_ARGUMENT,
+            "%s, argument %u: bytes [%llu, %llu) of buffer %llu '%s' commute, but parts of one launch on "
+            "several devices are not kept apart; update them (WEIR_READ_WRITE)",
+            what, i, (unsigned long long)arg->arg.offset, (unsigned long long)(arg->arg.offset + out_bytes[i]),
+            (unsigned long long)buffer->id, buffer->label);
       *out_updates |= arg->arg.mode == WEIR_READ_WRITE;
     }
     if (arg->mapping == WEIR_SPLIT_PART && arg->halo_of >= launch->arg_count)

@@ -9,7 +9,7 @@
 typedef struct range_end {
   uint32_t buffer;
   uint64_t position;
-  int reads, writes; // what changes here
+  int reads, writes, commutes; // what changes here
 } range_end;
 
 static int compare_ends(const void *a, const void *b) {
@@ -20,12 +20,12 @@ static int compare_ends(const void *a, const void *b) {
 }
 
 static size_t add_ends(range_end *ends, size_t count, const weir__stream_range *ranges, uint32_t range_count,
-                       bool is_write) {
+                       weir_mode mode) {
   for (uint32_t i = 0; i < range_count; i++) {
     if (ranges[i].bytes == 0) continue;
-    int reads = is_write ? 0 : 1, writes = is_write ? 1 : 0;
-    ends[count++] = (range_end){ranges[i].buffer, ranges[i].offset, reads, writes};
-    ends[count++] = (range_end){ranges[i].buffer, ranges[i].offset + ranges[i].bytes, -reads, -writes};
+    int reads = mode == WEIR_READ, writes = mode == WEIR_WRITE, commutes = mode == WEIR_COMMUTE;
+    ends[count++] = (range_end){ranges[i].buffer, ranges[i].offset, reads, writes, commutes};
+    ends[count++] = (range_end){ranges[i].buffer, ranges[i].offset + ranges[i].bytes, -reads, -writes, -commutes};
   }
   return count;
 }
@@ -42,8 +42,13 @@ static void add_stretch(weir__stream_task *task, weir_mode mode, uint32_t buffer
   task->accesses[task->access_count++] = (weir__stream_access){mode, buffer, from, to - from};
 }
 
+static weir_mode mode_of(int reads, int writes, int commutes) {
+  if (commutes) return reads || writes ? WEIR_READ_WRITE : WEIR_COMMUTE;
+  return reads && writes ? WEIR_READ_WRITE : writes ? WEIR_WRITE : WEIR_READ;
+}
+
 bool weir__stream_normalise(weir__stream_reader *reader, weir__stream_task *task) {
-  size_t most = 2 * ((size_t)task->read_count + task->write_count);
+  size_t most = 2 * ((size_t)task->read_count + task->write_count + task->commute_count);
   if (most == 0) return true;
   range_end *ends = malloc(most * sizeof *ends);
   task->accesses = malloc(most * sizeof *task->accesses);
@@ -51,17 +56,19 @@ bool weir__stream_normalise(weir__stream_reader *reader, weir__stream_task *task
     free(ends);
     return weir__stream_no_memory(reader);
   }
-  size_t count = add_ends(ends, 0, task->reads, task->read_count, false);
-  count = add_ends(ends, count, task->writes, task->write_count, true);
+  size_t count = add_ends(ends, 0, task->reads, task->read_count, WEIR_READ);
+  count = add_ends(ends, count, task->writes, task->write_count, WEIR_WRITE);
+  count = add_ends(ends, count, task->commutes, task->commute_count, WEIR_COMMUTE);
   qsort(ends, count, sizeof *ends, compare_ends);
 
-  int reads = 0, writes = 0;
+  int reads = 0, writes = 0, commutes = 0;
   for (size_t i = 0; i < count; i++) {
     reads += ends[i].reads;
     writes += ends[i].writes;
-    if (i + 1 == count || (reads == 0 && writes == 0) || ends[i].position == ends[i + 1].position) continue;
-    weir_mode mode = reads && writes ? WEIR_READ_WRITE : writes ? WEIR_WRITE : WEIR_READ;
-    add_stretch(task, mode, ends[i].buffer, ends[i].position, ends[i + 1].position);
+    commutes += ends[i].commutes;
+    if (i + 1 == count || (reads == 0 && writes == 0 && commutes == 0) || ends[i].position == ends[i + 1].position)
+      continue;
+    add_stretch(task, mode_of(reads, writes, commutes), ends[i].buffer, ends[i].position, ends[i + 1].position);
   }
   free(ends);
   return true;

@@ -20,7 +20,7 @@ static bool read_range(weir__stream_reader *reader, const json_t *value, const c
     return false;
   }
   uint32_t index = 0;
-  const char *verb = key[0] == 'r' ? "reads" : "writes";
+  const char *verb = key[0] == 'c' ? "commutes on" : key;
   if (!weir__id_map_find(&reader->ids, id, &index)) {
     return weir__stream_fail(reader, "%s %s buffer %" PRIu64 " [%" PRIu64 ", %" PRIu64 "): the buffer is unknown", what,
                              verb, id, offset, offset + bytes);
@@ -170,6 +170,8 @@ bool weir__stream_read_task(weir__stream_reader *reader, const json_t *object) {
   if (!read_number(reader, object, what, task)) return false;
   if (!read_ranges(reader, object, what, "reads", &task->reads, &task->read_count) ||
       !read_ranges(reader, object, what, "writes", &task->writes, &task->write_count) ||
+      (json_object_get(object, "commutes") &&
+       !read_ranges(reader, object, what, "commutes", &task->commutes, &task->commute_count)) ||
       !read_kernels(reader, object, what, task) || !weir__stream_normalise(reader, task)) {
     return false;
   }

@@ -214,6 +214,7 @@ void weir__stream_destroy(weir__stream *stream) {
     free(task->accesses);
     free(task->reads);
     free(task->writes);
+    free(task->commutes);
     free(task->op);
   }
   free(stream->tasks);

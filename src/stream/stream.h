@@ -48,7 +48,7 @@ typedef struct weir__stream_range {
 
 // An access in normal form, see weir__stream_task.accesses.
 typedef struct weir__stream_access {
-  weir_mode mode; // READ, WRITE or READ_WRITE
+  weir_mode mode; // READ, WRITE, READ_WRITE or COMMUTE
   uint32_t buffer;
   uint64_t offset, bytes;
 } weir__stream_access;
@@ -67,11 +67,11 @@ typedef struct weir__stream_task {
   char *op;
   uint64_t number; // as the file has it; else tasks count from 1. No two tasks have the same
   uint32_t line;
-  weir__stream_range *reads, *writes; // as in the file
-  uint32_t read_count, write_count;
+  weir__stream_range *reads, *writes, *commutes; // as in the file
+  uint32_t read_count, write_count, commute_count;
   // What the task accesses, each byte once: pairwise disjoint, none empty, as long as possible, sorted by buffer (its
-  // index) and then offset. A byte in both lists is READ_WRITE, one only in `writes` is WRITE, one only in `reads` is
-  // READ. At most WEIR_MAX_ARGS. A replay passes them to weir_submit in this order, and timelines have them in this
+  // index) and then offset. A byte in `reads` and `writes` is READ_WRITE, one only in `writes` is WRITE, one only in
+  // `reads` is READ. One in `commutes` is COMMUTE, or, if it is in another list, too, READ_WRITE. At most WEIR_MAX_ARGS. A replay passes them to weir_submit in this order, and timelines have them in this
   // order.
   weir__stream_access *accesses;
   uint32_t access_count;

@@ -86,6 +86,11 @@ static json_t *task_object(const weir__stream *stream, const weir__stream_task *
   json_t *object =
       json_pack("{s:s, s:o, s:o, s:o}", "op", task->op, "reads", range_list(stream, task->reads, task->read_count),
                 "writes", range_list(stream, task->writes, task->write_count), "kernels", kernel_list(task));
+  if (object && task->commute_count > 0 &&
+      json_object_set_new(object, "commutes", range_list(stream, task->commutes, task->commute_count)) != 0) {
+    json_decref(object);
+    return NULL;
+  }
   bool counted = task->number == 0 || task->number == (uint64_t)(task - stream->tasks) + 1;
   if (object && !counted && json_object_set_new(object, "task", json_integer((json_int_t)task->number)) != 0) {
     json_decref(object);

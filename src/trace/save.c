@@ -9,7 +9,9 @@ const char *weir__trace_lane_word(const weir__trace_device *device) {
 }
 
 const char *weir__trace_mode_name(weir_mode mode) {
-  return mode == WEIR_READ ? "read" : mode == WEIR_WRITE ? "write" : "read_write";
+  static const char *const names[] = {
+      [WEIR_READ] = "read", [WEIR_WRITE] = "write", [WEIR_READ_WRITE] = "read_write", [WEIR_COMMUTE] = "commute"};
+  return names[mode];
 }
 
 const char *weir__trace_hazard_name(weir__hazard hazard) {

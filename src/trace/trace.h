@@ -24,7 +24,7 @@ typedef enum weir__hazard {
 } weir__hazard;
 
 typedef struct weir__trace_access {
-  weir_mode mode;   // READ, WRITE or READ_WRITE
+  weir_mode mode;   // READ, WRITE, READ_WRITE or COMMUTE
   uint64_t buffer;  // number of the logical buffer
   uint64_t storage; // number of the block of memory behind it; two accesses touch the same bytes when storage
   uint64_t offset;  // is the same and [offset, offset + bytes) overlap. The offset is the same in buffer and block

@@ -318,7 +318,7 @@ static void poison_segment(void *user, uint64_t lo, uint64_t hi, weir__segment *
   const box_failure *failed = user;
   (void)lo;
   (void)hi;
-  if (segment->writer == failed->writer) segment->poisoned = failed->failure;
+  if (weir__segment_is_by(segment, failed->writer)) segment->poisoned = failed->failure;
 }
 
 void weir__box_map_poison(weir__box_map *map, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,

@@ -18,7 +18,7 @@ static void access_boxed(weir_buffer *buffer, const weir__liveness *liveness, we
     weir__buffer_access_box(buffer, liveness, task, mode, lo, hi, NULL, dependences);
     return;
   }
-  weir__box_map_write_all(&buffer->boxes, liveness, task, mode == WEIR_READ_WRITE, dependences);
+  weir__box_map_write_all(&buffer->boxes, liveness, task, mode != WEIR_WRITE, dependences);
   weir__buffer_forget_users(buffer);
   buffer->whole.writer = task;
 }
@@ -29,7 +29,7 @@ void weir__buffer_access_box(weir_buffer *buffer, const weir__liveness *liveness
   if (mode == WEIR_READ)
     weir__box_map_read(&buffer->boxes, liveness, task, lo, hi, box, dependences);
   else
-    weir__box_map_write(&buffer->boxes, liveness, task, mode == WEIR_READ_WRITE, lo, hi, box, dependences);
+    weir__box_map_write(&buffer->boxes, liveness, task, mode != WEIR_WRITE, lo, hi, box, dependences);
 }
 
 typedef struct conversion {
@@ -87,6 +87,10 @@ void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, cons
     weir__range_map_read(&buffer->map, liveness, task, lo, hi, dependences);
     return;
   }
+  if (mode == WEIR_COMMUTE) {
+    weir__range_map_commute(&buffer->map, liveness, task, lo, hi, dependences);
+    return;
+  }
   weir__range_map_write(&buffer->map, liveness, task, mode == WEIR_READ_WRITE, lo, hi, dependences);
   if (lo == 0 && hi == buffer->bytes) {
     weir__range_map_deinitialize(&buffer->map);
@@ -94,6 +98,15 @@ void weir__buffer_access_range(weir_buffer *buffer, weir__range_pool *pool, cons
     weir__segment_reset(&buffer->whole);
     buffer->whole.writer = task;
   }
+}
+
+void weir__buffer_commute(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
+                          uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  buffer->last_use = task;
+  if (buffer->ranged || lo != 0 || hi != buffer->bytes)
+    weir__buffer_access_range(buffer, pool, liveness, task, WEIR_COMMUTE, lo, hi, dependences);
+  else
+    weir__segment_commute(&buffer->whole, liveness, task, lo, hi, dependences);
 }
 
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
@@ -107,7 +120,7 @@ void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64
     weir__box_map_poison(&buffer->boxes, task, lo, hi, NULL, failure);
   else if (buffer->ranged)
     weir__range_map_poison(&buffer->map, task, lo, hi, failure);
-  else if (buffer->whole.writer == task)
+  else if (weir__segment_is_by(&buffer->whole, task))
     buffer->whole.poisoned = failure;
 }
 
@@ -127,7 +140,7 @@ static void note_users(const weir_buffer *buffer, weir__block *block) {
   block->users_known = !buffer->ranged && whole->reader_count < WEIR__BLOCK_USERS;
   if (!block->users_known) return;
   const weir__id *readers = weir__segment_readers(whole);
-  for (uint32_t i = 0; i < whole->reader_count; i++) block->users[block->user_count++] = readers[i];
+  for (uint32_t i = 0; i < whole->reader_count; i++) block->users[block->user_count++] = weir__reader_task(readers[i]);
   block->users[block->user_count++] = whole->writer;
 }
 

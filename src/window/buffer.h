@@ -40,11 +40,17 @@ struct weir_buffer {
                   // `parts`: some contents are. 0: they are undefined
   uint16_t held;  // bit per space with a block
   uint8_t home;   // space of wrapped memory
-  bool wrapped;
-  bool image;  // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
-  bool ranged; // `map` or `boxes` is in use, else `whole`
-  bool boxed;  // `boxes` is in use
-  bool kept;   // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
+  bool wrapped : 1;
+  bool image : 1; // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
+  union {
+    struct {
+      bool ranged;   // `map` or `boxes` is in use, else `whole`
+      bool reducing; // tasks add to copies of some of its bytes (engine/reduce.h)
+    };
+    uint16_t by_ranges; // not 0: either of these
+  };
+  bool boxed; // `boxes` is in use
+  bool kept;  // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;
@@ -53,8 +59,9 @@ struct weir_buffer {
   bool gone;       // its owner has released it meanwhile
   char label[48];
   uint32_t oldest_version;
-  struct weir__written *written; // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
-  weir__version *versions;       // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
+  struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
+  struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
+  weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;
   weir__box_map boxes;
@@ -80,7 +87,11 @@ bool weir__buffer_prepare(weir_buffer *buffer, const weir__liveness *liveness, w
 void weir__buffer_access_box(weir_buffer *buffer, const weir__liveness *liveness, weir__id task, weir_mode mode,
                              uint64_t lo, uint64_t hi, const weir_box *box, weir__dependences *dependences);
 
-// Records the access of `task` to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
+// As weir__buffer_access, for COMMUTE. In a buffer that is used by boxes that is as good as READ_WRITE.
+void weir__buffer_commute(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness, weir__id task,
+                          uint64_t lo, uint64_t hi, weir__dependences *dependences);
+
+// Records the access of `task`, which is not COMMUTE, to [lo, hi) and collects predecessors. A range that is not the whole buffer needs a reserve
 // of one access in `pool`; if the buffer is used by boxes, any range needs to be prepared.
 static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *pool, const weir__liveness *liveness,
                                        weir__id task, weir_mode mode, uint64_t lo, uint64_t hi,
@@ -97,7 +108,8 @@ static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *po
 // Whether no task in flight uses the buffer's storage.
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
-// Poisons what `task` was the last to write in [lo, hi), or of the box there. `failure`: the number of the failure, not 0.
+// Poisons what is by `task` in [lo, hi), or in the box there: it was the last to write, or one of the last that commuted.
+// `failure`: the number of the failure, not 0.
 void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure);
 void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
                              uint32_t failure);

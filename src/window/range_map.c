@@ -347,8 +347,12 @@ static void sweep(weir__range_map *map, const weir__liveness *liveness) {
   }
 }
 
-void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
-                          weir__dependences *dependences) {
+// Records an access after which all segments stay what they were.
+static inline __attribute__((always_inline)) void
+share(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
+      weir__dependences *dependences,
+      void (*record)(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
+                     weir__dependences *dependences)) {
   dependences->arrays = &map->pool->arrays;
   split_at(map, lo, dependences);
   split_at(map, hi, dependences);
@@ -357,11 +361,21 @@ void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, 
     uint64_t from = at.leaf->key[at.index];
     while (end_of(map, at) < hi && join_next(map, liveness, at)) at = find(map, from);
     uint64_t to = end_of(map, at);
-    weir__segment_read(segment_at(at), liveness, task, from, to, dependences);
+    record(segment_at(at), liveness, task, from, to, dependences);
     if (to >= hi) break;
     next_place(&at);
   }
   sweep(map, liveness);
+}
+
+void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
+                          weir__dependences *dependences) {
+  share(map, liveness, task, lo, hi, dependences, weir__segment_read);
+}
+
+void weir__range_map_commute(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo,
+                             uint64_t hi, weir__dependences *dependences) {
+  share(map, liveness, task, lo, hi, dependences, weir__segment_commute);
 }
 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
@@ -387,7 +401,7 @@ void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, ui
   place at = find(map, lo);
   do {
     if (at.leaf->key[at.index] >= hi) break;
-    if (segment_at(at)->writer == task) segment_at(at)->poisoned = failure;
+    if (weir__segment_is_by(segment_at(at), task)) segment_at(at)->poisoned = failure;
   } while (next_place(&at));
 }
 

@@ -50,14 +50,16 @@ bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses);
 void weir__range_map_initialize(weir__range_map *map, weir__range_pool *pool, uint64_t bytes, weir__segment *whole);
 void weir__range_map_deinitialize(weir__range_map *map);
 
-// Records an access of `task` to [lo, hi), lo < hi <= bytes, as weir__segment_read and _write do. Needs a reserve of
+// Records an access of `task` to [lo, hi), lo < hi <= bytes, as weir__segment_read, _commute and _write do. Needs a reserve of
 // one access.
 void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
                           weir__dependences *dependences);
+void weir__range_map_commute(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo,
+                             uint64_t hi, weir__dependences *dependences);
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                            uint64_t hi, weir__dependences *dependences);
 
-// Poisons what `task` was the last to write in [lo, hi).
+// Poisons what is by `task` in [lo, hi): it was the last to write there, or one of the last that commuted.
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure);
 
 // Whether no task in flight uses any part.

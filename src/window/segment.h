@@ -3,6 +3,10 @@
 // A segment: a range of bytes of one buffer whose every byte has the same recent users. It remembers the last task that
 // wrote it, the tasks that read it since, and whether its contents are poisoned.
 //
+// Tasks that COMMUTE are in any order among themselves. Those that nothing came between are a SET, which stands where a writer
+// would: each of its tasks comes after the writer and all readers before the set, and who reads or writes next comes after
+// the whole set. A reader ends a set: tasks that commute after it begin another one, which reads what the former set left.
+//
 // The two functions that every access goes through are inline; the rest is in segment.c.
 #ifndef WEIR_WINDOW_SEGMENT_H
 #define WEIR_WINDOW_SEGMENT_H
@@ -25,7 +29,15 @@ typedef struct weir__segment {
     weir__id *many;
   } readers;
   uint32_t poisoned; // 0: not; else the number of the failure that did it (engine/failures.h)
+  bool commutes;     // there was a set since the last writer: readers have tags
 } weir__segment;
+
+// Tags of readers where `commutes`.
+#define WEIR__READER_BEFORE UINT64_C(0)           // read before the set
+#define WEIR__READER_FORMER (UINT64_C(1) << 62)   // of the set before
+#define WEIR__READER_COMMUTES (UINT64_C(2) << 62) // of the set
+#define WEIR__READER_AFTER (UINT64_C(3) << 62)    // reads what the set left
+#define WEIR__READER_TAG (UINT64_C(3) << 62)
 
 // Arrays for readers that no segment uses now, by size: SMALLEST, twice that, and so on. The first element of each holds
 // the address of the next.
@@ -99,6 +111,11 @@ static inline const weir__id *weir__segment_readers(const weir__segment *segment
   return segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS ? segment->readers.many : segment->readers.few;
 }
 
+// The task that an entry of the readers stands for.
+static inline weir__id weir__reader_task(weir__id reader) {
+  return reader & ~WEIR__READER_TAG;
+}
+
 // Makes room for one more reader. False: no memory.
 bool weir__segment_make_room(weir__segment *segment, const weir__liveness *liveness, weir__id_arrays *arrays);
 
@@ -108,13 +125,33 @@ void weir__dependences_add_poison(weir__dependences *dependences, uint32_t poiso
 // Whether no task in flight uses the segment. Forgets users that are done.
 bool weir__segment_idle(weir__segment *segment, const weir__liveness *liveness);
 
+// The rare cases of weir__segment_read and _write: there was a set since the last writer.
+void weir__segment_read_set(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo,
+                            uint64_t hi, weir__dependences *dependences);
+void weir__segment_write_set(weir__segment *segment, const weir__liveness *liveness, weir__id task, bool reads,
+                             uint64_t lo, uint64_t hi, weir__dependences *dependences);
+
+// Records that `task` commutes on the segment. Cost: one step per user since the last write.
+void weir__segment_commute(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo,
+                           uint64_t hi, weir__dependences *dependences);
+
+// Whether the contents are the task's: it was the last to write them, or one of a set of those.
+bool weir__segment_is_by(const weir__segment *segment, weir__id task);
+
+// The newest task that may have written the segment.
+weir__id weir__segment_last_writer(const weir__segment *segment);
+
 // Records that `task` reads the segment, whose bytes in question are [lo, hi). Adds live predecessors to `dependences`.
 static inline void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task,
                                       uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  uint32_t count = segment->reader_count;
+  if (__builtin_expect(segment->commutes, false)) {
+    weir__segment_read_set(segment, liveness, task, lo, hi, dependences);
+    return;
+  }
   if (weir__live(liveness, segment->writer) && segment->writer != task)
     weir__dependences_add(dependences, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
   if (segment->poisoned) weir__dependences_add_poison(dependences, segment->poisoned, lo, hi);
-  uint32_t count = segment->reader_count;
   if (count > 0 && weir__segment_readers(segment)[count - 1] == task) return;
   if (count == segment->reader_capacity) {
     if (!weir__segment_make_room(segment, liveness, dependences->arrays)) {
@@ -133,6 +170,10 @@ static inline void weir__segment_read(weir__segment *segment, const weir__livene
 // Records that `task` writes, and if `reads` also reads, the segment. Cost: one step per reader since the last write.
 static inline void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task,
                                        bool reads, uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  if (__builtin_expect(segment->commutes, false)) {
+    weir__segment_write_set(segment, liveness, task, reads, lo, hi, dependences);
+    return;
+  }
   const weir__id *readers = weir__segment_readers(segment);
   bool reader_in_flight = false;
   for (uint32_t i = 0; i < segment->reader_count; i++) {

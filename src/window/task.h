@@ -111,8 +111,9 @@ typedef struct weir__task {
   uint8_t asked;  // index of the device that was asked for, where the checker has the task (check/checker.h)
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
   _Atomic bool reads_poison; // a predecessor by data failed, or the bytes were poisoned before
-  bool issued : 1;           // guarded by the lock, like the two that follow
+  bool issued : 1;           // guarded by the lock, like the three that follow
   bool failing : 1;          // it will not end well, though it is not done yet
+  uint8_t commutes : 2;      // see window/commute.h
   bool labelled : 1;         // its label is kept (weir__context_keep_label)
   _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
                              // to pass on did not arrive

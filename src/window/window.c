@@ -104,6 +104,18 @@ bool weir__window_push_edge(weir__window *window, weir__task *task, uint32_t edg
   return true;
 }
 
+bool weir__window_connect_late(weir__window *window, weir__task *before, weir__task *task, bool blocks) {
+  uint32_t slot = (uint32_t)(task->id & window->live.mask);
+  uint32_t edge = slot << WEIR__EDGE_BITS | WEIR__EDGE_DATA | (blocks ? WEIR__EDGE_BLOCKS : 0);
+  if (before->successor_count < WEIR__TASK_INLINE_SUCCESSORS)
+    before->successors[before->successor_count++] = edge;
+  else if (!weir__window_push_edge(window, before, edge))
+    return false;
+  task->blockers += blocks;
+  window->edges++;
+  return true;
+}
+
 static inline void unblock(weir__window *window, weir__task *task) {
   if (--task->blockers == 0) window->ready(window->user, task);
 }

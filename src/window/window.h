@@ -87,6 +87,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->successor_count = 0;
   task->more_successors = NULL;
   task->ancestors = 0;
+  task->commutes = 0;
   task->issued = task->failing = task->labelled = false;
   atomic_store_explicit(&task->dropped, false, memory_order_relaxed);
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
@@ -148,6 +149,9 @@ static inline bool weir__window_connect(weir__window *window, weir__id predecess
   window->edges++;
   return true;
 }
+
+// Makes a task that was submitted before a successor by data of one that is not done. False: no memory.
+bool weir__window_connect_late(weir__window *window, weir__task *before, weir__task *task, bool blocks);
 
 // The rare case of weir__window_add_predecessor: makes room. False: no memory.
 bool weir__window_more_predecessors(weir__task *task);

@@ -146,7 +146,7 @@ weir__timeline *schedule(const weir__stream *stream, const schedule_options *opt
 }
 
 char *timeline_text(const weir__timeline *timeline) {
-  static const char *const modes[] = {"value", "read", "write", "read_write"};
+  static const char *const modes[] = {"value", "read", "write", "read_write", "commute"};
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);

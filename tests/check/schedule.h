@@ -16,7 +16,7 @@ uint64_t random_seed(uint64_t fallback);
 typedef struct stream_shape {
   uint32_t tasks, buffers; // buffers alive at a time
   uint64_t most_bytes;     // of a buffer
-  bool host_waits;
+  bool host_waits, commutes;
 } stream_shape;
 
 // A random stream, read from text that is made up; never NULL (the test fails instead).

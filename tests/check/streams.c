@@ -70,6 +70,7 @@ weir__stream *random_stream(const stream_shape *shape, uint64_t seed) {
     fprintf(out, "{\"op\":\"task%" PRIu32 "\",", task);
     print_ranges(out, "reads", live, shape->buffers, &seed);
     print_ranges(out, "writes", live, shape->buffers, &seed);
+    if (shape->commutes) print_ranges(out, "commutes", live, shape->buffers, &seed);
     bool waits = shape->host_waits && random_in(&seed, 0, 6) == 0;
     fprintf(out, "\"kernels\":[]%s}\n", waits ? ",\"host_wait\":true" : "");
   }

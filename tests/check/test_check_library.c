@@ -147,6 +147,7 @@ static void test_random_streams(void **state) {
     stream_shape shape = {.tasks = (uint32_t)random_in(&seed, 1, 80), .buffers = (uint32_t)random_in(&seed, 1, 8)};
     shape.most_bytes = random_in(&seed, 1, 200);
     shape.host_waits = random_in(&seed, 0, 4) == 0;
+    shape.commutes = random_in(&seed, 0, 2) == 0;
     weir__stream *stream = random_stream(&shape, random_next(&seed));
     run_options options = {.devices = devices[random_in(&seed, 0, (uint64_t)device_count)],
                            .passes = (uint32_t)random_in(&seed, 1, 4)};

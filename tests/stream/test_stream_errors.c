@@ -127,6 +127,8 @@ static const bad_stream bad[] = {
     {READS("[[7,65,0]]"), "f:3: task 't' reads buffer 7 [65, 65): the buffer has 64 bytes"},
     {READS("[[7,9223372036854775807,9223372036854775807]]"), "f:3: task 't' reads buffer 7 [9223372036854775807, 184"},
     {WRITES("[[7,0,64],[7,64,1]]"), "f:3: task 't' writes buffer 7 [64, 65): the buffer has 64 bytes"},
+    {WRITES("[],\"commutes\":[[7,60,5]]"), "f:3: task 't' commutes on buffer 7 [60, 65): the buffer has 64 bytes"},
+    {WRITES("[],\"commutes\":7"), "f:3: task 't': commutes is not a list"},
     {HEAD(1) BUFFER(7, 64, 0) "{\"free\":[7]}\n" TASK("\"reads\":[],\"writes\":[[7,0,8]],\"kernels\":[]"),
      "f:4: task 't' writes buffer 7 [0, 8): the buffer was freed before"},
     // kernels

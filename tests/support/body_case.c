@@ -32,7 +32,7 @@ static body_description make_description(random_state *random, uint32_t arg_coun
   description.pause = random_below(random, 4);
   uint32_t value = random_below(random, BODY_MAX_ARGS);
   for (uint32_t a = 0; a < arg_count; a++) {
-    description.args[a].mode = a == value ? WEIR_VALUE : random_between(random, WEIR_READ, WEIR_READ_WRITE);
+    description.args[a].mode = a == value ? WEIR_VALUE : random_between(random, WEIR_READ, WEIR_COMMUTE);
     description.args[a].bytes = a == value ? 8 : random_between(random, 1, LARGEST);
   }
   return description;

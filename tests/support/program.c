@@ -84,7 +84,7 @@ void program_drop_dependents(test_program *program) {
 }
 
 static void print_task(const program_task *task, FILE *file) {
-  static const char *const modes[] = {"value", "reads", "writes", "updates"};
+  static const char *const modes[] = {"value", "reads", "writes", "updates", "commutes", "reduces"};
   if (task->kernel == PROGRAM_HOST)
     fprintf(file, "host");
   else

@@ -35,11 +35,11 @@ ulong hash_bytes(ulong hash, __global const uchar *memory, ulong value, ulong lo
   return hash;
 }
 
-void fill_slice(__global uchar *memory, ulong low, ulong high, ulong seed) {
+void fill_slice(__global uchar *memory, ulong low, ulong high, ulong seed, bool adds) {
   ulong count = high - low, whole = count & ~7ul, word = 0;
   for (ulong i = 0; i < count; i++) {
     if (i >= whole || (i & 7) == 0) word = mix_bits(seed + low + i);
-    memory[low + i] = (uchar)word;
+    memory[low + i] = (uchar)(adds ? memory[low + i] + word : word);
     word >>= 8;
   }
 }
@@ -58,7 +58,7 @@ void body_group(const body_description *description, __global uchar *const *args
     for (uint a = 0; a < description->arg_count; a++) {
       uint mode = description->args[a].mode;
       ulong bytes = description->args[a].bytes, low = bytes * group / count, high = bytes * (group + 1) / count;
-      if (round == 2 && mode >= 2) fill_slice(args[a], low, high, hash + (ulong)a * 977);
+      if (round == 2 && mode >= 2) fill_slice(args[a], low, high, hash + (ulong)a * 977, mode == 4);
       if (round == 0 && mode <= 1) hash = hash_bytes(hash + a, args[a], value, 0, bytes);
       if (round == 1 && mode == 3) hash = hash_bytes(hash + a, args[a], value, low, high);
     }

@@ -17,7 +17,8 @@ body_description body_describe(const program_task *task) {
       description.args[count++].bytes = task->value_bytes;
     }
     if (i < task->access_count) {
-      description.args[count].mode = task->accesses[i].mode;
+      bool reduces = task->accesses[i].mode == WEIR_REDUCE;
+      description.args[count].mode = reduces ? WEIR_COMMUTE : task->accesses[i].mode;
       description.args[count++].bytes = task->accesses[i].bytes;
     }
   }

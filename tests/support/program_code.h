@@ -32,14 +32,14 @@ typedef struct body_description {
   body_u32 fail_group;
   body_u32 pause;
   struct {
-    body_u32 mode; // as weir_mode
+    body_u32 mode; // as weir_mode, but 4 for all that commute
     body_u32 bytes;
   } args[BODY_MAX_ARGS];
 } body_description;
 
 // The same in 40 bytes, so that a task of the resident kernel has room for it beside 7 arguments: 12 words. In `bits` follow one
 // another pause, arg_count and fail_group, and mode and bytes of all BODY_MAX_ARGS arguments.
-enum { BODY_PAUSE_BITS = 15, BODY_COUNT_BITS = 3, BODY_GROUP_BITS = 32, BODY_MODE_BITS = 2, BODY_SIZE_BITS = 18 };
+enum { BODY_PAUSE_BITS = 15, BODY_COUNT_BITS = 3, BODY_GROUP_BITS = 32, BODY_MODE_BITS = 3, BODY_SIZE_BITS = 17 };
 
 typedef struct body_packed {
   body_u64 seed, self, bits[3];
@@ -93,6 +93,16 @@ BODY_FUNCTION void body_fill_slice(unsigned char *memory, body_u64 low, body_u64
   for (; i < high; i++) memory[i] = (unsigned char)body_mix(seed + i);
 }
 
+// Adds to each byte what body_fill_slice would put there: in which order such sums are made does not matter.
+BODY_FUNCTION void body_add_slice(unsigned char *memory, body_u64 low, body_u64 high, body_u64 seed) {
+  body_u64 i = low;
+  for (; i + 8 <= high; i += 8) {
+    body_u64 word = body_mix(seed + i);
+    for (body_u32 k = 0; k < 8; k++) memory[i + k] = (unsigned char)(memory[i + k] + (word >> (8 * k)));
+  }
+  for (; i < high; i++) memory[i] = (unsigned char)(memory[i] + body_mix(seed + i));
+}
+
 BODY_FUNCTION void body_take_time(body_u32 pause) {
   if (pause == 1) BODY_YIELD();
   for (body_u32 i = 1; i < pause; i++) BODY_BARRIER();
@@ -109,7 +119,8 @@ BODY_FUNCTION body_u64 body_common(const body_description *description, unsigned
   return common;
 }
 
-// One work-group: reads its slice of READ_WRITE arguments, then writes its slice of WRITE and READ_WRITE arguments.
+// One work-group: reads its slice of READ_WRITE arguments, then writes its slice of WRITE and READ_WRITE arguments, and adds to
+// those that commute.
 BODY_FUNCTION void body_group(const body_description *description, unsigned char *const *args, body_u64 common,
                               body_u64 group, body_u64 count) {
   body_take_time(description->pause);
@@ -122,7 +133,10 @@ BODY_FUNCTION void body_group(const body_description *description, unsigned char
   for (body_u32 a = 0; a < description->arg_count; a++) {
     if (description->args[a].mode < 2) continue;
     body_u64 low = description->args[a].bytes * group / count, high = description->args[a].bytes * (group + 1) / count;
-    body_fill_slice(args[a], low, high, hash + (body_u64)a * 977);
+    if (description->args[a].mode == 4)
+      body_add_slice(args[a], low, high, hash + (body_u64)a * 977);
+    else
+      body_fill_slice(args[a], low, high, hash + (body_u64)a * 977);
   }
 }
 

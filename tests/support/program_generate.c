@@ -146,6 +146,9 @@ static void add_access(generator *g, program_task *task) {
   choose_range(g, size, &offset, &bytes);
   if (g->shape->alignment > 0) offset -= offset % g->shape->alignment;
   access.mode = (weir_mode)random_between(&g->random, WEIR_READ, WEIR_READ_WRITE);
+  // Where tasks fail it would matter which comes first.
+  if (access.mode == WEIR_READ_WRITE && !g->shape->failures && random_chance(&g->random, 60))
+    access.mode = random_chance(&g->random, 50) ? WEIR_COMMUTE : WEIR_REDUCE;
   access.offset = (uint32_t)offset;
   access.bytes = (uint32_t)bytes;
   access.whole = offset + bytes == size && random_chance(&g->random, 50);

@@ -59,6 +59,7 @@ static void release_rest(runner *r) {
     weir_graph_release(r->graphs[i]);
     weir_buffer_release(r->buffers[i]);
   }
+  weir_kernel_release(r->combine);
   for (uint32_t i = 0; i < PROGRAM_KERNELS; i++)
     for (uint32_t j = 0; j < PROGRAM_FORMS; j++) weir_kernel_release(r->kernels[i][j]);
   if (r->options->shared == NULL)

@@ -12,6 +12,7 @@
 #include "program_run.h"
 #include "program_vulkan.h"
 #include "weir/graph.h"
+#include "weir/reduce.h"
 
 // The forms of tasks, with all kinds of cards, lie below.
 enum { PROGRAM_FORMS = PROGRAM_OPENCL_PLACES * PROGRAM_VULKAN_FORMS };
@@ -38,6 +39,9 @@ typedef struct runner {
   const program_options *options;
   weir_context *context;
   weir_kernel *kernels[PROGRAM_KERNELS][PROGRAM_FORMS]; // see form_of
+  weir_kernel *combine;                                 // adds bytes to bytes, where the host runs it
+  weir_reduction reductions[PROGRAM_MAX_ACCESSES];      // of the last task
+  bool reduces;                                         // some task adds by a reduction
   weir_buffer **buffers;                                // per operation
   unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
   weir_graph **graphs;          // per operation

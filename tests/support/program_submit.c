@@ -117,7 +117,27 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   return NULL;
 }
 
+// A work-group for each byte.
+static void combine_bytes(const weir_work *work) {
+  unsigned char *to = work->args[0];
+  const unsigned char *from = work->args[1];
+  for (uint64_t i = work->first; i < work->end; i++) to[i] = (unsigned char)(to[i] + from[i]);
+}
+
+static void create_combine(runner *r) {
+  static const weir_sim_launch launch = {.name = "combine", .threads = 64, .us = 1};
+  weir_kernel *kernel = NULL;
+  weir_status status = weir_kernel_create(r->context, "combine", &kernel);
+  if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, combine_bytes);
+  if (status == WEIR_OK && r->options->simulated) status = weir_kernel_set_sim(kernel, &launch, 1);
+  if (status != WEIR_OK && !(r->options->refusals && status == WEIR_ERROR_OUT_OF_MEMORY))
+    runner_fail(r, "kernel combine: %s", weir_last_error());
+  if (status != WEIR_OK) weir_kernel_release(kernel);
+  r->combine = status == WEIR_OK ? kernel : NULL;
+}
+
 void runner_create_kernels(runner *r) {
+  create_combine(r);
   for (uint32_t i = 0; i < PROGRAM_KERNELS && !has_cards(r); i++) r->kernels[i][0] = create_kernel(r, i, 0);
 }
 
@@ -144,6 +164,11 @@ static uint32_t make_args(runner *r, const program_task *task, const body_descri
     uint64_t bytes = access->whole ? WEIR_WHOLE : access->bytes;
     args[i + 1] = (weir_arg){
         .mode = access->mode, .buffer = r->buffers[access->buffer], .offset = access->offset, .bytes = bytes};
+    if (access->mode != WEIR_REDUCE) continue;
+    r->reduces = true;
+    r->reductions[next - 1] = (weir_reduction){.combine = r->combine, .groups = {access->bytes, 1, 1}};
+    args[i + 1].value = &r->reductions[next - 1];
+    if (r->combine == NULL) args[i + 1].mode = WEIR_COMMUTE;
   }
   return description->arg_count + 1;
 }
@@ -346,6 +371,11 @@ static void await_event(runner *r, uint32_t index) {
 }
 
 static void renew_kernel(runner *r, uint32_t number) {
+  weir_kernel *old = r->combine;
+  create_combine(r);
+  weir_status released = weir_kernel_release(old);
+  if (released != WEIR_OK && !(r->options->refusals && released == WEIR_ERROR_OUT_OF_MEMORY))
+    runner_fail(r, "weir_kernel_release: %s", weir_last_error());
   for (uint32_t i = 0; i < PROGRAM_FORMS; i++) {
     if (r->kernels[number][i] == NULL && (has_cards(r) || i > 0)) continue;
     weir_kernel *kernel = create_kernel(r, number, i);

@@ -63,14 +63,42 @@ static demand demand_of(const model_buffer *model, weir__id task, weir_mode mode
   demand out = {0};
   uint8_t writer = model->writer[byte];
   uint64_t writer_bit = writer == MODEL_NO_WRITER ? 0 : UINT64_C(1) << writer;
-  out.before = writer_bit;
-  if (mode != WEIR_READ) out.before |= model->readers[byte];
+  bool joins = mode == WEIR_COMMUTE && model->after[byte] == 0; // the set that is there
+  uint64_t set = model->set[byte];
+  // Who comes after a live task of the set comes after what was before it.
+  uint64_t writers = joins ? writer_bit | model->former[byte] : set != 0 ? set : writer_bit | model->former[byte];
+  uint64_t readers = joins || set == 0 ? model->readers[byte] : 0;
+  if (!joins) readers |= model->after[byte];
+  if (mode == WEIR_COMMUTE && !joins && set != 0) writers |= writer_bit;
+  out.before = writers;
+  if (mode != WEIR_READ) out.before |= readers;
   out.before &= ~bit_of(task);
   if (mode != WEIR_WRITE) {
-    out.data = writer_bit & ~bit_of(task);
+    out.data = writers & ~bit_of(task);
     out.poisoned = model->poisoned[byte];
   }
   return out;
+}
+
+static void record(model_buffer *model, weir__id task, weir_mode mode, uint64_t byte) {
+  if (mode == WEIR_READ) {
+    (model->commutes[byte] ? model->after : model->readers)[byte] |= bit_of(task);
+    return;
+  }
+  if (mode != WEIR_COMMUTE) {
+    model->writer[byte] = (uint8_t)slot_of(task);
+    model->readers[byte] = model->former[byte] = model->set[byte] = model->after[byte] = 0;
+    model->poisoned[byte] = model->commutes[byte] = false;
+    return;
+  }
+  if (model->after[byte] != 0) {
+    bool implied = model->set[byte] != 0;
+    model->former[byte] = model->set[byte] | (implied ? 0 : model->former[byte]);
+    model->readers[byte] = model->after[byte] | (implied ? 0 : model->readers[byte]);
+    model->set[byte] = model->after[byte] = 0;
+  }
+  model->set[byte] |= bit_of(task);
+  model->commutes[byte] = true;
 }
 
 // Marks the bytes of every dependence: predecessors, those by data, and poison.
@@ -112,13 +140,7 @@ void model_access(model_buffer *model, model_tasks *tasks, weir__id task, weir_m
     assert_int_equal(found[byte].poisoned, wanted.poisoned);
     poisoned |= wanted.poisoned;
     tasks->before[slot_of(task)] |= ordered_before(tasks, found[byte].before);
-    if (mode == WEIR_READ) {
-      model->readers[byte] |= bit_of(task);
-    } else {
-      model->writer[byte] = (uint8_t)slot_of(task);
-      model->readers[byte] = 0;
-      model->poisoned[byte] = false;
-    }
+    record(model, task, mode, byte);
   }
   assert_int_equal(dependences->poisoned, poisoned);
   assert_false(dependences->incomplete || dependences->unrecorded);
@@ -128,9 +150,13 @@ void model_finish(model_buffer *model, model_tasks *tasks, weir__id task, bool f
   uint64_t bit = bit_of(task);
   for (uint32_t byte = 0; byte < model->bytes; byte++) {
     model->readers[byte] &= ~bit;
+    model->after[byte] &= ~bit;
+    if (((model->set[byte] | model->former[byte]) & bit) && failed) model->poisoned[byte] = true;
+    model->set[byte] &= ~bit;
+    model->former[byte] &= ~bit;
     if (model->writer[byte] != slot_of(task)) continue;
     model->writer[byte] = MODEL_NO_WRITER;
-    model->poisoned[byte] = failed;
+    if (failed || !model->commutes[byte]) model->poisoned[byte] = failed;
   }
   tasks->live_mask &= ~bit;
   tasks->done[slot_of(task)] = 1;
@@ -141,14 +167,16 @@ void model_finish(model_buffer *model, model_tasks *tasks, weir__id task, bool f
 void model_check_segment(const model_buffer *model, const model_tasks *tasks, uint64_t lo, uint64_t hi,
                          const weir__segment *segment) {
   uint8_t writer = weir__live(&tasks->live, segment->writer) ? (uint8_t)slot_of(segment->writer) : MODEL_NO_WRITER;
-  uint64_t readers = 0;
+  uint64_t found[4] = {0}; // by tag
   for (uint32_t i = 0; i < segment->reader_count; i++) {
-    weir__id reader = weir__segment_readers(segment)[i];
-    if (weir__live(&tasks->live, reader)) readers |= bit_of(reader);
+    weir__id entry = weir__segment_readers(segment)[i], reader = weir__reader_task(entry);
+    if (weir__live(&tasks->live, reader)) found[entry >> 62] |= bit_of(reader);
   }
   for (uint64_t byte = lo; byte < hi; byte++) {
     assert_int_equal(writer, model->writer[byte]);
-    assert_int_equal(readers, model->readers[byte]);
+    assert_int_equal(found[WEIR__READER_FORMER >> 62], model->former[byte]);
+    assert_int_equal(found[WEIR__READER_COMMUTES >> 62], model->set[byte]);
+    assert_int_equal(found[0] | found[WEIR__READER_AFTER >> 62], model->readers[byte] | model->after[byte]);
     assert_int_equal(segment->poisoned, model->poisoned[byte]);
   }
 }

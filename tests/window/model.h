@@ -22,8 +22,12 @@ typedef struct model_tasks {
 typedef struct model_buffer {
   uint32_t bytes;
   uint8_t writer[MODEL_MAX_BYTES];   // slot of the last writer if it is live
-  uint64_t readers[MODEL_MAX_BYTES]; // live tasks that read the byte since
+  uint64_t readers[MODEL_MAX_BYTES]; // live tasks that read the byte since, before the set of tasks that commute on it
+  uint64_t former[MODEL_MAX_BYTES];  // live tasks that commuted on it before the set
+  uint64_t set[MODEL_MAX_BYTES];     // live tasks of the set
+  uint64_t after[MODEL_MAX_BYTES];   // live tasks that read what the set left
   bool poisoned[MODEL_MAX_BYTES];
+  bool commutes[MODEL_MAX_BYTES]; // there was a set since the last writer
 } model_buffer;
 
 void model_tasks_initialize(model_tasks *tasks);

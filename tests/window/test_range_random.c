@@ -52,6 +52,8 @@ static void access_range(run *self, weir__id task, weir_mode mode, uint64_t lo, 
   assert_true(weir__range_pool_reserve(&self->pool, 1));
   if (mode == WEIR_READ)
     weir__range_map_read(&self->map, &self->tasks.live, task, lo, hi, &self->dependences);
+  else if (mode == WEIR_COMMUTE)
+    weir__range_map_commute(&self->map, &self->tasks.live, task, lo, hi, &self->dependences);
   else
     weir__range_map_write(&self->map, &self->tasks.live, task, mode == WEIR_READ_WRITE, lo, hi, &self->dependences);
   model_access(&self->model, &self->tasks, task, mode, lo, hi, &self->dependences);
@@ -69,7 +71,7 @@ static void submit(run *self, uint32_t longest) {
     uint64_t lo = from + random_below(&self->random, (uint32_t)(self->model.bytes - from));
     uint64_t length = random_between(&self->random, 1, longest);
     uint64_t hi = lo + length < self->model.bytes ? lo + length : self->model.bytes;
-    weir_mode mode = all_read ? WEIR_READ : (weir_mode)random_between(&self->random, WEIR_READ, WEIR_READ_WRITE);
+    weir_mode mode = all_read ? WEIR_READ : (weir_mode)random_between(&self->random, WEIR_READ, WEIR_COMMUTE);
     access_range(self, task, mode, lo, hi);
     if (mode != WEIR_READ) self->writes[slot][self->write_count[slot]++] = (write_record){lo, hi};
     if (!all_read) from = hi;

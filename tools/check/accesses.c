@@ -9,7 +9,7 @@
 #include "check/checker.h"
 
 static const char *mode_name(weir_mode mode) {
-  static const char *const names[] = {"none", "read", "write", "read_write"};
+  static const char *const names[] = {"none", "read", "write", "read_write", "commute"};
   return names[mode];
 }
 

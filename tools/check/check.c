@@ -40,7 +40,7 @@ const char *weir__check_describe(const weir__checker *checker, uint32_t task, ch
 
 static void describe_access(const weir__checker *checker, uint32_t index, uint64_t lo, uint64_t hi, size_t size,
                             char *text) {
-  static const char *const verbs[] = {"", "reads", "writes", "updates"};
+  static const char *const verbs[] = {"", "reads", "writes", "updates", "commutes on"};
   const weir__checked_access *access = &checker->accesses[index];
   char task[WEIR__TASK_TEXT];
   uint64_t from = lo - access->lo + access->offset;
@@ -87,10 +87,10 @@ static bool run_line_steps(weir__checker *checker) {
 }
 
 static bool run_steps(weir__checker *checker) {
-  static check_step *const steps[] = {weir__check_presence, weir__check_accesses, weir__check_program,
-                                      weir__check_storage_use, weir__check_waits};
+  static check_step *const steps[] = {weir__check_presence, weir__check_accesses,    weir__check_commute,
+                                      weir__check_program,  weir__check_storage_use, weir__check_waits};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-    if (i <= 2 && checker->report->broken > 0) return true; // the rest has nothing to stand on
+    if (i <= 3 && checker->report->broken > 0) return true; // the rest has nothing to stand on
     if (!steps[i](checker)) return false;
   }
   return true;

@@ -88,9 +88,10 @@ bool weir__check_note_initial(weir__checker *checker, const weir__access_order *
 // The first time at which some byte of [lo, hi) was so read; UINT64_MAX: never.
 uint64_t weir__check_initial_ns(const weir__checker *checker, uint64_t object, uint64_t lo, uint64_t hi);
 
-// The steps, in this order. What follows the first two needs that they found nothing.
+// The steps, in this order. What follows the first three needs that they found nothing.
 bool weir__check_presence(weir__checker *checker);    // every task of every pass: there once, done, at possible times?
 bool weir__check_accesses(weir__checker *checker);    // are the accesses the stream's, and where they should lie?
+bool weir__check_commute(weir__checker *checker);     // puts tasks that commute in the order in which they ran
 bool weir__check_program(weir__checker *checker);     // who writes, in the program, what is read, and was it there?
 bool weir__check_storage_use(weir__checker *checker); // each storage over time: is it still there, is there a race?
 bool weir__check_waits(weir__checker *checker);       // host waits, and what the timeline says that tasks waited for

@@ -74,8 +74,8 @@ static bool add_access(weir__timeline_reader *reader, const json_t *object, cons
       !weir__timeline_whole(reader, object, what, "bytes", &access.bytes)) {
     return false;
   }
-  static const char *const names[] = {NULL, "read", "write", "read_write"};
-  for (int i = WEIR_READ; i <= WEIR_READ_WRITE; i++) {
+  static const char *const names[] = {NULL, "read", "write", "read_write", "commute"};
+  for (int i = WEIR_READ; i <= WEIR_COMMUTE; i++) {
     if (strcmp(mode, names[i]) == 0) access.mode = (weir_mode)i;
   }
   if (access.mode == WEIR_VALUE) return weir__timeline_fail(reader, "%s: '%s' is not a mode of access", what, mode);

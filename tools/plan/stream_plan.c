@@ -33,7 +33,9 @@ static void fill_program(const weir__stream *stream, weir__plan_buffer *buffers,
     tasks[t] = (weir__plan_task){accesses, task->access_count, task->host_wait};
     for (uint32_t a = 0; a < task->access_count; a++, accesses++) {
       const weir__stream_access *access = &task->accesses[a];
-      *accesses = (weir__plan_access){access->mode, access->buffer, access->offset, access->bytes};
+      // A plan keeps the order of the stream, which is as good as any.
+      weir_mode mode = access->mode == WEIR_COMMUTE ? WEIR_READ_WRITE : access->mode;
+      *accesses = (weir__plan_access){mode, access->buffer, access->offset, access->bytes};
     }
   }
 }
