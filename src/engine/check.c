@@ -22,6 +22,8 @@ const char *weir__mode_name(weir_mode mode) {
     return "write";
   case WEIR_READ_WRITE:
     return "read-write";
+  case WEIR_AUTO:
+    return "auto";
   }
   return "unknown";
 }
@@ -117,7 +119,9 @@ static weir_status check_images(const weir__access *accesses, uint32_t count) {
   return WEIR_OK;
 }
 
-static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
+// PENDING: the mode is to be taken from the code first (engine/auto.h).
+static weir_status other_mode(uint32_t index, const weir_arg *arg) {
+  if (arg->mode == WEIR_AUTO) return WEIR_PENDING;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
 }
 
@@ -176,7 +180,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
       value_bytes += (uint32_t)arg->bytes + 8 + 15;
       continue;
     }
-    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return bad_mode((uint32_t)(arg - task->args), arg);
+    if ((uint32_t)arg->mode > WEIR_READ_WRITE) return other_mode((uint32_t)(arg - task->args), arg);
     weir_buffer *buffer = arg->buffer;
     if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
       return bad_buffer(context, (uint32_t)(arg - task->args), arg);
@@ -225,7 +229,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked) {
   weir_status status = check_args(context, task, space, accesses, out_checked);
-  if (status == WEIR_OK) return WEIR_OK;
+  if (status == WEIR_OK || status == WEIR_PENDING) return status;
   char what[WEIR__WHAT_BYTES];
   weir__describe_task(task, what);
   return weir__error_prefix(status, what);

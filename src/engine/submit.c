@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "engine/admit.h"
+#include "engine/auto.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/room.h"
@@ -40,6 +41,9 @@ static __attribute__((noinline)) void redirect(const weir_context *context, cons
   request->asked = submission->unchecked ? WEIR__NO_CHECK : (uint8_t)device->index;
 }
 
+static weir__admit_result submit_auto(weir_context *context, const weir__submission *submission, weir_event **out_event,
+                                      weir_status *out_status);
+
 static inline __attribute__((always_inline)) weir__admit_result
 submit(weir_context *context, const weir__submission *submission, weir_event **out_event, weir_status *out_status) {
   const weir_task *task = submission->task;
@@ -59,7 +63,8 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
   request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
   if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
-  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (*out_status != WEIR_OK)
+    return *out_status == WEIR_PENDING ? submit_auto(context, submission, out_event, out_status) : WEIR__REFUSED;
   // Behind the accesses, which are no more than the arguments: boxes, pointers, and values.
   uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
                    request.checked.value_bytes + request.checked.box_count * sizeof(weir_box);
@@ -100,6 +105,21 @@ submit(weir_context *context, const weir__submission *submission, weir_event **o
     weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
                      out_event != NULL ? *out_event : NULL);
   return result;
+}
+
+// Takes the modes from the code first. A retry takes them again, for the code may have changed meanwhile.
+static __attribute__((noinline)) weir__admit_result submit_auto(weir_context *context,
+                                                                const weir__submission *submission,
+                                                                weir_event **out_event, weir_status *out_status) {
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir__submission by = *submission;
+  weir_device *device;
+  *out_status = weir__check_task(context, submission, &device); // not the checker
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  weir__take_modes(device, submission->task, args, &task);
+  by.task = &task;
+  return submit(context, &by, out_event, out_status);
 }
 
 // A submission that waits.
