@@ -32,7 +32,7 @@ static uint32_t after_rounds(uint32_t number, uint32_t rounds) {
 // A sequence with one dispatch, which notes when it ran.
 static weir_graph *make_sequence(weir_context *context, weir_kernel *kernel, weir_buffer *numbers, uint32_t rounds,
                                  uint32_t queue) {
-  const weir_arg args[] = {weir_updates(numbers), weir_value(&rounds, sizeof rounds)};
+  const weir_arg args[] = {weir_auto(numbers), weir_value(&rounds, sizeof rounds)};
   const weir_task task = {.kernel = kernel, .args = args, .arg_count = 2, .groups = {COUNT}};
   weir_graph *sequence;
   check(weir_graph_create(context, &(weir_graph_options){.queue = queue, .timing = true}, &sequence));

@@ -316,6 +316,7 @@ typedef enum weir_mode {
   // Adds to the range by a reduction (weir/reduce.h): as COMMUTE, but several such tasks may run at the same time, each on
   // a private copy. Copies are combined before the next access of another kind.
   WEIR_REDUCE = 5,
+  WEIR_AUTO = 6, // READ or READ_WRITE, as the kernel's code says (weir_auto)
 } weir_mode;
 
 // For weir_arg.bytes: to the end of the buffer.
@@ -345,6 +346,14 @@ WEIR_API weir_arg weir_updates(weir_buffer *buffer);
 WEIR_API weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
 WEIR_API weir_arg weir_writes_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
 WEIR_API weir_arg weir_updates_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes);
+
+// Makes an argument whose mode the code of the kernel tells, on the device that the task goes to: READ if the code
+// surely does not write it, else READ_WRITE. So it is READ_WRITE where Weir cannot read the code: functions for the
+// CPU, binary images for CUDA, OpenCL arguments without `const`. It is never WRITE, since code does not tell that it
+// overwrites every byte: declare weir_writes where that lets tasks overlap. The mode is taken at submission, or when a
+// graph records the task, and timelines show it. For a range, set `offset` and `bytes` of the result. Split launches
+// and links of chains refuse it. docs/guide/kernels.md has an example.
+WEIR_API weir_arg weir_auto(weir_buffer *buffer);
 
 // Makes an argument from a value of up to 4096 bytes. The task gets a copy, aligned to 16 bytes.
 WEIR_API weir_arg weir_value(const void *value, uint64_t bytes);
@@ -386,6 +395,8 @@ typedef struct weir_task {
 // Errors, which submit nothing: INVALID_ARGUMENT (no kernel or function, too many arguments, an empty range, arguments
 // that disagree), OUT_OF_RANGE, RELEASED, NO_CODE (also a host task without a CPU device), OUT_OF_MEMORY.
 // Two arguments disagree if their ranges overlap, at least one is written, and they differ in range or mode.
+// Where the device can read the kernel's code, INVALID_ARGUMENT also if the code refutes a mode (a buffer that is only read,
+// and the code writes it; one that is overwritten, and the code never writes it) or takes a value of another size.
 // If a simulated device has no memory to simulate the task, the task fails with OUT_OF_MEMORY.
 WEIR_API weir_status weir_submit_sized(weir_context *context, const weir_task *task, size_t task_size,
                                        weir_event **out_event);

@@ -28,6 +28,10 @@ weir_arg weir_updates(weir_buffer *buffer) {
   return weir_updates_range(buffer, 0, WEIR_WHOLE);
 }
 
+weir_arg weir_auto(weir_buffer *buffer) {
+  return (weir_arg){.mode = WEIR_AUTO, .buffer = buffer, .bytes = WEIR_WHOLE};
+}
+
 weir_arg weir_value(const void *value, uint64_t bytes) {
   return (weir_arg){.mode = WEIR_VALUE, .value = value, .bytes = bytes};
 }

@@ -110,6 +110,10 @@ typedef struct weir__device_ops {
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
   weir_status (*check)(const weir_device *device, const weir_task *task);
 
+  // Optional: what the code of the task's kernel does with an argument of the task that is no value, as bits of device/use.h.
+  // The task passed `check`, but its arguments may be wrong by themselves. NULL: the device cannot read code.
+  uint8_t (*use)(const weir_device *device, const weir_task *task, uint32_t index);
+
   // Whether the kernel has code for this device; NULL stands for a host task.
   bool (*has_code)(const weir_device *device, const weir_kernel *kernel);
 

@@ -27,6 +27,8 @@ const char *weir__mode_name(weir_mode mode) {
     return "commute";
   case WEIR_REDUCE:
     return "reduce";
+  case WEIR_AUTO:
+    return "auto";
   }
   return "unknown";
 }
@@ -127,7 +129,9 @@ static weir_status check_ranges(const weir__access *accesses, weir__checked *che
   return check_images(accesses, checked->access_count);
 }
 
-static weir_status bad_mode(uint32_t index, const weir_arg *arg) {
+// PENDING: the mode is to be taken from the code first (engine/auto.h).
+static weir_status other_mode(uint32_t index, const weir_arg *arg) {
+  if (arg->mode == WEIR_AUTO) return WEIR_PENDING;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, ", argument %u: %d is no mode", index, (int)arg->mode);
 }
 
@@ -138,7 +142,7 @@ static __attribute__((noinline)) weir_status check_modes(const weir_context *con
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode == WEIR_VALUE) continue;
-    if ((uint32_t)arg->mode > WEIR_REDUCE) return bad_mode(i, arg);
+    if ((uint32_t)arg->mode > WEIR_REDUCE) return other_mode(i, arg);
     // Boxes keep the order of submission.
     if (arg->mode == WEIR_COMMUTE && access->box != 0) access->mode = WEIR_READ_WRITE;
     if (arg->mode == WEIR_REDUCE && arg->shape != WEIR_RANGE)
@@ -262,7 +266,7 @@ static inline weir_status check_args(weir_context *context, const weir_task *tas
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked) {
   weir_status status = check_args(context, task, space, accesses, out_checked);
-  if (status == WEIR_OK) return WEIR_OK;
+  if (status == WEIR_OK || status == WEIR_PENDING) return status;
   char what[WEIR__WHAT_BYTES];
   weir__describe_task(task, what);
   return weir__error_prefix(status, what);

@@ -16,7 +16,8 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
 
 // Checks the arguments of a task against `context` and turns them into accesses (room for as many as there are
 // arguments) in `space`. The `box` of an access is then the number of its box in context->order.boxes, + 1, until
-// weir__keep_boxes. The lock is held.
+// weir__keep_boxes. The lock is held. PENDING: an argument's mode is WEIR_AUTO, and weir__take_modes must put another in its
+// place first.
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/admit.h"
+#include "engine/auto.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/family.h"
@@ -44,6 +45,9 @@ static __attribute__((noinline)) void redirect(const weir_context *context, cons
   request->device = context->devices.checker;
   request->asked = submission->unchecked ? WEIR__NO_CHECK : (uint8_t)device->index;
 }
+
+static weir__admit_result submit_auto(weir_context *context, const weir__submission *submission, weir_event **out_event,
+                                      weir_status *out_status);
 
 // A task that adds by reductions, or needs what others added: that is combined first, and then the task gets its place.
 static __attribute__((noinline)) weir__admit_result submit_reducing(weir_context *context,
@@ -88,7 +92,8 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
   if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
   *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
-  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (*out_status != WEIR_OK)
+    return *out_status == WEIR_PENDING ? submit_auto(context, submission, out_event, out_status) : WEIR__REFUSED;
   // Behind the accesses, which are no more than the arguments: boxes, pointers, and values.
   uint64_t bytes = request.checked.access_count * sizeof(weir__access) + task->arg_count * sizeof(void *) +
                    request.checked.value_bytes;
@@ -134,6 +139,21 @@ weir__admit_result weir__submit_once(weir_context *context, const weir__submissi
   return submit(context, submission, direct, out_event, out_status);
 }
 
+// Takes the modes from the code first. A retry takes them again, for the code may have changed meanwhile.
+static __attribute__((noinline)) weir__admit_result submit_auto(weir_context *context,
+                                                                const weir__submission *submission,
+                                                                weir_event **out_event, weir_status *out_status) {
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir__submission by = *submission;
+  weir_device *device;
+  *out_status = weir__check_task(context, submission, &device); // not the checker
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  weir__take_modes(device, submission->task, args, &task);
+  by.task = &task;
+  return weir__submit_once(context, &by, false, out_event, out_status);
+}
+
 // A submission that waits.
 typedef struct queueing {
   uint64_t since; // 0: it has not waited yet
@@ -175,18 +195,24 @@ static weir__admit_result enter_queued(weir_context *context, const weir__queued
   return weir__submit_once(context, &queued->submission, false, &event, out_status);
 }
 
-// A task that has to wait, and must not, is checked to the end, so that it cannot be refused later, and is queued.
+// A task that has to wait, and must not, is checked to the end, so that it cannot be refused later, and is queued. Modes that its
+// code gives are those of the code that the kernel has now.
 static weir_status queue(weir_context *context, const weir__submission *submission, weir_event **out_event) {
-  const weir_task *task = submission->task;
   weir_device *device;
-  weir__checked checked;
-  weir__access *accesses = weir__allocate((task->arg_count + 1) * sizeof *accesses);
-  if (accesses == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "submit: no memory for arguments");
   weir_status status = weir__check_task(context, submission, &device);
-  if (status == WEIR_OK) status = weir__check_args(context, task, device->space, accesses, &checked);
+  if (status != WEIR_OK) return status;
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir__take_modes(device, submission->task, args, &task);
+  weir__checked checked;
+  weir__access *accesses = weir__allocate((task.arg_count + 1) * sizeof *accesses);
+  if (accesses == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "submit: no memory for arguments");
+  status = weir__check_args(context, &task, device->space, accesses, &checked);
   weir__free(accesses);
   if (status != WEIR_OK) return status;
-  return weir__queue_add(context, submission, enter_queued, NULL, NULL, 0, out_event);
+  weir__submission taken = *submission;
+  taken.task = &task;
+  return weir__queue_add(context, &taken, enter_queued, NULL, NULL, 0, out_event);
 }
 
 // A task of a group, or one that a task or callback submits. It has an event in any case.

@@ -36,6 +36,7 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
   weir_arg kept = *old;
   weir_arg changed = *arg;
   changed.mode = weir__graph_mode(changed.mode);
+  if (changed.mode == WEIR_AUTO && recorded->autos != NULL && recorded->autos[index]) changed.mode = kept.mode;
   if (changed.mode != WEIR_VALUE && changed.bytes == WEIR_WHOLE && changed.offset == kept.offset)
     changed.bytes = kept.bytes;
   if (changed.mode != WEIR_VALUE && changed.shape == WEIR_BOX && weir__arg_same_shape(&changed, &kept)) {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/auto.h"
 #include "engine/check.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
@@ -86,8 +87,26 @@ static weir_status choose_device(const weir_graph *graph, const weir_task *given
                      what, (*out_device)->name, graph->device->name);
 }
 
+static weir_status add(weir_graph *graph, const weir_task *task, const weir_task *given,
+                       const struct weir__recorded *like, uint32_t *out_node);
+
+// Takes the modes from the code first.
+static __attribute__((noinline)) weir_status add_auto(weir_graph *graph, const weir_task *given,
+                                                      const struct weir__recorded *like, const weir_device *device,
+                                                      uint32_t *out_node) {
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir__take_modes(device, given, args, &task);
+  return add(graph, &task, given, like, out_node);
+}
+
 weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
                             uint32_t *out_node) {
+  return add(graph, task, task, like, out_node);
+}
+
+static weir_status add(weir_graph *graph, const weir_task *task, const weir_task *given,
+                       const struct weir__recorded *like, uint32_t *out_node) {
   weir_context *context = graph->object.context;
   if (graph->queued > 0) {
     weir_status status = weir__graph_settle(graph, "graph add");
@@ -104,9 +123,10 @@ weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const stru
   weir__access accesses[WEIR_MAX_ARGS];
   uint32_t space = device == NULL ? WEIR__HOST_SPACE : device->space;
   weir_status status = weir__check_args(context, task, space, accesses, &checked);
+  if (status == WEIR_PENDING) return add_auto(graph, task, like, device, out_node);
   if (status == WEIR_OK && like->kind != WEIR__GRAPH_CALL) status = weir__graph_check_images(graph, task, like->kind);
   if (status != WEIR_OK) return status;
-  if (!weir__graph_record(graph, task, like)) {
+  if (!weir__graph_record(graph, task, given, like)) {
     char what[WEIR__WHAT_BYTES];
     weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory to record it", what);
@@ -146,7 +166,8 @@ static weir_status check_code(weir_graph *graph) {
     const weir_kernel *kernel = task->kernel;
     if (kernel == NULL || kernel->object.released || kernel->code_change <= graph->code_changes) continue;
     weir__graph_forget_plan(graph);
-    weir_device *device = NULL;
+    weir_device *device = weir__graph_device(graph);
+    if (device->ops->has_code(device, kernel)) weir__recorded_take_modes(&graph->recorded[i], device);
     weir_status status = choose_device(graph, task, &device);
     if (status != WEIR_OK) return status;
   }

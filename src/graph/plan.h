@@ -15,6 +15,7 @@ struct weir__recorded {
   weir_task task;   // args points to `args`, label to `label`
   weir_arg *args;   // values point into `values`
   unsigned char *values;
+  bool *autos; // per argument: its mode was taken from the code (weir_auto); NULL: none
   char label[WEIR__LABEL_BYTES];
 };
 
@@ -28,13 +29,18 @@ static inline weir_mode weir__graph_mode(weir_mode mode) {
   return mode == WEIR_COMMUTE || mode == WEIR_REDUCE ? WEIR_READ_WRITE : mode;
 }
 
-// Adds a copy of a task that was checked; of the rest of `like` only what is not the task. False: no memory.
-bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct weir__recorded *like);
+// Adds a copy of a task that was checked; of the rest of `like` only what is not the task. `given`: the task before the modes
+// of weir_auto were taken from the code. False: no memory.
+bool weir__graph_record(weir_graph *graph, const weir_task *task, const weir_task *given,
+                        const struct weir__recorded *like);
 void weir__recorded_clear(struct weir__recorded *recorded);
 
 // Refuses what a graph cannot do with images: kernels whose shaders have something else there, copies that only the host could
 // make, fills with other bytes than 0. The arguments were checked; the lock is held.
 weir_status weir__graph_check_images(const weir_graph *graph, const weir_task *task, weir__graph_kind kind);
+
+// Takes the modes of a recorded task from the code again, where it was taken from it.
+void weir__recorded_take_modes(struct weir__recorded *recorded, const weir_device *device);
 
 // Checks and records a task; `like` as above. The lock is held.
 weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,

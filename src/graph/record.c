@@ -5,12 +5,36 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "engine/auto.h"
 #include "engine/boxes.h"
 #include "graph/plan.h"
 
 void weir__recorded_clear(struct weir__recorded *recorded) {
   weir__free(recorded->args);
   weir__free(recorded->values);
+  weir__free(recorded->autos);
+}
+
+static uint32_t count_autos(const weir_task *task) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < task->arg_count; i++) count += task->args[i].mode == WEIR_AUTO;
+  return count;
+}
+
+// Notes which modes are the code's. False: no memory.
+static bool note_autos(struct weir__recorded *recorded, const weir_task *given) {
+  if (count_autos(given) == 0) return true;
+  recorded->autos = weir__allocate(given->arg_count * sizeof *recorded->autos);
+  if (recorded->autos == NULL) return false;
+  for (uint32_t i = 0; i < given->arg_count; i++) recorded->autos[i] = given->args[i].mode == WEIR_AUTO;
+  return true;
+}
+
+void weir__recorded_take_modes(struct weir__recorded *recorded, const weir_device *device) {
+  uint32_t count = recorded->autos == NULL ? 0 : recorded->task.arg_count;
+  for (uint32_t i = 0; i < count; i++)
+    if (recorded->autos[i]) recorded->args[i].mode = WEIR_AUTO;
+  weir__fill_modes(device, &recorded->task, recorded->args);
 }
 
 static bool grow_recorded(weir_graph *graph) {
@@ -27,7 +51,8 @@ static bool grow_recorded(weir_graph *graph) {
   return true;
 }
 
-bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct weir__recorded *like) {
+bool weir__graph_record(weir_graph *graph, const weir_task *task, const weir_task *given,
+                        const struct weir__recorded *like) {
   if (graph->recorded_count == graph->recorded_capacity && !grow_recorded(graph)) return false;
   struct weir__recorded *recorded = &graph->recorded[graph->recorded_count];
   *recorded = (struct weir__recorded){
@@ -41,7 +66,7 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const struct w
   }
   recorded->args = weir__allocate((task->arg_count + 1) * sizeof *recorded->args);
   recorded->values = weir__allocate(value_bytes);
-  if (recorded->args == NULL || recorded->values == NULL) {
+  if (recorded->args == NULL || recorded->values == NULL || !note_autos(recorded, given)) {
     weir__recorded_clear(recorded);
     return false;
   }

@@ -186,7 +186,8 @@ static weir_status make_buffers(weir_chain *chain) {
   return WEIR_OK;
 }
 
-// What is wrong with the arguments of a stage, as far as they are known: those of items count as values.
+// What is wrong with the arguments of a stage, as far as they are known: those of items, and those whose
+// mode the code tells, count as values.
 static weir_status check_stage(weir_chain *chain, uint32_t index) {
   static const unsigned char any;
   const weir__chain_stage *stage = &chain->stages[index];
@@ -194,9 +195,10 @@ static weir_status check_stage(weir_chain *chain, uint32_t index) {
   for (uint32_t i = 0; i < given->arg_count; i++) {
     const weir_chain_arg *arg = &given->args[i];
     weir_buffer *link = arg->source == WEIR_CHAIN_LINK ? chain->links[arg->index].buffers[0] : NULL;
-    chain->task_args[i] = arg->source == WEIR_CHAIN_FIXED ? arg->arg
-                          : arg->source == WEIR_CHAIN_ITEM
-                              ? weir_value(&any, 1)
+    bool open = arg->source == WEIR_CHAIN_ITEM || (arg->source == WEIR_CHAIN_FIXED && arg->arg.mode == WEIR_AUTO);
+    chain->task_args[i] = open ? weir_value(&any, 1)
+                          : arg->source == WEIR_CHAIN_FIXED
+                              ? arg->arg
                               : (weir_arg){.mode = arg->arg.mode, .buffer = link, .bytes = WEIR_WHOLE};
   }
   weir_task task = {.label = stage->label_text, .args = chain->task_args, .arg_count = given->arg_count};

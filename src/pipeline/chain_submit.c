@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/auto.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/submit.h"
@@ -55,16 +56,18 @@ static weir_task task_of(weir_chain *chain, const weir_chain_item *item, uint32_
       chain->task_args[i] = arg->source == WEIR_CHAIN_ITEM ? item->args[arg->index] : arg->arg;
     }
   }
-  return (weir_task){.kernel = given->kernel,
-                     .host = given->host,
-                     .user = given->user,
-                     .args = chain->task_args,
-                     .arg_count = given->arg_count,
-                     .groups = {given->groups[0], given->groups[1], given->groups[2]},
-                     .device = stage->device,
-                     .priority = given->priority,
-                     .label = given->label,
-                     .tag = item->tag};
+  weir_task task = {.kernel = given->kernel,
+                    .host = given->host,
+                    .user = given->user,
+                    .args = chain->task_args,
+                    .arg_count = given->arg_count,
+                    .groups = {given->groups[0], given->groups[1], given->groups[2]},
+                    .device = stage->device,
+                    .priority = given->priority,
+                    .label = given->label,
+                    .tag = item->tag};
+  weir__fill_modes(stage->device, &task, chain->task_args);
+  return task;
 }
 
 // Checks all stages, so that an item is not refused in the middle.

@@ -75,6 +75,10 @@ static void set_value(weir_graph *graph, uint32_t node, uint32_t index, const vo
   weir__graph_set_value(graph, node, index);
 }
 
+static weir_mode mode_given(const struct weir__recorded *recorded, uint32_t index) {
+  return recorded->autos != NULL && recorded->autos[index] ? WEIR_AUTO : recorded->args[index].mode;
+}
+
 // Whether the task is of the same shape as the node's, which gets its tag and values: at least those before the first argument that is
 // not. The plan, if there is one, has no launch in flight.
 static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task) {
@@ -88,7 +92,7 @@ static bool follow_task(weir_graph *graph, uint32_t node, const weir_task *task)
   if (graph->plan != NULL) graph->plan->nodes[node].tag = task->tag;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *was = &old->args[i], *arg = &task->args[i];
-    if (weir__graph_mode(arg->mode) != was->mode) return false;
+    if (weir__graph_mode(arg->mode) != mode_given(&graph->recorded[node], i)) return false;
     if (arg->mode != WEIR_VALUE) {
       uint64_t bytes = arg->shape == WEIR_BOX ? was->bytes : arg->bytes; // those of equal boxes are the same
       if (!weir__arg_same_shape(was, arg) || !same_range(was, arg->buffer, arg->offset, bytes)) return false;

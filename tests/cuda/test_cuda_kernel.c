@@ -232,10 +232,10 @@ static void test_tasks(void **state) {
   refuse_task(&task, "2 arguments; the CUDA function has 3 parameters");
   task.arg_count = 3;
   args[2] = weir_value(&value, 8);
-  refuse_task(&task, "argument 2: a value of 8 bytes; the CUDA function's parameter has 4");
+  refuse_task(&task, "argument 2: a value of 8 bytes; the CUDA function takes 4 bytes there");
   args[2] = weir_value(&value, 4);
   args[1] = weir_value(&value, 4);
-  refuse_task(&task, "argument 1: a value of 4 bytes; the CUDA function's parameter has 8");
+  refuse_task(&task, "argument 1: a value of 4 bytes; the CUDA function takes 8 bytes there");
   args[1] = weir_value(&value, 8); // an address of the caller's is a value
   args[2] = weir_reads(input);
   refuse_task(&task, "argument 2: a pointer of 8 bytes; the CUDA function's parameter has 4");

@@ -187,7 +187,7 @@ static void wrong_algorithms_are_refused(void **state) {
   const uint64_t value = 1;
   weir_arg args[] = {weir_updates(buffer), weir_value(&value, 8), weir_updates(buffer)};
   weir_task task = {.kernel = scale, .args = args, .arg_count = 2};
-  refused(weir_submit(context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "values of 8 bytes together");
+  refused(weir_submit(context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "argument 1: a value of 8 bytes");
   task.arg_count = 1;
   refused(weir_submit(context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "values of 0 bytes together");
   args[1] = weir_value(&value, 4);

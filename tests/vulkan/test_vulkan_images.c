@@ -554,7 +554,7 @@ static void bad_uses(void **state) {
                      weir_value(&count, sizeof count)};
   refused(try_to_run(stores, args, 2), invalid, "used whole");
   args[0] = weir_reads(image);
-  refused(try_to_run(stores, args, 2), invalid, "the task only reads it, and the shader writes it");
+  refused(try_to_run(stores, args, 2), invalid, "declared as only read, but the code of kernel");
   args[0] = weir_writes(buffer);
   refused(try_to_run(stores, args, 2), invalid, "the shader has a 2D image there, and this is no image");
   args[0] = weir_writes(numbers);

@@ -142,8 +142,9 @@ static void wrong_buffers(void **state) {
   weir_arg args[] = {weir_reads(buffers[0]), weir_reads(buffers[1]), weir_reads(buffers[2]),
                      weir_value(&ALL, sizeof ALL)};
   assert_int_equal(weir_buffer_set_label(buffers[2], "sum"), WEIR_OK);
-  refused_task(args, 4, WEIR_ERROR_INVALID_ARGUMENT,
-               "'sum' (binding 2): the task only reads it, and the shader writes it");
+  refused_task(
+      args, 4, WEIR_ERROR_INVALID_ARGUMENT,
+      "of buffer 3 'sum': declared as only read, but the code of kernel 'add' for vulkan:0 writes it; declare");
   args[2] = weir_writes(buffers[2]);
   args[1] = weir_reads_range(buffers[1], 4, 400);
   if (limits.minStorageBufferOffsetAlignment > 4)

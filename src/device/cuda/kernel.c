@@ -13,6 +13,7 @@
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 #include "device/host.h"
+#include "device/use.h"
 
 enum { MAX_GRID_Y = 65535, POINTER_BYTES = 8, KNOWN_PARAMETERS = 16 };
 
@@ -177,6 +178,12 @@ static weir_status check_shared(const cuda_function *target, uint32_t dynamic) {
                      target->kernel, target->name, dynamic, fixed, target->device->base.device.name, limit);
 }
 
+static void take_parameters(const weir__ptx_entry *entry, weir__cuda_launch *launch) {
+  launch->parameter_count = entry->param_count;
+  for (uint32_t i = 0; i < entry->param_count && i < KNOWN_PARAMETERS; i++)
+    launch->parameter_bytes[i] = entry->params[i].bytes;
+}
+
 // Asks the driver for the function's parameters, if it can tell.
 static void find_parameters(const cuda_function *target, weir__cuda_launch *launch) {
   const weir__cuda_driver *driver = target->device->driver;
@@ -203,11 +210,14 @@ static weir_status check_value(const cuda_function *target, const weir__cuda_lau
 }
 
 // Makes a function ready to be launched.
-static weir_status prepare(const cuda_function *target, uint32_t value_bytes, weir__cuda_launch *launch) {
+static weir_status prepare(const cuda_function *target, const weir__ptx_entry *entry, uint32_t value_bytes,
+                           weir__cuda_launch *launch) {
   weir_status status = check_block(target, launch->block);
   if (status == WEIR_OK) status = check_shared(target, launch->shared_bytes);
   if (status != WEIR_OK) return status;
   find_parameters(target, launch);
+  if (launch->parameter_count == UINT32_MAX && entry != NULL) take_parameters(entry, launch);
+  launch->entries[target->device->base.device.index] = entry;
   status = check_value(target, launch, value_bytes);
   if (status == WEIR_OK) launch->functions[target->device->base.device.index] = target->function;
   return status;
@@ -246,7 +256,8 @@ static weir_status load(weir__cuda_device *device, const weir_kernel *kernel, co
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     cuda_function target = {.device = device, .kernel = kernel->name, .name = launches[i].function};
     status = weir__cuda_module_function(device, kernel->name, module, target.name, &target.function);
-    if (status == WEIR_OK) status = prepare(&target, launches[i].value_bytes, &cuda->launches[i]);
+    const weir__ptx_entry *entry = weir__cuda_module_entry(device, module, target.name);
+    if (status == WEIR_OK) status = prepare(&target, entry, launches[i].value_bytes, &cuda->launches[i]);
   }
   if (status == WEIR_OK) status = add_to_resident(device, kernel, code, launches, cuda);
   weir__cuda_leave(device);
@@ -259,6 +270,29 @@ static bool depends_on_task(const weir__cuda_kernel *cuda) {
     if (cuda->launches[i].grid[0] == 0 || cuda->launches[i].value == NULL) return true;
   }
   return false;
+}
+
+// By a launch on a device. A launch whose parameter is a value may have buffers' addresses in it.
+static uint8_t use_of_launch(const weir__cuda_launch *launch, uint32_t device, uint32_t index) {
+  const weir__ptx_entry *entry = launch->entries[device];
+  if (launch->value != NULL || entry == NULL || index >= entry->param_count) return 0;
+  return entry->params[index].use | entry->anywhere;
+}
+
+static uint8_t use_of(const weir__cuda_kernel *cuda, uint32_t device, uint32_t index) {
+  uint8_t use = cuda->count > 0 ? WEIR__USE_KNOWN : 0;
+  for (uint32_t i = 0; i < cuda->count; i++)
+    use = weir__use_both(use, use_of_launch(&cuda->launches[i], device, index));
+  return use;
+}
+
+// Notes which modes are wrong on a device, as long as no value is an address.
+static void find_refuted(weir__cuda_kernel *cuda, uint32_t device) {
+  for (uint32_t i = 0; i < KNOWN_PARAMETERS; i++) {
+    uint8_t use = use_of(cuda, device, i);
+    for (uint32_t mode = 0; mode <= WEIR_READ_WRITE; mode++)
+      if (weir__use_refutes(use, (weir_mode)mode)) cuda->refuted[mode] |= (uint16_t)(1U << i);
+  }
 }
 
 static weir_status replace(weir_kernel *kernel, weir__cuda_kernel *cuda,
@@ -283,6 +317,7 @@ weir_status weir_kernel_set_cuda_sized(weir_kernel *kernel, const weir_cuda_code
     if (!weir__is_cuda(host->devices[i])) continue;
     devices++;
     if (count > 0) status = load(weir__cuda_of(host->devices[i]), kernel, code, launches, cuda);
+    if (status == WEIR_OK) find_refuted(cuda, i);
   }
   if (devices == 0)
     status =
@@ -326,7 +361,7 @@ weir_status weir_kernel_set_cuda_function(weir_kernel *kernel, weir_device *devi
   target.function = (CUfunction)function;
   status = enter(target.device, kernel->name);
   if (status == WEIR_OK) {
-    status = prepare(&target, launch->value_bytes, &cuda->launches[0]);
+    status = prepare(&target, NULL, launch->value_bytes, &cuda->launches[0]);
     weir__cuda_leave(target.device);
   }
   if (status != WEIR_OK) {
@@ -347,24 +382,60 @@ static inline bool arguments_fit(const weir_task *task, const weir__cuda_launch 
   return differs == 0;
 }
 
-static weir_status check_arguments(const weir_task *task, const weir__cuda_launch *launch) {
-  if (launch->value != NULL || launch->parameter_count == UINT32_MAX || arguments_fit(task, launch)) return WEIR_OK;
+// Bytes of a parameter; 0: not known.
+static uint32_t bytes_of(const weir__cuda_launch *launch, const weir_device *device, uint32_t index) {
+  const weir__ptx_entry *entry = launch->entries[device->index];
+  if (index < KNOWN_PARAMETERS) return launch->parameter_bytes[index];
+  return entry != NULL && index < entry->param_count ? entry->params[index].bytes : 0;
+}
+
+static weir_status check_arguments(const weir_device *device, const weir_task *task, const weir__cuda_launch *launch) {
+  if (launch->value != NULL || launch->parameter_count == UINT32_MAX) return WEIR_OK;
+  if (task->arg_count <= KNOWN_PARAMETERS && arguments_fit(task, launch)) return WEIR_OK;
   char what[WEIR__WHAT_BYTES];
   if (task->arg_count != launch->parameter_count) {
     weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u arguments; the CUDA function has %u parameters", what,
                        task->arg_count, launch->parameter_count);
   }
-  for (uint32_t i = 0; i < task->arg_count && i < KNOWN_PARAMETERS; i++) {
+  for (uint32_t i = 0; i < task->arg_count; i++) {
     bool value = task->args[i].mode == WEIR_VALUE;
-    uint64_t bytes = value ? task->args[i].bytes : POINTER_BYTES;
-    if (bytes == launch->parameter_bytes[i]) continue;
+    uint32_t wanted = bytes_of(launch, device, i);
+    if (wanted == 0 || (value ? task->args[i].bytes : POINTER_BYTES) == wanted) continue;
+    if (value) return weir__value_refuse(task, i, wanted, "the CUDA function");
     weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                       "%s, argument %u: %s of %llu bytes; the CUDA function's parameter has %u", what, i,
-                       value ? "a value" : "a pointer", (unsigned long long)bytes, launch->parameter_bytes[i]);
+                       "%s, argument %u: a pointer of %u bytes; the CUDA function's parameter has %u", what, i,
+                       (unsigned)POINTER_BYTES, wanted);
   }
   return WEIR_OK;
+}
+
+uint8_t weir__cuda_kernel_use(const weir_device *device, const weir_task *task, uint32_t index) {
+  const weir__cuda_kernel *cuda = weir__cuda_code_of(task->kernel);
+  uint8_t use = use_of(cuda, device->index, index), values = 0;
+  for (uint32_t i = 0; i < task->arg_count; i++) // what is done through a value that is an address
+    if (task->args[i].mode == WEIR_VALUE) values |= use_of(cuda, device->index, i);
+  return use | (values & (WEIR__USE_READS | WEIR__USE_WRITES));
+}
+
+static __attribute__((noinline)) weir_status check_modes(const weir_device *device, const weir_task *task) {
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (task->args[i].mode == WEIR_VALUE) continue;
+    uint8_t use = weir__cuda_kernel_use(device, task, i);
+    if (!weir__use_refutes(use, task->args[i].mode)) continue;
+    weir_status status = weir__use_refuse(device, task, i, use);
+    if (status != WEIR_OK) return status;
+  }
+  return WEIR_OK;
+}
+
+// Whether no mode is refuted, as far as can be told at once.
+static inline bool modes_fit(const weir_task *task, const weir__cuda_kernel *cuda) {
+  uint32_t wrong = task->arg_count > KNOWN_PARAMETERS;
+  for (uint32_t i = 0; i < task->arg_count && i < KNOWN_PARAMETERS; i++)
+    wrong |= cuda->refuted[task->args[i].mode & WEIR_READ_WRITE] >> i & 1;
+  return wrong == 0;
 }
 
 static weir_status check_groups(const weir_task *task) {
@@ -378,7 +449,6 @@ static weir_status check_groups(const weir_task *task) {
 }
 
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task) {
-  (void)device;
   // The code's own lines are left to the device's thread, which needs them anyway.
   if (task->kernel == NULL || (task->kernel->takes_all >> WEIR__CODE_CUDA & 1) != 0) return WEIR_OK;
   const weir__cuda_kernel *cuda = weir__cuda_code_of(task->kernel);
@@ -387,7 +457,7 @@ weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     const weir__cuda_launch *launch = &cuda->launches[i];
     if (launch->grid[0] == 0) status = check_groups(task);
-    if (status == WEIR_OK) status = check_arguments(task, launch);
+    if (status == WEIR_OK) status = check_arguments(device, task, launch);
   }
-  return status;
+  return status != WEIR_OK || modes_fit(task, cuda) ? status : check_modes(device, task);
 }

@@ -5,6 +5,7 @@
 #define WEIR_DEVICE_CUDA_KERNEL_H
 
 #include "device/cuda/api.h"
+#include "device/cuda/ptx.h"
 #include "device/host.h"
 
 typedef struct weir__cuda_launch {
@@ -15,13 +16,17 @@ typedef struct weir__cuda_launch {
   void *value; // not NULL: the only parameter; owned
   uint32_t value_bytes;
   uint32_t resident[WEIR__MAX_DEVICES]; // number + 1 of its part of a device's resident kernel; 0: none
-  uint32_t parameter_count;             // of the function; UINT32_MAX: the driver cannot tell
-  uint32_t parameter_bytes[16];         // of the first parameters
+  const weir__ptx_entry
+      *entries[WEIR__MAX_DEVICES]; // what its PTX says; NULL: it is not known. Of the device's modules
+  uint32_t parameter_count;        // of the function; UINT32_MAX: neither the driver nor PTX tells
+  uint32_t parameter_bytes[16];    // of the first parameters
 } weir__cuda_launch;
 
 typedef struct weir__cuda_kernel {
   weir__code head;
   uint32_t count;
+  // By mode, a bit for each of the first parameters: the code of some device may refute it for this one (device/use.h).
+  uint16_t refuted[WEIR_READ_WRITE + 1];
   bool empty;             // count is 0: the kernel has code everywhere and launches nothing
   char not_resident[160]; // why some launch has no part of a resident kernel; "": all have, or they are not wanted
   weir__cuda_launch launches[];
@@ -35,7 +40,11 @@ static inline weir__cuda_kernel *weir__cuda_code_of(const weir_kernel *kernel) {
 // Whether all launches have a function on the device.
 bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device);
 
-// Checks a task against what the device can launch: the grid's size, number and sizes of parameters. The text names the task.
+// Checks a task against what the device can launch: the grid's size, number and sizes of parameters, modes that the code refutes.
+// The text names the task.
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task);
+
+// weir__device_ops.use: by all launches together, where their PTX is known.
+uint8_t weir__cuda_kernel_use(const weir_device *device, const weir_task *task, uint32_t index);
 
 #endif // WEIR_DEVICE_CUDA_KERNEL_H

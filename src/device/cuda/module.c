@@ -14,6 +14,7 @@ struct weir__cuda_module {
   struct weir__cuda_module *next;
   weir__hash hash; // of what the caller gave: source and options, or an image
   CUmodule module;
+  weir__ptx_entry *entries; // what its PTX says; NULL: it has none
 };
 
 // Guards the lists of all devices; held only to search and to link.
@@ -59,27 +60,42 @@ static weir_status load_image(weir__cuda_device *device, const char *kernel, con
 
 // PTX whose length was given need not end with a zero byte, but the driver reads up to one.
 static weir_status load_ptx(weir__cuda_device *device, const char *kernel, const char *ptx, size_t bytes,
-                            CUmodule *out_module) {
+                            weir__cuda_module *to) {
   char *copy = weir__allocate(bytes + 1);
   if (copy == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel);
   memcpy(copy, ptx, bytes);
   copy[bytes] = 0;
-  weir_status status = load_image(device, kernel, copy, out_module);
+  weir_status status = load_image(device, kernel, copy, &to->module);
+  if (status == WEIR_OK) to->entries = weir__ptx_read(copy, bytes);
   weir__free(copy);
   return status;
 }
 
-static weir_status load(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code, size_t image_bytes,
-                        CUmodule *out_module) {
-  if (code->source == NULL)
-    return kind_of(code->image) == PTX ? load_ptx(device, kernel, code->image, image_bytes, out_module)
-                                       : load_image(device, kernel, code->image, out_module);
+static weir_status load_source(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
+                               weir__cuda_module *to) {
   void *image = NULL;
-  size_t bytes = 0;
-  weir_status status = weir__nvrtc_compile(kernel, code->source, code->options, device->capability, &image, &bytes);
-  if (status == WEIR_OK) status = load_image(device, kernel, image, out_module);
+  char *ptx = NULL;
+  size_t bytes = 0, ptx_bytes = 0;
+  weir_status status = weir__nvrtc_compile_with_ptx(kernel, code->source, code->options, device->capability, &image,
+                                                    &bytes, &ptx, &ptx_bytes);
+  if (status == WEIR_OK) status = load_image(device, kernel, image, &to->module);
+  if (status == WEIR_OK && ptx != NULL) to->entries = weir__ptx_read(ptx, ptx_bytes);
+  if (status == WEIR_OK && ptx == NULL && kind_of(image) == PTX) to->entries = weir__ptx_read(image, bytes);
   weir__free(image);
+  weir__free(ptx);
   return status;
+}
+
+static weir_status load(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code, size_t image_bytes,
+                        weir__cuda_module *to) {
+  if (code->source != NULL) return load_source(device, kernel, code, to);
+  return kind_of(code->image) == PTX ? load_ptx(device, kernel, code->image, image_bytes, to)
+                                     : load_image(device, kernel, code->image, &to->module);
+}
+
+static void free_module(weir__cuda_module *module) {
+  weir__ptx_free(module->entries);
+  weir__free(module);
 }
 
 // Links the module that was loaded, unless another thread loaded the same meanwhile: then theirs is used.
@@ -93,7 +109,7 @@ static CUmodule share(weir__cuda_device *device, weir__cuda_module *loaded) {
   weir__lock_release(&lists);
   if (theirs == NULL) return loaded->module;
   device->driver->cuModuleUnload(loaded->module);
-  weir__free(loaded);
+  free_module(loaded);
   return theirs;
 }
 
@@ -114,9 +130,9 @@ weir_status weir__cuda_module_load(weir__cuda_device *device, const char *kernel
     weir__cuda_module *loaded = weir__allocate_zeroed(sizeof *loaded);
     if (loaded == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel);
     loaded->hash = hash;
-    weir_status status = load(device, kernel, code, image_bytes, &loaded->module);
+    weir_status status = load(device, kernel, code, image_bytes, loaded);
     if (status != WEIR_OK) {
-      weir__free(loaded);
+      free_module(loaded);
       return status;
     }
     found = share(device, loaded);
@@ -137,13 +153,21 @@ weir_status weir__cuda_module_function(weir__cuda_device *device, const char *ke
                           device->base.device.name);
 }
 
+const weir__ptx_entry *weir__cuda_module_entry(const weir__cuda_device *device, CUmodule module, const char *name) {
+  weir__lock_acquire(&lists);
+  const weir__cuda_module *at = device->modules;
+  while (at != NULL && at->module != module) at = at->next;
+  weir__lock_release(&lists);
+  return at == NULL ? NULL : weir__ptx_find(at->entries, name);
+}
+
 void weir__cuda_modules_destroy(weir__cuda_device *device) {
   bool current = device->modules != NULL && weir__cuda_enter(device) == CUDA_SUCCESS;
   while (device->modules != NULL) {
     weir__cuda_module *module = device->modules;
     device->modules = module->next;
     if (current) device->driver->cuModuleUnload(module->module);
-    weir__free(module);
+    free_module(module);
   }
   if (current) weir__cuda_leave(device);
 }

@@ -47,6 +47,9 @@ typedef struct compilation {
   int option_count;
   char architecture[48];
   bool binary; // a cubin, not PTX
+  bool wants_ptx;
+  char *ptx; // of a cubin; "": there is none
+  size_t ptx_bytes;
 } compilation;
 
 // The architecture's option: sm_90 if NVRTC knows it, else the newest compute_NN below. Options of the caller's that
@@ -115,13 +118,25 @@ static nvrtcResult get_image(const compilation *job, nvrtcProgram program, void 
   return job->binary ? nvrtc->nvrtcGetCUBIN(program, *out_image) : nvrtc->nvrtcGetPTX(program, *out_image);
 }
 
-static weir_status compile(const compilation *job, void **out_image, size_t *out_bytes) {
+// Of a cubin. NVRTC has it but for code that is to be linked later; without it nothing is lost but checks.
+static void get_ptx(compilation *job, nvrtcProgram program) {
+  size_t bytes = 0;
+  if (!job->binary || !job->wants_ptx) return;
+  if (job->nvrtc->nvrtcGetPTXSize(program, &bytes) != NVRTC_SUCCESS) bytes = 0;
+  job->ptx = weir__allocate_zeroed(bytes + 1);
+  if (job->ptx == NULL) return;
+  job->ptx_bytes = bytes + 1;
+  if (bytes == 0 || job->nvrtc->nvrtcGetPTX(program, job->ptx) != NVRTC_SUCCESS) job->ptx_bytes = 1;
+}
+
+static weir_status compile(compilation *job, void **out_image, size_t *out_bytes) {
   nvrtcProgram program = NULL;
   char name[64];
   snprintf(name, sizeof name, "%.48s.cu", job->kernel);
   nvrtcResult result = job->nvrtc->nvrtcCreateProgram(&program, job->source, name, 0, NULL, NULL);
   if (result == NVRTC_SUCCESS) result = job->nvrtc->nvrtcCompileProgram(program, job->option_count, job->options);
   if (result == NVRTC_SUCCESS) result = get_image(job, program, out_image, out_bytes);
+  if (result == NVRTC_SUCCESS) get_ptx(job, program);
   weir_status status = WEIR_OK;
   if (result != NVRTC_SUCCESS) {
     status = failure(job, result, program);
@@ -158,36 +173,83 @@ static bool can_be_cached(const char *source, const char *options) {
   return true;
 }
 
-static char *make_key(const compilation *job, const char *options, size_t *out_bytes) {
-  static const char FORMAT[] = "NVRTC %d.%d\n%s\n%s\n%s";
+// `kind`: "NVRTC" for the image, "PTX of NVRTC" for its PTX.
+static char *make_key(const compilation *job, const char *kind, const char *options, size_t *out_bytes) {
+  static const char FORMAT[] = "%s %d.%d\n%s\n%s\n%s";
   const char *text = options != NULL ? options : "";
-  int length = snprintf(NULL, 0, FORMAT, job->nvrtc->major, job->nvrtc->minor, job->architecture, text, job->source);
+  int length =
+      snprintf(NULL, 0, FORMAT, kind, job->nvrtc->major, job->nvrtc->minor, job->architecture, text, job->source);
   if (length < 0) return NULL;
   char *key = weir__allocate((size_t)length + 1);
   if (key != NULL)
-    snprintf(key, (size_t)length + 1, FORMAT, job->nvrtc->major, job->nvrtc->minor, job->architecture, text,
+    snprintf(key, (size_t)length + 1, FORMAT, kind, job->nvrtc->major, job->nvrtc->minor, job->architecture, text,
              job->source);
   *out_bytes = (size_t)length;
   return key;
 }
 
-weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
-                                void **out_image, size_t *out_bytes) {
+// Keys of the cache; NULL: nothing is cached.
+typedef struct cache_keys {
+  char *image, *ptx;
+  size_t image_bytes, ptx_bytes;
+} cache_keys;
+
+static bool get_cached(compilation *job, const cache_keys *keys, void **out_image, size_t *out_bytes) {
+  if (keys->image == NULL || !weir__disk_cache_get(keys->image, keys->image_bytes, out_image, out_bytes)) return false;
+  if (keys->ptx == NULL) return true;
+  void *ptx = NULL;
+  if (weir__disk_cache_get(keys->ptx, keys->ptx_bytes, &ptx, &job->ptx_bytes)) {
+    job->ptx = ptx;
+    return true;
+  }
+  weir__free(*out_image);
+  *out_image = NULL;
+  return false;
+}
+
+static weir_status get(compilation *job, const cache_keys *keys, void **out_image, size_t *out_bytes) {
+  if (get_cached(job, keys, out_image, out_bytes)) return WEIR_OK;
+  weir_status status = compile(job, out_image, out_bytes);
+  if (status == WEIR_OK && keys->image != NULL)
+    weir__disk_cache_put(keys->image, keys->image_bytes, *out_image, *out_bytes);
+  if (status == WEIR_OK && keys->ptx != NULL && job->ptx != NULL)
+    weir__disk_cache_put(keys->ptx, keys->ptx_bytes, job->ptx, job->ptx_bytes);
+  return status;
+}
+
+static weir_status compile_job(compilation *job, const char *options, int capability, void **out_image,
+                               size_t *out_bytes) {
   *out_image = NULL;
   *out_bytes = 0;
   char reason[512];
-  compilation job = {.nvrtc = weir__nvrtc_load(reason, sizeof reason), .kernel = kernel, .source = source};
-  if (job.nvrtc == NULL)
-    return weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s' cannot be compiled: %s", kernel, reason);
-  weir_status status = choose_architecture(&job, capability);
-  if (status == WEIR_OK) status = cut_options(&job, options);
-  size_t key_bytes = 0;
-  char *key = status == WEIR_OK && can_be_cached(source, options) ? make_key(&job, options, &key_bytes) : NULL;
-  if (status == WEIR_OK && (key == NULL || !weir__disk_cache_get(key, key_bytes, out_image, out_bytes))) {
-    status = compile(&job, out_image, out_bytes);
-    if (status == WEIR_OK && key != NULL) weir__disk_cache_put(key, key_bytes, *out_image, *out_bytes);
-  }
-  weir__free(key);
-  weir__free(job.words);
+  job->nvrtc = weir__nvrtc_load(reason, sizeof reason);
+  if (job->nvrtc == NULL)
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "kernel '%s' cannot be compiled: %s", job->kernel, reason);
+  weir_status status = choose_architecture(job, capability);
+  if (status == WEIR_OK) status = cut_options(job, options);
+  cache_keys keys = {0};
+  bool cached = status == WEIR_OK && can_be_cached(job->source, options);
+  if (cached) keys.image = make_key(job, "NVRTC", options, &keys.image_bytes);
+  if (keys.image != NULL && job->binary && job->wants_ptx)
+    keys.ptx = make_key(job, "PTX of NVRTC", options, &keys.ptx_bytes);
+  if (status == WEIR_OK) status = get(job, &keys, out_image, out_bytes);
+  weir__free(keys.image);
+  weir__free(keys.ptx);
+  weir__free(job->words);
+  return status;
+}
+
+weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
+                                void **out_image, size_t *out_bytes) {
+  compilation job = {.kernel = kernel, .source = source};
+  return compile_job(&job, options, capability, out_image, out_bytes);
+}
+
+weir_status weir__nvrtc_compile_with_ptx(const char *kernel, const char *source, const char *options, int capability,
+                                         void **out_image, size_t *out_bytes, char **out_ptx, size_t *out_ptx_bytes) {
+  compilation job = {.kernel = kernel, .source = source, .wants_ptx = true};
+  weir_status status = compile_job(&job, options, capability, out_image, out_bytes);
+  *out_ptx = job.ptx;
+  *out_ptx_bytes = job.ptx_bytes;
   return status;
 }

@@ -30,4 +30,9 @@ const weir__nvrtc *weir__nvrtc_load(char *reason, size_t size);
 weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
                                 void **out_image, size_t *out_bytes);
 
+// The same, and the PTX of a cubin, which says what the code does; it is kept in the cache, too. NULL: the image is PTX itself,
+// or NVRTC has none for these options. The caller frees it with weir__free.
+weir_status weir__nvrtc_compile_with_ptx(const char *kernel, const char *source, const char *options, int capability,
+                                         void **out_image, size_t *out_bytes, char **out_ptx, size_t *out_ptx_bytes);
+
 #endif // WEIR_DEVICE_CUDA_NVRTC_H

@@ -232,8 +232,9 @@ static const weir__image_ops image_ops = {.make = weir__opencl_image_make, .can_
 
 #define OPENCL_OPS                                                                                                     \
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
-  .create = create, .destroy = destroy, .check = weir__opencl_kernel_check, .has_code = has_code,                      \
-  .issue = weir__in_order_push, .stall = weir__in_order_stall, .prewake = weir__in_order_prewake, .time = time_now
+  .create = create, .destroy = destroy, .check = weir__opencl_kernel_check, .use = weir__opencl_kernel_use,            \
+  .has_code = has_code, .issue = weir__in_order_push, .stall = weir__in_order_stall,                                   \
+  .prewake = weir__in_order_prewake, .time = time_now
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = &memory_ops, .images = &image_ops};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

@@ -8,9 +8,11 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "device/host.h"
+#include "device/opencl/arguments.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/program.h"
+#include "device/use.h"
 
 enum { DIMENSIONS = 3, KNOWN_KINDS = WEIR__OPENCL_KNOWN_KINDS };
 
@@ -73,6 +75,24 @@ static weir_status check_local(const weir__opencl_device *device, const char *na
   return WEIR_OK;
 }
 
+// Notes what an argument is that is neither a sampler nor local memory. Several devices have the same code, but need not tell
+// the same.
+static void note_argument(const weir__opencl_device *device, cl_kernel kernel, cl_uint index, cl_uint kind,
+                          weir__opencl_kernel *opencl) {
+  uint32_t argument = index - opencl->sampler_count; // of the task
+  uint64_t bit = UINT64_C(1) << argument;
+  if (kind == CL_KERNEL_ARG_ADDRESS_GLOBAL || kind == CL_KERNEL_ARG_ADDRESS_CONSTANT || (opencl->is_image & bit) != 0) {
+    uint8_t use = weir__opencl_argument_use(device->driver, kernel, index, kind);
+    opencl->uses[argument] = (opencl->is_pointer & bit) != 0 ? weir__use_both(opencl->uses[argument], use) : use;
+    opencl->is_pointer |= bit;
+  } else if (kind == CL_KERNEL_ARG_ADDRESS_PRIVATE) {
+    uint32_t bytes = weir__opencl_argument_bytes(device->driver, kernel, index);
+    bool same = (opencl->is_value & bit) == 0 || opencl->value_bytes[argument] == bytes;
+    opencl->value_bytes[argument] = same ? bytes : 0;
+    opencl->is_value |= bit;
+  }
+}
+
 // The arguments of local memory are the last ones; where the driver tells, they are checked.
 static weir_status find_arguments(const weir__opencl_device *device, const char *name, cl_kernel kernel,
                                   weir__opencl_kernel *opencl) {
@@ -92,8 +112,10 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
   for (cl_uint i = 0; i < count && i < KNOWN_KINDS; i++) {
     cl_uint kind = 0;
     if (device->driver->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof kind, &kind, NULL) !=
-        CL_SUCCESS)
+        CL_SUCCESS) {
+      opencl->untold = true;
       return WEIR_OK;
+    }
     bool is_local = kind == CL_KERNEL_ARG_ADDRESS_LOCAL, is_sampler;
     if (is_local != (i >= count - opencl->local_count))
       return weir__error(
@@ -101,17 +123,13 @@ static weir_status find_arguments(const weir__opencl_device *device, const char 
           "kernel '%s', '%s' on %s: argument %u of %u is %s of local memory, of which the launch has the "
           "last %u",
           name, opencl->entry, device->base.device.name, i, count, is_local ? "one" : "none", opencl->local_count);
-    uint64_t bit = UINT64_C(1) << (i - opencl->sampler_count);
     weir_status status = weir__opencl_image_argument(device, name, kernel, i, opencl, &is_sampler);
     if (status != WEIR_OK) return status;
     if (is_sampler) {
       opencl->argument_count--;
       continue;
     }
-    if (kind == CL_KERNEL_ARG_ADDRESS_GLOBAL || kind == CL_KERNEL_ARG_ADDRESS_CONSTANT || (opencl->is_image & bit) != 0)
-      opencl->is_pointer |= bit;
-    else if (kind == CL_KERNEL_ARG_ADDRESS_PRIVATE)
-      opencl->is_value |= bit;
+    note_argument(device, kernel, i, kind, opencl);
   }
   return WEIR_OK;
 }
@@ -210,6 +228,28 @@ static weir_status check_buffer(const weir__opencl_device *device, const weir_ta
   return status == WEIR_OK ? check_begin(device, task, index) : status;
 }
 
+// What the driver told of an argument: the size of a value, what may be done with a pointer.
+static weir_status check_told(const weir__opencl_device *device, const weir__opencl_kernel *opencl,
+                              const weir_task *task, uint32_t index) {
+  const weir_arg *arg = &task->args[index];
+  if (arg->mode != WEIR_VALUE)
+    return weir__use_refutes(opencl->uses[index], arg->mode)
+               ? weir__use_refuse(&device->base.device, task, index, opencl->uses[index])
+               : WEIR_OK;
+  uint32_t bytes = opencl->value_bytes[index];
+  if (bytes == 0 || bytes == arg->bytes) return WEIR_OK;
+  char place[96];
+  snprintf(place, sizeof place, "the OpenCL kernel '%s'", opencl->entry);
+  return weir__value_refuse(task, index, bytes, place);
+}
+
+uint8_t weir__opencl_kernel_use(const weir_device *device, const weir_task *task, uint32_t index) {
+  (void)device;
+  const weir__opencl_kernel *opencl = weir__opencl_code_of(task->kernel);
+  bool told = !opencl->untold && opencl->value.bytes == 0 && index < KNOWN_KINDS;
+  return told ? opencl->uses[index] : 0;
+}
+
 weir_status weir__opencl_kernel_check(const weir_device *base, const weir_task *task) {
   const weir__opencl_device *device = (const weir__opencl_device *)(const void *)base;
   if (task->kernel == NULL) return WEIR_OK;
@@ -225,6 +265,7 @@ weir_status weir__opencl_kernel_check(const weir_device *base, const weir_task *
     bool value = task->args[i].mode == WEIR_VALUE;
     bool fits = i >= KNOWN_KINDS || ((value ? opencl->is_pointer : opencl->is_value) >> i & 1) == 0;
     weir_status status = fits && !value ? check_buffer(device, task, i) : WEIR_OK;
+    if (status == WEIR_OK && fits && i < KNOWN_KINDS && !opencl->untold) status = check_told(device, opencl, task, i);
     if (status != WEIR_OK) return status;
     if (fits) continue;
     weir__describe_task(task, what);

@@ -28,6 +28,9 @@ typedef struct weir__opencl_kernel {
   uint64_t is_pointer, is_value;   // a bit for each of the first 64, where the driver tells
   uint64_t is_image, writes_image; // the same
   uint8_t image_dimensions[WEIR__OPENCL_KNOWN_KINDS];
+  uint8_t uses[WEIR__OPENCL_KNOWN_KINDS];             // of pointers: bits of device/use.h, as qualifiers say
+  uint32_t value_bytes[WEIR__OPENCL_KNOWN_KINDS];     // of values; 0: not known
+  bool untold;                                        // some device's driver does not tell all, so the two do not count
   uint32_t sampler_count;                             // arguments that are the sampler of the image before them
   uint8_t sampler_images[WEIR__OPENCL_MOST_SAMPLERS]; // the task's arguments that these images are, in order
   uint32_t local_count;                               // arguments of local memory, which come last
@@ -47,7 +50,11 @@ static inline weir__opencl_kernel *weir__opencl_code_of(const weir_kernel *kerne
   return (weir__opencl_kernel *)(void *)kernel->code[WEIR__CODE_OPENCL];
 }
 
-// Checks a task against what the kernel takes: number and kinds of arguments. The text names the task.
+// Checks a task against what the kernel takes: number and kinds of arguments, sizes of values, modes that qualifiers refute
+// (device/use.h). The text names the task.
 weir_status weir__opencl_kernel_check(const weir_device *device, const weir_task *task);
+
+// weir__device_ops.use: by `const`, `__constant` and the access qualifiers of images.
+uint8_t weir__opencl_kernel_use(const weir_device *device, const weir_task *task, uint32_t index);
 
 #endif // WEIR_DEVICE_OPENCL_KERNEL_H

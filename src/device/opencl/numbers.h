@@ -138,6 +138,9 @@
   X(CL_KERNEL_ARG_ADDRESS_PRIVATE, 0x119E)                                                                             \
   X(CL_KERNEL_ARG_ACCESS_QUALIFIER, 0x1197)                                                                            \
   X(CL_KERNEL_ARG_TYPE_NAME, 0x1198)                                                                                   \
+  X(CL_KERNEL_ARG_TYPE_QUALIFIER, 0x1199)                                                                              \
+  X(CL_KERNEL_ARG_TYPE_CONST, 1 << 0)                                                                                  \
+  X(CL_KERNEL_ARG_ACCESS_WRITE_ONLY, 0x11A1)                                                                           \
   X(CL_KERNEL_ARG_ACCESS_READ_ONLY, 0x11A0)                                                                            \
   X(CL_KERNEL_WORK_GROUP_SIZE, 0x11B0)                                                                                 \
   X(CL_KERNEL_COMPILE_WORK_GROUP_SIZE, 0x11B1)                                                                         \

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "device/host.h"
+#include "device/use.h"
 #include "device/vulkan/vulkan.h"
 
 static void destroy(weir__code *head) {
@@ -153,13 +154,36 @@ static arguments count_arguments(const weir_task *task) {
   return found;
 }
 
-static weir_status wrong_counts(const weir_task *task, uint32_t index, const weir__vulkan_layout *layout,
+// The bytes of the push constants that a value at `at` could have: of the member that begins there; 0: there is none, or the
+// value is that member and further ones.
+static uint64_t expected_bytes(const weir__vulkan_pipeline *pipeline, uint64_t at, uint64_t bytes) {
+  const weir__spirv_member *members = pipeline->members;
+  for (uint32_t i = 0; i < pipeline->member_count; i++) {
+    if (members[i].offset != at) continue;
+    for (uint32_t j = i; j < pipeline->member_count; j++)
+      if (members[j].offset + members[j].bytes == at + bytes) return 0;
+    return members[i].bytes;
+  }
+  return 0;
+}
+
+static weir_status wrong_counts(const weir_task *task, uint32_t index, const weir__vulkan_pipeline *pipeline,
                                 const arguments *given) {
-  char what[WEIR__WHAT_BYTES];
+  char what[WEIR__WHAT_BYTES], place[96];
+  const weir__vulkan_layout *layout = pipeline->layout;
   weir__describe_task(task, what);
   if (given->buffers != layout->binding_count)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u buffers; the shader of launch %u has %u bindings", what,
                        given->buffers, index, layout->binding_count);
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (task->args[i].mode != WEIR_VALUE) continue;
+    uint64_t bytes = expected_bytes(pipeline, at, task->args[i].bytes);
+    snprintf(place, sizeof place, "the shader of launch %u, at byte %llu of its push constants,", index,
+             (unsigned long long)at);
+    if (bytes != 0) return weir__value_refuse(task, i, bytes, place);
+    at += task->args[i].bytes;
+  }
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                      "%s: values of %llu bytes together; the push constants of launch %u have %u", what,
                      (unsigned long long)given->value_bytes, index, layout->push_bytes);
@@ -168,11 +192,12 @@ static weir_status wrong_counts(const weir_task *task, uint32_t index, const wei
 // A launch with push constants of its own takes none of the task's values, and, where its shader declares no bindings, none of
 // its buffers.
 static weir_status check_counts(const weir_task *task, uint32_t index, const weir__vulkan_launch *launch,
-                                const weir__vulkan_layout *layout, const arguments *given) {
+                                const weir__vulkan_pipeline *pipeline, const arguments *given) {
+  const weir__vulkan_layout *layout = pipeline->layout;
   bool own = launch->value != NULL;
   bool buffers_fit = given->buffers == layout->binding_count || (own && layout->binding_count == 0);
   bool values_fit = own || given->value_bytes == layout->push_bytes;
-  return buffers_fit && values_fit ? WEIR_OK : wrong_counts(task, index, layout, given);
+  return buffers_fit && values_fit ? WEIR_OK : wrong_counts(task, index, pipeline, given);
 }
 
 // "task 'blur' (tag 3), argument 1, buffer 7 'image' (binding 0)".
@@ -190,7 +215,7 @@ static bool is_buffer(const weir_device *device, const weir_buffer *buffer) {
          weir__host_of(buffer->object.context) == device->host;
 }
 
-// Whether the range of one buffer can be bound, and the task says what the shader does with it. What is wrong with the argument
+// Whether the range of one buffer can be bound. What is wrong with the argument
 // by itself is found later, by the check of all tasks' arguments.
 static weir_status check_buffer(const weir_device *device, const weir_task *task, uint32_t index, uint32_t binding,
                                 const weir__vulkan_binding *declared) {
@@ -200,8 +225,7 @@ static weir_status check_buffer(const weir_device *device, const weir_task *task
   if (!is_buffer(device, buffer) || arg->offset >= buffer->bytes) return WEIR_OK;
   uint64_t bytes = arg->bytes == WEIR_WHOLE ? buffer->bytes - arg->offset : arg->bytes;
   bool aligned = arg->offset % limits->minStorageBufferOffsetAlignment == 0;
-  bool agrees = !declared->writes || arg->mode != WEIR_READ;
-  if (aligned && agrees && bytes <= limits->maxStorageBufferRange && declared->dimensions == 0) return WEIR_OK;
+  if (aligned && bytes <= limits->maxStorageBufferRange && declared->dimensions == 0) return WEIR_OK;
   char place[PLACE_BYTES];
   describe_place(task, index, binding, place);
   if (declared->dimensions != 0)
@@ -211,8 +235,6 @@ static weir_status check_buffer(const weir_device *device, const weir_task *task
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a range from byte %llu on; %s binds multiples of %llu bytes",
                        place, (unsigned long long)arg->offset, device->name,
                        (unsigned long long)limits->minStorageBufferOffsetAlignment);
-  if (!agrees)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the task only reads it, and the shader writes it", place);
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a range of %llu bytes; %s binds at most %u", place,
                      (unsigned long long)bytes, device->name, limits->maxStorageBufferRange);
 }
@@ -229,11 +251,10 @@ static weir_status check_image(weir_device *device, const weir_task *task, uint3
   }
   const weir__vulkan_chunk *chunk =
       weir__vulkan_chunk_find(&weir__vulkan_of(device)->memory, buffer->replicas[buffer->home].memory);
-  bool fits = weir__vulkan_image_fits(chunk->image, declared, pipeline->layout->types[binding], reason, sizeof reason);
-  if (fits && (!declared->writes || arg->mode != WEIR_READ)) return WEIR_OK;
+  if (weir__vulkan_image_fits(chunk->image, declared, pipeline->layout->types[binding], reason, sizeof reason))
+    return WEIR_OK;
   describe_place(task, index, binding, place);
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", place,
-                     fits ? "the task only reads it, and the shader writes it" : reason);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", place, reason);
 }
 
 static bool is_image(const weir_device *device, const weir_buffer *buffer) {
@@ -261,6 +282,35 @@ static weir_status check_task_groups(const weir_device *device, const weir_task 
   return too_many_groups(device, what, task->groups);
 }
 
+// By all dispatches together. A kernel without any may stand for something else.
+static uint8_t use_of(const weir__vulkan_kernel *vulkan, const weir_device *device, uint32_t binding) {
+  uint8_t use = vulkan->count > 0 ? WEIR__USE_KNOWN : 0;
+  for (uint32_t i = 0; i < vulkan->count; i++) {
+    const weir__vulkan_pipeline *pipeline = vulkan->launches[i].pipelines[device->index];
+    uint8_t beyond = pipeline->known ? WEIR__USE_KNOWN : 0;
+    use = weir__use_both(use, binding < pipeline->layout->binding_count ? pipeline->bindings[binding].use : beyond);
+  }
+  return use;
+}
+
+uint8_t weir__vulkan_kernel_use(const weir_device *device, const weir_task *task, uint32_t index) {
+  uint32_t binding = 0;
+  for (uint32_t i = 0; i < index; i++) binding += task->args[i].mode != WEIR_VALUE;
+  return use_of(weir__vulkan_code_of(task->kernel), device, binding);
+}
+
+static weir_status check_modes(const weir_device *device, const weir_task *task) {
+  const weir__vulkan_kernel *vulkan = weir__vulkan_code_of(task->kernel);
+  uint32_t binding = 0;
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < task->arg_count && status == WEIR_OK; i++) {
+    if (task->args[i].mode == WEIR_VALUE) continue;
+    uint8_t use = use_of(vulkan, device, binding++);
+    if (weir__use_refutes(use, task->args[i].mode)) status = weir__use_refuse(device, task, i, use);
+  }
+  return status;
+}
+
 weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task *task) {
   if (task->kernel == NULL || weir__vulkan_code_of(task->kernel) == NULL) return WEIR_OK;
   const weir__vulkan_kernel *vulkan = weir__vulkan_code_of(task->kernel);
@@ -270,8 +320,8 @@ weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task
     const weir__vulkan_launch *launch = &vulkan->launches[i];
     const weir__vulkan_pipeline *pipeline = launch->pipelines[device->index];
     if (launch->groups[0] == 0) status = check_task_groups(device, task);
-    if (status == WEIR_OK) status = check_counts(task, i, launch, pipeline->layout, &given);
+    if (status == WEIR_OK) status = check_counts(task, i, launch, pipeline, &given);
     if (status == WEIR_OK) status = check_buffers(device, task, pipeline);
   }
-  return status;
+  return status == WEIR_OK ? check_modes(device, task) : status;
 }

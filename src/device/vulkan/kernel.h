@@ -29,8 +29,11 @@ static inline weir__vulkan_kernel *weir__vulkan_code_of(const weir_kernel *kerne
 bool weir__vulkan_kernel_has_code(const weir__vulkan_kernel *vulkan, uint32_t device);
 
 // Checks a task against what the device can dispatch: the number of buffers and bytes of values that the shader declares,
-// work-groups, alignment and size of ranges, a buffer that the shader writes and the task only reads. The text names the task,
-// the argument and the buffer.
+// work-groups, alignment and size of ranges, modes that the shader refutes (device/use.h). The text names the task, the argument
+// and the buffer.
 weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task *task);
+
+// weir__device_ops.use: by all dispatches together.
+uint8_t weir__vulkan_kernel_use(const weir_device *device, const weir_task *task, uint32_t index);
 
 #endif // WEIR_DEVICE_VULKAN_KERNEL_H

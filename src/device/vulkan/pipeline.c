@@ -8,6 +8,7 @@
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "device/use.h"
 #include "device/vulkan/limits.h"
 
 enum { MOST_CACHE_BYTES = 64 << 20, REASON_BYTES = 2048 };
@@ -93,6 +94,7 @@ void weir__vulkan_pipelines_destroy(weir__vulkan_pipelines *pipelines) {
   if (pipelines->cache != VK_NULL_HANDLE) save_cache(pipelines);
   for (weir__vulkan_pipeline *at = pipelines->first, *next; at != NULL; at = next) {
     next = at->next;
+    weir__free(at->members);
     pipelines->calls->vkDestroyPipeline(pipelines->device, at->pipeline, NULL);
     weir__free(at);
   }
@@ -281,6 +283,23 @@ static VkResult compile(const making *make, const weir__vulkan_layout *layout, V
   return result;
 }
 
+static uint8_t use_of(const weir__spirv *module, const weir__spirv_binding *binding) {
+  if (module->has_addresses) return 0;
+  return (uint8_t)(WEIR__USE_KNOWN | (binding->reads ? WEIR__USE_READS : 0) | (binding->writes ? WEIR__USE_WRITES : 0) |
+                   (binding->stores ? WEIR__USE_STORES : 0));
+}
+
+// False: no memory.
+static bool keep_members(weir__vulkan_pipeline *pipeline, const weir__spirv *module) {
+  size_t bytes = module->member_count * sizeof pipeline->members[0];
+  if (bytes == 0) return true;
+  pipeline->members = weir__allocate(bytes);
+  if (pipeline->members == NULL) return false;
+  memcpy(pipeline->members, module->members, bytes);
+  pipeline->member_count = module->member_count;
+  return true;
+}
+
 static weir_status make_pipeline(const making *make, weir__hash hash, const weir__vulkan_pipeline **out_pipeline) {
   weir__vulkan_pipelines *pipelines = make->pipelines;
   const weir__spirv *module = &make->module;
@@ -292,13 +311,20 @@ static weir_status make_pipeline(const making *make, weir__hash hash, const weir
   if (pipeline == NULL) return no_memory(make);
   pipeline->layout = layout;
   pipeline->hash = hash;
+  pipeline->known = !module->has_addresses;
   memcpy(pipeline->local_size, module->local_size, sizeof pipeline->local_size);
   for (uint32_t i = 0; i < module->binding_count; i++) {
     const weir__spirv_binding *from = &module->bindings[i];
-    pipeline->bindings[i] = (weir__vulkan_binding){from->reads, from->writes, from->dimensions, from->format};
+    pipeline->bindings[i] =
+        (weir__vulkan_binding){from->reads, from->writes, use_of(module, from), from->dimensions, from->format};
+  }
+  if (!keep_members(pipeline, module)) {
+    weir__free(pipeline);
+    return no_memory(make);
   }
   VkResult result = compile(make, layout, &pipeline->pipeline);
   if (result != VK_SUCCESS) {
+    weir__free(pipeline->members);
     weir__free(pipeline);
     status = weir__vulkan_error(result, "%s: %s does not take the shader", make->what,
                                 pipelines->enabled.properties.deviceName);

@@ -21,6 +21,7 @@ typedef struct weir__vulkan_layout {
 // What a shader does with a binding.
 typedef struct weir__vulkan_binding {
   bool reads, writes;  // neither: the shader ignores it
+  uint8_t use;         // the same as bits of device/use.h
   uint32_t dimensions; // of an image; 0: a buffer
   uint32_t format;     // of a storage image: the SPIR-V image format; 0: any, or no storage image
 } weir__vulkan_binding;
@@ -31,6 +32,9 @@ typedef struct weir__vulkan_pipeline {
   const weir__vulkan_layout *layout;
   uint32_t local_size[3];
   weir__hash hash;                 // of code, entry point and constants
+  bool known;                      // the shader reaches buffers by its bindings only
+  uint32_t member_count;           // of the push constants; 0 also if they are not known
+  weir__spirv_member *members;     // by offset; owned
   weir__vulkan_binding bindings[]; // layout->binding_count
 } weir__vulkan_pipeline;
 

@@ -13,6 +13,8 @@ enum {
   HEADER_WORDS = 5,
   MOST_IDS = 1 << 22, // the specification's own limit
   COMPUTE_MODEL = 5,
+  ADDRESSES = 4, // capabilities
+  BUFFER_ADDRESSES = 5347,
   LOCAL_SIZE = 17,
   LOCAL_SIZE_ID = 38,
   WORKGROUP_SIZE = 25, // built-in
@@ -61,7 +63,9 @@ static bool read_capability(spirv_reader *reader, const spirv_op *op) {
   if (op->count < 2) return weir__spirv_fail(reader, op->at, "a capability without its number");
   if (module->capability_count == WEIR__SPIRV_MOST_CAPABILITIES)
     return weir__spirv_fail(reader, op->at, "more than %d capabilities", WEIR__SPIRV_MOST_CAPABILITIES);
-  module->capabilities[module->capability_count++] = spirv_operand(reader, op, 1);
+  uint32_t capability = spirv_operand(reader, op, 1);
+  module->capabilities[module->capability_count++] = capability;
+  if (capability == ADDRESSES || capability == BUFFER_ADDRESSES) module->has_addresses = true;
   return true;
 }
 
@@ -73,6 +77,7 @@ static uint32_t text_words(const spirv_reader *reader, const spirv_op *op, uint3
 }
 
 static bool read_entry_point(spirv_reader *reader, const spirv_op *op) {
+  reader->entry_count++;
   uint32_t words = text_words(reader, op, 3);
   if (words == 0) return weir__spirv_fail(reader, op->at, "an entry point whose name does not end");
   const char *name = (const char *)reader->words + (size_t)(op->at + 3) * 4;
@@ -253,7 +258,10 @@ static bool read_variable(spirv_reader *reader, const spirv_op *op) {
   switch (storage) {
   case IN_PUSH_CONSTANTS:
     if (type->laid_out > UINT32_MAX) return weir__spirv_fail(reader, op->at, "push constants of more than 4 GB");
-    if (type->laid_out > module->push_bytes) module->push_bytes = (uint32_t)type->laid_out;
+    if (type->laid_out > module->push_bytes) {
+      module->push_bytes = (uint32_t)type->laid_out;
+      weir__spirv_read_members(reader, spirv_operand(reader, &pointer, 3));
+    }
     return true;
   case IN_WORKGROUP:
     module->shared_bytes = weir__spirv_extent(1, module->shared_bytes, type->bytes);
@@ -280,7 +288,11 @@ static bool read_forward_pointer(spirv_reader *reader, const spirv_op *op) {
 }
 
 static bool read_instruction(spirv_reader *reader, const spirv_op *op) {
-  if (op->code == SPIRV_FUNCTION) reader->in_functions = true;
+  if (op->code == SPIRV_FUNCTION) {
+    reader->in_functions = true;
+    reader->surely_runs =
+        reader->entry_count == 1 || (op->count > 2 && spirv_operand(reader, op, 2) == reader->entry_id);
+  }
   if (reader->in_functions) {
     weir__spirv_read_use(reader, op);
     return true;
@@ -348,6 +360,7 @@ static bool finish(spirv_reader *reader) {
     binding->binding = i;
     binding->reads = binding->reads && reader->is_readable[i];
     binding->writes = binding->writes && reader->is_writable[i];
+    binding->stores = binding->stores && binding->writes;
   }
   return find_size(reader);
 }

@@ -11,7 +11,12 @@
 
 #include "weir/vulkan.h"
 
-enum { WEIR__SPIRV_MOST_BINDINGS = 1024, WEIR__SPIRV_MOST_CAPABILITIES = 64, WEIR__SPIRV_MOST_CONSTANTS = 256 };
+enum {
+  WEIR__SPIRV_MOST_BINDINGS = 1024,
+  WEIR__SPIRV_MOST_CAPABILITIES = 64,
+  WEIR__SPIRV_MOST_CONSTANTS = 256,
+  WEIR__SPIRV_MOST_MEMBERS = 64,
+};
 
 // All else that a shader may declare is refused: uniform and texel buffers, samplers or sampled images by themselves, cubes,
 // layers, several samples, arrays of bindings.
@@ -26,6 +31,7 @@ typedef struct weir__spirv_binding {
   weir__spirv_kind kind;
   bool declared;       // false: a gap, which counts as a storage buffer that the shader ignores
   bool reads, writes;  // false where NonReadable, NonWritable say so, and where no instruction does it
+  bool stores;         // an instruction of the entry point's own functions writes this binding, and no other
   uint32_t dimensions; // of an image: 1, 2, 3
   uint32_t format;     // of a storage image: the SPIR-V image format
 } weir__spirv_binding;
@@ -35,12 +41,20 @@ typedef struct weir__spirv_constant {
   uint32_t bytes; // 4, also for bool; 8; 2 and 1 for small types
 } weir__spirv_constant;
 
+// A member of the push-constant block.
+typedef struct weir__spirv_member {
+  uint32_t offset, bytes;
+} weir__spirv_member;
+
 // What one entry point declares.
 typedef struct weir__spirv {
   uint32_t version;       // of SPIR-V: 0x10500 for 1.5
   uint32_t local_size[3]; // with the given specialization constants
   bool has_size_ids;      // the size is said with LocalSizeId, which is newer than the rest
   uint32_t push_bytes;    // of the push-constant block, from byte 0; 0: none
+  uint32_t member_count;  // of the push-constant block; 0 also if it has too many
+  weir__spirv_member members[WEIR__SPIRV_MOST_MEMBERS]; // by offset
+  bool has_addresses;     // the code may reach buffers by addresses, so what it does with bindings is not known
   uint64_t shared_bytes;  // of variables in work-group memory, as far as their types tell, with the given constants
   uint32_t binding_count; // of set 0, one more than the last; bindings[i].binding is i. Other sets are refused
   weir__spirv_binding bindings[WEIR__SPIRV_MOST_BINDINGS];

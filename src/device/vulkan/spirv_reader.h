@@ -99,6 +99,8 @@ typedef struct spirv_reader {
 
   uint32_t first_annotation, end_annotation; // words
   bool in_types, in_functions;
+  bool surely_runs;     // the function that is read is the entry point, or belongs to a module with no other one
+  uint32_t entry_count; // entry points of all kinds
   uint32_t size_id;     // the constant that gives the work-group's size
   uint32_t size_ids[3]; // or three of them
   bool has_size;
@@ -139,6 +141,9 @@ uint64_t weir__spirv_extent(uint64_t a, uint64_t b, uint64_t c);
 // Types and constants: sizes, values with the given specialization constants, and the list of these.
 bool weir__spirv_read_type(spirv_reader *reader, const spirv_op *op);
 bool weir__spirv_read_constant(spirv_reader *reader, const spirv_op *op);
+
+// Lists the members of a struct with offsets as those of the push constants.
+void weir__spirv_read_members(spirv_reader *reader, uint32_t struct_id);
 
 // Calls `function` for each decoration of the members of a struct until it returns false. `words`: member, decoration, literals.
 typedef bool (*spirv_member_function)(spirv_reader *reader, const spirv_op *op, void *user);

@@ -52,6 +52,13 @@ static void note(const spirv_reader *reader, const spirv_op *op, uint32_t operan
   if (writes) binding->writes = true;
 }
 
+// The instruction writes what the operand points to, and that is nothing else.
+static void note_store(const spirv_reader *reader, const spirv_op *op, uint32_t operand, bool reads) {
+  weir__spirv_binding *binding = root_of(reader, op, operand);
+  note(reader, op, operand, reads, true);
+  if (binding != NULL && reader->surely_runs) binding->stores = true;
+}
+
 // The result comes from where the operand comes from.
 static void pass_on(const spirv_reader *reader, const spirv_op *op, uint32_t operand) {
   if (operand >= op->count) return;
@@ -80,22 +87,22 @@ void weir__spirv_read_use(spirv_reader *reader, const spirv_op *op) {
     read_load(reader, op);
     return;
   case OP_STORE:
-    note(reader, op, 1, false, true);
+    note_store(reader, op, 1, false);
     note(reader, op, 2, true, true); // a pointer that is kept
     return;
   case OP_ATOMIC_STORE:
-    note(reader, op, 1, false, true);
+    note_store(reader, op, 1, false);
     return;
   case OP_ATOMIC_LOAD:
     note(reader, op, 3, true, false);
     return;
   case OP_COPY_MEMORY:
   case OP_COPY_MEMORY_SIZED:
-    note(reader, op, 1, false, true);
+    note_store(reader, op, 1, false);
     note(reader, op, 2, true, false);
     return;
   case OP_IMAGE_WRITE:
-    note(reader, op, 1, false, true);
+    note_store(reader, op, 1, false);
     return;
   case OP_ACCESS_CHAIN:
   case OP_IN_BOUNDS_ACCESS_CHAIN:
@@ -124,10 +131,10 @@ void weir__spirv_read_use(spirv_reader *reader, const spirv_op *op) {
     note_all(reader, op, 1);
     return;
   case OP_ATOMIC_FLAG_TEST_AND_SET:
-    note(reader, op, 3, true, true);
+    note_store(reader, op, 3, true);
     return;
   case OP_ATOMIC_FLAG_CLEAR:
-    note(reader, op, 1, false, true);
+    note_store(reader, op, 1, false);
     return;
   default:
     break;
@@ -137,7 +144,7 @@ void weir__spirv_read_use(spirv_reader *reader, const spirv_op *op) {
   if (samples)
     note(reader, op, 3, true, false);
   else if (op->code >= OP_ATOMIC_EXCHANGE && op->code <= OP_ATOMIC_XOR)
-    note(reader, op, 3, true, true);
+    note_store(reader, op, 3, true);
   else if (op->code > OP_LAST_CORE)
     note_all(reader, op, 1);
 }

@@ -64,6 +64,30 @@ static uint64_t member_bytes(spirv_reader *reader, uint32_t struct_id, uint32_t 
   return weir__spirv_extent(1, before_last, last);
 }
 
+static bool add_member(spirv_reader *reader, const spirv_op *op, void *user) {
+  const spirv_op *type = user;
+  weir__spirv *module = reader->module;
+  uint32_t member = spirv_operand(reader, op, 2);
+  if (spirv_operand(reader, op, 3) != SPIRV_OFFSET || op->count < 5) return true;
+  if (module->member_count == WEIR__SPIRV_MOST_MEMBERS || member >= type->count - 2) {
+    module->member_count = 0;
+    return false;
+  }
+  uint64_t bytes =
+      member_bytes(reader, spirv_operand(reader, type, 1), member, spirv_operand(reader, type, 2 + member));
+  weir__spirv_member found = {spirv_operand(reader, op, 4), bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes};
+  uint32_t at = module->member_count++;
+  for (; at > 0 && module->members[at - 1].offset > found.offset; at--) module->members[at] = module->members[at - 1];
+  module->members[at] = found;
+  return true;
+}
+
+void weir__spirv_read_members(spirv_reader *reader, uint32_t struct_id) {
+  spirv_op type = weir__spirv_definition(reader, struct_id);
+  reader->module->member_count = 0;
+  if (type.code == SPIRV_TYPE_STRUCT) weir__spirv_for_members(reader, struct_id, add_member, &type);
+}
+
 typedef struct struct_reading {
   spirv_op op;
   uint64_t end;                        // of the member that reaches farthest

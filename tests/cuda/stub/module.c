@@ -103,7 +103,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int op
   char *text = strdup((const char *)image + 5);
   bool good = text != NULL;
   char *rest;
-  for (char *line = good ? strtok_r(text, "\n", &rest) : NULL; good && line != NULL; line = strtok_r(NULL, "\n", &rest))
+  for (char *line = good ? strtok_r(text, "\n", &rest) : NULL; good && line != NULL && strncmp(line, "//", 2) != 0;
+       line = strtok_r(NULL, "\n", &rest))
     good = parse_function(made, line);
   free(text);
   if (!good) {

@@ -43,7 +43,8 @@ typedef struct stub_launch {
 typedef void (*stub_function)(const stub_launch *launch);
 
 // Makes a function known. A module image is text: a line "STUB", then a line for each function of the module: its name,
-// the most threads that a block of it may have, and the size of each parameter in bytes, as in "STUB\nadd 256 8 8 4\n".
+// the most threads that a block of it may have, and the size of each parameter in bytes, as in "STUB\nadd 256 8 8 4\n". What follows a line that begins with "//" is ignored: PTX, say, for
+// the library to read.
 STUB_API void stub_register(const char *name, stub_function function);
 
 // The same, called once for each work-group, which `group` numbers along x, then y, then z: for workers of the resident kernel
