@@ -14,6 +14,7 @@
 #include "base/topology.h"
 #include "check/device.h"
 #include "engine/create.h"
+#include "engine/profile.h"
 #include "graph/graph.h"
 
 enum { FEW_CORES = 2 };
@@ -164,7 +165,7 @@ weir_status weir_context_release(weir_context *context) {
   weir__context_flush(context);
   weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   // Callbacks that another thread still calls may submit more.
-  while (context->host.notices.calling || context->callbacks.due_first != NULL ||
+  while (context->host.notices.calling || context->callbacks.due_first != NULL || weir__profile_is_due(context) ||
          !weir__window_empty(&context->host.window)) {
     weir__context_unlock(context);
     sched_yield();

@@ -10,6 +10,10 @@
 // says so.
 __attribute__((format(printf, 2, 3))) weir_status weir__error(weir_status status, const char *format, ...);
 
+// weir__error for a task that failed: `task` is its number, which weir_last_error_task() returns.
+__attribute__((format(printf, 3, 4))) weir_status weir__error_of_task(weir_status status, uint64_t task,
+                                                                      const char *format, ...);
+
 // Puts a text in front of the last error, and returns `status`.
 weir_status weir__error_prefix(weir_status status, const char *prefix);
 

@@ -8,6 +8,7 @@
 #include "device/graph.h"
 #include "engine/context.h"
 #include "engine/failures.h"
+#include "engine/profile.h"
 #include "engine/rules.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
@@ -84,6 +85,7 @@ static void fail(weir_context *context, const weir__task_rules *rules, weir__tas
                                                          completion->status != WEIR_ERROR_UPSTREAM_FAILED);
   if (reported && is_first) {
     context->failure.status = completion->status;
+    context->failure.task = task->id;
     memcpy(context->failure.text, text, WEIR__MESSAGE_BYTES);
   }
   if (rules->failed != NULL)
@@ -146,6 +148,7 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
   text[0] = '\0';
   if (failed) fail(context, rules, task, completion, text);
   if (context->host.trace != NULL) trace_completion(context, task, completion);
+  if (context->profile != NULL) weir__profile_done(context, task, completion);
   if (task->event != NULL) finish_event(context, task, completion, text);
   bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
   if (rules->done != NULL) rules->done(context, task);
@@ -158,7 +161,8 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
 void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
   weir_context *context = weir__context_of(host);
   const weir__task_rules *rules = context->rules[task->kind];
-  if (completion->status != WEIR_OK || host->trace != NULL || rules->done != NULL) {
+  bool noted = (host->trace != NULL) | ((host->flags & WEIR__CONTEXT_PROFILES) != 0);
+  if (completion->status != WEIR_OK || noted || rules->done != NULL) {
     complete(context, rules, task, completion);
     return;
   }

@@ -103,9 +103,11 @@ struct weir_context {
   } objects;
   struct {
     weir_status status; // WEIR_OK: none, or it was reported
+    weir__id task;
     char text[WEIR__MESSAGE_BYTES];
   } failure; // the first one
   weir__closer *closers;
+  struct weir__profile *profile; // NULL: the caller does not want to know (engine/profile.h)
 };
 
 // The context that a device's host is part of.
