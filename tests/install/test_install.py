@@ -116,6 +116,14 @@ class Install(unittest.TestCase):
     def test_header_in_cplusplus(self):
         self.include_each("g++", "c++", "c++11")
 
+    def test_cplusplus(self):
+        """The C++ quickstart runs against the installed header and library."""
+        program = os.path.join(self.folder.name, "quickstart_cpp")
+        source = os.path.join(SOURCE, "examples", "quickstart.cpp")
+        run("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", program,
+            *self.pkg_config("--cflags", "--libs"), "-pthread")
+        self.assertIn("999 + 999 = 1998", run(program, LD_LIBRARY_PATH=self.library))
+
     def include_each(self, compiler, language, standard):
         """A source that includes one header and nothing else compiles without warnings."""
         for path in self.headers():
