@@ -148,7 +148,8 @@ class Install(unittest.TestCase):
         self.assertIn(os.path.join("docs", "inside", "architecture.md"), names)
         for name in names:
             with open(os.path.join(pages, name), encoding="utf-8") as page:
-                targets = re.findall(r"\]\(([^)#]+)\)", page.read())
+                text = re.sub(r"```.*?```", "", page.read(), flags=re.DOTALL)
+            targets = re.findall(r"\]\(([^)#]+)\)", text)
             for target in targets:
                 path = os.path.normpath(os.path.join(os.path.dirname(name), target))
                 if "://" not in target and path.startswith(("docs/", "examples/", "README.md")) and not path.startswith("docs/man/"):
