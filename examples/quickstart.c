@@ -6,14 +6,23 @@
 enum { COUNT = 1000 };
 
 static void fill(const weir_work *work) {
-  int *out = work->args[0];
+  int *out = (int *)work->args[0];
   for (int i = 0; i < COUNT; i++) out[i] = i;
 }
 
 static void add(const weir_work *work) {
-  const int *a = work->args[0], *b = work->args[1];
-  int *sum = work->args[2];
+  const int *a = (const int *)work->args[0], *b = (const int *)work->args[1];
+  int *sum = (int *)work->args[2];
   for (int i = 0; i < COUNT; i++) sum[i] = a[i] + b[i];
+}
+
+// Submits a task that runs a function, and returns at once.
+static void submit(weir_context *context, weir_function function, const weir_arg *args, uint32_t count) {
+  weir_task task = {0};
+  task.host = function;
+  task.args = args;
+  task.arg_count = count;
+  weir_submit(context, &task, NULL);
 }
 
 int main(void) {
@@ -25,10 +34,11 @@ int main(void) {
   weir_buffer_create(context, sizeof result, &b);
   weir_buffer_create(context, sizeof result, &sum);
 
-  weir_submit(context, &(weir_task){.host = fill, .args = (weir_arg[]){weir_writes(a)}, .arg_count = 1}, NULL);
-  weir_submit(context, &(weir_task){.host = fill, .args = (weir_arg[]){weir_writes(b)}, .arg_count = 1}, NULL);
-  weir_arg args[] = {weir_reads(a), weir_reads(b), weir_writes(sum)};
-  weir_submit(context, &(weir_task){.host = add, .args = args, .arg_count = 3}, NULL);
+  weir_arg fills_a[] = {weir_writes(a)}, fills_b[] = {weir_writes(b)};
+  weir_arg adds[] = {weir_reads(a), weir_reads(b), weir_writes(sum)};
+  submit(context, fill, fills_a, 1);
+  submit(context, fill, fills_b, 1);
+  submit(context, add, adds, 3);
 
   weir_status status = weir_read(sum, 0, sizeof result, result); // waits for what it needs
   printf("%s: %d + %d = %d\n", weir_status_name(status), COUNT - 1, COUNT - 1, result[COUNT - 1]);

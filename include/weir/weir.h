@@ -126,6 +126,32 @@ typedef enum weir_issue {
   WEIR_ISSUE_RESIDENT = 3,
 } weir_issue;
 
+// Something that happened to a task, for weir_context_options.profile.
+typedef enum weir_profile_what {
+  WEIR_PROFILE_READY = 0, // its last predecessor that held it back is done, or it had none: its device has it
+  WEIR_PROFILE_START = 1, // it started; not for a task that was skipped
+  WEIR_PROFILE_END = 2,   // it ended, or was skipped
+} weir_profile_what;
+
+// The struct and its strings are valid during the call only.
+typedef struct weir_profile_event {
+  weir_profile_what what;
+  weir_status status; // END: how it ended; else PENDING
+  uint64_t task;      // its number, as in messages and timelines
+  uint64_t tag;       // weir_task.tag
+  const char *label;  // weir_task.label, cut at 47 bytes; "": none
+  const char
+      *kernel; // the kernel's name; else "host task", "copy" (also one that Weir makes to move contents), "fence"
+               // or "graph" (a launch)
+  weir_device *device; // that runs it
+  uint32_t lane;       // START, END: worker or queue of the device
+  uint64_t time_ns;    // when, in weir_device_time of `device`
+} weir_profile_event;
+
+// Receives what happens to tasks. Any thread may call it, but one at a time, with the events of each task in their order.
+// It must not call functions of Weir, and should be short: tasks and submissions may wait for it.
+typedef void (*weir_profile_function)(void *user, const weir_profile_event *event);
+
 // Options of a context. A member that is 0 has its default, so a zeroed struct has all defaults.
 typedef struct weir_context_options {
   // Names of devices, separated by commas: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1",
@@ -150,6 +176,11 @@ typedef struct weir_context_options {
   // At the limit old storage is waited for, too. Default: an eighth of the memory that the device has, or that the
   // process may use (its control group's limit counts). docs/inside/renaming.md.
   uint64_t rename_limit;
+  // Called with `profile_user` when a task is ready, starts and ends. Calls come later than what they report, START and
+  // END of a task together; all are made for the tasks that weir_finish waited for when it returns. A launch of a graph
+  // counts as one task. If there is no memory to note an event, it is left out. Default: none, which costs nothing.
+  weir_profile_function profile;
+  void *profile_user;
 } weir_context_options;
 
 // Creates a context with its devices. `options` may be NULL: all defaults.
@@ -281,6 +312,12 @@ typedef struct weir_work {
   uint64_t first, end; // work-groups to run in this call: [first, end) in row-major order, x fastest
   void *user;          // weir_task.user
   void *internal;      // for weir_work_fail
+  // A number below `worker_count` for scratch memory: two functions of one context that run at the same time have
+  // different ones. A CPU worker has the same number in all of its calls. A thread of a pipeline that runs a task in
+  // place of a worker has that worker's number meanwhile; simulated devices share one. If a function submits a task,
+  // the same thread may run others, with the same number, before the call returns.
+  uint32_t worker, worker_count;
+  uint64_t task; // number of the task, or of the launch of its graph, as in messages and timelines
 } weir_work;
 
 // A kernel or a host task as a C function. It must not wait for other tasks. It may submit any number (weir_submit).

@@ -15,6 +15,7 @@
 #include "check/device.h"
 #include "engine/create.h"
 #include "engine/family.h"
+#include "engine/profile.h"
 #include "engine/queue.h"
 #include "graph/graph.h"
 
@@ -167,7 +168,7 @@ weir_status weir_context_release(weir_context *context) {
   weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   // Callbacks that another thread still calls may submit more.
   while (context->host.notices.calling || context->callbacks.due_first != NULL || context->queue.first != NULL ||
-         !weir__window_empty(&context->host.window)) {
+         weir__profile_is_due(context) || !weir__window_empty(&context->host.window)) {
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);

@@ -43,7 +43,7 @@ weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir__host_wait_end(context, WEIR__TRACE_EVENT, task, status != WEIR_TIMEOUT, start_ns);
   if (status == WEIR_OK) return status;
   if (status == WEIR_TIMEOUT) return time_is_over(event);
-  return weir__error(status, "event wait: %s", event->message);
+  return weir__error_of_task(status, event->task, "event wait: %s", event->message);
 }
 
 weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user) {

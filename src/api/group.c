@@ -89,7 +89,7 @@ weir_status weir_group_release(weir_group *group) {
   } else {
     group->object.released = true;
     // A failure that nobody asked for is weir_finish's to report.
-    if (group->failure != WEIR_OK) weir__context_note_text(context, group->failure, group->text);
+    if (group->failure != WEIR_OK) weir__context_note_text(context, 0, group->failure, group->text);
     weir__group_drop(group);
   }
   weir__context_unlock(context);

@@ -6,7 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char last_error[8192];
+#include "weir/error.h"
+
+typedef struct failure {
+  char text[8192];
+  uint64_t task; // 0: none
+} failure;
+
+static _Thread_local failure last;
 static const char CUT[] = " ... (cut)";
 
 // Name, code and text of every status.
@@ -49,33 +56,54 @@ const char *weir_status_text(weir_status status) {
 }
 
 const char *weir_last_error(void) {
-  return last_error;
+  return last.text;
+}
+
+uint64_t weir_last_error_task(void) {
+  return last.task;
+}
+
+static void set_text(const char *format, va_list arguments) {
+  int length = vsnprintf(last.text, sizeof last.text, format, arguments);
+  if (length >= (int)sizeof last.text) memcpy(last.text + sizeof last.text - sizeof CUT, CUT, sizeof CUT);
 }
 
 weir_status weir__error(weir_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  int length = vsnprintf(last_error, sizeof last_error, format, arguments);
+  set_text(format, arguments);
   va_end(arguments);
-  if (length >= (int)sizeof last_error) memcpy(last_error + sizeof last_error - sizeof CUT, CUT, sizeof CUT);
+  last.task = 0;
+  return status;
+}
+
+weir_status weir__error_of_task(weir_status status, uint64_t task, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  set_text(format, arguments);
+  va_end(arguments);
+  last.task = task;
   return status;
 }
 
 void weir__error_keep(weir__kept_error *kept) {
-  static_assert(sizeof kept->text == sizeof last_error, "a text fits");
-  memcpy(kept->text, last_error, strlen(last_error) + 1);
+  static_assert(sizeof kept->text == sizeof last.text, "the whole text is kept");
+  memcpy(kept->text, last.text, strlen(last.text) + 1);
+  kept->task = last.task;
 }
 
 void weir__error_put_back(const weir__kept_error *kept) {
-  memcpy(last_error, kept->text, strlen(kept->text) + 1);
+  memcpy(last.text, kept->text, strlen(kept->text) + 1);
+  last.task = kept->task;
 }
 
 weir_status weir__error_prefix(weir_status status, const char *prefix) {
-  size_t length = strlen(prefix), kept = strlen(last_error);
-  if (length >= sizeof last_error) return status;
-  if (kept > sizeof last_error - 1 - length) kept = sizeof last_error - 1 - length;
-  memmove(last_error + length, last_error, kept);
-  memcpy(last_error, prefix, length);
-  last_error[length + kept] = '\0';
+  char *text = last.text;
+  size_t length = strlen(prefix), kept = strlen(text);
+  if (length >= sizeof last.text) return status;
+  if (kept > sizeof last.text - 1 - length) kept = sizeof last.text - 1 - length;
+  memmove(text + length, text, kept);
+  memcpy(text, prefix, length);
+  text[length + kept] = '\0';
   return status;
 }

@@ -150,7 +150,7 @@ static void run_node(weir__checker *checker, weir__graph_run *run, uint32_t inde
   job->who = who;
   if (node->kind != WEIR__GRAPH_CALL) {
     weir__check_written(job);
-    weir__graph_run_node(run, index);
+    weir__graph_run_node(run, index, checker->base.first_worker);
   } else if (weir__check_lay_out(job)) {
     weir__check_job_run(checker, job);
   } else {
@@ -171,7 +171,7 @@ static weir_status run_graph(weir__checker *checker, weir__task *task, const cha
     const weir__graph_node *node = &run->plan->nodes[i];
     uint64_t start_ns = time_now(&checker->base);
     if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
-      weir__graph_run_node(run, i); // notes that it is skipped
+      weir__graph_run_node(run, i, 0); // notes that it is skipped
     } else {
       if (begin(checker, job, node->arg_count))
         run_node(checker, run, i, job);
@@ -256,7 +256,7 @@ weir_status weir__checker_create(weir__host *host, weir_device **out_device) {
   weir__checker *checker = weir__allocate_zeroed(sizeof *checker);
   *out_device = NULL;
   if (checker == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "check mode: no memory");
-  checker->base = (weir_device){.ops = &ops, .host = host, .lanes = 1};
+  checker->base = (weir_device){.ops = &ops, .host = host, .lanes = 1, .callers = 1};
   snprintf(checker->base.name, sizeof checker->base.name, "check");
   snprintf(checker->base.description, sizeof checker->base.description, "checks what tasks declare");
   weir__junk_initialize(&checker->junk);

@@ -124,7 +124,10 @@ static weir_status call(weir__check_job *job, const weir__check_arena *arena) {
                     .groups = {job->groups[0], job->groups[1], job->groups[2]},
                     .end = (uint64_t)job->groups[0] * job->groups[1] * job->groups[2],
                     .user = job->user,
-                    .internal = &failure};
+                    .internal = &failure,
+                    .worker = job->context->devices.checker->first_worker,
+                    .worker_count = job->context->host.worker_count,
+                    .task = job->number};
   weir__this_thread.in_task = true;
   weir__this_thread.task = weir__window_task(&job->context->host.window, job->number);
   job->function(&work);

@@ -141,6 +141,8 @@ struct weir_device {
   uint32_t lanes;        // workers or queues
   uint32_t queues;       // that a graph's run->queue can choose among; 0: none
   uint32_t space;        // of its memory; 0: the host's
+  uint32_t callers;      // threads that may run functions for it at the same time
+  uint32_t first_worker; // weir_work.worker of the first of them; set by the context
   uint64_t memory_bytes; // of memory of its own; 0: none, or not known
   bool lost;             // guarded by the context's lock
   uint64_t

@@ -141,8 +141,9 @@ void weir__graph_run_start(weir__graph_run *run);
 void weir__graph_run_fail(weir__graph_run *run);
 
 // Node `index` of a run as a function call; the device calls it when the node's predecessors are done. It runs all
-// work-groups, or skips the node if it reads poison or was cancelled, and sets its state. Thread-safe for different nodes.
-void weir__graph_run_node(weir__graph_run *run, uint32_t index);
+// work-groups, or skips the node if it reads poison or was cancelled, and sets its state. `worker`: weir_work.worker of the
+// caller. Thread-safe for different nodes.
+void weir__graph_run_node(weir__graph_run *run, uint32_t index, uint32_t worker);
 
 // Skips a node that reads poison, and those that read what it should have written.
 void weir__graph_run_skip(weir__graph_run *run, uint32_t index);

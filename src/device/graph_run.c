@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/graph.h"
+#include "device/host.h"
 #include "device/work.h"
 
 void weir__graph_run_bytes(const weir__graph_node *node, void *const *args) {
@@ -81,7 +82,7 @@ void weir__graph_run_note_failure(weir__graph_run *run, uint32_t index, const ch
   note_failure(run, index, WEIR__NODE_FAILED, message);
 }
 
-void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
+void weir__graph_run_node(weir__graph_run *run, uint32_t index, uint32_t worker) {
   const weir__graph_node *node = &run->plan->nodes[index];
   if (atomic_load_explicit(&run->poisoned[index], memory_order_relaxed)) {
     note_failure(run, index, WEIR__NODE_SKIPPED, weir_status_text(WEIR_ERROR_UPSTREAM_FAILED));
@@ -100,7 +101,10 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
                     .first = 0,
                     .end = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2],
                     .user = node->user,
-                    .internal = &failure};
+                    .internal = &failure,
+                    .worker = worker,
+                    .worker_count = weir__host_of(run->context)->worker_count,
+                    .task = run->task_id};
   weir__this_thread.task = run->task;
   node->function(&work);
   if (failure.failed)
@@ -110,7 +114,7 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index) {
 
 void weir__graph_run_skip(weir__graph_run *run, uint32_t index) {
   const weir__graph_node *node = &run->plan->nodes[index];
-  weir__graph_run_node(run, index); // notes that it is skipped
+  weir__graph_run_node(run, index, 0); // notes that it is skipped
   for (uint32_t i = 0; i < node->successor_count; i++)
     weir__graph_run_edge(run, run->plan->successors[node->first_successor + i]);
 }

@@ -21,6 +21,8 @@ enum {
   WEIR__DUE_CALLBACKS = 1u, // callbacks are to be called
   WEIR__DUE_QUEUE = 2u,     // submissions are queued, and enter the window if it has room for them
 };
+// Besides WEIR_CONTEXT_* in `flags`: the context has a weir__profile.
+#define WEIR__CONTEXT_PROFILES (1u << 31)
 
 // Who is to be told of something once the lock is released.
 typedef struct weir__notices {
@@ -47,6 +49,7 @@ typedef struct weir__host {
   uint64_t spin_ns;       // how long who waits spins before it sleeps; a device that is created may ask for more
   uint32_t usual_workers; // of a CPU device whose name does not say how many
   uint32_t device_count;
+  uint32_t worker_count; // of threads that may run functions at the same time: the devices' `callers`
   weir_device *devices[WEIR__MAX_DEVICES];
   alignas(64) weir_statistics statistics;
   // Bit k: a worker that is awake has core k (modulo 64). Who waits on its core keeps it from running. Changed with the lock held.

@@ -229,7 +229,8 @@ static void hold(weir_context *context, weir__task *task, const weir__dependence
 
 // A task that waits for nothing goes to its run-ahead device at once; nobody waits for its issue yet.
 static inline void commit_run_ahead(weir_context *context, weir_device *device, weir__task *task) {
-  if (task->blockers > 1 || context->host.trace != NULL || context->ready.first != NULL) {
+  if (task->blockers > 1 || context->host.trace != NULL || (context->host.flags & WEIR__CONTEXT_PROFILES) ||
+      context->ready.first != NULL) {
     weir__window_commit(&context->host.window, task);
     weir__context_issue_ready(context);
     return;

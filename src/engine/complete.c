@@ -10,6 +10,7 @@
 #include "engine/context.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/profile.h"
 #include "engine/rules.h"
 #include "window/commute.h"
 
@@ -78,24 +79,26 @@ void weir__poison_outputs(weir_context *context, weir__task *task) {
   }
 }
 
-void weir__context_note_text(weir_context *context, weir_status status, const char *text) {
+void weir__context_note_text(weir_context *context, weir__id task, weir_status status, const char *text) {
   if (!weir__failure_is_first(context->failure.status, status)) return;
   context->failure.status = status;
+  context->failure.task = task;
   snprintf(context->failure.text, sizeof context->failure.text, "%s", text);
 }
 
-void weir__context_note_failure(weir_context *context, const weir_event *event, weir_status status, const char *text) {
+void weir__context_note_failure(weir_context *context, const weir_event *event, weir__id task, weir_status status,
+                                const char *text) {
   context->host.statistics.failed++;
   bool reported = event == NULL || !event->has_target || event->target.reported;
   if (!reported) return;
   if (event != NULL && event->group != NULL && weir__group_note_failure(event->group, status, text)) return;
-  weir__context_note_text(context, status, text);
+  weir__context_note_text(context, task, status, text);
 }
 
 static void fail(weir_context *context, const weir__task_rules *rules, weir__task *task,
                  const weir__completion *completion, char text[WEIR__MESSAGE_BYTES]) {
   describe_failure(context, task, completion, text);
-  weir__context_note_failure(context, task->event, completion->status, text);
+  weir__context_note_failure(context, task->event, task->id, completion->status, text);
   if (rules->failed != NULL)
     rules->failed(context, task, completion);
   else
@@ -156,6 +159,7 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
   text[0] = '\0';
   if (failed) fail(context, rules, task, completion, text);
   if (context->host.trace != NULL) trace_completion(context, task, completion);
+  if (context->profile != NULL) weir__profile_done(context, task, completion);
   if (task->event != NULL) finish_event(context, task, completion, text);
   bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
   if (rules->done != NULL) rules->done(context, task);
@@ -169,7 +173,8 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
 void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
   weir_context *context = weir__context_of(host);
   const weir__task_rules *rules = context->rules[task->kind];
-  if (completion->status != WEIR_OK || host->trace != NULL || rules->done != NULL || task->commutes) {
+  bool noted = (host->trace != NULL) | ((host->flags & WEIR__CONTEXT_PROFILES) != 0);
+  if (completion->status != WEIR_OK || noted || rules->done != NULL || task->commutes) {
     complete(context, rules, task, completion);
     return;
   }

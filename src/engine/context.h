@@ -142,9 +142,11 @@ struct weir_context {
   } objects;
   struct {
     weir_status status; // WEIR_OK: none, or it was reported
+    weir__id task;
     char text[WEIR__MESSAGE_BYTES];
   } failure; // the first one
   weir__closer *closers;
+  struct weir__profile *profile; // NULL: the caller does not want to know (engine/profile.h)
 };
 
 // The context that a device's host is part of.
@@ -168,10 +170,11 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
 void weir__context_wait_on(weir_context *context, weir__waiter *waiter);
 
 // Notes a failure for weir_finish, or for who else is to learn of it; `event` is the task's, or NULL. The lock is held.
-void weir__context_note_failure(weir_context *context, const weir_event *event, weir_status status, const char *text);
+void weir__context_note_failure(weir_context *context, const weir_event *event, weir__id task, weir_status status,
+                                const char *text);
 
 // Notes a failure for weir_finish. The lock is held.
-void weir__context_note_text(weir_context *context, weir_status status, const char *text);
+void weir__context_note_text(weir_context *context, weir__id task, weir_status status, const char *text);
 
 // The time `timeout_ns` from now; 0: never.
 uint64_t weir__deadline_after(uint64_t timeout_ns);

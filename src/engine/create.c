@@ -9,6 +9,7 @@
 #include "engine/commute.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/profile.h"
 #include "engine/reduce.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
@@ -26,6 +27,7 @@ static void task_ready(void *user, weir__task *task) {
     weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
     if (record != NULL) record->ready_ns = device->ops->time(device);
   }
+  if (context->host.flags & WEIR__CONTEXT_PROFILES) weir__profile_ready(context, task);
   if (!device->ops->run_ahead) {
     device->ops->issue(device, task);
     return;
@@ -63,6 +65,8 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
     return refuse(device, weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                                       "context: more than %d devices with memory of their own", WEIR__MAX_SPACES - 1));
   device->index = host->device_count;
+  device->first_worker = host->worker_count;
+  host->worker_count += device->callers;
   device->info = (weir_device_info){.kind = device->ops->kind,
                                     .name = device->name,
                                     .description = device->description,
@@ -124,6 +128,7 @@ void weir__context_destroy(weir_context *context) {
   weir__failures_destroy(context);
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
+  weir__profile_destroy(context->profile);
   weir__predictor_destroy(context->memory.predictor);
   if (context->devices.labels != NULL) weir__free_sparse(context->devices.labels, labels_bytes);
   weir__free(context->order.fresh);
@@ -183,6 +188,10 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->order.boxes = weir__allocate(WEIR_MAX_ARGS * sizeof *context->order.boxes);
   bool traces = (options->flags & WEIR_CONTEXT_TRACE) != 0;
   if (traces) context->host.trace = weir__trace_create();
+  bool profiles = options->profile != NULL;
+  if (profiles) context->profile = weir__profile_create(options->profile, options->profile_user);
+  if (profiles) context->host.flags |= WEIR__CONTEXT_PROFILES;
+  if (profiles) atomic_store_explicit(&context->host.times_tasks, true, memory_order_relaxed);
   uint32_t size = power_of_two(options->window == 0 ? DEFAULT_WINDOW : options->window);
   context->host.statistics.window = size;
   if (options->flags & WEIR_CONTEXT_CHECK) size = with_kept_slots(context, size);
@@ -190,7 +199,8 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.window.upstream_failed = upstream_failed;
   context->host.window.kept = context->devices.kept_slots;
   if (context->order.fresh == NULL || context->order.boxes == NULL ||
-      !weir__dependences_grow(&context->order.dependences) || !window || (traces && context->host.trace == NULL))
+      !weir__dependences_grow(&context->order.dependences) || !window || (traces && context->host.trace == NULL) ||
+      (profiles && context->profile == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   return WEIR_OK;
 }

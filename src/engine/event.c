@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "engine/family.h"
+#include "engine/profile.h"
 #include "engine/queue.h"
 
 enum { CALLBACKS_AT_ONCE = 64 };
@@ -153,7 +154,11 @@ void weir__host_unlock_and_call(weir__host *host) {
     return;
   }
   notices->calling = true;
-  while (context->callbacks.due_first != NULL) {
+  while (context->callbacks.due_first != NULL || weir__profile_is_due(context)) {
+    if (weir__profile_is_due(context)) {
+      weir__profile_deliver(context);
+      continue;
+    }
     weir_event *event = context->callbacks.due_first;
     if (event->ending != NULL && event->ending->delivers) {
       event->ending->rules->deliver(event->ending);
@@ -187,6 +192,7 @@ void weir__host_unlock_and_call(weir__host *host) {
     weir__context_lock(context);
   }
   notices->calling = false;
+  notices->due &= (uint8_t)~WEIR__DUE_CALLBACKS;
   weir__host_unlock_and_wake(host);
 }
 

@@ -206,7 +206,7 @@ static void fail(weir_context *context, const weir__queued *queued, weir_status 
   }
   context->host.statistics.tasks++;
   context->host.statistics.done++;
-  weir__context_note_failure(context, queued->event, status, text);
+  weir__context_note_failure(context, queued->event, queued->event->task, status, text);
   weir__event_finish(queued->event, status, text);
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/family.h"
+#include "engine/profile.h"
 
 // A context with devices that have no threads looks after them this often while it waits for other devices.
 // Who waits for a result spins for about as long as it takes to wake a thread up on an idle core; who waits for room to submit
@@ -144,7 +145,7 @@ static weir_status report_failure(weir_context *context) {
   weir_status status = context->failure.status;
   if (status == WEIR_OK) return WEIR_OK;
   context->failure.status = WEIR_OK;
-  return weir__error(status, "%s", context->failure.text);
+  return weir__error_of_task(status, context->failure.task, "%s", context->failure.text);
 }
 
 // The oldest task that is not done waits for no other.
@@ -208,6 +209,7 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
     status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph, or "
                                        "what tasks submitted");
   bool reached = status == WEIR_OK;
+  if (reached && context->profile != NULL) weir__profile_await(context);
   if (reached) status = report_failure(context);
   weir__context_unlock(context);
   weir__host_wait_end(context, WEIR__TRACE_FINISH, 0, reached, start_ns);

@@ -203,7 +203,7 @@ static weir_status submit_awaited(weir__pipeline_line *line, const weir_task *ta
   if (flushes) weir__context_flush(context);
   weir__context_unlock(context);
   if (status != WEIR_OK) atomic_fetch_sub_explicit(&line->pending, 1, memory_order_relaxed);
-  if (guest.task != NULL) weir__cpu_run_guest(weir__pipeline_thread_now->guest, guest.task);
+  if (guest.task != NULL) weir__cpu_run_guest(weir__pipeline_thread_now->guest, &guest);
   return status;
 }
 

@@ -116,6 +116,14 @@ class Install(unittest.TestCase):
     def test_header_in_cplusplus(self):
         self.include_each("g++", "c++", "c++11")
 
+    def test_cplusplus(self):
+        """The C++ quickstart runs against the installed header and library."""
+        program = os.path.join(self.folder.name, "quickstart_cpp")
+        source = os.path.join(SOURCE, "examples", "quickstart.cpp")
+        run("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", program,
+            *self.pkg_config("--cflags", "--libs"), "-pthread")
+        self.assertIn("999 + 999 = 1998", run(program, LD_LIBRARY_PATH=self.library))
+
     def include_each(self, compiler, language, standard):
         """A source that includes one header and nothing else compiles without warnings."""
         for path in self.headers():
@@ -140,7 +148,8 @@ class Install(unittest.TestCase):
         self.assertIn(os.path.join("docs", "inside", "architecture.md"), names)
         for name in names:
             with open(os.path.join(pages, name), encoding="utf-8") as page:
-                targets = re.findall(r"\]\(([^)#]+)\)", page.read())
+                text = re.sub(r"```.*?```", "", page.read(), flags=re.DOTALL)
+            targets = re.findall(r"\]\(([^)#]+)\)", text)
             for target in targets:
                 path = os.path.normpath(os.path.join(os.path.dirname(name), target))
                 if "://" not in target and path.startswith(("docs/", "examples/", "README.md")) and not path.startswith("docs/man/"):

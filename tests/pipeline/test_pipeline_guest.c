@@ -4,6 +4,7 @@
 // at a time than workers, also with other threads that submit, and it does happen.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
@@ -36,8 +37,12 @@ static void enter_task(void) {
   if (in_stage > 0) atomic_fetch_add(&at_home, 1);
 }
 
+// Of tasks that run at the same time, no two have the same number, guests included.
+static _Atomic bool taken[64];
+
 static void add(const weir_work *work) {
   enter_task();
+  if (work->worker >= work->worker_count || work->worker >= 64 || atomic_exchange(&taken[work->worker], true)) abort();
   uint64_t *cell = work->args[0];
   task_value value;
   memcpy(&value, work->args[1], sizeof value);
@@ -46,6 +51,7 @@ static void add(const weir_work *work) {
     weir_work_fail(work, "told to");
   else
     *cell += 1;
+  atomic_store(&taken[work->worker], false);
   atomic_fetch_sub(&running, 1);
 }
 

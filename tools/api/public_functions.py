@@ -48,6 +48,9 @@ def callers():
             if path.suffix in SOURCE:
                 for function in called(code_of(path)):
                     found[function].add(folder)
+    for path in HEADERS.rglob("*.hpp"):
+        for function in set(re.findall(r"\bweir_\w+\b", code_of(path))):
+            found[function].add(path.name)
     for path in HEADERS.glob("*.h"):
         for body in re.findall(r"^static inline\b[^;]*?\)\s*\{(.*?)^\}", code_of(path), re.DOTALL | re.MULTILINE):
             for function in called(body):

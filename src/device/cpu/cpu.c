@@ -83,7 +83,8 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   }
   weir__cpu *cpu = weir__allocate_zeroed(sizeof *cpu);
   if (cpu == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cpu: no memory");
-  cpu->base = (weir_device){.ops = &weir__cpu_ops, .host = host, .lanes = (uint32_t)workers};
+  cpu->base =
+      (weir_device){.ops = &weir__cpu_ops, .host = host, .lanes = (uint32_t)workers, .callers = (uint32_t)workers};
   cpu->worker_count = (uint32_t)workers;
   cpu->first_core = count_workers(host);
   cpu->long_ticks = LONG_NS * weir__ticks_per_us() / 1000;

@@ -62,6 +62,7 @@ typedef struct weir__worker {
   alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep
   struct weir__worker *next_sleeper;
   uint32_t core; // where it ran last, modulo 64
+  bool lent;     // a guest has its place and number, so it is not woken
 } weir__worker;
 
 struct weir__cpu {
@@ -104,11 +105,19 @@ typedef struct weir__cpu_guest {
   weir__cpu *cpu;
   uint64_t most_ticks; // the task is run if it is expected to take no more
   weir__task *task;    // NULL: it is not for the guest; else weir__cpu_run_guest must be called, without the lock
+  weir__worker *place; // the sleeping worker that it stands in for
 } weir__cpu_guest;
 
 // A guest's part of what a worker is, for one CPU device and one thread at a time. NULL: no memory.
 weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed);
-void weir__cpu_run_guest(weir__worker *guest, weir__task *task);
+void weir__cpu_run_guest(weir__worker *guest, const weir__cpu_guest *offer);
+
+// What a function learns of who runs it.
+static inline void weir__cpu_fill_work(const weir__worker *worker, weir__id task, weir_work *work) {
+  work->worker = worker->cpu->base.first_worker + worker->index;
+  work->worker_count = worker->cpu->base.host->worker_count;
+  work->task = task;
+}
 
 // Notes that a worker is awake, or not. The lock is held.
 static inline void weir__worker_has_core(const weir__worker *worker, bool awake) {

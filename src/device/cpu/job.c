@@ -91,6 +91,7 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
                     .user = task->user,
                     .internal = &worker->failure};
   weir__this_thread.task = task;
+  weir__cpu_fill_work(worker, task->id, &work);
   while (!atomic_load_explicit(&job->failed, memory_order_relaxed) &&
          take_chunk(job, cpu->worker_count, &work.first, &work.end)) {
     weir__cpu_disturb(worker);
@@ -176,7 +177,7 @@ static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index)
   uint64_t groups = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2];
   uint64_t start_ns = host->trace != NULL || run->timed ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
   uint64_t since = worker->now;
-  weir__graph_run_node(run, index);
+  weir__graph_run_node(run, index, cpu->base.first_worker + worker->index);
   weir__cpu_measure(worker, node->kernel, groups, since);
   if (run->timed) note_times(cpu, run, index, start_ns);
   if (host->trace == NULL) return;

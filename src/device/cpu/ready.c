@@ -48,10 +48,16 @@ static bool may_wake(weir__cpu *cpu) {
   return may;
 }
 
+// The link to the first sleeper from `link` on whose place no guest has; there is one if a sleeper may be woken.
+static weir__worker **first_not_lent(weir__worker **link) {
+  while (*link != NULL && (*link)->lent) link = &(*link)->next_sleeper;
+  return link;
+}
+
 // Where in the list the sleeper is that is woken next: not the first, if it would have to wait for this thread's core.
 static weir__worker **next_sleeper(weir__cpu *cpu) {
-  weir__worker *first = cpu->sleepers;
-  return first->next_sleeper != NULL && first->core == weir__current_core() ? &first->next_sleeper : &cpu->sleepers;
+  weir__worker **first = first_not_lent(&cpu->sleepers), **second = first_not_lent(&(*first)->next_sleeper);
+  return *second != NULL && (*first)->core == weir__current_core() ? second : first;
 }
 
 static void wake_sleeper(weir__cpu *cpu, weir__worker **link) {
@@ -95,6 +101,8 @@ static bool is_for_guest(weir__cpu *cpu, weir__task *task) {
   uint64_t expected = task->run != NULL ? weir__job_expected(task) : weir__cpu_expected(task);
   if (expected > guest->most_ticks) return false;
   guest->task = task;
+  guest->place = *first_not_lent(&cpu->sleepers);
+  guest->place->lent = true;
   cpu->guests++;
   return true;
 }

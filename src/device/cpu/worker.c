@@ -184,7 +184,8 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   weir__host *host = cpu->base.host;
   weir__host_lock(host);
-  if ((host->notices.due & WEIR__DUE_CALLBACKS) && !host->notices.calling) { // callbacks may give this worker tasks, so it is not asleep then
+  if ((host->notices.due & WEIR__DUE_CALLBACKS) &&
+      !host->notices.calling) { // callbacks may give this worker tasks, so it is not asleep then
     weir__host_unlock(host);
     return WOKEN;
   }
@@ -209,7 +210,7 @@ static sleep_result sleep_for_work(weir__worker *worker) {
     weir__sleep_on(&worker->word, 1, watches ? SLEEP_NS : UINT64_MAX);
     if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
     weir__host_lock(host);
-    bool gets_up = cpu->sleeper_count > cpu->guests;
+    bool gets_up = !worker->lent;
     if (gets_up) get_up(worker);
     weir__host_unlock(host);
     if (gets_up) return OVERSLEPT;
@@ -240,6 +241,7 @@ static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t
                     .user = task->user,
                     .internal = &worker->failure};
   weir__this_thread.task = task;
+  weir__cpu_fill_work(worker, task->id, &work);
   task->function(&work);
   if (!worker->failure.failed) return WEIR_OK;
   worker->failure.failed = false;
@@ -304,17 +306,19 @@ weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed) {
   return guest;
 }
 
-void weir__cpu_run_guest(weir__worker *guest, weir__task *task) {
+void weir__cpu_run_guest(weir__worker *guest, const weir__cpu_guest *offer) {
   weir__cpu *cpu = guest->cpu;
+  guest->index = offer->place->index;
   weir__thread before = weir__this_thread;
   weir__this_thread.in_task = true;
   weir__this_thread.event = NULL;
   guest->now = 0;
-  run(guest, task);
+  run(guest, offer->task);
   weir__this_thread = before;
   weir__host_lock(cpu->base.host);
   report(guest);
   cpu->guests--;
+  offer->place->lent = false;
   bool wakes = cpu->leaves_sleeping;
   cpu->leaves_sleeping = false;
   if (wakes) weir__cpu_wake(cpu, 1);

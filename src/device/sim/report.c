@@ -73,7 +73,10 @@ static void run_task(weir__sim_device *device, weir__task *task, weir__failure *
                     .groups = {task->groups[0], task->groups[1], task->groups[2]},
                     .end = (uint64_t)task->groups[0] * task->groups[1] * task->groups[2],
                     .user = task->user,
-                    .internal = failure};
+                    .internal = failure,
+                    .worker = device->leader->base.first_worker,
+                    .worker_count = device->base.host->worker_count,
+                    .task = task->id};
   weir__thread before = unlock_for_code(device, task);
   task->function(&work);
   lock_after_code(device, before);
@@ -92,7 +95,7 @@ static void end_node(weir__sim_device *device, const weir__sim_chain *chain, con
   weir__graph_run *run = chain->owner->task->run;
   const weir__graph_node *node = &run->plan->nodes[chain->node];
   weir__thread before = unlock_for_code(device, run->task);
-  weir__graph_run_node(run, chain->node);
+  weir__graph_run_node(run, chain->node, device->leader->base.first_worker);
   lock_after_code(device, before);
   uint8_t state = atomic_load_explicit(&run->states[chain->node], memory_order_relaxed);
   if (run->timed && (state == WEIR__NODE_OK || state == WEIR__NODE_FAILED)) {

@@ -67,8 +67,11 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   if (queues > 0 && (host->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
   weir__sim_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
-  device->base = (weir_device){
-      .ops = &weir__sim_ops, .host = host, .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES, .queues = queues};
+  device->base = (weir_device){.ops = &weir__sim_ops,
+                               .host = host,
+                               .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES,
+                               .queues = queues,
+                               .callers = 1};
   describe(device, &profile, queues);
   device->fluid = profile.sharing == WEIR__SIM_SHARING_FLUID;
   device->random = host->seed;
