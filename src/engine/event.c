@@ -156,7 +156,11 @@ void weir__host_unlock_and_call(weir__host *host) {
   notices->calling = true;
   while (context->callbacks.due_first != NULL || weir__profile_is_due(context)) {
     if (weir__profile_is_due(context)) {
-      weir__profile_deliver(context);
+      weir__profile_begin(context->profile);
+      weir__host_unlock_and_wake(host);
+      weir__profile_deliver(context->profile);
+      weir__context_lock(context);
+      weir__profile_end(context->profile);
       continue;
     }
     weir_event *event = context->callbacks.due_first;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/profile.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,31 +85,26 @@ void weir__profile_done(weir_context *context, const weir__task *task, const wei
   end->event.status = completion->status;
 }
 
-void weir__profile_deliver(weir_context *context) {
-  weir__profile *profile = context->profile;
+void weir__profile_begin(weir__profile *profile) {
   weir__profile_list list = profile->noted;
   profile->noted = profile->given;
   profile->given = list;
   profile->delivers = true;
-  weir__host_unlock_and_wake(&context->host);
+}
+
+void weir__profile_deliver(weir__profile *profile) {
   weir__thread before = weir__this_thread;
   weir__this_thread.in_task = true;
-  for (size_t i = 0; i < list.count; i++) {
-    weir_profile_event event = list.records[i].event;
-    event.label = list.records[i].label;
-    event.kernel = list.records[i].kernel;
+  for (size_t i = 0; i < profile->given.count; i++) {
+    weir_profile_event event = profile->given.records[i].event;
+    event.label = profile->given.records[i].label;
+    event.kernel = profile->given.records[i].kernel;
     profile->function(profile->user, &event);
   }
   weir__this_thread = before;
-  weir__context_lock(context);
-  profile->given.count = 0;
-  profile->delivers = false;
 }
 
-void weir__profile_await(weir_context *context) {
-  while (context->profile->delivers || context->profile->noted.count > 0) {
-    weir__context_unlock(context); // which delivers, unless another thread does
-    sched_yield();
-    weir__context_lock(context);
-  }
+void weir__profile_end(weir__profile *profile) {
+  profile->given.count = 0;
+  profile->delivers = false;
 }

@@ -41,10 +41,9 @@ static inline bool weir__profile_is_due(const weir_context *context) {
   return context->profile != NULL && context->profile->noted.count > 0 && !context->profile->delivers;
 }
 
-// Delivers what was noted so far. The lock is held before and after, not meanwhile.
-void weir__profile_deliver(weir_context *context);
-
-// Waits until what was noted so far is delivered. The lock is held before and after.
-void weir__profile_await(weir_context *context);
+// Delivers what was noted so far: `deliver` is called without the lock, the other two before and after it with the lock held.
+void weir__profile_begin(weir__profile *profile);
+void weir__profile_deliver(weir__profile *profile);
+void weir__profile_end(weir__profile *profile);
 
 #endif // WEIR_ENGINE_PROFILE_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Waiting for tasks.
+#include <sched.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -195,6 +196,15 @@ void weir__host_wait_end(weir_context *context, weir__trace_cause cause, weir__i
   weir__context_unlock(context);
 }
 
+// Waits until what was noted of tasks so far is delivered. The lock is held before and after.
+static void await_profile(weir_context *context) {
+  while (context->profile->delivers || context->profile->noted.count > 0) {
+    weir__context_unlock(context); // which delivers, unless another thread does
+    sched_yield();
+    weir__context_lock(context);
+  }
+}
+
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
   if (weir__this_thread.in_task)
@@ -209,7 +219,7 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
     status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph, or "
                                        "what tasks submitted");
   bool reached = status == WEIR_OK;
-  if (reached && context->profile != NULL) weir__profile_await(context);
+  if (reached && context->profile != NULL) await_profile(context);
   if (reached) status = report_failure(context);
   weir__context_unlock(context);
   weir__host_wait_end(context, WEIR__TRACE_FINISH, 0, reached, start_ns);
