@@ -153,7 +153,8 @@ static void add_ranges(const weir__stream *stream, const weir__stream_task *task
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__stream_access *access = &task->accesses[i];
     uint64_t lo = stream->buffers[access->buffer].address + access->offset;
-    ranges[i] = (weir__acs_range){.mode = access->mode == WEIR_COMMUTE ? WEIR_READ_WRITE : access->mode, .lo = lo, .hi = lo + access->bytes};
+    ranges[i] = (weir__acs_range){
+        .mode = access->mode == WEIR_COMMUTE ? WEIR_READ_WRITE : access->mode, .lo = lo, .hi = lo + access->bytes};
   }
 }
 
