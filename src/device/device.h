@@ -110,6 +110,10 @@ typedef struct weir__device_ops {
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
   weir_status (*check)(const weir_device *device, const weir_task *task);
 
+  // Optional: gives a kernel of check mode's own (check/card.h) the function of this name, for all devices of the kind. Its
+  // functions address memory of the device by the pointers that tasks get.
+  weir_status (*check_code)(weir_kernel *kernel, const char *entry);
+
   // Whether the kernel has code for this device; NULL stands for a host task.
   bool (*has_code)(const weir_device *device, const weir_kernel *kernel);
 
