@@ -168,21 +168,26 @@ static weir_status no_memory(weir__check_job *job) {
   return job->status;
 }
 
-// Uploads the junk, and clears the word.
+// Uploads the junk, and writes something to the word.
 static weir_status begin(launches *all) {
-  static const unsigned char zeros[WORD_BYTES];
   weir__check_bench *bench = all->bench;
   weir__check_job *job = all->job;
   uint64_t ignored = 0;
   if (bench->word != NULL) return WEIR_OK;
   weir_status status = make(job, &bench->junk, &ignored, 2 * (uint64_t)WEIR__JUNK_BYTES);
   if (status == WEIR_OK) status = make(job, &bench->word, &ignored, WORD_BYTES);
-  if (status != WEIR_OK) return no_memory(job);
+  if (status == WEIR_OK && bench->pinned == NULL)
+    bench->pinned = weir__check_host_memory(job->device, 2 * (uint64_t)WEIR__JUNK_BYTES);
+  if (status != WEIR_OK || bench->pinned == NULL) {
+    bench->spoiled = true;
+    return no_memory(job);
+  }
+  memcpy(bench->pinned, all->checker->junk.bytes, 2 * (size_t)WEIR__JUNK_BYTES);
   weir__submission by = weir__check_aside(job);
   weir_event *event = NULL;
-  status = weir__copy_in(&by, bench->junk, 0, 2 * (uint64_t)WEIR__JUNK_BYTES, all->checker->junk.bytes, &event);
+  status = weir__copy_in(&by, bench->junk, 0, 2 * (uint64_t)WEIR__JUNK_BYTES, bench->pinned, &event);
   add(all, status, event);
-  status = weir__copy_in(&by, bench->word, 0, WORD_BYTES, zeros, &event);
+  status = weir__copy_in(&by, bench->word, 0, WORD_BYTES, bench->pinned, &event);
   add(all, status, event);
   return finish(all);
 }
@@ -217,11 +222,14 @@ static outcome run_on_card(launches *all, bool twice, weir__card_table *table) {
   if (all->refused == WEIR_OK) {
     weir__submission by = weir__check_aside(job);
     weir_event *event = NULL;
-    weir_status status = weir__copy_out(&by, bench->word, 0, sizeof word, &word, &event);
+    weir_status status = weir__copy_out(&by, bench->word, 0, sizeof word, bench->pinned, &event);
     add(all, status, event);
   }
   bool short_of_memory = twice && all->refused == WEIR_ERROR_OUT_OF_MEMORY;
-  if (finish(all) == WEIR_OK) return word == table->token ? SUSPICIOUS : ALL_IS_WELL;
+  if (finish(all) == WEIR_OK) {
+    memcpy(&word, bench->pinned, sizeof word);
+    return word == table->token ? SUSPICIOUS : ALL_IS_WELL;
+  }
   if (!short_of_memory) return ALL_IS_WELL;
   job->status = WEIR_OK;
   job->message[0] = '\0';
@@ -273,12 +281,9 @@ static void deliver(launches *all, const unsigned char *memory, weir__card_table
 // As for any other device, on the host.
 static void look_closely(launches *all, weir__card_table *table) {
   weir__check_job *job = all->job;
-  unsigned char *memory = weir__allocate(job->arena_bytes);
-  if (memory == NULL || weir__check_arena_of(all->checker, job, 0) == NULL) {
-    no_memory(job);
-    weir__free(memory);
-    return;
-  }
+  const weir__check_arena *staging = weir__check_arena_of(all->checker, job, WEIR__CHECK_ARENAS - 1);
+  if (staging == NULL) return;
+  unsigned char *memory = staging->memory;
   if (begin(all) == WEIR_OK && fetch(all, memory, table) == WEIR_OK) {
     void *card[WEIR_MAX_ARGS];
     for (uint32_t i = 0; i < job->slot_count; i++) {
@@ -289,7 +294,6 @@ static void look_closely(launches *all, weir__card_table *table) {
     for (uint32_t i = 0; i < job->slot_count; i++) job->slots[i].memory = card[i];
     if (done) deliver(all, memory, table);
   }
-  weir__free(memory);
 }
 
 void weir__check_on_card(weir__checker *checker, weir__check_job *job) {
@@ -315,7 +319,8 @@ void weir__check_on_card(weir__checker *checker, weir__check_job *job) {
   if (ended == SUSPICIOUS) look_closely(&all, &table);
 }
 
-void weir__check_free_card(weir__check_bench *bench) {
+void weir__check_free_card(weir_device *device, weir__check_bench *bench) {
+  weir__check_free_host_memory(device, bench->pinned);
   if (bench->second != NULL) weir__buffer_release(bench->second);
   if (bench->junk != NULL) weir__buffer_release(bench->junk);
   if (bench->word != NULL) weir__buffer_release(bench->word);

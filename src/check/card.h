@@ -16,6 +16,6 @@ void weir__check_use_cards(weir_device *checker, weir_kernel *const kernels[WEIR
 // Checks a task whose buffers are in its device's memory.
 void weir__check_on_card(weir__checker *checker, weir__check_job *job);
 
-void weir__check_free_card(weir__check_bench *bench);
+void weir__check_free_card(weir_device *device, weir__check_bench *bench);
 
 #endif // WEIR_CHECK_CARD_H

@@ -22,7 +22,7 @@
 
 enum {
   WEIR__CHECK_GUARD = 1024, // bytes in front of and behind each buffer; buffers begin at multiples of it
-  WEIR__CHECK_ARENAS = 3,
+  WEIR__CHECK_ARENAS = 4,   // of the runs; the last one is for contents that come from a card
 };
 
 // Copies of a task's buffers, for one device.
@@ -45,6 +45,7 @@ typedef struct weir__check_bench {
   uint64_t second_bytes; // of it
   weir_buffer *junk;     // both variants
   weir_buffer *word;     // token of the last task with something suspicious
+  unsigned char *pinned; // host memory that goes to `junk` and comes from `word`
   bool spoiled;          // a run failed, so contents of the buffers count as poisoned
 } weir__check_bench;
 
@@ -163,6 +164,8 @@ weir__submission weir__check_aside(const weir__check_job *job);
 weir_status weir__check_submit(weir__check_job *job, weir_buffer *arena, weir_event **out_event);
 weir_status weir__check_await(weir__check_job *job, weir_status status, weir_event *event);
 bool weir__check_has_room(weir__check_job *job);
+unsigned char *weir__check_host_memory(weir_device *device, uint64_t bytes);
+void weir__check_free_host_memory(weir_device *device, unsigned char *memory); // may be NULL
 void weir__check_free_bench(weir_device *device, weir__check_bench *bench);
 
 // Whether there is junk on which the results must not depend, besides what is around buffers.

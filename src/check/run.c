@@ -25,27 +25,31 @@ static bool on_host(const weir__check_job *job) {
 }
 
 // Memory of the host for an arena, that the device copies from and to by itself if it has such.
-static unsigned char *host_memory(weir_device *device, uint64_t bytes) {
+unsigned char *weir__check_host_memory(weir_device *device, uint64_t bytes) {
   const weir__memory_ops *own = device->ops->memory;
   void *memory = NULL;
   if (own == NULL || own->host_allocate == NULL) return weir__allocate(bytes);
   return own->host_allocate(device, bytes, &memory) == WEIR_OK ? memory : NULL;
 }
 
-static void free_arena(weir_device *device, weir__check_arena *arena) {
+void weir__check_free_host_memory(weir_device *device, unsigned char *memory) {
   const weir__memory_ops *own = device->ops->memory;
-  if (arena->buffer != NULL) weir__buffer_release(arena->buffer);
-  if (arena->memory != NULL && own != NULL && own->host_free != NULL)
-    own->host_free(device, arena->memory);
+  if (memory != NULL && own != NULL && own->host_free != NULL)
+    own->host_free(device, memory);
   else
-    weir__free(arena->memory);
+    weir__free(memory);
+}
+
+static void free_arena(weir_device *device, weir__check_arena *arena) {
+  if (arena->buffer != NULL) weir__buffer_release(arena->buffer);
+  weir__check_free_host_memory(device, arena->memory);
   *arena = (weir__check_arena){.memory = NULL};
 }
 
 void weir__check_free_bench(weir_device *device, weir__check_bench *bench) {
   for (uint32_t arena = 0; arena < WEIR__CHECK_ARENAS; arena++) free_arena(device, &bench->arenas[arena]);
   if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
-  weir__check_free_card(bench);
+  weir__check_free_card(device, bench);
   *bench = (weir__check_bench){.buffer = NULL};
 }
 
@@ -64,7 +68,7 @@ weir__check_arena *weir__check_arena_of(weir__checker *checker, weir__check_job 
   if (arena->bytes < bytes) {
     free_arena(job->device, arena);
     uint64_t room = bytes + bytes / 4;
-    arena->memory = host_memory(job->device, room);
+    arena->memory = weir__check_host_memory(job->device, room);
     weir_status status = arena->memory == NULL ? WEIR_ERROR_OUT_OF_MEMORY : WEIR_OK;
     if (status == WEIR_OK && on_host(job))
       status = weir__buffer_make(job->context, "check", arena->memory, WEIR__HOST_SPACE, room, true, &arena->buffer);
