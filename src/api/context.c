@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "base/topology.h"
+#include "check/card.h"
 #include "check/device.h"
 #include "engine/create.h"
 #include "engine/family.h"
@@ -95,6 +96,19 @@ static weir_status add_copier(weir_context *context) {
   return status;
 }
 
+// Kernels of the checker's own, where some device can run them.
+static weir_status add_card_kernels(weir_context *context) {
+  weir_kernel *kernels[WEIR__CARD_KERNELS];
+  bool any = false;
+  for (uint32_t i = 0; i < context->host.device_count; i++) any |= context->host.devices[i]->ops->check_code != NULL;
+  for (int i = 0; any && i < WEIR__CARD_KERNELS; i++) {
+    weir_status status = weir_kernel_create(context, "check", &kernels[i]);
+    if (status != WEIR_OK) return status;
+  }
+  if (any) weir__check_use_cards(context->devices.checker, kernels);
+  return WEIR_OK;
+}
+
 static weir_status add_checker(weir_context *context) {
   if (!(context->host.flags & WEIR_CONTEXT_CHECK)) return WEIR_OK;
   if (context->host.device_count == WEIR__MAX_DEVICES)
@@ -103,8 +117,9 @@ static weir_status add_checker(weir_context *context) {
   weir_device *device;
   weir_status status = weir__checker_create(&context->host, &device);
   if (status == WEIR_OK) status = weir__context_add_device(context, device);
-  if (status == WEIR_OK) context->devices.checker = device;
-  return status;
+  if (status != WEIR_OK) return status;
+  context->devices.checker = device;
+  return add_card_kernels(context);
 }
 
 static weir_status initialize(weir_context *context, const weir_context_options *options) {

@@ -18,10 +18,11 @@
 #include "check/junk.h"
 #include "device/graph.h"
 #include "engine/context.h"
+#include "engine/submission.h"
 
 enum {
   WEIR__CHECK_GUARD = 1024, // bytes in front of and behind each buffer; buffers begin at multiples of it
-  WEIR__CHECK_ARENAS = 3,
+  WEIR__CHECK_ARENAS = 4,   // of the runs; the last one is for contents that come from a card
 };
 
 // Copies of a task's buffers, for one device.
@@ -31,12 +32,21 @@ typedef struct weir__check_arena {
   weir_buffer *buffer; // around the memory, for a device that works in the host's; else NULL
 } weir__check_arena;
 
+// The functions that cards run for the checker (check/card.h).
+enum { WEIR__CARD_PREPARE, WEIR__CARD_COMPARE, WEIR__CARD_COMMIT, WEIR__CARD_KERNELS };
+
 // What the checker has for a device that runs kernels.
 typedef struct weir__check_bench {
   weir__check_arena arenas[WEIR__CHECK_ARENAS];
   weir_buffer *buffer; // in the memory of a device that has its own; else NULL
   uint64_t bytes;      // of the buffer
-  bool spoiled;        // a run failed, so contents of the buffers count as poisoned
+  // For tasks that are checked on the card:
+  weir_buffer *second;   // arena, beside `buffer`
+  uint64_t second_bytes; // of it
+  weir_buffer *junk;     // both variants
+  weir_buffer *word;     // token of the last task with something suspicious
+  unsigned char *pinned; // host memory that goes to `junk` and comes from `word`
+  bool spoiled;          // a run failed, so contents of the buffers count as poisoned
 } weir__check_bench;
 
 // An argument. Of a buffer: a range, or a box in one.
@@ -89,8 +99,10 @@ typedef struct weir__check_job {
   weir_arg *inner; // scratch, arg_count long
   void **pointers; // scratch, arg_count long
   uint64_t arena_bytes;
+  bool on_card;    // contents are in the device's memory, and stay there
   const char *who; // for lines on stderr
   uint64_t number; // of the task
+  uint64_t oldest; // that was in flight when it began
   // The outcome: of the run, or TASK_FAILED for a wrong declaration.
   weir_status status;
   uint32_t findings;
@@ -109,6 +121,8 @@ typedef struct weir__checker {
   weir__junk junk;
   weir__check_bench benches[WEIR__MAX_DEVICES];
   weir__check_job job;
+  weir_kernel *kernels[WEIR__CARD_KERNELS]; // for cards
+  uint32_t token;                           // of the last task that was checked on a card
   bool warned_unsteady;
 } weir__checker;
 
@@ -144,6 +158,21 @@ void weir__check_free_benches(weir__checker *checker);
 // Fills an arena, runs the task there and waits for its end. The status is the job's, too, if it is a failure.
 weir_status weir__check_run(weir__checker *checker, weir__check_job *job, weir__check_arena *arena,
                             weir__junk_choice choice);
+
+// Parts of that, for check/card.c: a task of the checker's own, submitted or not, its end, and the slots of the window for it.
+weir__submission weir__check_aside(const weir__check_job *job);
+weir_status weir__check_submit(weir__check_job *job, weir_buffer *arena, weir_event **out_event);
+weir_status weir__check_await(weir__check_job *job, weir_status status, weir_event *event);
+bool weir__check_has_room(weir__check_job *job);
+unsigned char *weir__check_host_memory(weir_device *device, uint64_t bytes);
+void weir__check_free_host_memory(weir_device *device, unsigned char *memory); // may be NULL
+void weir__check_free_bench(weir_device *device, weir__check_bench *bench);
+
+// Whether there is junk on which the results must not depend, besides what is around buffers.
+bool weir__check_has_junk(const weir__check_job *job);
+
+// Runs the task on the host's contents of its buffers. False: a run failed, and there are no results.
+bool weir__check_run_and_look(weir__checker *checker, weir__check_job *job);
 
 // Runs the task as often as needed, and looks at what it did. Results are in the buffers afterwards.
 void weir__check_job_run(weir__checker *checker, weir__check_job *job);

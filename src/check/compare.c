@@ -16,7 +16,7 @@ static uint64_t length(const weir__region *region) {
 // A transfer of later bytes may write to memory that the caller wrapped, beside what the task declared.
 static bool others_write(const weir__check_job *job, const weir_buffer *buffer) {
   weir__context_lock(job->context);
-  bool others = buffer->replicas[WEIR__HOST_SPACE].arrival >= job->number;
+  bool others = buffer->replicas[WEIR__HOST_SPACE].arrival >= job->oldest;
   weir__context_unlock(job->context);
   return others;
 }

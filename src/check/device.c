@@ -108,6 +108,7 @@ static void run_task(weir__checker *checker, const weir__task *task, weir__check
     access++;
   }
   bool copies = task->asked == WEIR__NO_CHECK;
+  job->on_card = task->access_count > 0 && task->accesses[0].space != WEIR__HOST_SPACE;
   job->device = copies ? &checker->base : host->devices[task->asked];
   job->kernel = task->kernel;
   job->function = task->function;
@@ -141,6 +142,7 @@ static void run_node(weir__checker *checker, weir__graph_run *run, uint32_t inde
       set_buffer(job, i, arg->mode, run->buffers[arg->buffer], arg->offset, arg->offset + arg->bytes, arg->box,
                  pointer);
   }
+  job->on_card = false;
   job->device = plan->asked;
   job->kernel = node->kernel;
   job->function = node->function;

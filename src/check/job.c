@@ -3,7 +3,7 @@
 // The check of one task.
 #include <string.h>
 
-#include "check/checker.h"
+#include "check/card.h"
 #include "engine/written.h"
 
 void weir__check_written(weir__check_job *job) {
@@ -31,8 +31,7 @@ void weir__check_written(weir__check_job *job) {
   }
 }
 
-// Whether there is junk on which the results must not depend, besides what is around buffers.
-static bool has_junk(const weir__check_job *job) {
+bool weir__check_has_junk(const weir__check_job *job) {
   for (uint32_t i = 0; i < job->region_count; i++) {
     if (weir__region_is_junk(&job->regions[i]) && job->regions[i].kind != WEIR__REGION_GUARD) return true;
   }
@@ -48,22 +47,31 @@ static void take_results(const weir__check_job *job, const weir__check_arena *ar
   }
 }
 
-void weir__check_job_run(weir__checker *checker, weir__check_job *job) {
+bool weir__check_run_and_look(weir__checker *checker, weir__check_job *job) {
   static const weir__junk_choice one = {.variant = 0}, other = {.variant = 1};
   weir__check_arena *first = weir__check_arena_of(checker, job, 0), *second = NULL;
-  if (first == NULL) return;
-  weir__check_written(job);
-  checker->junk.shift += 8 * 1021;
-  if (weir__check_run(checker, job, first, one) != WEIR_OK) return;
+  if (first == NULL || weir__check_run(checker, job, first, one) != WEIR_OK) return false;
   uint32_t before = job->findings;
   weir__check_changed(checker, job, first, one);
   if (job->kernel == NULL) {
     weir__check_left_over(checker, job, first, one);
-  } else if (has_junk(job)) {
+  } else if (weir__check_has_junk(job)) {
     second = weir__check_arena_of(checker, job, 1);
-    if (second == NULL || weir__check_run(checker, job, second, other) != WEIR_OK) return;
+    if (second == NULL || weir__check_run(checker, job, second, other) != WEIR_OK) return false;
     if (job->findings == before) weir__check_changed(checker, job, second, other);
     weir__check_compare(checker, job, first, second);
   }
   take_results(job, first);
+  return true;
+}
+
+void weir__check_job_run(weir__checker *checker, weir__check_job *job) {
+  if (job->on_card) {
+    weir__check_on_card(checker, job);
+    return;
+  }
+  if (weir__check_arena_of(checker, job, 0) == NULL) return;
+  weir__check_written(job);
+  checker->junk.shift += 8 * 1021;
+  weir__check_run_and_look(checker, job);
 }

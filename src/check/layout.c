@@ -130,6 +130,7 @@ bool weir__check_lay_out(weir__check_job *job) {
   qsort(places, count, sizeof *places, by_place);
   bool complete = true;
   weir__context_lock(job->context); // what was written is asked for
+  job->oldest = job->context->host.window.live.oldest;
   for (uint32_t first = 0, end; complete && first < count; first = end) {
     for (end = first; end < count && places[end].slot == places[first].slot;) end++;
     complete = add_regions(job, places + first, end - first);

@@ -6,7 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "check/checker.h"
+#include "check/card.h"
 #include "device/work.h"
 #include "engine/buffer.h"
 #include "engine/copy.h"
@@ -25,45 +25,50 @@ static bool on_host(const weir__check_job *job) {
 }
 
 // Memory of the host for an arena, that the device copies from and to by itself if it has such.
-static unsigned char *host_memory(weir_device *device, uint64_t bytes) {
+unsigned char *weir__check_host_memory(weir_device *device, uint64_t bytes) {
   const weir__memory_ops *own = device->ops->memory;
   void *memory = NULL;
   if (own == NULL || own->host_allocate == NULL) return weir__allocate(bytes);
   return own->host_allocate(device, bytes, &memory) == WEIR_OK ? memory : NULL;
 }
 
-static void free_arena(weir_device *device, weir__check_arena *arena) {
+void weir__check_free_host_memory(weir_device *device, unsigned char *memory) {
   const weir__memory_ops *own = device->ops->memory;
-  if (arena->buffer != NULL) weir__buffer_release(arena->buffer);
-  if (arena->memory != NULL && own != NULL && own->host_free != NULL)
-    own->host_free(device, arena->memory);
+  if (memory != NULL && own != NULL && own->host_free != NULL)
+    own->host_free(device, memory);
   else
-    weir__free(arena->memory);
+    weir__free(memory);
+}
+
+static void free_arena(weir_device *device, weir__check_arena *arena) {
+  if (arena->buffer != NULL) weir__buffer_release(arena->buffer);
+  weir__check_free_host_memory(device, arena->memory);
   *arena = (weir__check_arena){.memory = NULL};
 }
 
-static void free_bench(weir_device *device, weir__check_bench *bench) {
+void weir__check_free_bench(weir_device *device, weir__check_bench *bench) {
   for (uint32_t arena = 0; arena < WEIR__CHECK_ARENAS; arena++) free_arena(device, &bench->arenas[arena]);
   if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
+  weir__check_free_card(device, bench);
   *bench = (weir__check_bench){.buffer = NULL};
 }
 
 void weir__check_free_benches(weir__checker *checker) {
   weir__host *host = checker->base.host;
   for (uint32_t i = 0; i < host->device_count && i < WEIR__MAX_DEVICES; i++) {
-    if (host->devices[i] != NULL) free_bench(host->devices[i], &checker->benches[i]);
+    if (host->devices[i] != NULL) weir__check_free_bench(host->devices[i], &checker->benches[i]);
   }
 }
 
 weir__check_arena *weir__check_arena_of(weir__checker *checker, weir__check_job *job, uint32_t index) {
   weir__check_bench *bench = &checker->benches[job->device->index];
   weir__check_arena *arena = &bench->arenas[index];
-  if (bench->spoiled) free_bench(job->device, bench);
+  if (bench->spoiled) weir__check_free_bench(job->device, bench);
   uint64_t bytes = job->arena_bytes == 0 ? WEIR__CHECK_GUARD : job->arena_bytes;
   if (arena->bytes < bytes) {
     free_arena(job->device, arena);
     uint64_t room = bytes + bytes / 4;
-    arena->memory = host_memory(job->device, room);
+    arena->memory = weir__check_host_memory(job->device, room);
     weir_status status = arena->memory == NULL ? WEIR_ERROR_OUT_OF_MEMORY : WEIR_OK;
     if (status == WEIR_OK && on_host(job))
       status = weir__buffer_make(job->context, "check", arena->memory, WEIR__HOST_SPACE, room, true, &arena->buffer);
@@ -140,13 +145,13 @@ static weir_status call(weir__check_job *job, const weir__check_arena *arena) {
 
 static const weir__completion_target nobody = {.done = NULL};
 
-static weir__submission aside(const weir__check_job *job) {
+weir__submission weir__check_aside(const weir__check_job *job) {
   return (weir__submission){
       .target = &nobody, .reserved = WEIR__ANY_SLOT, .aside = job->device, .kernel_checked = true};
 }
 
 // Waits for a task of the checker's own, and takes over how it failed.
-static weir_status await(weir__check_job *job, weir_status status, weir_event *event) {
+weir_status weir__check_await(weir__check_job *job, weir_status status, weir_event *event) {
   if (status != WEIR_OK) {
     fail(job, status, weir_last_error());
     return status;
@@ -165,7 +170,7 @@ static weir_status await(weir__check_job *job, weir_status status, weir_event *e
   return status;
 }
 
-static bool has_room(weir__check_job *job) {
+bool weir__check_has_room(weir__check_job *job) {
   weir__context_lock(job->context);
   bool room = weir__window_room(&job->context->host.window, WEIR__ANY_SLOT) >= SLOTS_OF_A_RUN;
   weir__context_unlock(job->context);
@@ -175,8 +180,7 @@ static bool has_room(weir__check_job *job) {
 }
 
 // By a task on the device that was asked for.
-static weir_status submit(weir__checker *checker, weir__check_job *job, const weir__check_arena *arena) {
-  weir_buffer *buffer = on_host(job) ? arena->buffer : checker->benches[job->device->index].buffer;
+weir_status weir__check_submit(weir__check_job *job, weir_buffer *buffer, weir_event **out_event) {
   for (uint32_t i = 0; i < job->arg_count; i++) {
     const weir__check_arg *arg = &job->args[i];
     if (arg->mode == WEIR_VALUE)
@@ -196,26 +200,32 @@ static weir_status submit(weir__checker *checker, weir__check_job *job, const we
                           .groups = {job->groups[0], job->groups[1], job->groups[2]},
                           .device = job->device,
                           .label = "check"};
-  weir__submission by = aside(job);
+  weir__submission by = weir__check_aside(job);
   by.task = &task;
-  weir_event *event = NULL;
   weir__context_lock(job->context);
-  weir_status status = weir__submit(job->context, &by, &event);
+  weir_status status = weir__submit(job->context, &by, out_event);
   weir__context_unlock(job->context);
-  return await(job, status, event);
+  return status;
+}
+
+static weir_status submit(weir__checker *checker, weir__check_job *job, const weir__check_arena *arena) {
+  weir_buffer *buffer = on_host(job) ? arena->buffer : checker->benches[job->device->index].buffer;
+  weir_event *event = NULL;
+  weir_status status = weir__check_submit(job, buffer, &event);
+  return weir__check_await(job, status, event);
 }
 
 static weir_status run_on_device(weir__checker *checker, weir__check_job *job, weir__check_arena *arena) {
   weir_buffer *buffer = checker->benches[job->device->index].buffer;
-  weir__submission by = aside(job);
+  weir__submission by = weir__check_aside(job);
   weir_event *event = NULL;
   if (job->slot_count == 0) return submit(checker, job, arena);
   weir_status status = weir__copy_in(&by, buffer, 0, job->arena_bytes, arena->memory, &event);
-  status = await(job, status, event);
+  status = weir__check_await(job, status, event);
   if (status == WEIR_OK) status = submit(checker, job, arena);
   if (status != WEIR_OK) return status;
   status = weir__copy_out(&by, buffer, 0, job->arena_bytes, arena->memory, &event);
-  return await(job, status, event);
+  return weir__check_await(job, status, event);
 }
 
 weir_status weir__check_run(weir__checker *checker, weir__check_job *job, weir__check_arena *arena,
@@ -224,7 +234,7 @@ weir_status weir__check_run(weir__checker *checker, weir__check_job *job, weir__
   bool is_call = job->function != NULL && on_host(job) && job->device->ops->polled == NULL &&
                  (job->kernel == NULL || (uint64_t)job->groups[0] * job->groups[1] * job->groups[2] == 1);
   if (is_call) return call(job, arena);
-  if (!has_room(job)) return WEIR_ERROR_OUT_OF_MEMORY;
+  if (!weir__check_has_room(job)) return WEIR_ERROR_OUT_OF_MEMORY;
   weir_status status = on_host(job) ? submit(checker, job, arena) : run_on_device(checker, job, arena);
   if (status != WEIR_OK) checker->benches[job->device->index].spoiled = true;
   return status;

@@ -114,6 +114,10 @@ typedef struct weir__device_ops {
   // The task passed `check`, but its arguments may be wrong by themselves. NULL: the device cannot read code.
   uint8_t (*use)(const weir_device *device, const weir_task *task, uint32_t index);
 
+  // Optional: gives a kernel of check mode's own (check/card.h) the function of this name, for all devices of the kind. Its
+  // functions address memory of the device by the pointers that tasks get.
+  weir_status (*check_code)(weir_kernel *kernel, const char *entry);
+
   // Whether the kernel has code for this device; NULL stands for a host task.
   bool (*has_code)(const weir_device *device, const weir_kernel *kernel);
 

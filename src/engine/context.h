@@ -86,6 +86,7 @@ typedef struct weir__device_set {
   weir_device *cpu;                  // NULL: none
   weir_device *copier;               // runs host tasks that copy; the CPU, or a device of the context's own
   weir_device *checker;              // gets all tasks, in check mode (check/checker.h); NULL: there is none
+  uint64_t checked_on_card;          // bit i: the checker leaves contents of tasks for device i in its memory
   uint64_t kept_slots;               // of the window, for tasks of the checker's own
   char (*labels)[WEIR__LABEL_BYTES]; // of tasks that have one, by slot of the window; NULL: none had one yet
   bool polled;                       // some device has no threads of its own

@@ -32,18 +32,21 @@ static bool uses_images(const weir_task *task) {
 }
 
 // In check mode the checker gets the task instead of the device that was asked for.
-static __attribute__((noinline)) void redirect(const weir_context *context, const weir__submission *submission,
-                                               weir__request *request) {
+// Returns the space that the contents must be in.
+static __attribute__((noinline)) uint32_t redirect(const weir_context *context, const weir__submission *submission,
+                                                   weir__request *request) {
   weir_device *device = request->device;
-  if (submission->aside != NULL || submission->device != NULL) return;
+  if (submission->aside != NULL || submission->device != NULL) return device->space;
   if (device->space != WEIR__HOST_SPACE && uses_images(submission->task)) {
     char what[WEIR__WHAT_BYTES];
     weir__describe_task(submission->task, what);
     weir__check_cannot(what, "it works on images");
-    return;
+    return device->space;
   }
   request->device = context->devices.checker;
   request->asked = submission->unchecked ? WEIR__NO_CHECK : (uint8_t)device->index;
+  bool stays = !submission->unchecked && (context->devices.checked_on_card >> device->index & 1) != 0;
+  return stays ? device->space : WEIR__HOST_SPACE;
 }
 
 static weir__admit_result submit_auto(weir_context *context, const weir__submission *submission, weir_event **out_event,
@@ -81,7 +84,8 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   *out_status = weir__check_task(context, submission, &request.device);
   if (*out_status != WEIR_OK) return WEIR__REFUSED;
   request.asked = WEIR__NO_CHECK;
-  if (context->devices.checker != NULL) redirect(context, submission, &request);
+  uint32_t space = request.device->space;
+  if (context->devices.checker != NULL) space = redirect(context, submission, &request);
   if (weir__window_full(&context->host.window, submission->reserved) ||
       context->host.window.live.oldest < context->order.barrier) {
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);
@@ -91,7 +95,7 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
   request.accesses = weir__window_payload(slot, task->arg_count * sizeof(weir__access));
   if (request.accesses == NULL) return weir__no_memory(submission, "arguments", out_status);
-  *out_status = weir__check_args(context, task, request.device->space, request.accesses, &request.checked);
+  *out_status = weir__check_args(context, task, space, request.accesses, &request.checked);
   if (*out_status != WEIR_OK)
     return *out_status == WEIR_PENDING ? submit_auto(context, submission, out_event, out_status) : WEIR__REFUSED;
   // Behind the accesses, which are no more than the arguments: boxes, pointers, and values.
@@ -107,7 +111,7 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   if (request.checked.reduces && !direct) return submit_reducing(context, submission, &request, out_event, out_status);
   if (request.checked.lacks_contents) {
     weir__admit_result result =
-        weir__transfer_args(context, submission, request.device->space, request.checked.access_count, out_status);
+        weir__transfer_args(context, submission, space, request.checked.access_count, out_status);
     return result == WEIR__ADMITTED ? WEIR__RETRY : result; // transfers have taken the slot
   }
   if (request.checked.write_backs > 0 &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "planted.spv.h"
+#include "weir/cuda.h"
 #include "weir/opencl.h"
 #include "weir/sim.h"
 #include "weir/vulkan.h"
@@ -23,6 +24,20 @@ static const char source[] = "__kernel void planted(__global uint *from, __globa
                              "  if (kind == 7 && i == 5) to[i] = to[words + 1] ^ 1u;\n"
                              "}\n";
 
+const char *planted_cuda = "struct planted_value { unsigned kind, words; };\n"
+                           "extern \"C\" __global__ void planted(unsigned *from, unsigned *to, planted_value value) {\n"
+                           "  unsigned i = blockIdx.x, kind = value.kind, words = value.words;\n"
+                           "  unsigned result = from[i] * 3u + 1u;\n"
+                           "  if (kind == 1 && i >= words - 4) return;\n"
+                           "  if (kind == 2) result += to[i];\n"
+                           "  to[i] = result;\n"
+                           "  if (kind == 3 && i == 0) to[words] = 7;\n"
+                           "  if (kind == 4 && i == 0) to[-1] = 7;\n"
+                           "  if (kind == 5 && i == 0) from[2] = 7;\n"
+                           "  if (kind == 6 && i == 5) to[i] = from[words] ^ 1u;\n"
+                           "  if (kind == 7 && i == 5) to[i] = to[words + 1] ^ 1u;\n"
+                           "}\n";
+
 static void word(uint32_t *from, uint32_t *to, uint32_t kind, uint32_t words, uint64_t i) {
   uint32_t result = from[i] * 3U + 1U;
   if (kind == PLANTED_PARTIAL && i >= words - 4) return;
@@ -33,6 +48,10 @@ static void word(uint32_t *from, uint32_t *to, uint32_t kind, uint32_t words, ui
   if (kind == PLANTED_CHANGES && i == 0) from[2] = 7;
   if (kind == PLANTED_READS_BEHIND && i == 5) to[i] = from[words] ^ 1U;
   if (kind == PLANTED_READS_OUTPUT && i == 5) to[i] = to[words + 1] ^ 1U;
+}
+
+void planted_words(uint32_t *from, uint32_t *to, planted_value value, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) word(from, to, value.kind, value.words, i);
 }
 
 static void planted(const weir_work *work) {
@@ -63,6 +82,14 @@ weir_kernel *planted_kernel(weir_context *context) {
   if (has_device(context, "vulkan"))
     planted_ok(weir_kernel_set_vulkan(kernel, &(weir_vulkan_code){.words = planted_spv, .bytes = sizeof planted_spv},
                                       &(weir_vulkan_launch){0}, 1));
+  return kernel;
+}
+
+weir_kernel *planted_kernel_on_card(weir_context *context) {
+  weir_kernel *kernel = planted_kernel(context);
+  if (has_device(context, "cuda"))
+    planted_ok(weir_kernel_set_cuda(kernel, &(weir_cuda_code){.source = planted_cuda},
+                                    &(weir_cuda_launch){.function = "planted", .block = {1, 1, 1}}, 1));
   return kernel;
 }
 

@@ -31,7 +31,19 @@ typedef struct planted_value {
 
 // The kernel, for all devices of the context; and as a function that runs once, as one work-group of all words.
 weir_kernel *planted_kernel(weir_context *context);
+
+// The same, with code for CUDA, where the context has such a device.
+weir_kernel *planted_kernel_on_card(weir_context *context);
 void planted_host(const weir_work *work);
+
+void planted_words(uint32_t *from, uint32_t *to, planted_value value, uint64_t count);
+
+// Its code for CUDA; a test without a card has another one.
+extern const char *planted_cuda;
+
+// Tests of "cuda" use the driver without a card (tests/cuda/stub) from now on. The functions that check mode has for cards run
+// as C (card.c).
+void planted_use_stub(void);
 
 // A context in check mode. Ends the program with 77 where there is no such device.
 weir_context *planted_open(const char *devices, uint32_t flags);

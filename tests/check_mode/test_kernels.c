@@ -154,7 +154,7 @@ static void play(weir_context *context, weir_kernel *kernel, const planted_case 
 static void test_each_is_named(void **state) {
   (void)state;
   weir_context *context = planted_open(devices, 0);
-  weir_kernel *kernel = planted_kernel(context);
+  weir_kernel *kernel = planted_kernel_on_card(context);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     // A shader that writes what its task only reads is refused at once, so planted.comp has no such line. And lavapipe
     // keeps shaders inside the ranges that are bound: what is outside is neither written nor read.
@@ -168,7 +168,7 @@ static void test_each_is_named(void **state) {
 static void test_unwritten_read(void **state) {
   (void)state;
   weir_context *context = planted_open(devices, WEIR_CONTEXT_IN_ORDER);
-  weir_kernel *kernel = planted_kernel(context);
+  weir_kernel *kernel = planted_kernel_on_card(context);
   weir_buffer *from, *to;
   planted_ok(weir_buffer_create(context, 2 * BYTES, &from));
   planted_ok(weir_buffer_create(context, BYTES, &to));
@@ -189,6 +189,9 @@ static void test_unwritten_read(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) devices = argv[1];
+#ifdef ON_STUB
+  planted_use_stub();
+#endif
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_is_named), cmocka_unit_test(test_unwritten_read)};
   return cmocka_run_group_tests_name("check_mode_kernels", tests, NULL, NULL);
 }

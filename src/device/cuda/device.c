@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
+#include "device/cuda/check/source.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/graph/batches.h"
 #include "device/cuda/module.h"
@@ -340,6 +341,7 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .graphs = &graph_ops,
                                          .check = weir__cuda_kernel_check,
                                          .use = weir__cuda_kernel_use,
+                                         .check_code = weir__cuda_check_code,
                                          .has_code = has_code,
                                          .issue = weir__in_order_push,
                                          .flush = weir__in_order_flush,
