@@ -172,9 +172,7 @@ static weir_status run_graph(weir__checker *checker, weir__task *task, const cha
   for (uint32_t i = 0; i < run->plan->node_count; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
     uint64_t start_ns = time_now(&checker->base);
-    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
-      weir__graph_run_node(run, i, 0); // notes that it is skipped
-    } else {
+    if (weir__graph_run_admits(run, i)) {
       if (begin(checker, job, node->arg_count))
         run_node(checker, run, i, job);
       else
@@ -186,8 +184,6 @@ static weir_status run_graph(weir__checker *checker, weir__task *task, const cha
       run->start_ns[i] = start_ns;
       run->end_ns[i] = time_now(&checker->base);
     }
-    for (uint32_t edge = 0; state != WEIR__NODE_OK && edge < node->successor_count; edge++)
-      weir__graph_run_edge(run, run->plan->successors[node->first_successor + edge]);
   }
   return weir__graph_run_status(run, out_message);
 }

@@ -19,6 +19,7 @@ typedef enum weir__graph_kind {
 typedef struct weir__graph_arg {
   weir_mode mode;
   bool host;       // the caller's memory in a copy, or what stands in for it: an address, though the mode is VALUE
+  bool by_rows;    // a box whose rows the plan knows, not only its range
   uint32_t buffer; // number in the plan; not for values
   uint64_t offset, bytes; // of the range; of the value in `values`
   const weir_box *box;    // in the range, in plain form (window/box.h); NULL: all of it
@@ -54,23 +55,25 @@ typedef struct weir__graph_external {
   uint64_t lo, hi;
 } weir__graph_external;
 
-// A read of bytes that come from outside the graph.
-typedef struct weir__graph_input {
-  uint32_t node, buffer;
+// Why a node comes after another: bytes of a buffer, by its number in the plan, that both use.
+typedef struct weir__graph_reason {
   uint64_t lo, hi;
-} weir__graph_input;
+  uint32_t buffer;
+  uint8_t hazard; // weir__hazard
+} weir__graph_reason;
 
 typedef struct weir__graph_plan {
   uint32_t references; // the graph's and one per run; guarded by the context's lock
-  uint32_t node_count, arg_count, buffer_count, external_count, input_count, host_count;
+  uint32_t node_count, arg_count, buffer_count, external_count, host_count;
   uint64_t edge_count, value_bytes, host_bytes; // host_bytes: of a run's memory in between, if it needs some
   weir__graph_node *nodes;
   weir__graph_arg *args;
-  uint32_t *successors;      // node << 1 | (reads what this node writes)
-  uint32_t *predecessors;    // nodes
-  weir__dependence *reasons; // per predecessor: hazard, range, and in `buffer` the buffer's number
+  uint32_t *successors;        // nodes
+  uint32_t *predecessors;      // nodes, the newest first: those that others of them come after are left out
+  weir__graph_reason *reasons; // per predecessor
+  uint64_t *cuts;              // of each buffer, where uses of it begin and end: in between are its intervals
+  uint32_t *first_cuts;        // per buffer, and one more: where its part of `cuts` begins
   weir__graph_external *externals;
-  weir__graph_input *inputs;
   weir__graph_host *hosts;
   unsigned char *values; // of all nodes, to be copied by each run
   weir_box *boxes;       // that arguments point to
@@ -87,6 +90,12 @@ typedef enum weir__node_state {
   WEIR__NODE_CANCELLED
 } weir__node_state;
 
+// A buffer of a run, by its id.
+typedef struct weir__graph_number {
+  uint64_t id;
+  uint32_t number;
+} weir__graph_number;
+
 typedef struct weir__graph_run {
   struct weir__graph_run *next; // among the graph's idle runs
   weir_graph *graph;
@@ -101,17 +110,19 @@ typedef struct weir__graph_run {
   weir__block **fresh;    // scratch, external_count long
   weir_buffer **buffers;  // by number, as they were at the launch
   uint32_t *serials;
-  uint64_t *storages; // numbers, for timelines
-  void **args;        // by number of argument: pointers into storage or `values`
+  uint64_t *storages;          // numbers, for timelines
+  weir__graph_number *numbers; // scratch, buffer_count long
+  void **args;                 // by number of argument: pointers into storage or `values`
   unsigned char *values;
   _Atomic uint32_t *blockers;         // per node
   _Atomic uint8_t *states;            // per node: weir__node_state
-  _Atomic uint8_t *poisoned;          // per node: reads poison
   uint32_t *ready;                    // scratch for the device, node_count long
   weir__id *failed_predecessors;      // tasks that failed whose data this launch may read
   weir__dependence *data_dependences; // where the launch's data comes from
   weir__dependence *readers;          // tasks submitted since that read what this launch writes, and which bytes
-  uint8_t *external_poison;           // scratch, external_count long
+  uint8_t *poison;                    // what is poisoned while nodes run (device/graph_poison.h)
+  _Atomic bool poisoned;              // something is
+  weir__lock poison_lock;             // guards `poison` while nodes run
   uint32_t reader_count, reader_capacity;
   uint32_t failed_predecessor_count, failed_predecessor_capacity;
   uint32_t data_dependence_count, data_dependence_capacity;
@@ -135,8 +146,16 @@ typedef struct weir__graph_run {
 // What a node is called in messages and timelines.
 const char *weir__graph_node_name(const weir__graph_node *node);
 
-// Finds out which nodes read poison and makes the counters ready. Called by the device before the first node runs.
+// The number of the first cut of a buffer at or behind the byte `at`, counted among the buffer's cuts.
+uint32_t weir__graph_find_cut(const weir__graph_plan *plan, uint32_t buffer, uint64_t at);
+
+// Finds out which bytes are poisoned and makes the counters ready. Called by the device before the first node runs, with the
+// context's lock held.
 void weir__graph_run_start(weir__graph_run *run);
+// Whether nodes of a run that started may have to be skipped, although none failed yet.
+static inline bool weir__graph_run_skips(const weir__graph_run *run) {
+  return atomic_load_explicit(&run->poisoned, memory_order_relaxed);
+}
 // Notes that no node ran well: the run failed as a whole.
 void weir__graph_run_fail(weir__graph_run *run);
 
@@ -145,14 +164,12 @@ void weir__graph_run_fail(weir__graph_run *run);
 // caller. Thread-safe for different nodes.
 void weir__graph_run_node(weir__graph_run *run, uint32_t index, uint32_t worker);
 
-// Skips a node that reads poison, and those that read what it should have written.
-void weir__graph_run_skip(weir__graph_run *run, uint32_t index);
+// Whether the node may run; false: it reads poison, and is skipped. A device that does not run it by weir__graph_run_node asks
+// when all of the node's predecessors were asked about, and those that failed are noted. Thread-safe for different nodes.
+bool weir__graph_run_admits(weir__graph_run *run, uint32_t index);
 
-// Notes that a node failed, and why.
+// Notes that a node failed, and why, before its successors are asked about.
 void weir__graph_run_note_failure(weir__graph_run *run, uint32_t index, const char *message);
-
-// Passes poison on to a successor of a node that did not end well.
-void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge);
 
 // Status of the whole launch, once all nodes are done: that of the first node that did not end well.
 weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message);

@@ -2,9 +2,10 @@
 //
 // What devices do with the run of a launch: which nodes may run, what failed.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "device/graph.h"
+#include "device/graph_poison.h"
 #include "device/host.h"
 #include "device/work.h"
 
@@ -21,27 +22,55 @@ void weir__fill_bytes(void *destination, uint64_t bytes, const void *pattern) {
   for (uint64_t done = 0; done < bytes; done += sizeof(uint32_t)) memcpy(first + done, pattern, sizeof(uint32_t));
 }
 
-static bool is_poison(const weir__graph_run *run, const weir__dependence *dependence) {
-  if (dependence->task == 0) return true;
-  for (uint32_t i = 0; i < run->failed_predecessor_count; i++) {
-    if (run->failed_predecessors[i] == dependence->task) return true;
+uint32_t weir__graph_find_cut(const weir__graph_plan *plan, uint32_t buffer, uint64_t at) {
+  uint32_t low = plan->first_cuts[buffer], high = plan->first_cuts[buffer + 1];
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (plan->cuts[middle] < at)
+      low = middle + 1;
+    else
+      high = middle;
   }
-  return false;
+  return low - plan->first_cuts[buffer];
 }
 
-// Marks the nodes that read poisoned bytes from outside.
+static int by_id(const void *left, const void *right) {
+  weir__id a = *(const weir__id *)left, b = *(const weir__id *)right;
+  return a < b ? -1 : a > b;
+}
+
+static bool is_poison(const weir__graph_run *run, const weir__dependence *dependence) {
+  return dependence->task == 0 ||
+         (run->failed_predecessor_count > 0 && bsearch(&dependence->task, run->failed_predecessors,
+                                                       run->failed_predecessor_count, sizeof(weir__id), by_id) != NULL);
+}
+
+void weir__graph_run_number_buffers(weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->buffer_count; i++)
+    run->numbers[i] = (weir__graph_number){.id = run->buffers[i]->id, .number = i};
+  qsort(run->numbers, run->plan->buffer_count, sizeof *run->numbers, by_id); // the id comes first
+}
+
+uint32_t weir__graph_run_buffer_number(const weir__graph_run *run, uint64_t id) {
+  const weir__graph_number *found = bsearch(&id, run->numbers, run->plan->buffer_count, sizeof *run->numbers, by_id);
+  return found == NULL ? UINT32_MAX : found->number;
+}
+
+// Poisons what comes from outside and is.
 static void mark_poisoned(weir__graph_run *run) {
   const weir__graph_plan *plan = run->plan;
-  for (uint32_t i = 0; i < plan->input_count; i++) {
-    const weir__graph_input *input = &plan->inputs[i];
-    bool poisoned = run->all_poisoned;
-    for (uint32_t dependence = 0; dependence < run->data_dependence_count && !poisoned; dependence++) {
-      const weir__dependence *data = &run->data_dependences[dependence];
-      poisoned = data->buffer == run->buffers[input->buffer]->id && data->lo < input->hi && input->lo < data->hi &&
-                 is_poison(run, data);
-    }
-    if (poisoned) atomic_store_explicit(&run->poisoned[input->node], 1, memory_order_relaxed);
+  weir__graph_poison_clear(run);
+  for (uint32_t i = 0; i < plan->buffer_count && run->all_poisoned; i++)
+    weir__graph_poison_set(run, i, 0, UINT64_MAX, true);
+  if (run->failed_predecessor_count > 0)
+    qsort(run->failed_predecessors, run->failed_predecessor_count, sizeof(weir__id), by_id);
+  weir__graph_run_number_buffers(run);
+  for (uint32_t i = 0; i < run->data_dependence_count && !run->all_poisoned; i++) {
+    const weir__dependence *data = &run->data_dependences[i];
+    uint32_t buffer = weir__graph_run_buffer_number(run, data->buffer);
+    if (buffer != UINT32_MAX && is_poison(run, data)) weir__graph_poison_set(run, buffer, data->lo, data->hi, true);
   }
+  atomic_store_explicit(&run->poisoned, true, memory_order_relaxed);
 }
 
 void weir__graph_run_start(weir__graph_run *run) {
@@ -50,8 +79,8 @@ void weir__graph_run_start(weir__graph_run *run) {
   for (uint32_t i = 0; i < plan->node_count; i++) {
     atomic_store_explicit(&run->blockers[i], plan->nodes[i].predecessor_count, memory_order_relaxed);
     atomic_store_explicit(&run->states[i], WEIR__NODE_OK, memory_order_relaxed);
-    atomic_store_explicit(&run->poisoned[i], 0, memory_order_relaxed);
   }
+  atomic_store_explicit(&run->poisoned, false, memory_order_relaxed);
   if (run->task->reads_poison) mark_poisoned(run);
 }
 
@@ -69,6 +98,11 @@ const char *weir__graph_node_name(const weir__graph_node *node) {
 static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state state, const char *message) {
   atomic_store_explicit(&run->states[index], (uint8_t)state, memory_order_relaxed);
   atomic_fetch_add_explicit(&run->failed_count, 1, memory_order_relaxed);
+  weir__lock_acquire(&run->poison_lock);
+  if (!weir__graph_run_skips(run)) weir__graph_poison_clear(run);
+  weir__graph_poison_set_written(run, index, true);
+  atomic_store_explicit(&run->poisoned, true, memory_order_relaxed); // its successors see it, which come later
+  weir__lock_release(&run->poison_lock);
   weir__lock_acquire(&run->message_lock);
   if (index < run->message_node) {
     const weir__graph_node *node = &run->plan->nodes[index];
@@ -82,12 +116,28 @@ void weir__graph_run_note_failure(weir__graph_run *run, uint32_t index, const ch
   note_failure(run, index, WEIR__NODE_FAILED, message);
 }
 
+// The lock for poison is held.
+static bool reads_poison(const weir__graph_run *run, const weir__graph_node *node) {
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
+    if (arg->mode != WEIR_VALUE && arg->mode != WEIR_WRITE && weir__graph_poison_in(run, arg)) return true;
+  }
+  return false;
+}
+
+bool weir__graph_run_admits(weir__graph_run *run, uint32_t index) {
+  if (!weir__graph_run_skips(run)) return true;
+  weir__lock_acquire(&run->poison_lock);
+  bool poisoned = reads_poison(run, &run->plan->nodes[index]);
+  if (!poisoned) weir__graph_poison_set_written(run, index, false);
+  weir__lock_release(&run->poison_lock);
+  if (poisoned) note_failure(run, index, WEIR__NODE_SKIPPED, weir_status_text(WEIR_ERROR_UPSTREAM_FAILED));
+  return !poisoned;
+}
+
 void weir__graph_run_node(weir__graph_run *run, uint32_t index, uint32_t worker) {
   const weir__graph_node *node = &run->plan->nodes[index];
-  if (atomic_load_explicit(&run->poisoned[index], memory_order_relaxed)) {
-    note_failure(run, index, WEIR__NODE_SKIPPED, weir_status_text(WEIR_ERROR_UPSTREAM_FAILED));
-    return;
-  }
+  if (!weir__graph_run_admits(run, index)) return;
   if (node->kind != WEIR__GRAPH_CALL) {
     weir__graph_run_bytes(node, run->args + node->first_arg);
     return;
@@ -110,17 +160,6 @@ void weir__graph_run_node(weir__graph_run *run, uint32_t index, uint32_t worker)
   if (failure.failed)
     note_failure(run, index, WEIR__NODE_FAILED,
                  failure.message[0] != '\0' ? failure.message : weir_status_text(WEIR_ERROR_TASK_FAILED));
-}
-
-void weir__graph_run_skip(weir__graph_run *run, uint32_t index) {
-  const weir__graph_node *node = &run->plan->nodes[index];
-  weir__graph_run_node(run, index, 0); // notes that it is skipped
-  for (uint32_t i = 0; i < node->successor_count; i++)
-    weir__graph_run_edge(run, run->plan->successors[node->first_successor + i]);
-}
-
-void weir__graph_run_edge(weir__graph_run *run, uint32_t successor_edge) {
-  if (successor_edge & 1) atomic_store_explicit(&run->poisoned[successor_edge >> 1], 1, memory_order_relaxed);
 }
 
 weir_status weir__graph_run_status(const weir__graph_run *run, const char **out_message) {

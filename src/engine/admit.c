@@ -303,7 +303,8 @@ static __attribute__((noinline)) void note_check(weir_context *context, const we
 static bool reserve(weir_context *context, const weir__request *request) {
   uint32_t count = request->checked.access_count;
   weir__range_pool *ranges = &context->order.ranges;
-  if (!weir__range_pool_reserve(ranges, count)) return false;
+  uint32_t maps = request->run != NULL ? request->run->plan->buffer_count : count;
+  if (!weir__range_pool_reserve_many(ranges, count, maps)) return false;
   if (request->checked.commutes && !weir__commute_reserve(request->accesses, count)) return false;
   bool boxes = ranges->boxes.map_count > 0 || request->checked.box_count > 0;
   return !boxes || weir__prepare_boxes(context, request->accesses, count);

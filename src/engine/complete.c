@@ -72,10 +72,11 @@ static void describe_failure(weir_context *context, const weir__task *task, cons
 
 void weir__poison_outputs(weir_context *context, weir__task *task) {
   uint32_t root = weir__failures_root(context, task);
+  weir__range_pool *ranges = &context->order.ranges;
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
     if (access->mode != WEIR_READ && access->buffer->serial == access->serial)
-      weir__buffer_poison_box(access->buffer, task->id, access->lo, access->hi, weir__access_box(access), root);
+      weir__buffer_poison_box(access->buffer, ranges, task->id, access->lo, access->hi, weir__access_box(access), root);
   }
 }
 

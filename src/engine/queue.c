@@ -193,7 +193,7 @@ static void poison(weir_context *context, const weir_arg *arg) {
   weir__buffer_access(arg->buffer, &context->order.ranges, &window->live, done, WEIR_WRITE, lo, hi,
                       &context->order.dependences);
   arg->buffer->last_use = last_use;
-  weir__buffer_poison(arg->buffer, done, lo, hi, WEIR__NO_ROOT);
+  weir__buffer_poison(arg->buffer, &context->order.ranges, done, lo, hi, WEIR__NO_ROOT);
 }
 
 // The submission cannot enter, though nothing is in flight: its task fails.

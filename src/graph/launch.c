@@ -37,7 +37,7 @@ static weir__admit_result make_room(weir_context *context, const weir__submissio
     weir__admit_result result = weir__transfer_accesses(context, by, run->accesses, count, out_write_backs, out_status);
     if (result != WEIR__ADMITTED) return result;
     slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
-    if (!weir__range_pool_reserve(&context->order.ranges, count + *out_write_backs))
+    if (!weir__range_pool_reserve_many(&context->order.ranges, count + *out_write_backs, run->plan->buffer_count))
       return weir__no_memory(by, "arguments", out_status);
   }
   return weir__await_room(context, by, slots + 1, out_status);

@@ -25,15 +25,33 @@ const weir_box *weir__plan_take_box(weir__graph_plan *plan, const weir_arg *arg,
   return box;
 }
 
-bool weir__plan_access(weir_buffer *shadow, weir__range_pool *ranges, const weir__liveness *liveness, weir__id task,
-                       weir_mode mode, uint64_t lo, uint64_t hi, const weir_box *box, weir__dependences *dependences) {
-  if (!weir__range_pool_reserve(ranges, 1)) return false;
-  weir__box_pool_begin(&ranges->boxes, liveness);
-  if (box != NULL && !weir__buffer_use_boxes(shadow, ranges, liveness, box)) return false;
-  if (!weir__buffer_prepare(shadow, liveness, mode, lo, hi, box)) return false;
-  if (box != NULL)
-    weir__buffer_access_box(shadow, liveness, task, mode, lo, hi, box, dependences);
-  else
-    weir__buffer_access(shadow, ranges, liveness, task, mode, lo, hi, dependences);
-  return true;
+uint64_t weir__plan_count_uses(const weir_task *task, bool *out_by_rows) {
+  uint64_t rows = 0, args = 0;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode == WEIR_VALUE) continue;
+    args++;
+    rows++;
+    if (arg->shape != WEIR_BOX) continue;
+    weir_box box;
+    uint64_t bytes;
+    weir__box_take(arg->value, &box, &bytes);
+    if (box.rows > 1) rows += weir__box_row_count(&box) - 1;
+  }
+  *out_by_rows = rows <= WEIR__PLAN_MOST_ROWS || rows == args;
+  return *out_by_rows ? rows : args;
+}
+
+uint32_t weir__plan_make_uses(const weir__plan_use *whole, const weir__graph_arg *arg, weir__plan_use *uses) {
+  uses[0] = *whole;
+  if (arg->box != NULL && !arg->by_rows) {
+    if (arg->mode == WEIR_WRITE) uses[0].mode = WEIR_READ_WRITE; // what it leaves as it was comes from outside
+    return 1;
+  }
+  uint64_t rows = weir__box_row_count(arg->box);
+  for (uint64_t i = 0; i < rows; i++) {
+    uses[i] = *whole;
+    uses[i].lo = weir__box_row(whole->lo, whole->hi, arg->box, i, &uses[i].hi);
+  }
+  return (uint32_t)rows;
 }

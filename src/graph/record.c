@@ -108,7 +108,8 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->predecessors);
   weir__free(plan->reasons);
   weir__free(plan->externals);
-  weir__free(plan->inputs);
+  weir__free(plan->cuts);
+  weir__free(plan->first_cuts);
   weir__free(plan->hosts);
   weir__free(plan->values);
   weir__free(plan->boxes);

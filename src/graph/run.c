@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/graph_poison.h"
 #include "engine/failures.h"
 #include "graph/plan.h"
 
@@ -20,16 +21,16 @@ void weir__graph_run_free(weir__graph_run *run) {
   weir__free(run->buffers);
   weir__free(run->serials);
   weir__free(run->storages);
+  weir__free(run->numbers);
   weir__free(run->args);
   weir__free(run->values);
   weir__free(run->blockers);
   weir__free(run->states);
-  weir__free(run->poisoned);
   weir__free(run->ready);
   weir__free(run->failed_predecessors);
   weir__free(run->data_dependences);
   weir__free(run->readers);
-  weir__free(run->external_poison);
+  weir__free(run->poison);
   weir__free(run);
 }
 
@@ -47,13 +48,13 @@ static weir__graph_run *create(weir_graph *graph) {
   run->buffers = weir__allocate(plan->buffer_count * sizeof(weir_buffer *));
   run->serials = weir__allocate(plan->buffer_count * sizeof *run->serials);
   run->storages = weir__allocate(plan->buffer_count * sizeof *run->storages);
+  run->numbers = weir__allocate(plan->buffer_count * sizeof *run->numbers);
   run->args = weir__allocate(plan->arg_count * sizeof(void *));
   run->values = weir__allocate(plan->value_bytes);
   run->blockers = weir__allocate(plan->node_count * sizeof *run->blockers);
   run->states = weir__allocate(plan->node_count * sizeof *run->states);
-  run->poisoned = weir__allocate(plan->node_count * sizeof *run->poisoned);
   run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
-  run->external_poison = weir__allocate(plan->external_count);
+  run->poison = weir__allocate(weir__graph_poison_bytes(plan) + 1);
   run->hosts = weir__allocate(plan->host_count * sizeof(void *));
   run->reached = weir__allocate(plan->host_count * sizeof *run->reached);
   // Room for notes, so that only launches with very many predecessors or readers need more in the middle.
@@ -64,9 +65,8 @@ static weir__graph_run *create(weir_graph *graph) {
   run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
       run->storages != NULL && run->args != NULL && run->values != NULL && run->blockers != NULL &&
-      run->states != NULL && run->poisoned != NULL && run->ready != NULL && run->external_poison != NULL &&
-      run->hosts != NULL && run->reached != NULL && run->data_dependences != NULL && run->readers != NULL &&
-      run->failed_predecessors != NULL)
+      run->states != NULL && run->numbers != NULL && run->ready != NULL && run->poison != NULL && run->hosts != NULL &&
+      run->reached != NULL && run->data_dependences != NULL && run->readers != NULL && run->failed_predecessors != NULL)
     return run;
   weir__graph_run_free(run);
   return NULL;
@@ -216,43 +216,57 @@ void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor) {
   run->failed_predecessors[run->failed_predecessor_count++] = predecessor;
 }
 
-// Works out which of the launch's outputs are poisoned: by the last node that wrote them.
+// Works out which bytes that the launch wrote are poisoned: by the last node that wrote them.
 static void find_poisoned_outputs(weir__graph_run *run) {
-  const weir__graph_plan *plan = run->plan;
-  memset(run->external_poison, 0, plan->external_count);
-  for (uint32_t i = 0; i < plan->node_count; i++) {
-    const weir__graph_node *node = &plan->nodes[i];
-    bool poisoned = atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK;
-    for (uint32_t j = 0; j < node->arg_count; j++) {
-      const weir__graph_arg *arg = &plan->args[node->first_arg + j];
-      if (arg->mode != WEIR_WRITE && arg->mode != WEIR_READ_WRITE) continue;
-      for (uint32_t k = 0; k < plan->external_count; k++) {
-        const weir__graph_external *external = &plan->externals[k];
-        if (external->buffer == arg->buffer && external->lo < arg->offset + arg->bytes && arg->offset < external->hi)
-          run->external_poison[k] = poisoned || (arg->box != NULL && run->external_poison[k]);
-      }
-    }
-  }
+  weir__graph_poison_clear(run);
+  for (uint32_t i = 0; i < run->plan->node_count; i++)
+    weir__graph_poison_set_written(run, i,
+                                   atomic_load_explicit(&run->states[i], memory_order_relaxed) != WEIR__NODE_OK);
+}
+
+// A buffer that the launch `task` wrote, and what failed first.
+typedef struct output {
+  weir_buffer *buffer;
+  weir__range_pool *ranges;
+  weir__id task;
+  uint32_t root;
+} output;
+
+static void poison_output(void *user, uint64_t lo, uint64_t hi) {
+  const output *poisoned = user;
+  weir__buffer_poison(poisoned->buffer, poisoned->ranges, poisoned->task, lo, hi, poisoned->root);
+}
+
+// A task in flight that reads an output.
+typedef struct reader {
+  weir_context *context;
+  weir__task *task;
+  const weir__dependence *note;
+  bool live_run; // it is a launch, that must know which bytes
+  uint32_t root;
+} reader;
+
+static void poison_input(void *user, uint64_t lo, uint64_t hi) {
+  const reader *poisoned = user;
+  poisoned->task->reads_poison = true;
+  weir__failures_blame(poisoned->context, poisoned->task, poisoned->root, poisoned->note->buffer, lo, hi);
+  if (!poisoned->live_run) return;
+  weir__dependence bytes = *poisoned->note;
+  bytes.task = 0;
+  bytes.lo = lo;
+  bytes.hi = hi;
+  keep_data_dependence(poisoned->task->run, &bytes);
 }
 
 // Marks a task in flight that reads an output which is poisoned.
-static void poison_reader(weir__graph_run *run, const weir__dependence *reader, uint32_t root) {
+static void poison_reader(weir__graph_run *run, const weir__dependence *note, uint32_t root) {
   const weir__window *window = &run->context->host.window;
-  for (uint32_t i = 0; i < run->plan->external_count; i++) {
-    const weir__graph_external *external = &run->plan->externals[i];
-    if (!run->external_poison[i] || run->buffers[external->buffer]->id != reader->buffer ||
-        external->lo >= reader->hi || reader->lo >= external->hi)
-      continue;
-    weir__task *task = weir__window_task(window, reader->task);
-    weir__dependence poisoned = *reader;
-    poisoned.task = 0;
-    if (external->lo > poisoned.lo) poisoned.lo = external->lo;
-    if (external->hi < poisoned.hi) poisoned.hi = external->hi;
-    task->reads_poison = true;
-    weir__failures_blame(run->context, task, root, poisoned.buffer, poisoned.lo, poisoned.hi);
-    if (task->run == NULL || !weir__live(&window->live, task->id)) return;
-    keep_data_dependence(task->run, &poisoned);
-  }
+  uint32_t buffer = weir__graph_run_buffer_number(run, note->buffer);
+  if (buffer == UINT32_MAX) return;
+  reader poisoned = {
+      .context = run->context, .task = weir__window_task(window, note->task), .note = note, .root = root};
+  poisoned.live_run = poisoned.task->run != NULL && weir__live(&window->live, poisoned.task->id);
+  weir__graph_poison_each(run, buffer, note->lo, note->hi, poison_input, &poisoned);
 }
 
 void weir__graph_run_poison(weir__task *task, uint32_t root) {
@@ -260,9 +274,13 @@ void weir__graph_run_poison(weir__task *task, uint32_t root) {
   find_poisoned_outputs(run);
   for (uint32_t i = 0; i < run->plan->external_count; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
-    weir_buffer *buffer = run->buffers[external->buffer];
-    if (run->external_poison[i] && buffer->serial == run->serials[external->buffer])
-      weir__buffer_poison(buffer, task->id, external->lo, external->hi, root);
+    output written = {.buffer = run->buffers[external->buffer],
+                      .ranges = &run->context->order.ranges,
+                      .task = task->id,
+                      .root = root};
+    if (external->mode != WEIR_READ && written.buffer->serial == run->serials[external->buffer])
+      weir__graph_poison_each(run, external->buffer, external->lo, external->hi, poison_output, &written);
   }
+  if (run->reader_count > 0) weir__graph_run_number_buffers(run);
   for (uint32_t i = 0; i < run->reader_count; i++) poison_reader(run, &run->readers[i], root);
 }

@@ -37,7 +37,7 @@ static void fill_waits(const weir__graph_run *run, const weir__graph_node *node,
                        weir__trace_task *record) {
   for (uint32_t i = 0; i < node->predecessor_count; i++) {
     uint32_t predecessor = run->plan->predecessors[node->first_predecessor + i];
-    const weir__dependence *reason = &run->plan->reasons[node->first_predecessor + i];
+    const weir__graph_reason *reason = &run->plan->reasons[node->first_predecessor + i];
     bool for_bytes = reason->hazard != WEIR__HAZARD_AFTER; // else no buffer is the reason, and the launch may have none
     record->waits[record->wait_count++] = (weir__trace_wait){.task = weir__trace_node_id(run->task_id, predecessor),
                                                              .hazard = (weir__hazard)reason->hazard,

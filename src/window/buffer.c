@@ -115,7 +115,23 @@ bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness) {
   return buffer->ranged ? weir__range_map_idle(&buffer->map, liveness) : weir__segment_idle(&buffer->whole, liveness);
 }
 
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure) {
+// Cuts the users of a buffer where poison begins and ends, so that no other byte is poisoned with it.
+static void cut_for_poison(weir_buffer *buffer, weir__range_pool *pool, weir__id task, uint64_t lo, uint64_t hi) {
+  if (lo == 0 && hi >= buffer->bytes) return;
+  if (buffer->boxed) {
+    static uint8_t none_done;
+    const weir__liveness all_live = {.oldest = 1, .mask = 0, .done = &none_done}; // the writer may be done just now
+    weir__box_pool_begin(&pool->boxes, &all_live);
+    weir__box_map_prepare(&buffer->boxes, &all_live, lo, hi, NULL);
+  } else if (!buffer->ranged && buffer->whole.writer == task && weir__range_pool_reserve(pool, 1)) {
+    weir__range_map_initialize(&buffer->map, pool, buffer->bytes, &buffer->whole);
+    buffer->ranged = true;
+  }
+}
+
+void weir__buffer_poison(weir_buffer *buffer, weir__range_pool *pool, weir__id task, uint64_t lo, uint64_t hi,
+                         uint32_t failure) {
+  cut_for_poison(buffer, pool, task, lo, hi);
   if (buffer->boxed)
     weir__box_map_poison(&buffer->boxes, task, lo, hi, NULL, failure);
   else if (buffer->ranged)
@@ -124,12 +140,12 @@ void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64
     buffer->whole.poisoned = failure;
 }
 
-void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
-                             uint32_t failure) {
-  if (buffer->boxed)
+void weir__buffer_poison_box(weir_buffer *buffer, weir__range_pool *pool, weir__id task, uint64_t lo, uint64_t hi,
+                             const weir_box *box, uint32_t failure) {
+  if (buffer->boxed && box != NULL)
     weir__box_map_poison(&buffer->boxes, task, lo, hi, box, failure);
   else
-    weir__buffer_poison(buffer, task, lo, hi, failure); // it was overwritten since, as a whole
+    weir__buffer_poison(buffer, pool, task, lo, hi, failure); // it was overwritten since, as a whole
 }
 
 // Notes on the block which tasks may still use it, if they are few.

@@ -109,10 +109,12 @@ static inline void weir__buffer_access(weir_buffer *buffer, weir__range_pool *po
 bool weir__buffer_idle(weir_buffer *buffer, const weir__liveness *liveness);
 
 // Poisons what is by `task` in [lo, hi), or in the box there: it was the last to write, or one of the last that commuted.
+// Where memory is short, perhaps more of it is.
 // `failure`: the number of the failure, not 0.
-void weir__buffer_poison(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure);
-void weir__buffer_poison_box(weir_buffer *buffer, weir__id task, uint64_t lo, uint64_t hi, const weir_box *box,
-                             uint32_t failure);
+void weir__buffer_poison(weir_buffer *buffer, weir__range_pool *pool, weir__id task, uint64_t lo, uint64_t hi,
+                         uint32_t failure);
+void weir__buffer_poison_box(weir_buffer *buffer, weir__range_pool *pool, weir__id task, uint64_t lo, uint64_t hi,
+                             const weir_box *box, uint32_t failure);
 
 // Forgets all users.
 void weir__buffer_forget_users(weir_buffer *buffer);

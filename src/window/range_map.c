@@ -99,11 +99,25 @@ static struct weir__range_segment *take_segment(weir__range_pool *pool) {
   return segment;
 }
 
+// A node that is split is full: one that was there can be so at once, and any other after FANOUT / 2 entries more, of which an
+// access brings two to leaves. A split takes one node, or two where it is the root's, and a new map one.
+static size_t nodes_for(const weir__range_pool *pool, size_t accesses, size_t maps) {
+  size_t each = accesses * NODES_PER_ACCESS, used = pool->node_count - pool->free_node_count;
+  if (each <= pool->free_node_count) return each;
+  size_t splits = used + 2 * accesses / (FANOUT / 2 - 1) + 1, together = 2 * splits + maps;
+  return together < each ? together : each;
+}
+
 bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses) {
-  while (pool->free_node_count < accesses * NODES_PER_ACCESS) {
+  return weir__range_pool_reserve_many(pool, accesses, accesses);
+}
+
+bool weir__range_pool_reserve_many(weir__range_pool *pool, size_t accesses, size_t maps) {
+  for (size_t needed = nodes_for(pool, accesses, maps); pool->free_node_count < needed;) {
     weir__range_node *nodes = add_slab(pool, SLAB_NODES * sizeof *nodes);
     if (nodes == NULL) return false;
     for (int i = 0; i < SLAB_NODES; i++) free_node(pool, &nodes[i]);
+    pool->node_count += SLAB_NODES;
   }
   while (pool->free_segment_count < accesses * SEGMENTS_PER_ACCESS) {
     struct weir__range_segment *segments = add_slab(pool, SLAB_SEGMENTS * sizeof *segments);
@@ -397,7 +411,26 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
   sweep(map, liveness);
 }
 
+// Makes a segment start at `at`, in [1, bytes), or leaves the map as it is where memory is short.
+static void try_split_at(weir__range_map *map, uint64_t at) {
+  if (at == 0 || at >= map->bytes) return;
+  place found = find(map, at);
+  if (found.leaf->key[found.index] == at || !weir__range_pool_reserve(map->pool, 1)) return;
+  struct weir__range_segment *copy = take_segment(map->pool);
+  if (weir__segment_copy(&copy->segment, segment_at(found), &map->pool->arrays))
+    insert(map, at, copy);
+  else
+    free_segment(map->pool, copy);
+}
+
+// Cuts off what is not to be poisoned from a segment that `task` was the last to write.
+static void cut_poisoned(weir__range_map *map, weir__id task, uint64_t at) {
+  if (at < map->bytes && segment_at(find(map, at))->writer == task) try_split_at(map, at);
+}
+
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure) {
+  cut_poisoned(map, task, lo);
+  cut_poisoned(map, task, hi);
   place at = find(map, lo);
   do {
     if (at.leaf->key[at.index] >= hi) break;

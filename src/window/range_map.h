@@ -22,6 +22,7 @@ typedef struct weir__range_node weir__range_node;
 typedef struct weir__range_pool {
   weir__range_node *free_nodes;
   struct weir__range_segment *free_segments;
+  size_t node_count; // free or not
   size_t free_node_count, free_segment_count;
   struct weir__range_slab *slabs;
   weir__id_arrays arrays; // for the readers of segments
@@ -46,6 +47,9 @@ void weir__range_pool_deinitialize(weir__range_pool *pool);
 // Makes sure that `accesses` accesses to maps cannot run out of nodes and segments. False: no memory.
 bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses);
 
+// The same for accesses to so many maps alone.
+bool weir__range_pool_reserve_many(weir__range_pool *pool, size_t accesses, size_t maps);
+
 // A map of one segment, which takes over the users of `whole` (left without users). Needs a reserve of one access.
 void weir__range_map_initialize(weir__range_map *map, weir__range_pool *pool, uint64_t bytes, weir__segment *whole);
 void weir__range_map_deinitialize(weir__range_map *map);
@@ -60,6 +64,7 @@ void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness,
                            uint64_t hi, weir__dependences *dependences);
 
 // Poisons what is by `task` in [lo, hi): it was the last to write there, or one of the last that commuted.
+// Where memory is short it poisons more: whole segments.
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure);
 
 // Whether no task in flight uses any part.

@@ -233,7 +233,8 @@ static void finish(weir__id task, bool failed) {
   uint32_t slot = (uint32_t)(task % MODEL_WINDOW);
   for (uint32_t i = 0; failed && i < self.used_count[slot]; i++) {
     const bytes *part = &self.used[slot][i];
-    if (part->mode != WEIR_READ) weir__buffer_poison_box(&self.buffer, task, part->lo, part->hi, form(part), 1);
+    if (part->mode != WEIR_READ)
+      weir__buffer_poison_box(&self.buffer, &self.ranges, task, part->lo, part->hi, form(part), 1);
   }
   model_finish(&self.model, &self.tasks, task, failed);
 }

@@ -75,7 +75,7 @@ static weir__id use_all(weir_mode mode) {
 static void finish(weir__id task, bool failed) {
   uint32_t slot = (uint32_t)(task % MODEL_WINDOW);
   if (failed && self.used[slot].writes)
-    weir__buffer_poison(&self.buffer, task, self.used[slot].lo, self.used[slot].hi, 1);
+    weir__buffer_poison(&self.buffer, &self.ranges, task, self.used[slot].lo, self.used[slot].hi, 1);
   model_finish(&self.model, &self.tasks, task, failed);
 }
 
@@ -137,10 +137,10 @@ static void only_the_last_writer_poisons(void **state) {
   (void)state;
   weir__id first = use_all(WEIR_WRITE);
   use_all(WEIR_WRITE);
-  weir__buffer_poison(&self.buffer, first, 0, 100, 1);
+  weir__buffer_poison(&self.buffer, &self.ranges, first, 0, 100, 1);
   assert_false(self.buffer.whole.poisoned);
   weir__id third = use(WEIR_WRITE, 0, 50);
-  weir__buffer_poison(&self.buffer, first, 0, 100, 1);
+  weir__buffer_poison(&self.buffer, &self.ranges, first, 0, 100, 1);
   check();
   finish(third, true);
   check();

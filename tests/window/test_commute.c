@@ -258,7 +258,7 @@ static void finish(run *self, uint32_t fail_percent) {
     const weir__access *access = &task->accesses[i];
     if (access->mode == WEIR_READ) continue;
     for (uint64_t byte = access->lo; byte < access->hi; byte++) bytes_of(self, access)[byte] = failed;
-    if (failed) weir__buffer_poison(access->buffer, task->id, access->lo, access->hi, 1);
+    if (failed) weir__buffer_poison(access->buffer, &self->ranges, task->id, access->lo, access->hi, 1);
   }
   self->stages[slot_of(task->id)] = DONE;
   if (task->commutes != WEIR__COMMUTES_NOT) weir__commute_leave(&self->window, task, failed);

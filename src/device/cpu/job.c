@@ -191,11 +191,8 @@ static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index)
 static uint32_t release_successors(weir__graph_run *run, uint32_t index, uint32_t *list, uint32_t count) {
   const weir__graph_node *node = &run->plan->nodes[index];
   const uint32_t *edges = run->plan->successors + node->first_successor;
-  bool ended_well = atomic_load_explicit(&run->states[index], memory_order_relaxed) == WEIR__NODE_OK;
   for (uint32_t i = 0; i < node->successor_count; i++) {
-    if (!ended_well) weir__graph_run_edge(run, edges[i]);
-    uint32_t next = edges[i] >> 1;
-    if (atomic_fetch_sub_explicit(&run->blockers[next], 1, memory_order_acq_rel) == 1) list[count++] = next;
+    if (atomic_fetch_sub_explicit(&run->blockers[edges[i]], 1, memory_order_acq_rel) == 1) list[count++] = edges[i];
   }
   return count;
 }

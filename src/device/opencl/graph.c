@@ -54,10 +54,6 @@ static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint3
   return CL_SUCCESS;
 }
 
-static bool is_poisoned(const weir__graph_run *run, uint32_t index) {
-  return atomic_load_explicit(&run->poisoned[index], memory_order_relaxed) != 0;
-}
-
 // One node after another in the launch's own queue.
 static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_operation *operation,
                              weir__opencl_waits *waits) {
@@ -68,9 +64,8 @@ static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_operation
     const weir__graph_node *node = &run->plan->nodes[i];
     cl_event *event = operation->nodes != NULL ? &operation->nodes[i].event : NULL;
     if (operation->nodes != NULL) operation->nodes[i].queue = operation->head.place->queue;
-    if (is_poisoned(run, i))
-      weir__graph_run_skip(run, i);
-    else if (run->timed && device->base.device.host->trace == NULL)
+    if (!weir__graph_run_admits(run, i)) continue;
+    if (run->timed && device->base.device.host->trace == NULL)
       result = time_node(device, run, i, queue, waits);
     else
       result = launch_node(device, run, node, queue, waits, event);
@@ -143,8 +138,7 @@ static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__op
   node->queue = choose_queue(s, run->plan, index);
   if (waits == &own) find_waits(s, run->plan, index, node->queue, waits);
   weir__opencl_queue *queue = &s->device->queues[node->queue];
-  if (is_poisoned(run, index)) { // what comes after it comes after those before it
-    weir__graph_run_skip(run, index);
+  if (!weir__graph_run_admits(run, index)) { // what comes after it comes after those before it
     result = weir__opencl_enqueue_marker(s->device, node->queue, waits, &node->event);
     if (result == CL_SUCCESS) waits->count = 0;
   } else {

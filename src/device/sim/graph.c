@@ -43,7 +43,7 @@ static uint64_t set_tails(weir__sim_task *sim_task) {
     const weir__graph_node *node = &plan->nodes[i];
     weir__sim_chain *chain = &sim_task->nodes[i];
     for (uint32_t j = 0; j < node->successor_count; j++) {
-      const weir__sim_chain *successor = &sim_task->nodes[plan->successors[node->first_successor + j] >> 1];
+      const weir__sim_chain *successor = &sim_task->nodes[plan->successors[node->first_successor + j]];
       uint64_t path_ps = successor->alone_ps + successor->tail_ps;
       if (chain->tail_ps < path_ps) chain->tail_ps = path_ps;
     }

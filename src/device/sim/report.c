@@ -93,7 +93,6 @@ static void start_task(weir__sim_device *device, weir__sim_task *sim_task, const
 
 static void end_node(weir__sim_device *device, const weir__sim_chain *chain, const weir__sim_op *op) {
   weir__graph_run *run = chain->owner->task->run;
-  const weir__graph_node *node = &run->plan->nodes[chain->node];
   weir__thread before = unlock_for_code(device, run->task);
   weir__graph_run_node(run, chain->node, device->leader->base.first_worker);
   lock_after_code(device, before);
@@ -102,9 +101,6 @@ static void end_node(weir__sim_device *device, const weir__sim_chain *chain, con
     run->start_ns[chain->node] = to_ns(chain->start_ps);
     run->end_ns[chain->node] = to_ns(weir__sim_op_end_ps(op));
   }
-  if (state == WEIR__NODE_OK) return;
-  for (uint32_t i = 0; i < node->successor_count; i++)
-    weir__graph_run_edge(run, run->plan->successors[node->first_successor + i]);
 }
 
 static void forget(weir__sim_device *device, weir__sim_task *sim_task) {

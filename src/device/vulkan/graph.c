@@ -269,13 +269,6 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
   return record(device, run, plan, idle);
 }
 
-static bool any_poisoned(const weir__graph_run *run) {
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) return true;
-  }
-  return false;
-}
-
 // Nodes that read poison are skipped, and those that read what they should have written; the others are recorded one after
 // another.
 static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run, weir__vulkan_lane *lane) {
@@ -285,10 +278,7 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
   lane->recorder.sets = weir__vulkan_current_sets(device);
   for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
-    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
-      weir__graph_run_skip(run, i);
-      continue;
-    }
+    if (!weir__graph_run_admits(run, i)) continue;
     uint32_t dispatches = node->kernel != NULL ? weir__vulkan_code_of(node->kernel)->count : 1;
     for (uint32_t j = 0; j < dispatches && result == VK_SUCCESS; j++) {
       weir__vulkan_record_barrier(device, lane->open->commands, stages, stages);
@@ -313,7 +303,7 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
   lane->stages |= stages_of(run->plan);
-  if (any_poisoned(run)) return record_healthy(device, run, lane);
+  if (weir__graph_run_skips(run)) return record_healthy(device, run, lane);
   if (plan->steps.timed && !plan->steps.fixed) weir__vulkan_steps_balance(&plan->steps);
   bool step_by_step = times_steps(device, run, plan, lane);
   VkResult result = find_recording(device, run, plan, lane->queue, step_by_step, &op->recording);

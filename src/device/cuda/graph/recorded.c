@@ -174,13 +174,6 @@ static void bind_parameters(const weir__graph_run *run, cuda_plan *plan) {
     plan->bytes[i].args = run->args + run->plan->nodes[i].first_arg;
 }
 
-static bool any_poisoned(const weir__graph_run *run) {
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) return true;
-  }
-  return false;
-}
-
 static CUresult launch_node(weir__cuda_device *device, const weir__graph_run *run, const weir__graph_node *node,
                             void **parameters, CUstream stream) {
   void *const *args = run->args + node->first_arg;
@@ -211,10 +204,7 @@ static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, co
   CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; i < run->plan->node_count && result == CUDA_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
-    if (atomic_load_explicit(&run->poisoned[i], memory_order_relaxed)) {
-      weir__graph_run_skip(run, i);
-      continue;
-    }
+    if (!weir__graph_run_admits(run, i)) continue;
     result = mark(device, plan, 2 * i, stream);
     if (result == CUDA_SUCCESS) result = launch_node(device, run, node, plan->parameters + node->first_arg, stream);
     if (result == CUDA_SUCCESS) result = mark(device, plan, 2 * i + 1, stream);
@@ -254,7 +244,7 @@ static CUresult launch_run(weir__cuda_device *device, weir__cuda_op *op, CUstrea
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
   bind_parameters(run, plan);
-  if (plan->one_by_one || any_poisoned(run)) return launch_nodes(device, run, plan, stream);
+  if (plan->one_by_one || weir__graph_run_skips(run)) return launch_nodes(device, run, plan, stream);
   CUresult result = set_exec(device, run, plan);
   if (result == CUDA_SUCCESS) return device->driver->cuGraphLaunch(plan->exec->exec, stream);
   weir__cuda_binding_forget(&plan->binding);
