@@ -33,8 +33,8 @@ const char *planted_cuda = "struct planted_value { unsigned kind, words; };\n"
                            "  to[i] = result;\n"
                            "  if (kind == 3 && i == 0) to[words] = 7;\n"
                            "  if (kind == 4 && i == 0) to[-1] = 7;\n"
-                           "  unsigned *volatile hidden = from;\n" // else the store is seen in the code, and refused
-                           "  if (kind == 5 && i == 0) hidden[2] = 7;\n"
+                           // By a pointer that may be another's: else the store is seen in the code, and refused.
+                           "  if (kind == 5 && i == 0) (words > 1000 ? to : from)[2] = 7;\n"
                            "  if (kind == 6 && i == 5) to[i] = from[words] ^ 1u;\n"
                            "  if (kind == 7 && i == 5) to[i] = to[words + 1] ^ 1u;\n"
                            "}\n";
