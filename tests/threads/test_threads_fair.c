@@ -131,7 +131,8 @@ static bool newcomer_is_next(weir_context *context) {
     gate_open(&gates[i]);
     gate_await(&gates[i + 1], 1);
   }
-  while (!is_closed(context) && !atomic_load(&one.is_in)) sched_yield();
+  // A newcomer that was late has lost one slot only, and waits for the next.
+  for (int i = 0; i < 1000 && !is_closed(context) && !atomic_load(&one.is_in); i++) usleep(100);
   bool lost_twice = is_closed(context);
   gate_open(&gates[2]);
   weir_event *later;
