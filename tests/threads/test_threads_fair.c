@@ -64,7 +64,8 @@ static void count_up(void *user, uint32_t number) {
     weir__lock_acquire(&all->lock);
     all->count++;
     if ((i + 200 * number) % 500 == 0) {
-      for (int pause = 0; pause < 20; pause++) weir__sleep_on(&(_Atomic uint32_t){0}, 0, 100000);
+      _Atomic uint32_t nobody = 0;
+      for (int pause = 0; pause < 20; pause++) weir__sleep_on(&nobody, 0, 100000);
     }
     weir__lock_release(&all->lock);
   }
