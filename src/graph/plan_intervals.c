@@ -59,6 +59,7 @@ bool weir__plan_find_intervals(builder *build) {
   plan->first_cuts = weir__allocate(((size_t)plan->buffer_count + 1) * sizeof *plan->first_cuts);
   if (plan->cuts == NULL || plan->first_cuts == NULL) return false;
   uint32_t cut_count = 0;
+  plan->first_cuts[0] = 0; // there may be no buffers
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const uint32_t *uses = build->by_buffer + build->buffer_uses[i];
     uint32_t count = build->buffer_uses[i + 1] - build->buffer_uses[i];
