@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes of graphs that fail, and poison from outside: which nodes run, what they leave, and which bytes are poisoned then are as
+// if nodes ran one after another. An edge that others imply is left out, though a failure must reach who would read by it.
+// WEIR_TEST_SEED seeds it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_graph.h"
+
+#ifdef WEIR_SMALL_TESTS
+enum { ROUNDS = 60, LAUNCHES = 4 };
+#else
+enum { ROUNDS = 1000, LAUNCHES = 4 };
+#endif
+
+typedef struct world {
+  weir_context *context;
+  weir_buffer *buffers[GRAPH_BUFFERS];
+  graph_memory memory;
+  uint64_t seed;
+} world;
+
+static uint64_t seed_given(void) {
+  const char *text = getenv("WEIR_TEST_SEED");
+  return text == NULL ? 1 : strtoull(text, NULL, 0);
+}
+
+static void fill(world *w) {
+  memset(&w->memory, 0, sizeof w->memory);
+  for (int i = 0; i < GRAPH_BUFFERS; i++) {
+    memset(w->memory.bytes[i], i + 1, GRAPH_BYTES);
+    assert_int_equal(weir_copy_in(w->buffers[i], 0, GRAPH_BYTES, w->memory.bytes[i], NULL), WEIR_OK);
+  }
+  weir_finish(w->context); // the memory changes with the model
+}
+
+static void set_up(world *w, const char *devices, uint64_t seed) {
+  *w = (world){.seed = seed};
+  const weir_context_options options = {.devices = devices, .seed = seed};
+  assert_int_equal(weir_context_create(&options, &w->context), WEIR_OK);
+  for (int i = 0; i < GRAPH_BUFFERS; i++)
+    assert_int_equal(weir_buffer_create(w->context, GRAPH_BYTES, &w->buffers[i]), WEIR_OK);
+  fill(w);
+}
+
+static void fail_task(const weir_work *work) {
+  weir_work_fail(work, "on purpose");
+}
+
+// A task that fails, or one that overwrites bytes, outside the graph.
+static void disturb(world *w, random_state *random) {
+  static const uint8_t fresh[GRAPH_BYTES] = {7, 7, 7, 7, 7, 7, 7, 7};
+  uint32_t buffer = random_below(random, GRAPH_BUFFERS), lo = random_below(random, GRAPH_BYTES);
+  uint32_t bytes = 1 + random_below(random, GRAPH_BYTES - lo);
+  bool fails = random_chance(random, 60);
+  if (fails) {
+    const weir_arg arg = weir_writes_range(w->buffers[buffer], lo, bytes);
+    const weir_task task = {.host = fail_task, .args = &arg, .arg_count = 1};
+    assert_int_equal(weir_submit(w->context, &task, NULL), WEIR_OK);
+  } else {
+    assert_int_equal(weir_copy_in(w->buffers[buffer], lo, bytes, fresh, NULL), WEIR_OK);
+    memcpy(w->memory.bytes[buffer] + lo, fresh, bytes);
+  }
+  memset(w->memory.poisoned[buffer] + lo, fails, bytes);
+}
+
+static weir_status read_byte(const world *w, uint32_t buffer, uint32_t byte, uint8_t *out_value) {
+  weir_event *event = NULL;
+  assert_int_equal(weir_copy_out(w->buffers[buffer], byte, 1, out_value, &event), WEIR_OK);
+  weir_status status = weir_event_wait(event, WEIR_FOREVER);
+  weir_event_release(event);
+  return status;
+}
+
+static void compare(const world *w) {
+  for (uint32_t i = 0; i < GRAPH_BUFFERS; i++) {
+    for (uint32_t byte = 0; byte < GRAPH_BYTES; byte++) {
+      uint8_t value;
+      bool poisoned = read_byte(w, i, byte, &value) != WEIR_OK, wanted = w->memory.poisoned[i][byte];
+      if (poisoned != wanted)
+        fail_msg("seed %llu: byte %u of buffer %u is %spoisoned", (unsigned long long)w->seed, byte, i,
+                 poisoned ? "" : "not ");
+      if (!poisoned && value != w->memory.bytes[i][byte])
+        fail_msg("seed %llu: byte %u of buffer %u is wrong", (unsigned long long)w->seed, byte, i);
+    }
+  }
+}
+
+static void compare_runs(const world *w, const graph_program *program, const bool *wanted) {
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    if (atomic_load(&program->nodes[i].ran) != wanted[i])
+      fail_msg("seed %llu: node %u %s", (unsigned long long)w->seed, i, wanted[i] ? "did not run" : "ran");
+  }
+}
+
+static weir_graph *record(const world *w, graph_program *program) {
+  weir_graph *graph;
+  assert_int_equal(weir_graph_create(w->context, NULL, &graph), WEIR_OK);
+  const char *error = graph_record(program, graph, w->buffers);
+  if (error != NULL) fail_msg("seed %llu: %s", (unsigned long long)w->seed, error);
+  return graph;
+}
+
+// One launch after another, waited for.
+static void check_launches(const char *devices, bool boxes) {
+  for (uint64_t seed = seed_given() * 100000, end = seed + ROUNDS; seed < end; seed++) {
+    random_state random = {seed};
+    static graph_program program;
+    world w;
+    set_up(&w, devices, seed);
+    graph_generate(&program, &random, random_between(&random, 1, GRAPH_MOST_NODES), boxes);
+    weir_graph *graph = record(&w, &program);
+    for (int i = 0; i < LAUNCHES; i++) {
+      bool wanted[GRAPH_MOST_NODES];
+      for (uint32_t j = random_below(&random, 3); j > 0; j--) disturb(&w, &random);
+      graph_choose_failures(&program, &random, random_chance(&random, 30) ? 0 : random_below(&random, 40));
+      graph_run_serially(&program, &w.memory, wanted);
+      assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+      weir_finish(w.context);
+      compare_runs(&w, &program, wanted);
+      compare(&w);
+    }
+    weir_context_release(w.context);
+  }
+}
+
+// Launches of two graphs in flight at once, with failing tasks in between: readers learn of poison while they wait.
+static void check_in_flight(const char *devices) {
+  for (uint64_t seed = seed_given() * 100000, end = seed + ROUNDS; seed < end; seed++) {
+    random_state random = {seed};
+    static graph_program programs[2];
+    weir_graph *graphs[2];
+    world w;
+    set_up(&w, devices, seed);
+    for (int i = 0; i < 2; i++) {
+      graph_generate(&programs[i], &random, random_between(&random, 1, 20), false);
+      graph_choose_failures(&programs[i], &random, 10);
+      graphs[i] = record(&w, &programs[i]);
+    }
+    for (int i = 0; i < 2 * LAUNCHES; i++) {
+      uint32_t which = random_below(&random, 2);
+      graph_run_serially(&programs[which], &w.memory, NULL);
+      assert_int_equal(weir_graph_launch(graphs[which], NULL), WEIR_OK);
+      if (random_chance(&random, 30)) disturb(&w, &random);
+    }
+    weir_finish(w.context);
+    compare(&w);
+    weir_context_release(w.context);
+  }
+}
+
+static void on_the_cpu(void **state) {
+  (void)state;
+  check_launches("cpu:3", false);
+}
+
+static void on_a_simulated_device(void **state) {
+  (void)state;
+  check_launches("cpu:1,sim:ideal", false);
+}
+
+static void with_boxes(void **state) {
+  (void)state;
+  check_launches("cpu:3", true);
+}
+
+static void in_flight(void **state) {
+  (void)state;
+  check_in_flight("cpu:3");
+}
+
+// R writes nothing; W fails, the reader R0 comes before V, and V before R1, which reads what W should have written: the edge from W to
+// R1 is implied by W, R0, V, R1, on which no data goes from R0 to V.
+static void failure_crosses_an_edge_without_data(void **state) {
+  (void)state;
+  static graph_program program = {
+      .nodes = {{.args = {{.buffer = 0, .mode = WEIR_WRITE, .lo = 0, .bytes = 4}}, .arg_count = 1, .fails = true},
+                {.args = {{.buffer = 0, .mode = WEIR_READ, .lo = 0, .bytes = 8}}, .arg_count = 1},
+                {.args = {{.buffer = 0, .mode = WEIR_WRITE, .lo = 4, .bytes = 4}}, .arg_count = 1},
+                {.args = {{.buffer = 0, .mode = WEIR_READ, .lo = 0, .bytes = 8},
+                          {.buffer = 1, .mode = WEIR_WRITE, .lo = 0, .bytes = 4}},
+                 .arg_count = 2}},
+      .node_count = 4};
+  const bool wanted[] = {true, false, true, false};
+  world w;
+  set_up(&w, "cpu:2", 0);
+  weir_graph *graph = record(&w, &program);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  weir_finish(w.context);
+  weir_graph_info info;
+  assert_int_equal(weir_graph_information(graph, &info), WEIR_OK);
+  assert_int_equal(info.edges, 3);
+  compare_runs(&w, &program, wanted);
+  graph_run_serially(&program, &w.memory, NULL);
+  compare(&w);
+  weir_context_release(w.context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(failure_crosses_an_edge_without_data),
+                                     cmocka_unit_test(on_the_cpu), cmocka_unit_test(on_a_simulated_device),
+                                     cmocka_unit_test(with_boxes), cmocka_unit_test(in_flight)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
