@@ -30,7 +30,10 @@ typedef struct cuda_plan {
   uint32_t home; // the queue where it is launched, counted from 1; 0: it has none yet
 } cuda_plan;
 
-enum { MOST_HOMES = 8 }; // as many streams run side by side unless the driver is told otherwise
+enum {
+  MOST_HOMES = 8, // as many streams run side by side unless the driver is told otherwise
+  MOST_REDUCED = 1 << 16
+};
 
 static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
@@ -55,7 +58,8 @@ void weir__cuda_graph_forget(weir_device *base, void *device_data) {
   destroy_plan(weir__cuda_of(base), device_data);
 }
 
-// The plan's edges without those that others imply; in a context that runs everything in order just the chain.
+// The plan's edges without those that others imply; in a context that runs everything in order just the chain. In a large graph
+// the plan has hardly one too many, and looking for them takes time with the square of its size.
 static weir_status find_order(const weir__graph_plan *plan, bool in_order, weir__plan_graph *out_order) {
   weir__plan_edge *edges = weir__allocate((plan->edge_count + plan->node_count) * sizeof *edges);
   if (edges == NULL) return WEIR_ERROR_OUT_OF_MEMORY;
@@ -70,6 +74,10 @@ static weir_status find_order(const weir__graph_plan *plan, bool in_order, weir_
   weir_status status = weir__plan_graph_build(plan->node_count, edges, count, &all);
   weir__free(edges);
   if (status != WEIR_OK) return status;
+  if (plan->node_count > MOST_REDUCED) {
+    *out_order = all;
+    return WEIR_OK;
+  }
   status = weir__plan_reduce(&all, out_order);
   weir__plan_graph_free(&all);
   return status;
