@@ -34,18 +34,17 @@ static bool number_buffers(builder *build) {
   graph->buffer_count = 0;
   graph->buffers = weir__allocate((total + 1) * sizeof(weir_buffer *));
   if (graph->buffers == NULL) return false;
-  uint32_t count = 0;
+  uint64_t check = ++graph->object.context->checks; // buffers that it has named are known
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     const struct weir__recorded *recorded = &graph->recorded[i];
     for (uint32_t j = 0; j < recorded->task.arg_count; j++) {
-      if (recorded->args[j].mode != WEIR_VALUE) graph->buffers[count++] = recorded->args[j].buffer;
+      weir_buffer *buffer = recorded->args[j].buffer;
+      if (recorded->args[j].mode == WEIR_VALUE || buffer->named == check) continue;
+      buffer->named = check;
+      graph->buffers[graph->buffer_count++] = buffer;
     }
   }
-  qsort(graph->buffers, count, sizeof(weir_buffer *), by_address);
-  for (uint32_t i = 0; i < count; i++) {
-    if (i == 0 || graph->buffers[i] != graph->buffers[graph->buffer_count - 1])
-      graph->buffers[graph->buffer_count++] = graph->buffers[i];
-  }
+  qsort(graph->buffers, graph->buffer_count, sizeof(weir_buffer *), by_address);
   build->plan->buffer_count = graph->buffer_count;
   return true;
 }

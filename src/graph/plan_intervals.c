@@ -2,12 +2,15 @@
 //
 // The intervals of the buffers of a plan: every use of a buffer is some whole intervals of it.
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/allocate.h"
 #include "graph/plan_build.h"
 
 typedef weir__plan_builder builder;
 typedef weir__plan_use use;
+
+enum { FEW_CUTS = 32 };
 
 // Puts the uses of each buffer together, in order of nodes.
 static bool sort_by_buffer(builder *build) {
@@ -40,16 +43,28 @@ static uint32_t sort_cuts(uint64_t *cuts, uint32_t count) {
   return kept;
 }
 
+// Few cuts are kept in order, each once; the others are put behind them.
+static uint32_t add_cut(uint64_t *cuts, uint32_t count, uint64_t cut) {
+  uint32_t at = count;
+  if (count < FEW_CUTS) {
+    while (at > 0 && cuts[at - 1] > cut) at--;
+    if (at > 0 && cuts[at - 1] == cut) return count;
+    memmove(cuts + at + 1, cuts + at, (count - at) * sizeof *cuts);
+  }
+  cuts[at] = cut;
+  return count + 1;
+}
+
 // The cuts of a buffer with the uses `uses`, to `cuts`. Returns their number.
 static uint32_t find_cuts(const builder *build, const uint32_t *uses, uint32_t count, uint64_t *cuts) {
   uint32_t cut_count = 0;
   for (uint32_t i = 0; i < count; i++) {
     const use *used = &build->uses[uses[i]];
     if (i > 0 && used->lo == build->uses[uses[i - 1]].lo && used->hi == build->uses[uses[i - 1]].hi) continue;
-    cuts[cut_count++] = used->lo;
-    cuts[cut_count++] = used->hi;
+    cut_count = add_cut(cuts, cut_count, used->lo);
+    cut_count = add_cut(cuts, cut_count, used->hi);
   }
-  return cut_count == 2 ? 2 : sort_cuts(cuts, cut_count);
+  return cut_count < FEW_CUTS ? cut_count : sort_cuts(cuts, cut_count);
 }
 
 bool weir__plan_find_intervals(builder *build) {
