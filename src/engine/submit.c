@@ -166,9 +166,8 @@ typedef struct queueing {
 } queueing;
 
 static void end_claim(weir__window *window, queueing *patience) {
-  patience->claims = window->closed = false;
-  window->reserved--;
-  patience->own.reserved--;
+  patience->claims = window->claimed = false;
+  patience->own.reserved = 0;
 }
 
 // The lock was released, to wait, and the submission starts again. While other threads submit without pause, a slot that comes
@@ -185,11 +184,10 @@ try_again(weir_context *context, const weir__submission *submission, queueing *p
   } else if (patience->since == 0) {
     patience->since = now;
     patience->own = *submission;
-  } else if (now - patience->since >= CLAIM_AFTER_NS && !window->closed &&
+  } else if (now - patience->since >= CLAIM_AFTER_NS && !window->claimed && patience->own.reserved == 0 &&
              weir__queue_passes(&context->queue, &patience->own)) { // else others come first
-    patience->claims = window->closed = true;
-    window->reserved++;
-    patience->own.reserved++;
+    patience->claims = window->claimed = true;
+    patience->own.reserved = WEIR__CLAIMED_SLOT;
   }
   return &patience->own;
 }

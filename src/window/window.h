@@ -16,6 +16,7 @@ typedef struct weir__window {
   uint64_t kept;     // slots for WEIR__ANY_SLOT alone; the rest is what others take for the window
   uint64_t reserved; // slots that are set aside for submissions still to come
   bool closed;       // only these get in; some slots are reserved then
+  bool claimed;      // the next slot that comes free and is not reserved is for the submission with WEIR__CLAIMED_SLOT
   uint64_t edges;    // added so far
   uint32_t touched;  // slots that were made ready before any task
   weir__edge_chunk *free_chunks;
@@ -38,6 +39,8 @@ void weir__window_touch(weir__window *window, uint32_t count);
 
 // In what follows, `own` is the number of reserved slots that belong to the submission that asks, or WEIR__ANY_SLOT.
 #define WEIR__ANY_SLOT UINT64_MAX
+// Or this: none is reserved for it, but it has waited for long, and `claimed` keeps out all others that have none.
+#define WEIR__CLAIMED_SLOT (UINT64_MAX - 1)
 
 // The size for all but who may have any slot.
 static inline uint32_t weir__window_size(const weir__window *window) {
@@ -46,12 +49,13 @@ static inline uint32_t weir__window_size(const weir__window *window) {
 
 // Slots that are reserved for others.
 static inline uint64_t weir__window_kept(const weir__window *window, uint64_t own) {
+  if (own == WEIR__CLAIMED_SLOT) return window->reserved;
   return window->reserved > own ? window->reserved - own : 0;
 }
 
 // Whether others keep the submission out for a while.
 static inline bool weir__window_shut(const weir__window *window, uint64_t own) {
-  return window->closed && own == 0;
+  return window->closed ? own == 0 || own == WEIR__CLAIMED_SLOT : window->claimed && own == 0;
 }
 
 // Free slots that are not reserved for others.
@@ -59,8 +63,8 @@ static inline uint64_t weir__window_room(const weir__window *window, uint64_t ow
   uint64_t room = window->size - (window->next - window->live.oldest);
   if (own == WEIR__ANY_SLOT) return room;
   room = room > window->kept ? room - window->kept : 0;
-  if (window->reserved == 0) return room;
-  uint64_t kept = weir__window_shut(window, own) ? room : weir__window_kept(window, own);
+  if (weir__window_shut(window, own)) return 0;
+  uint64_t kept = weir__window_kept(window, own);
   return room > kept ? room - kept : 0;
 }
 

@@ -106,11 +106,11 @@ static void take_slot(void *user, weir_status status) {
   (void)weir_submit(user, &nothing, NULL);
 }
 
-static bool is_closed(weir_context *context) {
+static bool is_claimed(weir_context *context) {
   weir__context_lock(context);
-  bool closed = context->host.window.closed;
+  bool claimed = context->host.window.claimed;
   weir__context_unlock(context);
-  return closed;
+  return claimed;
 }
 
 // The window is full. Twice the newcomer loses the slot that comes free; then those who come later do not pass it. Returns
@@ -133,15 +133,14 @@ static bool newcomer_is_next(weir_context *context) {
     gate_await(&gates[i + 1], 1);
   }
   // A newcomer that was late has lost one slot only, and waits for the next.
-  for (int i = 0; i < 1000 && !is_closed(context) && !atomic_load(&one.is_in); i++) usleep(100);
-  bool lost_twice = is_closed(context);
+  for (int i = 0; i < 1000 && !is_claimed(context) && !atomic_load(&one.is_in); i++) usleep(100);
+  bool lost_twice = is_claimed(context);
   gate_open(&gates[2]);
   weir_event *later;
   assert_int_equal(weir_submit(context, &nothing, &later), WEIR_OK);
   assert_int_equal(pthread_join(thread, NULL), 0);
   if (lost_twice) assert_true(one.event->task < later->task);
-  assert_false(is_closed(context));
-  assert_int_equal(context->host.window.reserved, 0);
+  assert_false(is_claimed(context));
   weir_event_release(one.event);
   weir_event_release(later);
   assert_int_equal(weir_finish(context), WEIR_OK);
@@ -159,11 +158,32 @@ static void a_submission_that_waited_for_long_is_next(void **state) {
   weir_context_release(context);
 }
 
+// Slots that a split has set aside are its own, whoever claims the next one.
+static void a_claim_leaves_reserved_slots(void **state) {
+  (void)state;
+  enum { FREE = 2 };
+  weir__window window = {
+      .size = SMALL_WINDOW, .live = {.oldest = 1}, .next = 1 + SMALL_WINDOW - FREE, .reserved = FREE};
+  for (int i = 0; i < 2; i++) {
+    window.claimed = i == 1;
+    assert_int_equal(weir__window_room(&window, FREE), FREE);
+    assert_int_equal(weir__window_room(&window, 0), 0);
+    assert_int_equal(weir__window_room(&window, WEIR__CLAIMED_SLOT), 0);
+  }
+  window.next--;
+  assert_int_equal(weir__window_room(&window, 0), 0);
+  assert_int_equal(weir__window_room(&window, WEIR__CLAIMED_SLOT), 1);
+  window.closed = true; // by a launch whose parts must be side by side
+  assert_int_equal(weir__window_room(&window, WEIR__CLAIMED_SLOT), 0);
+  assert_int_equal(weir__window_room(&window, FREE), FREE + 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(who_waited_for_long_is_next),
       cmocka_unit_test(the_lock_is_exclusive),
       cmocka_unit_test(a_submission_that_waited_for_long_is_next),
+      cmocka_unit_test(a_claim_leaves_reserved_slots),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
