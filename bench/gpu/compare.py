@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two builds of Weir on a CUDA card, in one run.
+"""Compares two builds of Weir on a CUDA card, or on the CPU, in one run.
 
-    bench/gpu/compare.py BASE OTHER [--rounds N] [--json FILE] [STREAM...]
+    bench/gpu/compare.py BASE OTHER [--device cuda:0|cpu:N] [--rounds N] [--json FILE] [STREAM...]
 
 BASE and OTHER are build folders, or folders with the programs and lib/ beside them (as bench/gpu/run.sh --binaries). Each
 round runs every column once with each build, the first one changing from round to round, so that what else the machine does
@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-REPLAY = ["replay", "--json", "--no-host-waits", "--device", "cuda:0"]
+REPLAY = ["replay", "--json", "--no-host-waits"]
 APART = REPLAY + ["--apart"]
 # Name, whether each stream has a process of its own, the command, and what of its rows is compared.
 COLUMNS = [
@@ -39,7 +39,18 @@ COLUMNS = [
     ("back to back", False, REPLAY + ["--repeat", "500", "--issue", "auto", "--met", "stream"], "pass_us"),
     ("host time, back to back", False, REPLAY + ["--repeat", "500", "--issue", "auto", "--met", "stream"],
      "later_submit_ns_per_task"),
-    ("empty tasks", False, ["bench", "tasks", "--device", "cuda:0", "--json", "--runs", "3"], "median"),
+    ("empty tasks", False, ["bench", "tasks", "--json", "--runs", "3"], "median"),
+]
+# Of the CPU, where a recorded task spins on one worker for its time.
+CPU_COLUMNS = [
+    ("serial", False, APART + ["--repeat", "15", "--issue", "serial"], "pass_us"),
+    ("tasks", False, APART + ["--repeat", "15"], "pass_us"),
+    ("tasks, no renaming", False, APART + ["--repeat", "15", "--rename", "off"], "pass_us"),
+    ("storage kept", False, APART + ["--repeat", "15", "--storage", "kept"], "pass_us"),
+    ("graph", False, APART + ["--repeat", "15", "--issue", "graph", "--storage", "kept"], "pass_us"),
+    ("back to back", False, REPLAY + ["--repeat", "50"], "pass_us"),
+    ("back to back, kept", False, REPLAY + ["--repeat", "50", "--storage", "kept"], "pass_us"),
+    ("host time", False, APART + ["--repeat", "15"], "later_submit_ns_per_task"),
 ]
 
 
@@ -72,10 +83,12 @@ def main():
     parser.add_argument("base")
     parser.add_argument("other")
     parser.add_argument("streams", nargs="*")
+    parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
     folders = [given.base, given.other]
+    columns = CPU_COLUMNS if given.device.startswith("cpu") else COLUMNS
     for folder in folders:
         if program(folder) is None:
             parser.error(f"{folder}: there is no program weir")
@@ -83,15 +96,15 @@ def main():
     found = {}  # by column, what it is about, and build: a list
     for turn in range(given.rounds):
         seen = {}
-        for name, alone, command, member in COLUMNS:
+        for name, alone, command, member in columns:
             for build in (0, 1) if turn % 2 == 0 else (1, 0):
                 key = (build, tuple(command))
                 if key not in seen:
-                    seen[key] = measure(folders[build], alone, command, streams)
+                    seen[key] = measure(folders[build], alone, command + ["--device", given.device], streams)
                 for about, row in seen[key].items():
                     found.setdefault(name, {}).setdefault(about, ([], []))[build].append(row[member])
     rows = []
-    print(f"medians of {given.rounds}: {given.base}, {given.other}")
+    print(f"{given.device}, medians of {given.rounds}: {given.base}, {given.other}")
     print(f"{'column':26}{'base':>10}{'other':>10}{'ratio':>8}   of streams: median (from least to greatest)")
     for name, by_stream in found.items():
         medians = {about: [statistics.median(values) for values in both] for about, both in by_stream.items()}
