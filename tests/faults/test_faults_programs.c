@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random programs with a failing allocation: what Weir refuses is left out, and the rest must still equal serial
-// execution. For each program every N is tried until it goes through.
+// execution. For each program one N after the other is tried (support/sweep.h) until it goes through.
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "allocation_ledger.h"
 #include "base/allocate.h"
 #include "program_run.h"
+#include "sweep.h"
 
 static uint64_t base_seed = 1;
 
@@ -71,7 +72,7 @@ static void programs_go_on_without_what_was_refused(void **state) {
   uint64_t count = programs != NULL ? strtoull(programs, NULL, 10) / 100 + 2 : 30;
   run_with_failure(base_seed, 0); // what the process allocates once and keeps
   for (uint64_t i = 0; i < count; i++) {
-    for (uint64_t n = 1; run_with_failure(base_seed + i, n);) n += n < 200 ? 1 : 7;
+    for (uint64_t n = 1; run_with_failure(base_seed + i, n);) n = sweep_after(n);
   }
 }
 
