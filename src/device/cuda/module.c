@@ -9,12 +9,13 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "device/cuda/nvrtc.h"
+#include "device/cuda/ptx_texts.h"
 
 struct weir__cuda_module {
   struct weir__cuda_module *next;
   weir__hash hash; // of what the caller gave: source and options, or an image
   CUmodule module;
-  weir__ptx_entry *entries; // what its PTX says; NULL: it has none
+  const weir__ptx_entry *entries; // what its PTX says; NULL: it has none
 };
 
 // Guards the lists of all devices; held only to search and to link.
@@ -66,7 +67,7 @@ static weir_status load_ptx(weir__cuda_device *device, const char *kernel, const
   memcpy(copy, ptx, bytes);
   copy[bytes] = 0;
   weir_status status = load_image(device, kernel, copy, &to->module);
-  if (status == WEIR_OK) to->entries = weir__ptx_read(copy, bytes);
+  if (status == WEIR_OK) to->entries = weir__ptx_take(copy, bytes);
   weir__free(copy);
   return status;
 }
@@ -79,8 +80,8 @@ static weir_status load_source(weir__cuda_device *device, const char *kernel, co
   weir_status status = weir__nvrtc_compile_with_ptx(kernel, code->source, code->options, device->capability, &image,
                                                     &bytes, &ptx, &ptx_bytes);
   if (status == WEIR_OK) status = load_image(device, kernel, image, &to->module);
-  if (status == WEIR_OK && ptx != NULL) to->entries = weir__ptx_read(ptx, ptx_bytes);
-  if (status == WEIR_OK && ptx == NULL && kind_of(image) == PTX) to->entries = weir__ptx_read(image, bytes);
+  if (status == WEIR_OK && ptx != NULL) to->entries = weir__ptx_take(ptx, ptx_bytes);
+  if (status == WEIR_OK && ptx == NULL && kind_of(image) == PTX) to->entries = weir__ptx_take(image, bytes);
   weir__free(image);
   weir__free(ptx);
   return status;
@@ -94,7 +95,7 @@ static weir_status load(weir__cuda_device *device, const char *kernel, const wei
 }
 
 static void free_module(weir__cuda_module *module) {
-  weir__ptx_free(module->entries);
+  weir__ptx_give_back(module->entries);
   weir__free(module);
 }
 

@@ -191,6 +191,7 @@ static weir__ptx_entry *make_entry(ptx_module *module, const ptx_function *funct
     weir__free(uses);
     return entry;
   }
+  module->no_memory = true;
   weir__free(entry);
   weir__free(uses);
   weir__free(name);
@@ -204,12 +205,14 @@ weir__ptx_entry *weir__ptx_read(const char *text, size_t bytes) {
   for (const ptx_function *at = module.functions; complete && at != NULL; at = at->next) {
     if (!at->is_entry || at->body.at == at->body.end) continue;
     weir__ptx_entry *entry = make_entry(&module, at);
-    if (entry == NULL) break; // the others are unknown
+    if (entry == NULL) break;
     entry->next = entries;
     entries = entry;
   }
   free_module(&module);
-  return entries;
+  if (!module.no_memory) return entries;
+  weir__ptx_free(entries); // they may say less than the text
+  return NULL;
 }
 
 void weir__ptx_free(weir__ptx_entry *entries) {

@@ -47,6 +47,18 @@ typedef struct ptx_parameter {
   bool is_scalar; // no array
 } ptx_parameter;
 
+enum {
+  PTX_MOST_PARAMS = 60,  // what comes by way of others may be anything
+  PTX_MOST_DEPTH = 4,    // of calls that are followed
+  PTX_CALLED_PARAMS = 8, // most of a function whose calls are followed
+};
+
+// What a function does that is called.
+typedef struct ptx_uses {
+  bool is_known;
+  uint8_t anywhere, params[PTX_CALLED_PARAMS];
+} ptx_uses;
+
 typedef struct ptx_function {
   struct ptx_function *next;
   ptx_word name;
@@ -54,6 +66,7 @@ typedef struct ptx_function {
   ptx_text body; // behind its first brace; empty: declared only
   uint32_t param_count;
   ptx_parameter *params;
+  ptx_uses called[PTX_MOST_DEPTH]; // by the depth of the call
 } ptx_function;
 
 // Names of variables in shared and local memory; what they lead to is no buffer.
@@ -78,5 +91,8 @@ bool weir__ptx_is_own(const ptx_module *module, ptx_word name);
 // Without memory or budget: anything, which is true of every function.
 void weir__ptx_read_uses(ptx_module *module, const ptx_function *function, uint32_t depth, uint8_t *uses,
                          uint8_t *out_anywhere);
+
+// The same of a function with at most PTX_CALLED_PARAMS parameters, called at a depth from 1 to PTX_MOST_DEPTH. It is read once.
+void weir__ptx_uses_of_called(ptx_module *module, ptx_function *function, uint32_t depth, ptx_uses *out_uses);
 
 #endif // WEIR_DEVICE_CUDA_PTX_READER_H
