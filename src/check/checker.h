@@ -4,7 +4,8 @@
 //
 // DESIGN. A context in check mode has one more device, which is not listed: the checker. Admission gives every task to it
 // instead of to the device that was asked for, so all contents are in the host's memory, and hazards, failures and events are
-// as always. The checker's thread runs one task at a time. It lays out copies of all buffers of the task in an arena, with junk
+// as always. The checker's thread runs one task at a time; of those for a card it checks several at once that are ready (card.h).
+// It lays out copies of all buffers of the task in an arena, with junk
 // in front of each buffer, behind it, where the task declared nothing, and where it only writes. A kernel runs there, on the
 // device that was asked for, by a task of the checker's own (weir__submission.aside), and once more with other junk. Then
 // the arenas tell what was changed, left over or read. A host task runs once; memory that the caller wrapped it gets itself.
@@ -23,6 +24,7 @@
 enum {
   WEIR__CHECK_GUARD = 1024, // bytes in front of and behind each buffer; buffers begin at multiples of it
   WEIR__CHECK_ARENAS = 4,   // of the runs; the last one is for contents that come from a card
+  WEIR__CHECK_BATCH = 32,   // most tasks that are checked at once
 };
 
 // Copies of a task's buffers, for one device.
@@ -40,13 +42,12 @@ typedef struct weir__check_bench {
   weir__check_arena arenas[WEIR__CHECK_ARENAS];
   weir_buffer *buffer; // in the memory of a device that has its own; else NULL
   uint64_t bytes;      // of the buffer
-  // For tasks that are checked on the card:
-  weir_buffer *second;   // arena, beside `buffer`
-  uint64_t second_bytes; // of it
-  weir_buffer *junk;     // both variants
-  weir_buffer *word;     // token of the last task with something suspicious
-  unsigned char *pinned; // host memory that goes to `junk` and comes from `word`
-  bool spoiled;          // a run failed, so contents of the buffers count as poisoned
+  // For tasks that are checked on the card, whose arenas are all in `buffer`:
+  weir_buffer *junk;       // both variants
+  weir_buffer *more;       // regions that a table has no room for
+  weir_buffer *suspicious; // for each task of a batch the token of the last batch where it was
+  unsigned char *pinned;   // host memory (card_launch.h)
+  bool spoiled;            // a run failed, so contents of the buffers count as poisoned
 } weir__check_bench;
 
 // An argument. Of a buffer: a range, or a box in one.
@@ -99,7 +100,6 @@ typedef struct weir__check_job {
   weir_arg *inner; // scratch, arg_count long
   void **pointers; // scratch, arg_count long
   uint64_t arena_bytes;
-  bool on_card;    // contents are in the device's memory, and stay there
   const char *who; // for lines on stderr
   uint64_t number; // of the task
   uint64_t oldest; // that was in flight when it began
@@ -108,6 +108,13 @@ typedef struct weir__check_job {
   uint32_t findings;
   char message[WEIR__MESSAGE_BYTES];
 } weir__check_job;
+
+// One of the tasks that are checked at once.
+typedef struct weir__check_entry {
+  weir__task *task;
+  weir__check_job job;
+  char who[WEIR__MESSAGE_BYTES];
+} weir__check_entry;
 
 typedef struct weir__checker {
   weir_device base;
@@ -118,11 +125,14 @@ typedef struct weir__checker {
   weir__task *first, *last; // that are ready
   bool ends;
   // The thread's own.
+  weir__task *others, *last_other; // taken, and not checked yet: tasks that are checked one at a time,
+  weir__task *cards, *last_card;   // and those for cards
   weir__junk junk;
   weir__check_bench benches[WEIR__MAX_DEVICES];
   weir__check_job job;
+  weir__check_entry entries[WEIR__CHECK_BATCH];
   weir_kernel *kernels[WEIR__CARD_KERNELS]; // for cards
-  uint32_t token;                           // of the last task that was checked on a card
+  uint32_t token;                           // of the last batch that was checked on a card
   bool warned_unsteady;
 } weir__checker;
 
@@ -159,11 +169,14 @@ void weir__check_free_benches(weir__checker *checker);
 weir_status weir__check_run(weir__checker *checker, weir__check_job *job, weir__check_arena *arena,
                             weir__junk_choice choice);
 
-// Parts of that, for check/card.c: a task of the checker's own, submitted or not, its end, and the slots of the window for it.
+// Parts of that, for cards: a task of the checker's own, submitted or not, its end, and the slots of the window for it.
 weir__submission weir__check_aside(const weir__check_job *job);
-weir_status weir__check_submit(weir__check_job *job, weir_buffer *arena, weir_event **out_event);
+// `base`: where in the buffer the arena begins.
+weir_status weir__check_submit(weir__check_job *job, weir_buffer *buffer, uint64_t base, weir_event **out_event);
 weir_status weir__check_await(weir__check_job *job, weir_status status, weir_event *event);
-bool weir__check_has_room(weir__check_job *job);
+// The last part of that, for an event that is done: the job takes over how it failed. The lock is held.
+weir_status weir__check_take_end(weir__check_job *job, weir_event *event);
+bool weir__check_has_room(weir__check_job *job, uint32_t tasks);
 unsigned char *weir__check_host_memory(weir_device *device, uint64_t bytes);
 void weir__check_free_host_memory(weir_device *device, unsigned char *memory); // may be NULL
 void weir__check_free_bench(weir_device *device, weir__check_bench *bench);

@@ -8,8 +8,11 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "check/card.h"
 #include "check/checker.h"
 #include "engine/written.h"
+
+enum { BATCH_BYTES = 64 << 20 }; // of arenas of tasks that are checked at once
 
 static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
@@ -21,27 +24,50 @@ static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   return false; // nobody asks for it
 }
 
+// For a card, whose contents are in its memory.
+static bool is_on_card(const weir__task *task) {
+  return task->run == NULL && task->asked != WEIR__NO_CHECK && task->access_count > 0 &&
+         task->accesses[0].space != WEIR__HOST_SPACE;
+}
+
+static void append(weir__task **first, weir__task **last, weir__task *task) {
+  task->next = NULL;
+  if (*first == NULL)
+    *first = task;
+  else
+    (*last)->next = task;
+  *last = task;
+}
+
 static void issue(weir_device *device, weir__task *task) {
   weir__checker *checker = (weir__checker *)device;
   pthread_mutex_lock(&checker->mutex);
-  task->next = NULL;
-  if (checker->first == NULL)
-    checker->first = task;
-  else
-    checker->last->next = task;
-  checker->last = task;
+  append(&checker->first, &checker->last, task);
   pthread_cond_signal(&checker->changed);
   pthread_mutex_unlock(&checker->mutex);
 }
 
-// The next task that is ready; NULL: there will be none.
-static weir__task *next_task(weir__checker *checker) {
-  pthread_mutex_lock(&checker->mutex);
-  while (checker->first == NULL && !checker->ends) pthread_cond_wait(&checker->changed, &checker->mutex);
-  weir__task *task = checker->first;
-  if (task != NULL) checker->first = task->next;
-  pthread_mutex_unlock(&checker->mutex);
+static weir__task *pop(weir__task **first) {
+  weir__task *task = *first;
+  if (task != NULL) *first = task->next;
   return task;
+}
+
+// Takes all tasks that are ready, and waits for one if none was taken before. False: there will be none.
+static bool take_tasks(weir__checker *checker) {
+  pthread_mutex_lock(&checker->mutex);
+  while (checker->first == NULL && checker->others == NULL && checker->cards == NULL && !checker->ends)
+    pthread_cond_wait(&checker->changed, &checker->mutex);
+  weir__task *taken = checker->first;
+  checker->first = NULL;
+  pthread_mutex_unlock(&checker->mutex);
+  for (weir__task *task = pop(&taken); task != NULL; task = pop(&taken)) {
+    if (is_on_card(task))
+      append(&checker->cards, &checker->last_card, task);
+    else
+      append(&checker->others, &checker->last_other, task);
+  }
+  return checker->others != NULL || checker->cards != NULL;
 }
 
 // Room for the arguments of a job. False: no memory.
@@ -91,9 +117,9 @@ static void no_memory(weir__check_job *job) {
   snprintf(job->message, sizeof job->message, "check mode: no memory");
 }
 
-static void run_task(weir__checker *checker, const weir__task *task, weir__check_job *job) {
+// What a task does and to what. `who` has room for WEIR__MESSAGE_BYTES.
+static void describe(weir__checker *checker, const weir__task *task, weir__check_job *job, char *who) {
   weir__host *host = checker->base.host;
-  char who[WEIR__MESSAGE_BYTES];
   weir__context_lock(job->context);
   weir__context_describe(job->context, task, who);
   weir__context_unlock(job->context);
@@ -108,7 +134,6 @@ static void run_task(weir__checker *checker, const weir__task *task, weir__check
     access++;
   }
   bool copies = task->asked == WEIR__NO_CHECK;
-  job->on_card = task->access_count > 0 && task->accesses[0].space != WEIR__HOST_SPACE;
   job->device = copies ? &checker->base : host->devices[task->asked];
   job->kernel = task->kernel;
   job->function = task->function;
@@ -116,7 +141,12 @@ static void run_task(weir__checker *checker, const weir__task *task, weir__check
   for (int i = 0; i < 3; i++) job->groups[i] = task->groups[i];
   job->number = task->id;
   job->who = who;
-  if (copies)
+}
+
+static void run_task(weir__checker *checker, const weir__task *task, weir__check_job *job) {
+  char who[WEIR__MESSAGE_BYTES];
+  describe(checker, task, job, who);
+  if (task->asked == WEIR__NO_CHECK)
     run_copy(job);
   else if (weir__check_lay_out(job))
     weir__check_job_run(checker, job);
@@ -142,7 +172,6 @@ static void run_node(weir__checker *checker, weir__graph_run *run, uint32_t inde
       set_buffer(job, i, arg->mode, run->buffers[arg->buffer], arg->offset, arg->offset + arg->bytes, arg->box,
                  pointer);
   }
-  job->on_card = false;
   job->device = plan->asked;
   job->kernel = node->kernel;
   job->function = node->function;
@@ -224,10 +253,87 @@ static void process(weir__checker *checker, weir__task *task) {
   weir__host_unlock(host);
 }
 
+// Tasks for the device of the first one, as many as may be checked at once.
+static uint32_t take_batch(weir__checker *checker) {
+  uint64_t bytes = 0;
+  uint32_t count = 0, asked = checker->cards->asked;
+  for (; checker->cards != NULL && checker->cards->asked == asked && count < WEIR__CHECK_BATCH; count++) {
+    bytes += weir__check_card_bytes(checker->cards);
+    if (count > 0 && bytes > BATCH_BYTES) break;
+    checker->entries[count].task = pop(&checker->cards);
+  }
+  return count;
+}
+
+// Ends those of the entries that are skipped, and leaves the others. The lock is held.
+static uint32_t skip(weir__checker *checker, uint32_t count, uint64_t start_ns) {
+  weir__host *host = checker->base.host;
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    weir__task *task = checker->entries[i].task;
+    weir__completion completion = {
+        .status = weir__host_skip_status(host, task), .start_ns = start_ns, .end_ns = start_ns};
+    if (completion.status == WEIR_OK) {
+      checker->entries[left++].task = task;
+      continue;
+    }
+    note_writes(task);
+    weir__host_complete(host, task, &completion);
+  }
+  return left;
+}
+
+// Makes jobs of the entries. Returns how many can be checked, for which `jobs` has room.
+static uint32_t lay_out(weir__checker *checker, uint32_t count, weir__check_job **jobs) {
+  uint32_t ready = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    weir__check_entry *entry = &checker->entries[i];
+    weir__check_job *job = &entry->job;
+    bool begun = begin(checker, job, entry->task->arg_count);
+    if (begun) describe(checker, entry->task, job, entry->who);
+    if (begun && weir__check_lay_out(job))
+      jobs[ready++] = job;
+    else
+      no_memory(job);
+  }
+  return ready;
+}
+
+static void complete(weir__checker *checker, uint32_t count, uint64_t start_ns) {
+  weir__host *host = checker->base.host;
+  weir__completion completion = {.start_ns = start_ns, .end_ns = time_now(&checker->base)};
+  weir__host_lock(host);
+  for (uint32_t i = 0; i < count; i++) {
+    weir__check_job *job = &checker->entries[i].job;
+    end(job);
+    completion.status = job->status;
+    completion.message = job->message;
+    weir__host_complete(host, checker->entries[i].task, &completion);
+  }
+  weir__host_completed(host);
+  weir__host_unlock(host);
+}
+
+static void process_batch(weir__checker *checker) {
+  weir__check_job *jobs[WEIR__CHECK_BATCH];
+  uint64_t start_ns = time_now(&checker->base);
+  uint32_t count = take_batch(checker);
+  weir__host_lock(checker->base.host);
+  count = skip(checker, count, start_ns);
+  weir__host_unlock(checker->base.host);
+  uint32_t ready = lay_out(checker, count, jobs);
+  if (ready > 0) weir__check_on_card(checker, jobs, ready);
+  complete(checker, count, start_ns);
+}
+
 static void *work(void *argument) {
   weir__checker *checker = argument;
-  weir__task *task;
-  while ((task = next_task(checker)) != NULL) process(checker, task);
+  while (take_tasks(checker)) {
+    if (checker->others != NULL)
+      process(checker, pop(&checker->others));
+    else
+      process_batch(checker);
+  }
   return NULL;
 }
 
@@ -244,6 +350,7 @@ static void destroy(weir_device *device) {
   pthread_cond_destroy(&checker->changed);
   pthread_mutex_destroy(&checker->mutex);
   weir__free(checker->job.regions);
+  for (int i = 0; i < WEIR__CHECK_BATCH; i++) weir__free(checker->entries[i].job.regions);
   weir__free(checker);
 }
 

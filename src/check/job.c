@@ -3,7 +3,7 @@
 // The check of one task.
 #include <string.h>
 
-#include "check/card.h"
+#include "check/checker.h"
 #include "engine/written.h"
 
 void weir__check_written(weir__check_job *job) {
@@ -66,10 +66,6 @@ bool weir__check_run_and_look(weir__checker *checker, weir__check_job *job) {
 }
 
 void weir__check_job_run(weir__checker *checker, weir__check_job *job) {
-  if (job->on_card) {
-    weir__check_on_card(checker, job);
-    return;
-  }
   if (weir__check_arena_of(checker, job, 0) == NULL) return;
   weir__check_written(job);
   checker->junk.shift += 8 * 1021;

@@ -156,8 +156,15 @@ weir_status weir__check_await(weir__check_job *job, weir_status status, weir_eve
     fail(job, status, weir_last_error());
     return status;
   }
-  status = weir__event_await(event, WEIR_FOREVER);
+  weir__event_await(event, WEIR_FOREVER);
   weir__context_lock(job->context);
+  status = weir__check_take_end(job, event);
+  weir__context_unlock(job->context);
+  return status;
+}
+
+weir_status weir__check_take_end(weir__check_job *job, weir_event *event) {
+  weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
   if (status != WEIR_OK) {
     // Its own number and name are those of the checker's task.
     const char *message = strstr(event->message, ": ");
@@ -166,13 +173,12 @@ weir_status weir__check_await(weir__check_job *job, weir_status status, weir_eve
   }
   event->object.released = true;
   weir__event_drop(event);
-  weir__context_unlock(job->context);
   return status;
 }
 
-bool weir__check_has_room(weir__check_job *job) {
+bool weir__check_has_room(weir__check_job *job, uint32_t tasks) {
   weir__context_lock(job->context);
-  bool room = weir__window_room(&job->context->host.window, WEIR__ANY_SLOT) >= SLOTS_OF_A_RUN;
+  bool room = weir__window_room(&job->context->host.window, WEIR__ANY_SLOT) >= (uint64_t)tasks * SLOTS_OF_A_RUN;
   weir__context_unlock(job->context);
   if (!room)
     fail(job, WEIR_ERROR_OUT_OF_MEMORY, "check mode: the graph has too many tasks to be checked in one launch");
@@ -180,7 +186,7 @@ bool weir__check_has_room(weir__check_job *job) {
 }
 
 // By a task on the device that was asked for.
-weir_status weir__check_submit(weir__check_job *job, weir_buffer *buffer, weir_event **out_event) {
+weir_status weir__check_submit(weir__check_job *job, weir_buffer *buffer, uint64_t base, weir_event **out_event) {
   for (uint32_t i = 0; i < job->arg_count; i++) {
     const weir__check_arg *arg = &job->args[i];
     if (arg->mode == WEIR_VALUE)
@@ -188,7 +194,7 @@ weir_status weir__check_submit(weir__check_job *job, weir_buffer *buffer, weir_e
     else
       job->inner[i] = (weir_arg){.mode = arg->mode == WEIR_READ ? WEIR_READ : WEIR_READ_WRITE,
                                  .buffer = buffer,
-                                 .offset = job->slots[arg->slot].at + arg->lo,
+                                 .offset = base + job->slots[arg->slot].at + arg->lo,
                                  .bytes = arg->hi - arg->lo,
                                  .shape = arg->box == NULL ? WEIR_RANGE : WEIR_BOX,
                                  .value = arg->box};
@@ -211,7 +217,7 @@ weir_status weir__check_submit(weir__check_job *job, weir_buffer *buffer, weir_e
 static weir_status submit(weir__checker *checker, weir__check_job *job, const weir__check_arena *arena) {
   weir_buffer *buffer = on_host(job) ? arena->buffer : checker->benches[job->device->index].buffer;
   weir_event *event = NULL;
-  weir_status status = weir__check_submit(job, buffer, &event);
+  weir_status status = weir__check_submit(job, buffer, 0, &event);
   return weir__check_await(job, status, event);
 }
 
@@ -234,7 +240,7 @@ weir_status weir__check_run(weir__checker *checker, weir__check_job *job, weir__
   bool is_call = job->function != NULL && on_host(job) && job->device->ops->polled == NULL &&
                  (job->kernel == NULL || (uint64_t)job->groups[0] * job->groups[1] * job->groups[2] == 1);
   if (is_call) return call(job, arena);
-  if (!weir__check_has_room(job)) return WEIR_ERROR_OUT_OF_MEMORY;
+  if (!weir__check_has_room(job, 1)) return WEIR_ERROR_OUT_OF_MEMORY;
   weir_status status = on_host(job) ? submit(checker, job, arena) : run_on_device(checker, job, arena);
   if (status != WEIR_OK) checker->benches[job->device->index].spoiled = true;
   return status;

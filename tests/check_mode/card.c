@@ -13,8 +13,10 @@
 
 #define WEIR__CARD_KERNEL static void
 #define WEIR__CARD_FUNCTION static
-#define WEIR__CARD_THREAD 0ULL
-#define WEIR__CARD_THREADS 1ULL
+#define WEIR__CARD_GROUP 0U
+#define WEIR__CARD_GROUPS 1U
+#define WEIR__CARD_THREAD 0U
+#define WEIR__CARD_THREADS 1U
 #define WEIR__CARD_VALUE
 #include "device/cuda/check/check.cu"
 
@@ -24,33 +26,50 @@ static void *at(const stub_launch *launch, uint32_t parameter) {
   return stub_memory(launch, pointer, 1);
 }
 
-// False: an address is none.
-static bool table_of(const stub_launch *launch, weir__card_table *out_table) {
-  memcpy(out_table, launch->params[launch->param_count - 1], sizeof *out_table);
-  for (uint32_t i = 0; i < out_table->count; i++) {
-    weir__card_region *region = &out_table->regions[i];
+enum { MOST_REGIONS = 8192 };
+
+typedef struct card_table {
+  weir__card_table table;
+  weir__card_region more[MOST_REGIONS];
+} card_table;
+
+// NULL: an address is none. The parameter before the table is that of more regions.
+static card_table *table_of(const stub_launch *launch) {
+  card_table *out = calloc(1, sizeof *out);
+  memcpy(&out->table, launch->params[launch->param_count - 1], sizeof out->table);
+  bool inlined = out->table.count <= WEIR__CARD_INLINE;
+  assert_true(out->table.count <= MOST_REGIONS);
+  if (!inlined) memcpy(out->more, at(launch, launch->param_count - 2), out->table.count * sizeof *out->more);
+  for (uint32_t i = 0; i < out->table.count; i++) {
+    weir__card_region *region = inlined ? &out->table.regions[i] : &out->more[i];
     // Beside a buffer there may be nothing; contents are looked at where there is no junk, and written where there are outputs.
     if ((region->kind & WEIR__CARD_JUNK) && !(region->kind & WEIR__CARD_OUTPUT)) continue;
     void *memory = stub_memory(launch, region->contents, region->bytes);
-    if (memory == NULL) return false;
+    if (memory == NULL) {
+      free(out);
+      return NULL;
+    }
     region->contents = (uint64_t)(uintptr_t)memory;
   }
-  return true;
+  return out;
 }
 
 static void prepare(const stub_launch *launch) {
-  weir__card_table table;
-  if (table_of(launch, &table)) weir__check_prepare(at(launch, 0), at(launch, 1), table);
+  card_table *in = table_of(launch);
+  if (in != NULL) weir__check_prepare(at(launch, 0), at(launch, 1), in->more, in->table);
+  free(in);
 }
 
 static void compare(const stub_launch *launch) {
-  weir__card_table table;
-  if (table_of(launch, &table)) weir__check_compare(at(launch, 0), at(launch, 1), at(launch, 2), at(launch, 3), table);
+  card_table *in = table_of(launch);
+  if (in != NULL) weir__check_compare(at(launch, 0), at(launch, 1), at(launch, 2), in->more, in->table);
+  free(in);
 }
 
 static void commit(const stub_launch *launch) {
-  weir__card_table table;
-  if (table_of(launch, &table)) weir__check_commit(at(launch, 0), at(launch, 1), table);
+  card_table *in = table_of(launch);
+  if (in != NULL) weir__check_commit(at(launch, 0), at(launch, 1), in->more, in->table);
+  free(in);
 }
 
 static void planted(const stub_launch *launch) {
@@ -61,10 +80,10 @@ static void planted(const stub_launch *launch) {
 
 void planted_use_stub(void) {
   static char code[256];
-  snprintf(
-      code, sizeof code,
-      "STUB\nweir__check_prepare 256 8 8 %zu\nweir__check_compare 256 8 8 8 8 %zu\nweir__check_commit 256 8 8 %zu\n",
-      sizeof(weir__card_table), sizeof(weir__card_table), sizeof(weir__card_table));
+  snprintf(code, sizeof code,
+           "STUB\nweir__check_prepare 256 8 8 8 %zu\nweir__check_compare 256 8 8 8 8 %zu\nweir__check_commit 256 8 8 8 "
+           "%zu\n",
+           sizeof(weir__card_table), sizeof(weir__card_table), sizeof(weir__card_table));
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
   setenv("WEIR_NVRTC", NVRTC_STUB, 1);
   setenv("WEIR_CACHE", "", 1);

@@ -52,7 +52,7 @@ static void test_contents_stay(void **state) {
   uint64_t before = copies();
   planted_ok(chain(context, kernel, LINKS, words));
   expect_results(words, LINKS);
-  assert_in_range(copies() - before, LINKS, LINKS + 2); // a word each, contents there and back
+  assert_in_range(copies() - before, 1, 2); // contents there and back
   weir_kernel_release(kernel);
   weir_context_release(context);
   assert_int_equal(stub_live_count(), 0);

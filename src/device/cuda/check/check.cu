@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Check mode's functions on a card, compiled by NVRTC behind check/table.h. A test compiles this file as C, for one thread. All
-// work on whole words of 8 bytes where arena and contents are aligned alike, and on bytes elsewhere.
+// Check mode's functions on a card, compiled by NVRTC behind check/table.h. A test compiles this file as C, for one thread. Each
+// work-group takes regions in turn, which the host has cut so that none is long. All work on whole words of 8 bytes where arena
+// and contents are aligned alike, and on bytes elsewhere.
 #ifdef __CUDACC__
 #define WEIR__CARD_KERNEL extern "C" __global__ void
 #define WEIR__CARD_FUNCTION static __device__ __forceinline__
-#define WEIR__CARD_THREAD ((unsigned long long)blockIdx.x * blockDim.x + threadIdx.x)
-#define WEIR__CARD_THREADS ((unsigned long long)gridDim.x * blockDim.x)
+#define WEIR__CARD_GROUP blockIdx.x
+#define WEIR__CARD_GROUPS gridDim.x
+#define WEIR__CARD_THREAD threadIdx.x
+#define WEIR__CARD_THREADS blockDim.x
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700 && defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 12
 #define WEIR__CARD_VALUE const __grid_constant__ // it is read where it is, by any index
 #else
@@ -60,62 +63,82 @@ WEIR__CARD_FUNCTION int weir__card_aligned(const weir__card_region *region) {
   return ((region->contents ^ region->at) & 7) == 0;
 }
 
-// Lays out an arena: contents, and junk.
-WEIR__CARD_KERNEL weir__check_prepare(weir__byte *arena, const weir__byte *junk, WEIR__CARD_VALUE weir__card_table table) {
-  for (unsigned int r = 0; r < table.count; r++) {
-    const weir__card_region *region = &table.regions[r];
-    const weir__byte *contents = (const weir__byte *)region->contents;
-    weir__word words = weir__card_words(region), low, high;
+WEIR__CARD_FUNCTION weir__card_region weir__card_get(const weir__card_table *table, const weir__card_region *more,
+                                                     unsigned int index) {
+  return table->count <= WEIR__CARD_INLINE ? table->regions[index] : more[index];
+}
+
+// Lays out arenas: contents, and junk.
+WEIR__CARD_KERNEL weir__check_prepare(weir__byte *arena, const weir__byte *junk, const weir__card_region *more,
+                                      WEIR__CARD_VALUE weir__card_table table) {
+  for (unsigned int r = WEIR__CARD_GROUP; r < table.count; r += WEIR__CARD_GROUPS) {
+    const weir__card_region region = weir__card_get(&table, more, r);
+    const weir__byte *contents = (const weir__byte *)region.contents;
+    weir__word words = weir__card_words(&region), second = region.second - region.at, low, high;
+    int both = region.kind & WEIR__CARD_TWICE;
     for (weir__word i = WEIR__CARD_THREAD; i < words; i += WEIR__CARD_THREADS) {
-      int whole = weir__card_part(region, i, &low, &high);
-      if (region->kind & WEIR__CARD_JUNK) {
-        const weir__byte *from = weir__card_junk(junk, &table, table.variant, low);
-        weir__card_copy(arena + low, from, high - low, whole);
+      int whole = weir__card_part(&region, i, &low, &high);
+      weir__word count = high - low;
+      if (region.kind & WEIR__CARD_JUNK) {
+        weir__card_copy(arena + low, weir__card_junk(junk, &table, 0, low), count, whole);
+        if (both) weir__card_copy(arena + second + low, weir__card_junk(junk, &table, 1, low), count, whole);
       } else {
-        weir__card_copy(arena + low, contents + (low - region->at), high - low, whole && weir__card_aligned(region));
+        const weir__byte *from = contents + (low - region.at);
+        whole = whole && weir__card_aligned(&region);
+        weir__card_copy(arena + low, from, count, whole);
+        if (both) weir__card_copy(arena + second + low, from, count, whole);
       }
     }
   }
+}
+
+// Whether bytes that are no outputs are as they were.
+WEIR__CARD_FUNCTION int weir__card_kept(const weir__byte *run, const weir__byte *junk, const weir__card_table *table,
+                                        const weir__card_region *region, unsigned int variant, weir__word low,
+                                        weir__word count, int whole) {
+  const weir__byte *contents = (const weir__byte *)region->contents;
+  if (region->kind & WEIR__CARD_JUNK)
+    return weir__card_same(run, weir__card_junk(junk, table, variant, low), count, whole);
+  return weir__card_same(run, contents + (low - region->at), count, whole && weir__card_aligned(region));
 }
 
 // Looks for anything that has to be looked at closely: outputs that differ between the runs, and bytes that are no outputs and
 // are not as they were.
-WEIR__CARD_KERNEL weir__check_compare(const weir__byte *first, const weir__byte *second, const weir__byte *junk,
-                                      unsigned int *word, WEIR__CARD_VALUE weir__card_table table) {
-  int same = 1;
-  for (unsigned int r = 0; r < table.count; r++) {
-    const weir__card_region *region = &table.regions[r];
-    const weir__byte *contents = (const weir__byte *)region->contents;
-    weir__word words = weir__card_words(region), low, high;
+WEIR__CARD_KERNEL weir__check_compare(const weir__byte *arena, const weir__byte *junk, unsigned int *suspicious,
+                                      const weir__card_region *more, WEIR__CARD_VALUE weir__card_table table) {
+  for (unsigned int r = WEIR__CARD_GROUP; r < table.count; r += WEIR__CARD_GROUPS) {
+    const weir__card_region region = weir__card_get(&table, more, r);
+    weir__word words = weir__card_words(&region), second = region.second - region.at, low, high;
+    int same = 1, both = region.kind & WEIR__CARD_TWICE;
     for (weir__word i = WEIR__CARD_THREAD; i < words; i += WEIR__CARD_THREADS) {
-      int whole = weir__card_part(region, i, &low, &high), both = table.runs > 1;
+      int whole = weir__card_part(&region, i, &low, &high);
       weir__word count = high - low;
-      if (region->kind & WEIR__CARD_OUTPUT) {
-        if (both) same &= weir__card_same(first + low, second + low, count, whole);
-      } else if (region->kind & WEIR__CARD_JUNK) {
-        same &= weir__card_same(first + low, weir__card_junk(junk, &table, 0, low), count, whole);
-        if (both) same &= weir__card_same(second + low, weir__card_junk(junk, &table, 1, low), count, whole);
+      const weir__byte *first = arena + low, *other = first + second;
+      if (region.kind & WEIR__CARD_OUTPUT) {
+        if (both) same &= weir__card_same(first, other, count, whole);
       } else {
-        whole = whole && weir__card_aligned(region);
-        same &= weir__card_same(first + low, contents + (low - region->at), count, whole);
-        if (both) same &= weir__card_same(second + low, contents + (low - region->at), count, whole);
+        same &= weir__card_kept(first, junk, &table, &region, 0, low, count, whole);
+        if (both) same &= weir__card_kept(other, junk, &table, &region, 1, low, count, whole);
       }
     }
+    if (!same) {
+      suspicious[region.task] = table.token;
+      ((volatile unsigned int *)table.marks)[region.task] = table.token;
+    }
   }
-  if (!same) *word = table.token;
 }
 
-// Copies outputs to the buffers, unless something was suspicious.
-WEIR__CARD_KERNEL weir__check_commit(const weir__byte *first, const unsigned int *word, WEIR__CARD_VALUE weir__card_table table) {
-  if (*word == table.token) return;
-  for (unsigned int r = 0; r < table.count; r++) {
-    const weir__card_region *region = &table.regions[r];
-    weir__byte *contents = (weir__byte *)region->contents;
-    weir__word words = weir__card_words(region), low, high;
-    if (!(region->kind & WEIR__CARD_OUTPUT)) continue;
+// Copies outputs of the first runs to the buffers, unless something was suspicious in the task.
+WEIR__CARD_KERNEL weir__check_commit(const weir__byte *arena, const unsigned int *suspicious, const weir__card_region *more,
+                                     WEIR__CARD_VALUE weir__card_table table) {
+  for (unsigned int r = WEIR__CARD_GROUP; r < table.count; r += WEIR__CARD_GROUPS) {
+    const weir__card_region region = weir__card_get(&table, more, r);
+    weir__byte *contents = (weir__byte *)region.contents;
+    weir__word words = weir__card_words(&region), low, high;
+    if (!(region.kind & WEIR__CARD_OUTPUT) || suspicious[region.task] == table.token) continue;
     for (weir__word i = WEIR__CARD_THREAD; i < words; i += WEIR__CARD_THREADS) {
-      int whole = weir__card_part(region, i, &low, &high);
-      weir__card_copy(contents + (low - region->at), first + low, high - low, whole && weir__card_aligned(region));
+      int whole = weir__card_part(&region, i, &low, &high);
+      weir__card_copy(contents + (low - region.at), arena + low, high - low, whole && weir__card_aligned(&region));
     }
   }
 }
