@@ -163,5 +163,5 @@ int main(void) {
       cmocka_unit_test(any_thread_may_take),
       cmocka_unit_test(failures_are_not_kept),
   };
-  return cmocka_run_group_tests_name("reading PTX", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("cuda_ptx", tests, NULL, NULL);
 }
