@@ -61,15 +61,11 @@ static bool has_room(weir__check_job *job, uint32_t count) {
   return false;
 }
 
+// As has_room.
 static bool make_arenas(weir__check_bench *bench, weir__check_job *job, uint32_t count, uint64_t bytes) {
-  if (bench->buffer != NULL && bench->bytes >= bytes) return true;
-  weir__check_drop_arenas(bench);
-  uint64_t room = bytes + bytes / 4;
-  if (weir__buffer_make(job->context, "check", NULL, 0, room, false, &bench->buffer) == WEIR_OK) {
-    bench->bytes = room;
-    return true;
-  }
-  if (count == 1) weir__card_no_memory(job);
+  weir_status before = job->status;
+  if (weir__card_make_arenas(bench, job, bytes)) return true;
+  if (count > 1) job->status = before;
   return false;
 }
 
@@ -129,16 +125,8 @@ void weir__check_on_card(weir__checker *checker, weir__check_job *const *jobs, u
   for (uint32_t i = 0; i < count; i++) check(checker, jobs + i, 1);
 }
 
-uint64_t weir__check_card_bytes(const weir__task *task) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < task->access_count; i++) bytes += task->accesses[i].buffer->bytes + 3 * WEIR__CHECK_GUARD;
-  return 2 * bytes;
-}
-
-void weir__check_drop_arenas(weir__check_bench *bench) {
-  if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
-  bench->buffer = NULL;
-  bench->bytes = 0;
+uint64_t weir__check_card_bytes(const weir_buffer *buffer) {
+  return 2 * (buffer->bytes + 3 * WEIR__CHECK_GUARD);
 }
 
 void weir__check_free_card(weir_device *device, weir__check_bench *bench) {

@@ -17,10 +17,9 @@ void weir__check_use_cards(weir_device *checker, weir_kernel *const kernels[WEIR
 // Checks tasks that are ready, from 1 to WEIR__CHECK_BATCH, whose buffers are in the memory of the device that all of them are for.
 void weir__check_on_card(weir__checker *checker, weir__check_job *const *jobs, uint32_t count);
 
-// Bytes of the card's memory that the arenas of a task take at most.
-uint64_t weir__check_card_bytes(const weir__task *task);
+// Bytes of the card's memory that copies of a buffer take at most for a task.
+uint64_t weir__check_card_bytes(const weir_buffer *buffer);
 
-void weir__check_drop_arenas(weir__check_bench *bench);
 void weir__check_free_card(weir_device *device, weir__check_bench *bench);
 
 #endif // WEIR_CHECK_CARD_H

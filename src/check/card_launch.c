@@ -50,7 +50,7 @@ static weir_status make_buffers(weir__card_launches *all) {
 
 static void copy_in(weir__card_launches *all, weir_buffer *to, uint64_t bytes, const void *memory);
 
-void weir__card_no_memory(weir__check_job *job) {
+static void no_memory(weir__check_job *job) {
   job->status = WEIR_ERROR_OUT_OF_MEMORY;
   snprintf(job->message, sizeof job->message, "check mode: no memory for copies of the task's buffers");
 }
@@ -60,7 +60,7 @@ weir_status weir__card_make_bench(weir__card_launches *all) {
   if (bench->suspicious == NULL) {
     if (make_buffers(all) != WEIR_OK) {
       bench->spoiled = true;
-      weir__card_no_memory(&all->own);
+      no_memory(&all->own);
       return all->own.status;
     }
     weir__card_record *record = (weir__card_record *)(void *)bench->pinned;
@@ -72,6 +72,20 @@ weir_status weir__card_make_bench(weir__card_launches *all) {
   }
   all->regions.record = (weir__card_record *)(void *)bench->pinned;
   return all->own.status;
+}
+
+bool weir__card_make_arenas(weir__check_bench *bench, weir__check_job *job, uint64_t bytes) {
+  if (bench->buffer != NULL && bench->bytes >= bytes) return true;
+  uint64_t room = bytes + bytes / 4;
+  if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
+  bench->buffer = NULL;
+  bench->bytes = 0;
+  if (weir__buffer_make(job->context, "check", NULL, 0, room, false, &bench->buffer) != WEIR_OK) {
+    no_memory(job);
+    return false;
+  }
+  bench->bytes = room;
+  return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

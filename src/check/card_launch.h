@@ -47,7 +47,9 @@ void weir__card_begin(weir__card_launches *all, weir__checker *checker, const we
 
 // Makes the bench's buffers, but for the one for arenas, and uploads junk. Returns the status of `own`.
 weir_status weir__card_make_bench(weir__card_launches *all);
-void weir__card_no_memory(weir__check_job *job);
+
+// Makes the bench's buffer that large at least. False: no memory; the job has the status.
+bool weir__card_make_arenas(weir__check_bench *bench, weir__check_job *job, uint64_t bytes);
 
 // Begins a list of regions of `bytes` bytes together, and adds one, cut up.
 void weir__card_clear(weir__card_launches *all, uint64_t bytes);

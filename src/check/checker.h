@@ -22,9 +22,10 @@
 #include "engine/submission.h"
 
 enum {
-  WEIR__CHECK_GUARD = 1024, // bytes in front of and behind each buffer; buffers begin at multiples of it
-  WEIR__CHECK_ARENAS = 4,   // of the runs; the last one is for contents that come from a card
-  WEIR__CHECK_BATCH = 32,   // most tasks that are checked at once
+  WEIR__CHECK_GUARD = 1024,           // bytes in front of and behind each buffer; buffers begin at multiples of it
+  WEIR__CHECK_ARENAS = 4,             // of the runs; the last one is for contents that come from a card
+  WEIR__CHECK_BATCH = 32,             // most tasks that are checked at once
+  WEIR__CHECK_BATCH_BYTES = 64 << 20, // of their arenas together
 };
 
 // Copies of a task's buffers, for one device.
@@ -113,7 +114,7 @@ typedef struct weir__check_job {
 typedef struct weir__check_entry {
   weir__task *task;
   weir__check_job job;
-  char who[WEIR__MESSAGE_BYTES];
+  char who[2 * WEIR__MESSAGE_BYTES];
 } weir__check_entry;
 
 typedef struct weir__checker {
@@ -141,6 +142,16 @@ typedef struct weir__junk_choice {
   uint32_t variant;
   uint64_t lo, hi;
 } weir__junk_choice;
+
+// Room for the arguments of a job, which are filled in then. False: no memory. weir__check_end frees it in any case.
+bool weir__check_begin(weir__checker *checker, weir__check_job *job, uint32_t arg_count);
+void weir__check_end(weir__check_job *job);
+void weir__check_no_memory(weir__check_job *job); // how it failed
+void weir__check_set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
+                            uint64_t hi, const weir_box *box, void *pointer);
+
+// Checks the launch of a graph, node by node.
+weir_status weir__check_run_graph(weir__checker *checker, weir__task *task, const char **out_message);
 
 // Makes slots and regions from the arguments. False: no memory.
 bool weir__check_lay_out(weir__check_job *job);

@@ -12,8 +12,6 @@
 #include "check/checker.h"
 #include "engine/written.h"
 
-enum { BATCH_BYTES = 64 << 20 }; // of arenas of tasks that are checked at once
-
 static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
 }
@@ -70,39 +68,6 @@ static bool take_tasks(weir__checker *checker) {
   return checker->others != NULL || checker->cards != NULL;
 }
 
-// Room for the arguments of a job. False: no memory.
-static bool begin(weir__checker *checker, weir__check_job *job, uint32_t arg_count) {
-  uint64_t room = (uint64_t)arg_count + 1;
-  job->context = weir__context_of(checker->base.host);
-  job->arg_count = arg_count;
-  job->findings = 0;
-  job->status = WEIR_OK;
-  job->message[0] = '\0';
-  job->args = weir__allocate(room * sizeof *job->args);
-  job->slots = weir__allocate(room * sizeof *job->slots);
-  job->inner = weir__allocate(room * sizeof *job->inner);
-  job->pointers = weir__allocate(room * sizeof *job->pointers);
-  return job->args != NULL && job->slots != NULL && job->inner != NULL && job->pointers != NULL;
-}
-
-static void end(weir__check_job *job) {
-  weir__free(job->args);
-  weir__free(job->slots);
-  weir__free(job->inner);
-  weir__free(job->pointers);
-  job->args = NULL;
-  job->slots = NULL;
-  job->inner = NULL;
-  job->pointers = NULL;
-}
-
-static void set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
-                       uint64_t hi, const weir_box *box, void *pointer) {
-  if (mode == WEIR_COMMUTE) mode = WEIR_READ_WRITE; // what it declares of the bytes is the same
-  job->args[index] = (weir__check_arg){.mode = mode, .slot = index, .lo = lo, .hi = hi, .box = box, .pointer = pointer};
-  job->slots[index].buffer = buffer; // until the slots are made
-}
-
 // A copy or fill of Weir's own: only whether it reads what was written.
 static void run_copy(weir__check_job *job) {
   weir__check_written(job);
@@ -110,11 +75,6 @@ static void run_copy(weir__check_job *job) {
       .args = job->pointers, .arg_count = job->arg_count, .groups = {1, 1, 1}, .end = 1, .user = job->user};
   for (uint32_t i = 0; i < job->arg_count; i++) job->pointers[i] = job->args[i].pointer;
   job->function(&work);
-}
-
-static void no_memory(weir__check_job *job) {
-  job->status = WEIR_ERROR_OUT_OF_MEMORY;
-  snprintf(job->message, sizeof job->message, "check mode: no memory");
 }
 
 // What a task does and to what. `who` has room for WEIR__MESSAGE_BYTES.
@@ -129,8 +89,8 @@ static void describe(weir__checker *checker, const weir__task *task, weir__check
       job->args[i] = (weir__check_arg){.pointer = task->args[i], .value_bytes = weir__task_value_bytes(task, i)};
       continue;
     }
-    set_buffer(job, i, (weir_mode)access->mode, access->buffer, access->lo, access->hi, weir__access_box(access),
-               task->args[i]);
+    weir__check_set_buffer(job, i, (weir_mode)access->mode, access->buffer, access->lo, access->hi,
+                           weir__access_box(access), task->args[i]);
     access++;
   }
   bool copies = task->asked == WEIR__NO_CHECK;
@@ -151,80 +111,18 @@ static void run_task(weir__checker *checker, const weir__task *task, weir__check
   else if (weir__check_lay_out(job))
     weir__check_job_run(checker, job);
   else
-    no_memory(job);
+    weir__check_no_memory(job);
   job->who = "";
-}
-
-static void run_node(weir__checker *checker, weir__graph_run *run, uint32_t index, weir__check_job *job) {
-  const weir__graph_plan *plan = run->plan;
-  const weir__graph_node *node = &plan->nodes[index];
-  char task[WEIR__MESSAGE_BYTES], who[2 * WEIR__MESSAGE_BYTES];
-  weir__context_lock(job->context);
-  weir__context_describe(job->context, run->task, task);
-  weir__context_unlock(job->context);
-  snprintf(who, sizeof who, "%s, node %u '%s'", task, index, weir__graph_node_name(node));
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const weir__graph_arg *arg = &plan->args[node->first_arg + i];
-    void *pointer = run->args[node->first_arg + i];
-    if (arg->mode == WEIR_VALUE)
-      job->args[i] = (weir__check_arg){.pointer = pointer, .value_bytes = arg->bytes};
-    else
-      set_buffer(job, i, arg->mode, run->buffers[arg->buffer], arg->offset, arg->offset + arg->bytes, arg->box,
-                 pointer);
-  }
-  job->device = plan->asked;
-  job->kernel = node->kernel;
-  job->function = node->function;
-  job->user = node->user;
-  for (int i = 0; i < 3; i++) job->groups[i] = node->groups[i];
-  job->number = run->task->id;
-  job->who = who;
-  if (node->kind != WEIR__GRAPH_CALL) {
-    weir__check_written(job);
-    weir__graph_run_node(run, index, checker->base.first_worker);
-  } else if (weir__check_lay_out(job)) {
-    weir__check_job_run(checker, job);
-  } else {
-    no_memory(job);
-  }
-  if (job->status != WEIR_OK) weir__graph_run_note_failure(run, index, job->message);
-  job->who = "";
-}
-
-// The nodes, in the order of recording, which is one of their orders.
-static weir_status run_graph(weir__checker *checker, weir__task *task, const char **out_message) {
-  weir__graph_run *run = task->run;
-  weir__check_job *job = &checker->job;
-  weir__host_lock(checker->base.host);
-  weir__graph_run_start(run);
-  weir__host_unlock(checker->base.host);
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
-    const weir__graph_node *node = &run->plan->nodes[i];
-    uint64_t start_ns = time_now(&checker->base);
-    if (weir__graph_run_admits(run, i)) {
-      if (begin(checker, job, node->arg_count))
-        run_node(checker, run, i, job);
-      else
-        weir__graph_run_note_failure(run, i, "check mode: no memory");
-      end(job);
-    }
-    uint8_t state = atomic_load_explicit(&run->states[i], memory_order_relaxed);
-    if (run->timed && (state == WEIR__NODE_OK || state == WEIR__NODE_FAILED)) {
-      run->start_ns[i] = start_ns;
-      run->end_ns[i] = time_now(&checker->base);
-    }
-  }
-  return weir__graph_run_status(run, out_message);
 }
 
 static weir_status run(weir__checker *checker, weir__task *task, const char **out_message) {
-  if (task->run != NULL) return run_graph(checker, task, out_message);
+  if (task->run != NULL) return weir__check_run_graph(checker, task, out_message);
   weir__check_job *job = &checker->job;
-  if (begin(checker, job, task->arg_count))
+  if (weir__check_begin(checker, job, task->arg_count))
     run_task(checker, task, job);
   else
-    no_memory(job);
-  end(job);
+    weir__check_no_memory(job);
+  weir__check_end(job);
   *out_message = job->message;
   return job->status;
 }
@@ -253,13 +151,19 @@ static void process(weir__checker *checker, weir__task *task) {
   weir__host_unlock(host);
 }
 
+static uint64_t bytes_of(const weir__task *task) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < task->access_count; i++) bytes += weir__check_card_bytes(task->accesses[i].buffer);
+  return bytes;
+}
+
 // Tasks for the device of the first one, as many as may be checked at once.
 static uint32_t take_batch(weir__checker *checker) {
   uint64_t bytes = 0;
   uint32_t count = 0, asked = checker->cards->asked;
   for (; checker->cards != NULL && checker->cards->asked == asked && count < WEIR__CHECK_BATCH; count++) {
-    bytes += weir__check_card_bytes(checker->cards);
-    if (count > 0 && bytes > BATCH_BYTES) break;
+    bytes += bytes_of(checker->cards);
+    if (count > 0 && bytes > WEIR__CHECK_BATCH_BYTES) break;
     checker->entries[count].task = pop(&checker->cards);
   }
   return count;
@@ -289,12 +193,12 @@ static uint32_t lay_out(weir__checker *checker, uint32_t count, weir__check_job 
   for (uint32_t i = 0; i < count; i++) {
     weir__check_entry *entry = &checker->entries[i];
     weir__check_job *job = &entry->job;
-    bool begun = begin(checker, job, entry->task->arg_count);
+    bool begun = weir__check_begin(checker, job, entry->task->arg_count);
     if (begun) describe(checker, entry->task, job, entry->who);
     if (begun && weir__check_lay_out(job))
       jobs[ready++] = job;
     else
-      no_memory(job);
+      weir__check_no_memory(job);
   }
   return ready;
 }
@@ -305,7 +209,7 @@ static void complete(weir__checker *checker, uint32_t count, uint64_t start_ns) 
   weir__host_lock(host);
   for (uint32_t i = 0; i < count; i++) {
     weir__check_job *job = &checker->entries[i].job;
-    end(job);
+    weir__check_end(job);
     completion.status = job->status;
     completion.message = job->message;
     weir__host_complete(host, checker->entries[i].task, &completion);

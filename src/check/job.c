@@ -1,10 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The check of one task.
+#include <stdio.h>
 #include <string.h>
 
+#include "base/allocate.h"
 #include "check/checker.h"
 #include "engine/written.h"
+
+bool weir__check_begin(weir__checker *checker, weir__check_job *job, uint32_t arg_count) {
+  uint64_t room = (uint64_t)arg_count + 1;
+  job->context = weir__context_of(checker->base.host);
+  job->arg_count = arg_count;
+  job->findings = 0;
+  job->status = WEIR_OK;
+  job->message[0] = '\0';
+  job->args = weir__allocate(room * sizeof *job->args);
+  job->slots = weir__allocate(room * sizeof *job->slots);
+  job->inner = weir__allocate(room * sizeof *job->inner);
+  job->pointers = weir__allocate(room * sizeof *job->pointers);
+  return job->args != NULL && job->slots != NULL && job->inner != NULL && job->pointers != NULL;
+}
+
+void weir__check_end(weir__check_job *job) {
+  weir__free(job->args);
+  weir__free(job->slots);
+  weir__free(job->inner);
+  weir__free(job->pointers);
+  job->args = NULL;
+  job->slots = NULL;
+  job->inner = NULL;
+  job->pointers = NULL;
+}
+
+void weir__check_set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
+                            uint64_t hi, const weir_box *box, void *pointer) {
+  if (mode == WEIR_COMMUTE) mode = WEIR_READ_WRITE; // what it declares of the bytes is the same
+  job->args[index] = (weir__check_arg){.mode = mode, .slot = index, .lo = lo, .hi = hi, .box = box, .pointer = pointer};
+  job->slots[index].buffer = buffer; // until the slots are made
+}
+
+void weir__check_no_memory(weir__check_job *job) {
+  job->status = WEIR_ERROR_OUT_OF_MEMORY;
+  snprintf(job->message, sizeof job->message, "check mode: no memory");
+}
 
 void weir__check_written(weir__check_job *job) {
   weir__range gaps[16];

@@ -79,6 +79,7 @@ typedef struct weir__graph_plan {
   weir_box *boxes;       // that arguments point to
   weir_device *device;   // that gets the launches
   weir_device *asked;    // that the graph is for, where the checker gets them
+  uint32_t space;        // that contents must be in
   bool timed;            // launches note when nodes start and end
   void *device_data;     // what the device made of it; NULL: nothing
 } weir__graph_plan;

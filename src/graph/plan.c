@@ -144,12 +144,19 @@ static bool is_checked(const weir_graph *graph) {
   return true;
 }
 
+// Whether the checker leaves contents in the memory of the device that was asked for.
+static bool stays_on_card(const weir_graph *graph, const weir__graph_plan *plan) {
+  if (plan->device == plan->asked) return false;
+  return (graph->object.context->devices.checked_on_card >> plan->asked->index & 1) != 0;
+}
+
 weir_status weir__graph_make_plan(weir_graph *graph) {
   weir__graph_plan *plan = weir__allocate_zeroed(sizeof *plan);
   if (plan == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory");
   plan->references = 1;
   plan->asked = weir__graph_device(graph);
   plan->device = is_checked(graph) ? graph->object.context->devices.checker : plan->asked;
+  plan->space = stays_on_card(graph, plan) ? plan->asked->space : plan->device->space;
   plan->timed = graph->timed;
   builder build = {.graph = graph, .plan = plan};
   bool complete = number_buffers(&build) && fill_nodes(&build) && weir__plan_find_intervals(&build) &&

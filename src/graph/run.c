@@ -114,7 +114,7 @@ void weir__graph_run_aim(weir__graph_run *run) {
     const weir__graph_external *external = &plan->externals[i];
     run->accesses[i] = (weir__access){.buffer = run->graph->buffers[external->buffer],
                                       .mode = (uint8_t)external->mode,
-                                      .space = (uint8_t)plan->device->space,
+                                      .space = (uint8_t)plan->space,
                                       .lo = external->lo,
                                       .hi = external->hi};
   }
@@ -178,7 +178,7 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *d
 void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences) {
   weir__graph_run *run = task->run;
   const weir__graph_plan *plan = run->plan;
-  uint32_t space = plan->device->space;
+  uint32_t space = plan->space;
   run->task = task;
   run->task_id = task->id;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
