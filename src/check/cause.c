@@ -81,11 +81,13 @@ static void report(weir__check_job *job, const weir__region *region, weir__range
 static void warn_unsteady(weir__checker *checker, const weir__check_job *job) {
   if (checker->warned_unsteady) return;
   checker->warned_unsteady = true;
+  char who[WEIR__CHECK_NAME_BYTES];
+  weir__check_name_job(job, who);
   fprintf(
       stderr,
       "weir: check: %s: its results differ from run to run, so it cannot be checked whether they depend on bytes that "
       "are not declared as read (said once)\n",
-      job->who);
+      who);
 }
 
 void weir__check_find_cause(weir__checker *checker, weir__check_job *job, weir__check_arena *first) {

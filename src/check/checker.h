@@ -98,10 +98,13 @@ typedef struct weir__check_job {
   weir__check_arg *args;
   weir__check_slot *slots; // room for arg_count
   weir__region *regions;
+  uint64_t room;   // of what has one for each argument
   weir_arg *inner; // scratch, arg_count long
   void **pointers; // scratch, arg_count long
   uint64_t arena_bytes;
-  const char *who; // for lines on stderr
+  const weir__task *task;       // that is in flight
+  const weir__graph_node *node; // of the graph that the task launches; NULL: it launches none
+  uint32_t node_index;
   uint64_t number; // of the task
   uint64_t oldest; // that was in flight when it began
   // The outcome: of the run, or TASK_FAILED for a wrong declaration.
@@ -114,7 +117,6 @@ typedef struct weir__check_job {
 typedef struct weir__check_entry {
   weir__task *task;
   weir__check_job job;
-  char who[2 * WEIR__MESSAGE_BYTES];
 } weir__check_entry;
 
 typedef struct weir__checker {
@@ -143,9 +145,9 @@ typedef struct weir__junk_choice {
   uint64_t lo, hi;
 } weir__junk_choice;
 
-// Room for the arguments of a job, which are filled in then. False: no memory. weir__check_end frees it in any case.
-bool weir__check_begin(weir__checker *checker, weir__check_job *job, uint32_t arg_count);
-void weir__check_end(weir__check_job *job);
+// Begins a job of a task in flight, with room for arguments, which are filled in then. False: no memory.
+bool weir__check_begin(weir__checker *checker, weir__check_job *job, const weir__task *task, uint32_t arg_count);
+void weir__check_free_job(weir__check_job *job);
 void weir__check_no_memory(weir__check_job *job); // how it failed
 void weir__check_set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,
                             uint64_t hi, const weir_box *box, void *pointer);
@@ -216,6 +218,10 @@ bool weir__check_differs(const weir__checker *checker, const weir__check_job *jo
                          weir__junk_choice second_choice);
 // Outputs differ: finds what they depend on. `first` has the outputs of a run with the junk variant 0.
 void weir__check_find_cause(weir__checker *checker, weir__check_job *job, weir__check_arena *first);
+
+// What the job is called on stderr. Takes the lock.
+enum { WEIR__CHECK_NAME_BYTES = 2 * WEIR__MESSAGE_BYTES };
+void weir__check_name_job(const weir__check_job *job, char text[WEIR__CHECK_NAME_BYTES]);
 
 // Notes a finding about bytes [lo, hi) of a region's buffer. `format` has the rest of the text.
 void weir__check_report(weir__check_job *job, const weir__region *region, const char *format, ...)

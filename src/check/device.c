@@ -77,12 +77,10 @@ static void run_copy(weir__check_job *job) {
   job->function(&work);
 }
 
-// What a task does and to what. `who` has room for WEIR__MESSAGE_BYTES.
-static void describe(weir__checker *checker, const weir__task *task, weir__check_job *job, char *who) {
+// What the job's task does and to what.
+static void fill_in(weir__checker *checker, weir__check_job *job) {
   weir__host *host = checker->base.host;
-  weir__context_lock(job->context);
-  weir__context_describe(job->context, task, who);
-  weir__context_unlock(job->context);
+  const weir__task *task = job->task;
   const weir__access *access = task->accesses;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (weir__task_is_value(task, i)) {
@@ -99,30 +97,25 @@ static void describe(weir__checker *checker, const weir__task *task, weir__check
   job->function = task->function;
   job->user = task->user;
   for (int i = 0; i < 3; i++) job->groups[i] = task->groups[i];
-  job->number = task->id;
-  job->who = who;
 }
 
 static void run_task(weir__checker *checker, const weir__task *task, weir__check_job *job) {
-  char who[WEIR__MESSAGE_BYTES];
-  describe(checker, task, job, who);
+  fill_in(checker, job);
   if (task->asked == WEIR__NO_CHECK)
     run_copy(job);
   else if (weir__check_lay_out(job))
     weir__check_job_run(checker, job);
   else
     weir__check_no_memory(job);
-  job->who = "";
 }
 
 static weir_status run(weir__checker *checker, weir__task *task, const char **out_message) {
   if (task->run != NULL) return weir__check_run_graph(checker, task, out_message);
   weir__check_job *job = &checker->job;
-  if (weir__check_begin(checker, job, task->arg_count))
+  if (weir__check_begin(checker, job, task, task->arg_count))
     run_task(checker, task, job);
   else
     weir__check_no_memory(job);
-  weir__check_end(job);
   *out_message = job->message;
   return job->status;
 }
@@ -193,8 +186,8 @@ static uint32_t lay_out(weir__checker *checker, uint32_t count, weir__check_job 
   for (uint32_t i = 0; i < count; i++) {
     weir__check_entry *entry = &checker->entries[i];
     weir__check_job *job = &entry->job;
-    bool begun = weir__check_begin(checker, job, entry->task->arg_count);
-    if (begun) describe(checker, entry->task, job, entry->who);
+    bool begun = weir__check_begin(checker, job, entry->task, entry->task->arg_count);
+    if (begun) fill_in(checker, job);
     if (begun && weir__check_lay_out(job))
       jobs[ready++] = job;
     else
@@ -209,7 +202,6 @@ static void complete(weir__checker *checker, uint32_t count, uint64_t start_ns) 
   weir__host_lock(host);
   for (uint32_t i = 0; i < count; i++) {
     weir__check_job *job = &checker->entries[i].job;
-    weir__check_end(job);
     completion.status = job->status;
     completion.message = job->message;
     weir__host_complete(host, checker->entries[i].task, &completion);
@@ -253,8 +245,8 @@ static void destroy(weir_device *device) {
   }
   pthread_cond_destroy(&checker->changed);
   pthread_mutex_destroy(&checker->mutex);
-  weir__free(checker->job.regions);
-  for (int i = 0; i < WEIR__CHECK_BATCH; i++) weir__free(checker->entries[i].job.regions);
+  weir__check_free_job(&checker->job);
+  for (int i = 0; i < WEIR__CHECK_BATCH; i++) weir__check_free_job(&checker->entries[i].job);
   weir__free(checker);
 }
 

@@ -2,8 +2,6 @@
 //
 // The launch of a graph: its nodes in the order of recording, which is one of their orders. On a card those that follow each
 // other and do not depend on each other are checked at once.
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "check/card.h"
 #include "check/card_move.h"
@@ -12,19 +10,19 @@
 typedef struct launch {
   weir__checker *checker;
   weir__graph_run *run;
-  char task[WEIR__MESSAGE_BYTES]; // in messages
 } launch;
 
 static uint64_t time_now(const launch *of) {
   return weir__clock_ns() - of->checker->base.host->start_ns;
 }
 
-// `who` has room for 2 * WEIR__MESSAGE_BYTES.
-static void describe(const launch *of, uint32_t index, weir__check_job *job, char *who) {
+static bool fill_in(const launch *of, uint32_t index, weir__check_job *job) {
   weir__graph_run *run = of->run;
   const weir__graph_plan *plan = run->plan;
   const weir__graph_node *node = &plan->nodes[index];
-  snprintf(who, 2 * (size_t)WEIR__MESSAGE_BYTES, "%s, node %u '%s'", of->task, index, weir__graph_node_name(node));
+  if (!weir__check_begin(of->checker, job, run->task, node->arg_count)) return false;
+  job->node = node;
+  job->node_index = index;
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const weir__graph_arg *arg = &plan->args[node->first_arg + i];
     void *pointer = run->args[node->first_arg + i];
@@ -39,8 +37,7 @@ static void describe(const launch *of, uint32_t index, weir__check_job *job, cha
   job->function = node->function;
   job->user = node->user;
   for (int i = 0; i < 3; i++) job->groups[i] = node->groups[i];
-  job->number = run->task->id;
-  job->who = who;
+  return true;
 }
 
 // What became of a node, and when.
@@ -67,19 +64,14 @@ static void run_bytes(const launch *of, uint32_t index, weir__check_job *job) {
 static void run_node(const launch *of, uint32_t index) {
   weir__check_job *job = &of->checker->job;
   const weir__graph_node *node = &of->run->plan->nodes[index];
-  char who[2 * WEIR__MESSAGE_BYTES];
   uint64_t start_ns = time_now(of);
-  bool begun = weir__check_begin(of->checker, job, node->arg_count);
-  if (begun) describe(of, index, job, who);
-  if (!begun || (node->kind == WEIR__GRAPH_CALL && !weir__check_lay_out(job)))
+  if (!fill_in(of, index, job) || (node->kind == WEIR__GRAPH_CALL && !weir__check_lay_out(job)))
     weir__check_no_memory(job);
   else if (node->kind != WEIR__GRAPH_CALL)
     run_bytes(of, index, job);
   else
     weir__check_job_run(of->checker, job);
   note(of, index, job, start_ns);
-  job->who = "";
-  weir__check_end(job);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -125,10 +117,8 @@ static void run_group(const launch *of, uint32_t first, uint32_t count) {
   for (uint32_t i = first; i < first + count; i++) {
     if (!weir__graph_run_admits(of->run, i)) continue;
     weir__check_entry *entry = &checker->entries[admitted];
-    bool begun = weir__check_begin(checker, &entry->job, of->run->plan->nodes[i].arg_count);
-    if (begun) describe(of, i, &entry->job, entry->who);
     nodes[admitted++] = i;
-    if (begun && weir__check_lay_out(&entry->job))
+    if (fill_in(of, i, &entry->job) && weir__check_lay_out(&entry->job))
       jobs[ready++] = &entry->job;
     else
       weir__check_no_memory(&entry->job);
@@ -136,7 +126,6 @@ static void run_group(const launch *of, uint32_t first, uint32_t count) {
   if (ready > 0) weir__check_on_card(checker, jobs, ready);
   for (uint32_t i = 0; i < admitted; i++) {
     note(of, nodes[i], &checker->entries[i].job, start_ns);
-    weir__check_end(&checker->entries[i].job);
   }
 }
 
@@ -144,7 +133,6 @@ weir_status weir__check_run_graph(weir__checker *checker, weir__task *task, cons
   weir__graph_run *run = task->run;
   launch of = {.checker = checker, .run = run};
   weir__host_lock(checker->base.host);
-  weir__context_describe(weir__context_of(checker->base.host), task, of.task);
   weir__graph_run_start(run);
   weir__host_unlock(checker->base.host);
   for (uint32_t i = 0, count; i < run->plan->node_count; i += count) {

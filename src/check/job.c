@@ -8,29 +8,52 @@
 #include "check/checker.h"
 #include "engine/written.h"
 
-bool weir__check_begin(weir__checker *checker, weir__check_job *job, uint32_t arg_count) {
-  uint64_t room = (uint64_t)arg_count + 1;
-  job->context = weir__context_of(checker->base.host);
-  job->arg_count = arg_count;
-  job->findings = 0;
-  job->status = WEIR_OK;
-  job->message[0] = '\0';
-  job->args = weir__allocate(room * sizeof *job->args);
-  job->slots = weir__allocate(room * sizeof *job->slots);
-  job->inner = weir__allocate(room * sizeof *job->inner);
-  job->pointers = weir__allocate(room * sizeof *job->pointers);
-  return job->args != NULL && job->slots != NULL && job->inner != NULL && job->pointers != NULL;
-}
-
-void weir__check_end(weir__check_job *job) {
+// Frees the arrays, whose room grows to that of the job with the most arguments.
+void weir__check_free_job(weir__check_job *job) {
   weir__free(job->args);
   weir__free(job->slots);
   weir__free(job->inner);
   weir__free(job->pointers);
-  job->args = NULL;
-  job->slots = NULL;
-  job->inner = NULL;
-  job->pointers = NULL;
+  weir__free(job->regions);
+  *job = (weir__check_job){.args = NULL};
+}
+
+static bool make_room(weir__check_job *job, uint64_t room) {
+  if (job->room >= room) return true;
+  weir__check_free_job(job);
+  job->args = weir__allocate(room * sizeof *job->args);
+  job->slots = weir__allocate(room * sizeof *job->slots);
+  job->inner = weir__allocate(room * sizeof *job->inner);
+  job->pointers = weir__allocate(room * sizeof *job->pointers);
+  if (job->args == NULL || job->slots == NULL || job->inner == NULL || job->pointers == NULL) {
+    weir__check_free_job(job);
+    return false;
+  }
+  job->room = room;
+  return true;
+}
+
+bool weir__check_begin(weir__checker *checker, weir__check_job *job, const weir__task *task, uint32_t arg_count) {
+  bool has_room = make_room(job, (uint64_t)arg_count + 1);
+  job->context = weir__context_of(checker->base.host);
+  job->task = task;
+  job->node = NULL;
+  job->number = task->id;
+  job->arg_count = has_room ? arg_count : 0;
+  job->findings = 0;
+  job->status = WEIR_OK;
+  job->message[0] = '\0';
+  return has_room;
+}
+
+void weir__check_name_job(const weir__check_job *job, char text[WEIR__CHECK_NAME_BYTES]) {
+  weir__context_lock(job->context);
+  weir__context_describe(job->context, job->task, text);
+  weir__context_unlock(job->context);
+  size_t length = strlen(text);
+  if (job->node != NULL)
+    snprintf(text + length, WEIR__CHECK_NAME_BYTES - length, ", node %u '%s'", job->node_index,
+             weir__graph_node_name(job->node));
 }
 
 void weir__check_set_buffer(weir__check_job *job, uint32_t index, weir_mode mode, weir_buffer *buffer, uint64_t lo,

@@ -23,7 +23,9 @@ void weir__check_report(weir__check_job *job, const weir__region *region, const 
                         MODES[arg->mode], arg->box == NULL ? "" : "a box in ", (unsigned long long)arg->lo,
                         (unsigned long long)arg->hi, (unsigned long long)buffer->id, buffer->label);
   if (length < (int)sizeof text) snprintf(text + length, sizeof text - (size_t)length, "%s", what);
-  fprintf(stderr, "weir: check: %s: %s\n", job->who, text);
+  char who[WEIR__CHECK_NAME_BYTES];
+  weir__check_name_job(job, who);
+  fprintf(stderr, "weir: check: %s: %s\n", who, text);
   if (job->findings++ > 0) return;
   job->status = WEIR_ERROR_TASK_FAILED;
   snprintf(job->message, sizeof job->message, "%s", text);

@@ -26,19 +26,17 @@ static void *at(const stub_launch *launch, uint32_t parameter) {
   return stub_memory(launch, pointer, 1);
 }
 
-enum { MOST_REGIONS = 8192 };
-
 typedef struct card_table {
   weir__card_table table;
-  weir__card_region more[MOST_REGIONS];
+  weir__card_region more[];
 } card_table;
 
 // NULL: an address is none. The parameter before the table is that of more regions.
 static card_table *table_of(const stub_launch *launch) {
-  card_table *out = calloc(1, sizeof *out);
-  memcpy(&out->table, launch->params[launch->param_count - 1], sizeof out->table);
-  bool inlined = out->table.count <= WEIR__CARD_INLINE;
-  assert_true(out->table.count <= MOST_REGIONS);
+  const weir__card_table *given = launch->params[launch->param_count - 1];
+  bool inlined = given->count <= WEIR__CARD_INLINE;
+  card_table *out = malloc(sizeof *out + (inlined ? 0 : given->count) * sizeof *out->more);
+  out->table = *given;
   if (!inlined) memcpy(out->more, at(launch, launch->param_count - 2), out->table.count * sizeof *out->more);
   for (uint32_t i = 0; i < out->table.count; i++) {
     weir__card_region *region = inlined ? &out->table.regions[i] : &out->more[i];
