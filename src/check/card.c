@@ -15,24 +15,32 @@ typedef enum outcome {
   NOT_HERE, // the same, for the card has no memory for two arenas, or there are too many regions
 } outcome;
 
-// Arenas of tasks that are checked at once, in one buffer: those of the first runs in order, and then those of the second ones in
-// the opposite order. So a task that writes far outside of its arena does not do the same to another task in both runs.
+// Arenas of tasks that are checked at once, in one buffer: those of the first runs, and then those of the second ones.
 typedef struct arenas {
   uint64_t first[WEIR__CHECK_BATCH], second[WEIR__CHECK_BATCH]; // where they begin
   bool twice[WEIR__CHECK_BATCH];
   uint64_t bytes;
 } arenas;
 
-static void place(weir__check_job *const *jobs, uint32_t count, arenas *out_arenas) {
+// In front of arenas of second runs: they are farther apart than those of the first ones, by distances that vary. So tasks that
+// write far outside of their arenas do not do the same to another task in both of its runs, but by rare chance.
+static uint64_t gap(uint32_t token, uint32_t task) {
+  uint32_t mixed = (token * WEIR__CHECK_BATCH + task + 1) * 2654435761U; // Knuth, TAOCP 3, 6.4
+  return (1 + (mixed >> 16) % 63) * (uint64_t)WEIR__CHECK_GUARD;
+}
+
+static void place(weir__check_job *const *jobs, uint32_t count, uint32_t token, arenas *out_arenas) {
   uint64_t at = 0;
   for (uint32_t i = 0; i < count; i++) {
     out_arenas->first[i] = at;
     at += jobs[i]->arena_bytes;
   }
-  for (uint32_t i = count; i-- > 0;) {
+  for (uint32_t i = 0; i < count; i++) {
     out_arenas->twice[i] = weir__check_has_junk(jobs[i]);
+    if (!out_arenas->twice[i]) continue;
+    if (count > 1) at += gap(token, i);
     out_arenas->second[i] = at;
-    if (out_arenas->twice[i]) at += jobs[i]->arena_bytes;
+    at += jobs[i]->arena_bytes;
   }
   out_arenas->bytes = at;
 }
@@ -42,7 +50,7 @@ static void add_regions(weir__card_launches *all, const weir__check_job *job, ui
     const weir__region *region = &job->regions[i];
     uint64_t at = weir__region_at(job, region);
     weir__card_add(all, &(weir__card_region){.at = in->first[task] + at,
-                                             .second = in->second[task] + at,
+                                             .second = (in->twice[task] ? in->second[task] : in->first[task]) + at,
                                              .bytes = (uint64_t)(region->hi - region->lo),
                                              .contents = (uint64_t)(uintptr_t)job->slots[region->slot].memory +
                                                          (uint64_t)region->lo,
@@ -102,7 +110,7 @@ static bool check(weir__checker *checker, weir__check_job *const *jobs, uint32_t
   arenas in;
   weir__card_begin(&all, checker, first);
   if (all.bench->spoiled) weir__check_free_bench(all.device, all.bench);
-  place(jobs, count, &in);
+  place(jobs, count, checker->token, &in);
   if (!has_room(first, count) || !make_arenas(all.bench, first, count, in.bytes)) return false;
   if (weir__card_make_bench(&all) != WEIR_OK) {
     if (count == 1) weir__card_fail(&all, first);

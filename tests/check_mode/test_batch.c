@@ -10,6 +10,7 @@
 
 #include "planted.h"
 #include "stub.h"
+#include "weir/cuda.h"
 
 enum { TASKS = 24, WORDS = 65, BYTES = 4 * WORDS };
 
@@ -99,6 +100,58 @@ static void close_batch(batch *all) {
   weir_context_release(all->context);
   assert_int_equal(stub_live_count(), 0);
   assert_string_equal(stub_violation_text(), "");
+}
+
+typedef struct far_value {
+  uint32_t words, distance; // of the word that it overwrites by mistake
+} far_value;
+
+static void write_far(const stub_launch *launch) {
+  far_value value;
+  uint64_t from, to;
+  memcpy(&value, launch->params[2], sizeof value);
+  memcpy(&from, launch->params[0], sizeof from);
+  memcpy(&to, launch->params[1], sizeof to);
+  const uint32_t *words = stub_memory(launch, from, 4 * (uint64_t)value.words);
+  uint32_t *results = stub_memory(launch, to, 4 * ((uint64_t)value.distance + 1));
+  if (words == NULL || results == NULL) return;
+  planted_words((uint32_t *)(uintptr_t)words, results, (planted_value){.kind = PLANTED_NOTHING, .words = value.words},
+                value.words);
+  results[value.distance] = 7;
+}
+
+// A mistake beyond what is looked at does not change what other tasks get that are checked at the same time: each task writes to
+// where the next one has its results in the first run.
+static void test_far_writes(void **state) {
+  (void)state;
+  enum { FAR_TASKS = 8, GUARD = 1024, ARENA = 2 * (GUARD + 2 * GUARD) };
+  batch all;
+  weir_event *held;
+  weir_kernel *kernel;
+  stub_register("write_far", write_far);
+  open_batch(&all, WEIR_ISSUE_QUEUES);
+  planted_ok(weir_kernel_create(all.context, "far", &kernel));
+  planted_ok(weir_kernel_set_cuda(kernel, &(weir_cuda_code){.source = "STUB\nwrite_far 256 8 8 8\n"},
+                                  &(weir_cuda_launch){.function = "write_far", .block = {1, 1, 1}}, 1));
+  atomic_store(&opened, false);
+  planted_ok(weir_submit(all.context, &(weir_task){.host = hold}, &held));
+  for (int i = 0; i < FAR_TASKS; i++) {
+    const far_value value = {.words = WORDS, .distance = i < FAR_TASKS - 1 ? ARENA / 4 : 0};
+    const weir_arg args[] = {weir_reads(all.from[i]), weir_writes(all.to[i]), weir_value(&value, sizeof value)};
+    const weir_task task = {.kernel = kernel, .args = args, .arg_count = 3, .after = &held, .after_count = 1};
+    planted_ok(weir_submit(all.context, &task, &all.events[i]));
+  }
+  atomic_store(&opened, true);
+  weir_event_release(held);
+  for (int i = 0; i < FAR_TASKS - 1; i++) {
+    static const char *const nothing[] = {NULL};
+    planted_expect(all.events[i], "far", nothing);
+    expect_words(&all, i);
+  }
+  weir_finish(all.context);
+  weir_event_release(all.events[FAR_TASKS - 1]);
+  weir_kernel_release(kernel);
+  close_batch(&all);
 }
 
 static uint64_t launches(void) {
@@ -194,6 +247,6 @@ int main(void) {
   planted_use_stub();
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_few_launches),
                                      cmocka_unit_test(test_each_finding_is_its_task_s),
-                                     cmocka_unit_test(test_failing_launches)};
+                                     cmocka_unit_test(test_failing_launches), cmocka_unit_test(test_far_writes)};
   return cmocka_run_group_tests_name("check_mode_batch", tests, NULL, NULL);
 }
