@@ -252,6 +252,7 @@ typedef struct weir_device_info {
   const char *description; // one line for people
   uint32_t lanes;          // workers or queues that run its tasks
   uint32_t queues;         // queues that weir_graph_options.queue can name; 0: it has none
+  uint32_t enqueue_lanes;  // lanes of enqueue functions (weir/enqueue.h); 0: it takes none
 } weir_device_info;
 
 // Returns the description of a device, never NULL. If `device` is NULL, the strings are "" and the numbers 0.

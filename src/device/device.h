@@ -28,6 +28,7 @@
 
 struct weir__graph_plan;
 struct weir__host;
+struct weir_enqueue_code;
 
 // Of a device with memory of its own.
 typedef struct weir__memory_ops {
@@ -118,6 +119,11 @@ typedef struct weir__device_ops {
   // functions address memory of the device by the pointers that tasks get.
   weir_status (*check_code)(weir_kernel *kernel, const char *entry);
 
+  // Optional: gives a kernel a function that puts work on the devices' queues as its code for all devices of the kind, in place
+  // of what code it had there (device/enqueue.h). The context has such a device, and the code was checked. No lock is held.
+  // NULL: no device of the kind has queues of its own.
+  weir_status (*set_enqueue)(weir_kernel *kernel, const struct weir_enqueue_code *code);
+
   // Whether the kernel has code for this device; NULL stands for a host task.
   bool (*has_code)(const weir_device *device, const weir_kernel *kernel);
 
@@ -141,14 +147,15 @@ typedef struct weir__device_ops {
 struct weir_device {
   const weir__device_ops *ops;
   struct weir__host *host;
-  uint32_t index;        // in the context
-  uint32_t lanes;        // workers or queues
-  uint32_t queues;       // that a graph's run->queue can choose among; 0: none
-  uint32_t space;        // of its memory; 0: the host's
-  uint32_t callers;      // threads that may run functions for it at the same time
-  uint32_t first_worker; // weir_work.worker of the first of them; set by the context
-  uint64_t memory_bytes; // of memory of its own; 0: none, or not known
-  bool lost;             // guarded by the context's lock
+  uint32_t index;         // in the context
+  uint32_t lanes;         // workers or queues
+  uint32_t queues;        // that a graph's run->queue can choose among; 0: none
+  uint32_t enqueue_lanes; // of enqueue functions (device/enqueue.h); 0: none
+  uint32_t space;         // of its memory; 0: the host's
+  uint32_t callers;       // threads that may run functions for it at the same time
+  uint32_t first_worker;  // weir_work.worker of the first of them; set by the context
+  uint64_t memory_bytes;  // of memory of its own; 0: none, or not known
+  bool lost;              // guarded by the context's lock
   uint64_t
       parts_end_ns; // guarded by the context's lock: when the last part of a resident split launch ended, in its time
   const pthread_t *thread; // that issues its tasks, for one that is `threaded`

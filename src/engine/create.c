@@ -71,7 +71,8 @@ weir_status weir__context_add_device(weir_context *context, weir_device *device)
                                     .name = device->name,
                                     .description = device->description,
                                     .lanes = device->lanes,
-                                    .queues = device->queues};
+                                    .queues = device->queues,
+                                    .enqueue_lanes = device->enqueue_lanes};
   if (host->trace != NULL && !weir__trace_add_device(host->trace, device->name, device->lanes))
     return refuse(device, weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory for the timeline"));
   host->devices[host->device_count++] = device;

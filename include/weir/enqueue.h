@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Enqueue functions: a task whose code is a function of the caller's that puts work on the device's own queue. Such
+// work is a call into a library (cuBLAS, cuFFT, CLBlast, VkFFT), an algorithm of Thrust, or commands of the caller's
+// own.
+//
+// The function runs on a thread of the host, and gets the queue and the device's own names of the task's arguments. All
+// that it puts on the queue comes after the tasks that the task depends on, and before the tasks that depend on it. The
+// function must not wait for the device. docs/guide/enqueue.md has an example and the pitfalls.
+//
+//   kind      queue                                             arguments that are buffers
+//   "cuda"    CUstream                                          pointer: CUdeviceptr
+//   "opencl"  cl_command_queue, in order                        handle: cl_mem, or pointer: SVM or the host's memory
+//   "vulkan"  VkCommandBuffer, recording, no render pass begun  handle: VkBuffer, or VkImage and view: VkImageView
+//
+// The CPU needs none of this: weir_kernel_set_cpu takes any function.
+#ifndef WEIR_ENQUEUE_H
+#define WEIR_ENQUEUE_H
+
+#include "weir/box.h"
+#include "weir/weir.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An argument of the task, or scratch memory, as the device's own object. Valid during the call only.
+typedef struct weir_enqueue_arg {
+  const void *value;   // VALUE: its bytes, aligned to 16 bytes. NULL: a buffer
+  const weir_box *box; // of a buffer: its rows, from the first byte of the range on; NULL: all bytes of the range
+  uint64_t pointer;    // of a buffer: address of the range's first byte, where the device has addresses; else 0
+  uint64_t handle;     // of a buffer: the object that the range is in, where there is one; else 0
+  uint64_t offset;     // of the range's first byte in the object
+  uint64_t bytes;      // length of the value, or of the range (of a box: to the end of its last row)
+  uint64_t view;       // of an image: the object with which shaders see it, where there is one; else 0
+  weir_mode mode;      // of the task's access: VALUE, READ, WRITE, READ_WRITE or COMMUTE
+  bool image;          // `handle` is an image
+  uint64_t reserved[2];
+} weir_enqueue_arg;
+
+// What an enqueue function gets. Valid during the call only.
+typedef struct weir_enqueue {
+  weir_device *device;
+  void *queue;          // CUstream, cl_command_queue or VkCommandBuffer
+  void *native_context; // CUcontext, which is current; cl_context; VkDevice
+  const weir_enqueue_arg *args;
+  uint32_t arg_count;
+  uint32_t groups[3]; // weir_task.groups; 0 became 1
+  // A number below `lane_count`, for state that calls must not share: a library's handle, a workspace. No two calls
+  // with the same lane run at the same time, and no work of two such calls overlaps on the device. The numbers count
+  // for one device; lane_count is weir_device_info.enqueue_lanes.
+  uint32_t lane, lane_count;
+  weir_enqueue_arg scratch; // weir_enqueue_code.scratch_bytes bytes; `bytes` is 0 if the code wants none
+  bool capturing;           // CUDA: the queue is being captured into a graph
+  void *user;               // weir_task.user
+  void *data;               // weir_enqueue_code.data
+  uint64_t task;            // number of the task, or of the launch of its graph, as in messages and timelines
+  void *internal;           // for weir_enqueue_fail
+} weir_enqueue;
+
+// Puts work on `call->queue`. It must not wait for the device or for tasks, and must leave the queue as it found it:
+// not destroyed, not being captured (CUDA), still recording and outside a render pass (Vulkan, where Weir binds anew
+// after it whatever was bound). It may be called from several threads at once, with different lanes. Returns OK, or
+// the status with which the task fails: its outputs are poisoned, and tasks that read them are skipped. Work that the
+// function put on the queue before it failed is still done before the task ends.
+typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
+
+// Says why the function fails, before it returns another status than OK; if it returns OK, the task fails with
+// TASK_FAILED. `message` is copied and cut at 119 bytes, and may be NULL.
+WEIR_API void weir_enqueue_fail(const weir_enqueue *call, const char *message);
+
+enum {
+  // CUDA: the function must not run while its queue is captured into a graph. Its tasks go to queues, in order with the
+  // rest of the graph, which costs what single launches cost.
+  WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
+};
+
+// Code of a kernel for one kind of device.
+typedef struct weir_enqueue_code {
+  weir_enqueue_function function;
+  // Optional: called once for each device and lane before the function's first call with that lane, never while the
+  // queue is captured. Libraries set themselves up here. The call is that of the task, and work on its queue is in
+  // order, too. A failure is the task's, and the next task with that lane calls it again.
+  weir_enqueue_function prepare;
+  // Bytes of scratch memory that each call gets, aligned to 256 bytes, with undefined contents: the call's alone
+  // until the work that it enqueued is done. It counts to weir_context_options.memory_limit.
+  uint64_t scratch_bytes;
+  uint32_t flags; // WEIR_ENQUEUE_*
+  void *data;     // passed on in weir_enqueue
+} weir_enqueue_code;
+
+// Gives a kernel its code for the context's devices of a kind ("cuda", "opencl", "vulkan"): a function, in place of all
+// code that the kernel had for that kind. Tasks of the kernel take any arguments.
+// Errors: INVALID_ARGUMENT (a kind without queues, flags that are not known, tasks in flight that use the kernel's code
+// of that kind), UNAVAILABLE (the context has no such device), OUT_OF_MEMORY.
+WEIR_API weir_status weir_kernel_set_enqueue_sized(weir_kernel *kernel, const char *kind, const weir_enqueue_code *code,
+                                                   size_t code_size);
+static inline weir_status weir_kernel_set_enqueue(weir_kernel *kernel_, const char *kind_,
+                                                  const weir_enqueue_code *code_) {
+  return weir_kernel_set_enqueue_sized(kernel_, kind_, code_, sizeof *code_);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif // WEIR_ENQUEUE_H

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Enqueue functions (weir/enqueue.h), as far as they are the same on all devices with queues: what a call gets,
+// lanes, and how it went.
+//
+// A device embeds a weir__enqueue in its code of a kernel. To run a task it calls weir__enqueue_begin, names its own
+// objects in each argument that is no value (`args[i].value` NULL, with the address that the task has in `pointer`),
+// sets queue, context and lane, calls weir__enqueue_run with the lane's lock held, if several threads may be in one
+// lane, and weir__enqueue_end.
+#ifndef WEIR_DEVICE_ENQUEUE_H
+#define WEIR_DEVICE_ENQUEUE_H
+
+#include <stdatomic.h>
+
+#include "device/device.h"
+#include "device/work.h"
+#include "weir/enqueue.h"
+
+enum { WEIR__ENQUEUE_MOST_LANES = 256, WEIR__ENQUEUE_FEW_ARGS = 16, WEIR__ENQUEUE_ALIGNMENT = 256 };
+
+// A function as a kernel's code.
+typedef struct weir__enqueue {
+  weir_enqueue_code code; // function NULL: the kernel has other code
+  // Per device of the context a bit for each lane in which `prepare` has been called, and went well.
+  _Atomic uint64_t prepared[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
+} weir__enqueue;
+
+static inline bool weir__enqueue_is(const weir__enqueue *enqueue) {
+  return enqueue->code.function != NULL;
+}
+
+// A call, on the caller's stack.
+typedef struct weir__enqueue_call {
+  weir_enqueue call;
+  weir_enqueue_arg *args; // `few`, or allocated; those of the task, then its scratch memory, if the code wants some
+  uint32_t arg_count;     // with the scratch memory
+  weir_enqueue_arg few[WEIR__ENQUEUE_FEW_ARGS];
+  weir__failure failure;
+  char text[WEIR__WORK_MESSAGE_BYTES + 96]; // set by weir__enqueue_run: why it failed
+} weir__enqueue_call;
+
+// Begins the call for a task in flight whose kernel has this code: arguments, but for what the device calls them,
+// user, number. Scratch memory is the last of `args`, though not of `call.args`. False: no memory.
+bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
+                         const weir__task *task);
+
+// Calls the function in `call->call.lane`, and `prepare` before it if need be and the queue is not being captured.
+// All other members of the call are set. Returns OK, or the status with which the task fails; then `text` says why. A
+// device that finds that the function misused its queue says so itself.
+weir_status weir__enqueue_run(weir__enqueue_call *call, weir__enqueue *enqueue);
+
+void weir__enqueue_end(weir__enqueue_call *call);
+
+#endif // WEIR_DEVICE_ENQUEUE_H
