@@ -17,6 +17,8 @@ typedef enum CUdevice_attribute { WEIR__CUDA_DEVICE_ATTRIBUTES(WEIR__CUDA_NUMBER
 typedef enum CUfunction_attribute { WEIR__CUDA_FUNCTION_ATTRIBUTES(WEIR__CUDA_NUMBER) } CUfunction_attribute;
 typedef enum CUpointer_attribute { WEIR__CUDA_POINTER_ATTRIBUTES(WEIR__CUDA_NUMBER) } CUpointer_attribute;
 typedef enum CUmemorytype { WEIR__CUDA_MEMORY_TYPES(WEIR__CUDA_NUMBER) } CUmemorytype;
+typedef enum CUstreamCaptureStatus { WEIR__CUDA_CAPTURE_STATUSES(WEIR__CUDA_NUMBER) } CUstreamCaptureStatus;
+typedef enum CUstreamCaptureMode { WEIR__CUDA_CAPTURE_MODES(WEIR__CUDA_NUMBER) } CUstreamCaptureMode;
 typedef enum CUjit_option { WEIR__CUDA_JIT_OPTIONS(WEIR__CUDA_NUMBER) } CUjit_option;
 typedef enum CUjitInputType { WEIR__CUDA_JIT_INPUTS(WEIR__CUDA_NUMBER) } CUjitInputType;
 enum { WEIR__CUDA_FLAGS(WEIR__CUDA_NUMBER) };
@@ -37,6 +39,11 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct _nvrtcProgram *nvrtcProgram;
+
+typedef struct CUgraphEdgeData_st {
+  unsigned char from_port, to_port, type;
+  unsigned char reserved[5];
+} CUgraphEdgeData;
 
 typedef struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;

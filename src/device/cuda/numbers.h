@@ -51,8 +51,15 @@
   X(CUDA_ERROR_MPS_RPC_FAILURE, 806)                                                                                   \
   X(CUDA_ERROR_MPS_CLIENT_TERMINATED, 810)                                                                             \
   X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                                                                        \
+  X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901)                                                                        \
+  X(CUDA_ERROR_STREAM_CAPTURE_MERGE, 902)                                                                              \
+  X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, 903)                                                                          \
+  X(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, 904)                                                                           \
   X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, 905)                                                                          \
   X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                                                           \
+  X(CUDA_ERROR_CAPTURED_EVENT, 907)                                                                                    \
+  X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)                                                                       \
+  X(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, 910)                                                                         \
   X(CUDA_ERROR_EXTERNAL_DEVICE, 911)                                                                                   \
   X(CUDA_ERROR_UNKNOWN, 999)
 
@@ -81,6 +88,16 @@
   X(CU_MEMORYTYPE_HOST, 1)                                                                                             \
   X(CU_MEMORYTYPE_DEVICE, 2)                                                                                           \
   X(CU_MEMORYTYPE_UNIFIED, 4)
+
+#define WEIR__CUDA_CAPTURE_STATUSES(X)                                                                                 \
+  X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                                                  \
+  X(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                                                                                \
+  X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)
+
+#define WEIR__CUDA_CAPTURE_MODES(X)                                                                                    \
+  X(CU_STREAM_CAPTURE_MODE_GLOBAL, 0)                                                                                  \
+  X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)                                                                            \
+  X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
 #define WEIR__CUDA_JIT_OPTIONS(X)                                                                                      \
   X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                                        \

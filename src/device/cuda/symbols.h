@@ -47,6 +47,16 @@
   X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, REQUIRED, \
     (CUstream *stream, unsigned int flags, int priority)) \
   X(cuStreamDestroy, cuStreamDestroy_v2, REQUIRED, (CUstream stream)) \
+  X(cuStreamIsCapturing, cuStreamIsCapturing, OPTIONAL, (CUstream stream, CUstreamCaptureStatus *status)) \
+  X(cuStreamBeginCapture, cuStreamBeginCapture_v2, OPTIONAL, (CUstream stream, CUstreamCaptureMode mode)) \
+  X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, OPTIONAL, \
+    (CUstream stream, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges, \
+     size_t dependency_count, CUstreamCaptureMode mode)) \
+  X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3, OPTIONAL, \
+    (CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, \
+     const CUgraphEdgeData **edges, size_t *dependency_count)) \
+  X(cuStreamEndCapture, cuStreamEndCapture, OPTIONAL, (CUstream stream, CUgraph *graph)) \
+  X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, OPTIONAL, (CUstreamCaptureMode *mode)) \
   X(cuStreamWaitEvent, cuStreamWaitEvent, REQUIRED, (CUstream stream, CUevent event, unsigned int flags)) \
   X(cuStreamQuery, cuStreamQuery, REQUIRED, (CUstream stream)) \
   X(cuStreamSynchronize, cuStreamSynchronize, REQUIRED, (CUstream stream)) \
@@ -96,6 +106,10 @@
   X(cuGraphAddMemsetNode, cuGraphAddMemsetNode, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
      const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)) \
+  X(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode, OPTIONAL, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, CUgraph child)) \
+  X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, OPTIONAL, \
+    (CUgraphExec exec, CUgraphNode node, CUgraph child)) \
   X(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, CUevent event)) \
   X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, REQUIRED, \

@@ -38,6 +38,12 @@ static CUresult enqueue_copy(CUstream handle, uint64_t destination, uint64_t sou
     work->staged = stub_allocate(bytes);
     memcpy(work->staged, stub_memory_host(source), bytes);
   }
+  if (stream->capture != NULL && to != NULL) return stub_capture_work(stream, work);
+  if (stream->capture != NULL) { // memory of the host that is not pinned would be waited for
+    stub_work_release(work);
+    stub_capture_invalidate(stream);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   stub_operation *operation = stub_operation_create(work);
   stub_ticket *ticket = stub_ticket_retain(operation->ticket);
   stub_enqueue(stream, operation);
@@ -68,6 +74,7 @@ static CUresult enqueue_set(CUstream handle, CUdeviceptr destination, unsigned i
   work->destination = destination;
   work->bytes = bytes;
   work->value = pattern;
+  if (stream->capture != NULL) return stub_capture_work(stream, work);
   stub_enqueue(stream, stub_operation_create(work));
   return CUDA_SUCCESS;
 }

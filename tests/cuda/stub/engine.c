@@ -184,7 +184,7 @@ static void run_effect(const stub_work *work, CUcontext context) {
 }
 
 static bool has_effect(const stub_work *work) {
-  return work != NULL && work->kind != STUB_EMPTY && work->kind != STUB_RECORD;
+  return work != NULL && work->kind != STUB_EMPTY && work->kind != STUB_RECORD && work->kind != STUB_CHILD;
 }
 
 // Runs one node of a graph. The launch starts with the first.

@@ -18,6 +18,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
   if (!stub_object_check(event, STUB_EVENT, "cuEventDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   stub_ticket_release(event->ticket);
   event->ticket = NULL;
+  stub_capture_event_clear(event);
   stub_object_destroy(event);
   return stub_leave(CUDA_SUCCESS);
 }
@@ -32,6 +33,8 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
     stub_violation("cuEventRecord: event and stream are of different contexts");
     return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   }
+  if (stream->capture != NULL) return stub_leave(stub_capture_record(stream, event));
+  stub_capture_event_clear(event);
   stub_operation *operation = stub_operation_create(NULL);
   stub_ticket_release(event->ticket);
   event->ticket = stub_ticket_retain(operation->ticket);
@@ -46,12 +49,13 @@ static CUresult check_recorded(CUevent event, const char *function) {
     stub_drain(event->context);
     return event->context->fault;
   }
+  if (stub_capture_has_event(event)) return CUDA_ERROR_CAPTURED_EVENT;
   if (event->ticket == NULL) stub_violation("%s: the event was never recorded", function);
   return CUDA_SUCCESS;
 }
 
 CUresult cuEventQuery(CUevent event) {
-  STUB_ENTER(cuEventQuery, STUB_CONTEXT);
+  STUB_ENTER(cuEventQuery, STUB_CONTEXT | STUB_UNSAFE);
   CUresult result = check_recorded(event, "cuEventQuery");
   if (result != CUDA_SUCCESS || event->ticket == NULL) return stub_leave(result);
   stub_ticket *ticket = stub_ticket_retain(event->ticket);
@@ -66,7 +70,7 @@ CUresult cuEventQuery(CUevent event) {
 }
 
 CUresult cuEventSynchronize(CUevent event) {
-  STUB_ENTER(cuEventSynchronize, STUB_CONTEXT | STUB_RELEASE);
+  STUB_ENTER(cuEventSynchronize, STUB_CONTEXT | STUB_UNSAFE | STUB_RELEASE);
   CUresult result = check_recorded(event, "cuEventSynchronize");
   if (result != CUDA_SUCCESS || event->ticket == NULL) return stub_leave(result);
   return stub_leave(stub_wait(event->ticket, event->context));
@@ -96,6 +100,8 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags) {
   if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   if (flags != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   if (stream->context->fault != CUDA_SUCCESS) return stub_leave(stream->context->fault);
+  if (!stub_object_check(event, STUB_EVENT, "cuStreamWaitEvent")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (stream->capture != NULL || stub_capture_has_event(event)) return stub_leave(stub_capture_wait(stream, event));
   CUresult result = check_recorded(event, "cuStreamWaitEvent");
   if (result != CUDA_SUCCESS || event->ticket == NULL) return stub_leave(result);
   stub_operation *operation = stub_operation_create(NULL);

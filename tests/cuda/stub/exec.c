@@ -6,7 +6,73 @@
 
 #include "internal.h"
 
-static stub_topology *topology_create(const struct CUgraph_st *graph) {
+// A graph with the nodes of its children in place of these, as lists.
+typedef struct flat {
+  stub_work **works;
+  uint32_t *predecessors, *first_predecessor; // per node and one more: where its part of `predecessors` begins
+  uint32_t count, predecessor_count;
+} flat;
+
+// How many nodes it has so. A child has one more at its beginning and at its end.
+static void measure(const struct CUgraph_st *graph, uint32_t *nodes, uint32_t *edges) {
+  for (uint32_t i = 0; i < graph->count; i++) {
+    *nodes += 1;
+    *edges += graph->nodes[i]->predecessor_count;
+    if (graph->nodes[i]->work->kind != STUB_CHILD) continue;
+    uint32_t before = *nodes;
+    measure(graph->nodes[i]->work->child, nodes, edges);
+    *edges += 2 * (*nodes - before) + 1;
+    *nodes += 1;
+  }
+}
+
+static void begin_node(flat *to, stub_work *work) {
+  to->first_predecessor[to->count] = to->predecessor_count;
+  to->works[to->count++] = work;
+}
+
+static void add_predecessor(flat *to, uint32_t node) {
+  to->predecessors[to->predecessor_count++] = node;
+}
+
+// Appends the nodes, those without predecessors behind `entry` (UINT32_MAX: none). `first`, per node and one more: where it is.
+static void flatten(flat *to, const struct CUgraph_st *graph, uint32_t entry, uint32_t *first) {
+  for (uint32_t i = 0; i < graph->count; i++) {
+    const struct CUgraphNode_st *node = graph->nodes[i];
+    bool is_child = node->work->kind == STUB_CHILD;
+    first[i] = to->count;
+    begin_node(to, is_child ? stub_work_create(STUB_EMPTY) : stub_work_retain(node->work));
+    for (uint32_t j = 0; j < node->predecessor_count; j++) add_predecessor(to, first[node->predecessors[j] + 1] - 1);
+    if (node->predecessor_count == 0 && entry != UINT32_MAX) add_predecessor(to, entry);
+    if (is_child) {
+      uint32_t begin = first[i], inside = to->count;
+      uint32_t *places = stub_allocate((node->work->child->count + 1) * sizeof *places);
+      flatten(to, node->work->child, begin, places);
+      free(places);
+      uint32_t end = to->count;
+      begin_node(to, stub_work_create(STUB_EMPTY));
+      for (uint32_t j = inside; j < end; j++) add_predecessor(to, j);
+      if (inside == end) add_predecessor(to, begin);
+    }
+    first[i + 1] = to->count;
+  }
+}
+
+// `*first` is allocated.
+static flat flat_create(const struct CUgraph_st *graph, uint32_t **first) {
+  flat made = {0};
+  uint32_t nodes = 0, edges = 0;
+  measure(graph, &nodes, &edges);
+  made.works = stub_allocate((nodes + 1) * sizeof *made.works);
+  made.predecessors = stub_allocate((edges + nodes + 1) * sizeof *made.predecessors);
+  made.first_predecessor = stub_allocate((nodes + 1) * sizeof *made.first_predecessor);
+  *first = stub_allocate((graph->count + 1) * sizeof **first);
+  flatten(&made, graph, UINT32_MAX, *first);
+  made.first_predecessor[made.count] = made.predecessor_count;
+  return made;
+}
+
+static stub_topology *topology_create(const flat *graph) {
   stub_topology *topology = stub_allocate(sizeof *topology);
   uint32_t count = graph->count;
   topology->references = 1;
@@ -14,17 +80,17 @@ static stub_topology *topology_create(const struct CUgraph_st *graph) {
   topology->missing = stub_allocate(count * sizeof(uint32_t));
   topology->first_successor = stub_allocate((count + 1) * sizeof(uint32_t));
   for (uint32_t i = 0; i < count; i++) {
-    topology->missing[i] = graph->nodes[i]->predecessor_count;
-    for (uint32_t j = 0; j < graph->nodes[i]->predecessor_count; j++)
-      topology->first_successor[graph->nodes[i]->predecessors[j] + 1]++;
+    topology->missing[i] = graph->first_predecessor[i + 1] - graph->first_predecessor[i];
+    for (uint32_t j = graph->first_predecessor[i]; j < graph->first_predecessor[i + 1]; j++)
+      topology->first_successor[graph->predecessors[j] + 1]++;
   }
   for (uint32_t i = 0; i < count; i++) topology->first_successor[i + 1] += topology->first_successor[i];
   topology->successors = stub_allocate(topology->first_successor[count] * sizeof(uint32_t));
   uint32_t *next = stub_allocate((count + 1) * sizeof(uint32_t));
   memcpy(next, topology->first_successor, (count + 1) * sizeof(uint32_t));
   for (uint32_t i = 0; i < count; i++)
-    for (uint32_t j = 0; j < graph->nodes[i]->predecessor_count; j++)
-      topology->successors[next[graph->nodes[i]->predecessors[j]]++] = i;
+    for (uint32_t j = graph->first_predecessor[i]; j < graph->first_predecessor[i + 1]; j++)
+      topology->successors[next[graph->predecessors[j]]++] = i;
   free(next);
   return topology;
 }
@@ -34,10 +100,13 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphInstantiate")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   if (exec == NULL || (flags & ~15ull) != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   CUgraphExec made = stub_object_create(STUB_EXEC, sizeof *made);
+  flat all = flat_create(graph, &made->first);
   made->graph_serial = graph->serial;
-  made->topology = topology_create(graph);
-  made->works = stub_allocate(graph->count * sizeof(stub_work *));
-  for (uint32_t i = 0; i < graph->count; i++) made->works[i] = stub_work_retain(graph->nodes[i]->work);
+  made->node_count = graph->count;
+  made->topology = topology_create(&all);
+  made->works = all.works;
+  free(all.predecessors);
+  free(all.first_predecessor);
   *exec = made;
   return stub_leave(CUDA_SUCCESS);
 }
@@ -49,6 +118,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
   stub_topology_release(exec->topology);
   stub_ticket_release(exec->last);
   free(exec->works);
+  free(exec->first);
   stub_object_destroy(exec);
   return stub_leave(CUDA_SUCCESS);
 }
@@ -57,7 +127,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
 static CUresult check_node(CUgraphExec exec, CUgraphNode node, const char *function) {
   if (!stub_object_check(exec, STUB_EXEC, function) || !stub_object_check(node, STUB_NODE, function))
     return CUDA_ERROR_INVALID_HANDLE;
-  if (node->graph->serial == exec->graph_serial && node->index < exec->topology->count) return CUDA_SUCCESS;
+  if (node->graph->serial == exec->graph_serial && node->index < exec->node_count) return CUDA_SUCCESS;
   stub_violation("%s: the node is of another graph", function);
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -77,14 +147,56 @@ static bool may_replace(const stub_work *old, const stub_work *work) {
 }
 
 static CUresult replace(CUgraphExec exec, CUgraphNode node, stub_work *work, const char *function) {
-  if (!may_replace(exec->works[node->index], work)) {
+  stub_work **place = &exec->works[exec->first[node->index]];
+  if (node->work->kind == STUB_CHILD || !may_replace(*place, work)) {
     stub_violation("%s: the node's parameters cannot change so", function);
     stub_work_release(work);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  stub_work_release(exec->works[node->index]);
-  exec->works[node->index] = work;
+  stub_work_release(*place);
+  *place = work;
   return CUDA_SUCCESS;
+}
+
+// Whether the child that the node had may become this one: it has the same nodes and edges, and each may be replaced.
+static bool same_topology(const struct CUgraph_st *a, const struct CUgraph_st *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++) {
+    const struct CUgraphNode_st *x = a->nodes[i], *y = b->nodes[i];
+    if (x->work->kind != y->work->kind || x->predecessor_count != y->predecessor_count) return false;
+    if (x->predecessor_count > 0 &&
+        memcmp(x->predecessors, y->predecessors, x->predecessor_count * sizeof x->predecessors[0]) != 0)
+      return false;
+    if (x->work->kind == STUB_CHILD && !same_topology(x->work->child, y->work->child)) return false;
+  }
+  return true;
+}
+
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  STUB_ENTER(cuGraphExecChildGraphNodeSetParams, STUB_CONTEXT);
+  const char *function = "cuGraphExecChildGraphNodeSetParams";
+  CUresult result = check_node(exec, node, function);
+  if (result != CUDA_SUCCESS) return stub_leave(result);
+  if (!stub_object_check(child, STUB_GRAPH, function)) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (node->work->kind != STUB_CHILD) {
+    stub_violation("%s: the node has no child graph", function);
+    return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  }
+  if (!same_topology(node->work->child, child)) return stub_leave(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  uint32_t *first;
+  flat all = flat_create(child, &first);
+  stub_work **inside = exec->works + exec->first[node->index] + 1;
+  bool may = true;
+  for (uint32_t i = 0; i < all.count && may; i++) may = may_replace(inside[i], all.works[i]);
+  for (uint32_t i = 0; i < all.count; i++) {
+    stub_work_release(may ? inside[i] : all.works[i]);
+    if (may) inside[i] = all.works[i];
+  }
+  free(all.works);
+  free(all.predecessors);
+  free(all.first_predecessor);
+  free(first);
+  return stub_leave(may ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
@@ -165,6 +277,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
   CUstream stream;
   CUresult result = check_launch(exec, handle, "cuGraphLaunch", &stream);
   if (result != CUDA_SUCCESS) return stub_leave(result);
+  stub_capture_invalidate(stream);
+  if (stream->capture != NULL) return stub_leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   stub_operation *operation = stub_operation_create(NULL);
   operation->run = stub_run_create(exec->topology, exec->works);
   for (uint32_t i = 0; i < exec->topology->count; i++) stub_operation_refer(operation, exec->works[i]);

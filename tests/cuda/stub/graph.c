@@ -4,19 +4,14 @@
 
 #include "internal.h"
 
-CUresult cuGraphCreate(CUgraph *graph, unsigned int flags) {
+CUgraph stub_graph_create(void) {
   static uint64_t serial;
-  STUB_ENTER(cuGraphCreate, STUB_CONTEXT);
-  if (graph == NULL || flags != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   CUgraph made = stub_object_create(STUB_GRAPH, sizeof *made);
   made->serial = ++serial;
-  *graph = made;
-  return stub_leave(CUDA_SUCCESS);
+  return made;
 }
 
-CUresult cuGraphDestroy(CUgraph graph) {
-  STUB_ENTER(cuGraphDestroy, STUB_CONTEXT | STUB_RELEASE);
-  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+void stub_graph_destroy(CUgraph graph) {
   for (uint32_t i = 0; i < graph->count; i++) {
     CUgraphNode node = graph->nodes[i];
     stub_work_release(node->work);
@@ -25,10 +20,38 @@ CUresult cuGraphDestroy(CUgraph graph) {
   }
   free(graph->nodes);
   stub_object_destroy(graph);
+}
+
+CUgraph stub_graph_clone(CUgraph graph) {
+  CUgraph clone = stub_graph_create();
+  CUgraphNode *before = stub_allocate((graph->count + 1) * sizeof *before);
+  for (uint32_t i = 0; i < graph->count; i++) {
+    const struct CUgraphNode_st *node = graph->nodes[i];
+    for (uint32_t j = 0; j < node->predecessor_count; j++) before[j] = clone->nodes[node->predecessors[j]];
+    CUgraphNode copy;
+    if (stub_graph_add(&copy, clone, before, node->predecessor_count, stub_work_retain(node->work), "clone") !=
+        CUDA_SUCCESS)
+      abort();
+  }
+  free(before);
+  return clone;
+}
+
+CUresult cuGraphCreate(CUgraph *graph, unsigned int flags) {
+  STUB_ENTER(cuGraphCreate, STUB_CONTEXT);
+  if (graph == NULL || flags != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  *graph = stub_graph_create();
   return stub_leave(CUDA_SUCCESS);
 }
 
-static bool check_dependencies(CUgraph graph, const CUgraphNode *dependencies, size_t count, const char *function) {
+CUresult cuGraphDestroy(CUgraph graph) {
+  STUB_ENTER(cuGraphDestroy, STUB_CONTEXT | STUB_RELEASE);
+  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  stub_graph_destroy(graph);
+  return stub_leave(CUDA_SUCCESS);
+}
+
+bool stub_graph_check_dependencies(CUgraph graph, const CUgraphNode *dependencies, size_t count, const char *function) {
   if (count > 0 && dependencies == NULL) return false;
   for (size_t i = 0; i < count; i++) {
     if (!stub_object_check(dependencies[i], STUB_NODE, function)) return false;
@@ -41,10 +64,9 @@ static bool check_dependencies(CUgraph graph, const CUgraphNode *dependencies, s
   return true;
 }
 
-// Adds a node; takes over the work.
-static CUresult add_node(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                         stub_work *work, const char *function) {
-  if (out_node == NULL || !check_dependencies(graph, dependencies, count, function)) {
+CUresult stub_graph_add(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                        stub_work *work, const char *function) {
+  if (out_node == NULL || !stub_graph_check_dependencies(graph, dependencies, count, function)) {
     stub_work_release(work);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -73,7 +95,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
   stub_work *work;
   CUresult result = stub_work_kernel(parameters, NULL, &work);
   if (result != CUDA_SUCCESS) return stub_leave(result);
-  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+  return stub_leave(stub_graph_add(node, graph, dependencies, dependency_count, work, function));
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -81,7 +103,19 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
   STUB_ENTER(cuGraphAddEmptyNode, STUB_CONTEXT);
   const char *function = "cuGraphAddEmptyNode";
   if (!stub_object_check(graph, STUB_GRAPH, function)) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
-  return stub_leave(add_node(node, graph, dependencies, dependency_count, stub_work_create(STUB_EMPTY), function));
+  return stub_leave(
+      stub_graph_add(node, graph, dependencies, dependency_count, stub_work_create(STUB_EMPTY), function));
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                  size_t dependency_count, CUgraph child) {
+  STUB_ENTER(cuGraphAddChildGraphNode, STUB_CONTEXT);
+  const char *function = "cuGraphAddChildGraphNode";
+  if (!stub_object_check(graph, STUB_GRAPH, function) || !stub_object_check(child, STUB_GRAPH, function))
+    return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  stub_work *work = stub_work_create(STUB_CHILD);
+  work->child = stub_graph_clone(child);
+  return stub_leave(stub_graph_add(node, graph, dependencies, dependency_count, work, function));
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -92,7 +126,7 @@ CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgra
     return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   stub_work *work = stub_work_create(STUB_RECORD);
   work->event = event;
-  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+  return stub_leave(stub_graph_add(node, graph, dependencies, dependency_count, work, function));
 }
 
 // One end of a copy; 0 and a violation if it is not a range of bytes.
@@ -138,7 +172,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
   if (!stub_context_check(context, function)) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
   stub_work *work = parameters == NULL ? NULL : stub_work_copy(parameters, function);
   if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+  return stub_leave(stub_graph_add(node, graph, dependencies, dependency_count, work, function));
 }
 
 stub_work *stub_work_set(const CUDA_MEMSET_NODE_PARAMS *parameters, const char *function) {
@@ -170,5 +204,5 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
   if (!stub_context_check(context, function)) return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
   stub_work *work = parameters == NULL ? NULL : stub_work_set(parameters, function);
   if (work == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
-  return stub_leave(add_node(node, graph, dependencies, dependency_count, work, function));
+  return stub_leave(stub_graph_add(node, graph, dependencies, dependency_count, work, function));
 }

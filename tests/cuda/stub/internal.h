@@ -53,6 +53,7 @@ enum {
   STUB_RELEASE = 2, // is done even if it fails
   STUB_EARLY = 4,   // may be called before cuInit
   STUB_BY_NAME = 8, // fails only when stub_fail_nth() names it
+  STUB_UNSAFE = 16, // refused while streams are captured, unless the thread or the capture is relaxed
 };
 
 typedef struct stub_state {
@@ -116,6 +117,7 @@ void stub_object_bury(void *object);
 void stub_object_retire(void *object);
 
 // Whether the handle is a live object of the kind; if not, a violation of `function`.
+bool stub_object_is_live(const void *handle, stub_kind kind); // without a violation
 bool stub_object_check(const void *handle, stub_kind kind, const char *function);
 uint64_t stub_object_live(stub_kind kind);
 
@@ -168,7 +170,7 @@ void stub_memory_count(stub_live_objects *live);
 // ---------------------------------------------------------------------------------------------------------------
 // work.c: what one operation does
 
-typedef enum stub_work_kind { STUB_KERNEL, STUB_COPY, STUB_SET, STUB_EMPTY, STUB_RECORD } stub_work_kind;
+typedef enum stub_work_kind { STUB_KERNEL, STUB_COPY, STUB_SET, STUB_EMPTY, STUB_RECORD, STUB_CHILD } stub_work_kind;
 
 typedef struct stub_work {
   uint32_t references;
@@ -181,6 +183,7 @@ typedef struct stub_work {
   unsigned char *staged;               // copy: the source, if it was read in the call
   uint32_t value;                      // of a set: the pattern
   CUevent event;                       // record
+  CUgraph child;                       // of a child: owned
 } stub_work;
 
 stub_work *stub_work_create(stub_work_kind kind);
@@ -216,6 +219,8 @@ typedef struct stub_operation {
   bool running;
 } stub_operation;
 
+typedef struct stub_capture stub_capture; // capture.c
+
 struct CUstream_st {
   stub_object object;
   CUcontext context;
@@ -224,6 +229,9 @@ struct CUstream_st {
   CUstream next, previous; // among streams with operations
   uint32_t laziness;       // the lower the sooner
   bool destroyed;
+  stub_capture *capture; // NULL: it is not being captured
+  CUgraphNode *frontier; // nodes that the next one comes after
+  uint32_t frontier_count;
 };
 
 struct CUctx_st {
@@ -240,6 +248,9 @@ struct CUevent_st {
   CUcontext context;
   bool timed;
   stub_ticket *ticket; // of the last record; NULL: never recorded
+  uint64_t capture_id; // the last record was captured; 0: it was not
+  CUgraphNode *frontier;
+  uint32_t frontier_count;
 };
 
 stub_operation *stub_operation_create(stub_work *work);
@@ -302,6 +313,22 @@ uint32_t stub_run_take(stub_run *run, stub_work **out_work);
 bool stub_run_done(stub_run *run, uint32_t node);
 
 // ---------------------------------------------------------------------------------------------------------------
+// capture.c
+
+// What is put into a stream that is being captured becomes a node; takes over the work.
+CUresult stub_capture_work(CUstream stream, stub_work *work);
+CUresult stub_capture_record(CUstream stream, CUevent event);
+CUresult stub_capture_wait(CUstream stream, CUevent event); // the stream or the event is part of a capture
+bool stub_capture_has_event(CUevent event);                 // whether it was recorded in a capture that goes on
+void stub_capture_event_clear(CUevent event);               // it is recorded otherwise, or destroyed
+void stub_capture_invalidate(CUstream stream);              // no-op for one that is not being captured
+void stub_capture_leave(CUstream stream);                   // it is destroyed
+void stub_capture_forget_all(void);
+
+// Whether a call that is unsafe while this thread, or any, captures is refused. It invalidates the captures for which that is.
+bool stub_capture_forbids(void);
+
+// ---------------------------------------------------------------------------------------------------------------
 // context.c, module.c
 
 CUcontext stub_current(void);
@@ -347,6 +374,14 @@ void stub_run_moves(const stub_launch *launch);
 // ---------------------------------------------------------------------------------------------------------------
 // graph.c, exec.c
 
+CUgraph stub_graph_create(void);
+void stub_graph_destroy(CUgraph graph);
+bool stub_graph_check_dependencies(CUgraph graph, const CUgraphNode *dependencies, size_t count, const char *function);
+// Adds a node; takes over the work.
+CUresult stub_graph_add(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                        stub_work *work, const char *function);
+CUgraph stub_graph_clone(CUgraph graph);
+
 struct CUgraph_st {
   stub_object object;
   uint64_t serial; // no two graphs have the same
@@ -365,10 +400,12 @@ struct CUgraphNode_st {
 
 struct CUgraphExec_st {
   stub_object object;
-  uint64_t graph_serial; // of the graph that it was made of
-  stub_topology *topology;
+  uint64_t graph_serial;   // of the graph that it was made of
+  stub_topology *topology; // with the nodes of children in place of these
   stub_work **works;
-  stub_ticket *last; // of the last launch
+  uint32_t node_count; // of the graph, without those of children
+  uint32_t *first;     // per node and one more: where it is among `works`
+  stub_ticket *last;   // of the last launch
 };
 
 // A copy in one dimension. NULL and a violation if the parameters say something else.

@@ -186,7 +186,7 @@ void stub_memory_count(stub_live_objects *live) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
-  STUB_ENTER(cuMemAlloc_v2, STUB_CONTEXT);
+  STUB_ENTER(cuMemAlloc_v2, STUB_CONTEXT | STUB_UNSAFE);
   if (pointer == NULL || bytes == 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   int device = stub_current()->device;
   stub_allocation *allocation = stub_memory_create(device, bytes);
@@ -196,7 +196,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
-  STUB_ENTER(cuMemFree_v2, STUB_CONTEXT | STUB_RELEASE);
+  STUB_ENTER(cuMemFree_v2, STUB_CONTEXT | STUB_UNSAFE | STUB_RELEASE);
   stub_allocation *allocation = to_free(pointer, STUB_DEVICE_MEMORY, "cuMemFree");
   if (allocation == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   release(allocation);
@@ -213,7 +213,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p
 }
 
 CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
-  STUB_ENTER(cuMemHostAlloc, STUB_CONTEXT);
+  STUB_ENTER(cuMemHostAlloc, STUB_CONTEXT | STUB_UNSAFE);
   if (pointer == NULL || bytes == 0 || flags > 7) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   stub_allocation *allocation = allocate(STUB_PINNED, stub_current()->device, bytes);
   if (allocation == NULL) return stub_leave(CUDA_ERROR_OUT_OF_MEMORY);
@@ -222,7 +222,7 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
 }
 
 CUresult cuMemFreeHost(void *pointer) {
-  STUB_ENTER(cuMemFreeHost, STUB_CONTEXT | STUB_RELEASE);
+  STUB_ENTER(cuMemFreeHost, STUB_CONTEXT | STUB_UNSAFE | STUB_RELEASE);
   stub_allocation *allocation = to_free((uint64_t)(uintptr_t)pointer, STUB_PINNED, "cuMemFreeHost");
   if (allocation == NULL) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   release(allocation);

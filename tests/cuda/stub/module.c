@@ -89,7 +89,7 @@ static void destroy_functions(CUmodule module) {
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int option_count, CUjit_option *options,
                             void **values) {
-  STUB_ENTER(cuModuleLoadDataEx, STUB_CONTEXT);
+  STUB_ENTER(cuModuleLoadDataEx, STUB_CONTEXT | STUB_UNSAFE);
   (void)options;
   if (module == NULL || image == NULL || (option_count > 0 && values == NULL))
     return stub_leave(CUDA_ERROR_INVALID_VALUE);
@@ -117,7 +117,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int op
 }
 
 CUresult cuModuleUnload(CUmodule module) {
-  STUB_ENTER(cuModuleUnload, STUB_CONTEXT | STUB_RELEASE);
+  STUB_ENTER(cuModuleUnload, STUB_CONTEXT | STUB_UNSAFE | STUB_RELEASE);
   if (!stub_object_check(module, STUB_MODULE, "cuModuleUnload")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   for (CUfunction function = module->functions; function != NULL; function = function->next)
     if (function->queued > 0)

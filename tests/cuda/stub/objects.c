@@ -78,6 +78,11 @@ void stub_object_destroy(void *object) {
   stub_object_retire(object);
 }
 
+bool stub_object_is_live(const void *handle, stub_kind kind) {
+  const stub_object *object = handle == NULL || table_size == 0 ? NULL : table[slot_of(handle)];
+  return object != NULL && object->kind == kind && object->live;
+}
+
 bool stub_object_check(const void *handle, stub_kind kind, const char *function) {
   if (handle == NULL) {
     stub_violation("%s: the %s is NULL", function, kind_names[kind]);

@@ -79,6 +79,7 @@ bool stub_configure(const stub_options *options) {
   }
   stub_engine_stop();
   stub_ledger_reset();
+  stub_capture_forget_all();
   stub_object_forget_all();
   configure(options);
   pthread_mutex_unlock(&stub.lock);
@@ -111,6 +112,7 @@ static CUresult refuse(const stub_counter *counter, unsigned needs) {
     stub_violation("%s: called before cuInit", counter->name);
     return CUDA_ERROR_NOT_INITIALIZED;
   }
+  if ((needs & STUB_UNSAFE) != 0 && stub_capture_forbids()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if ((needs & STUB_CONTEXT) == 0) return CUDA_SUCCESS;
   CUcontext context = stub_current();
   if (context == NULL) {

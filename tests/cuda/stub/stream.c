@@ -27,6 +27,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 CUresult cuStreamDestroy_v2(CUstream stream) {
   STUB_ENTER(cuStreamDestroy_v2, STUB_CONTEXT | STUB_RELEASE);
   if (!stub_object_check(stream, STUB_STREAM, "cuStreamDestroy")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  stub_capture_leave(stream);
   stub_object_bury(stream);
   stream->destroyed = true;
   if (stream->head == NULL) stub_object_retire(stream);
@@ -45,9 +46,11 @@ static stub_ticket *stream_ticket(CUstream stream) {
 }
 
 CUresult cuStreamQuery(CUstream handle) {
-  STUB_ENTER(cuStreamQuery, STUB_CONTEXT);
+  STUB_ENTER(cuStreamQuery, STUB_CONTEXT | STUB_UNSAFE);
   CUstream stream = stub_stream_of(handle, "cuStreamQuery");
   if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  stub_capture_invalidate(stream);
+  if (stream->capture != NULL) return stub_leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   CUcontext context = stream->context;
   if (context->fault != CUDA_SUCCESS) return stub_leave(context->fault);
   stub_ticket *ticket = stream_ticket(stream);
@@ -61,9 +64,11 @@ CUresult cuStreamQuery(CUstream handle) {
 }
 
 CUresult cuStreamSynchronize(CUstream handle) {
-  STUB_ENTER(cuStreamSynchronize, STUB_CONTEXT | STUB_RELEASE);
+  STUB_ENTER(cuStreamSynchronize, STUB_CONTEXT | STUB_UNSAFE | STUB_RELEASE);
   CUstream stream = stub_stream_of(handle, "cuStreamSynchronize");
   if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  stub_capture_invalidate(stream);
+  if (stream->capture != NULL) return stub_leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   CUcontext context = stream->context;
   if (context->fault != CUDA_SUCCESS) return stub_leave(context->fault);
   stub_ticket *ticket = stream_ticket(stream);
@@ -94,6 +99,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
   stub_work *work;
   CUresult result = stub_work_kernel(&launch, stream->context, &work);
   if (result != CUDA_SUCCESS) return stub_leave(result);
+  if (stream->capture != NULL) return stub_leave(stub_capture_work(stream, work));
   stub_operation *operation = stub_operation_create(work);
   stub_enqueue(stream, operation);
   if (stub_is_alone(operation)) stub_resident_start(stream, operation);

@@ -22,6 +22,7 @@ void stub_work_release(stub_work *work) {
   if (--work->references > 0) return;
   free(work->param_memory);
   free(work->staged);
+  if (work->child != NULL) stub_graph_destroy(work->child);
   free(work);
 }
 
