@@ -108,7 +108,8 @@ typedef struct weir__device_ops {
   const weir__graph_ops *graphs;
   const weir__polled_ops *polled;
 
-  // Optional: refuses a task that the device cannot launch. No change, as for any refusal.
+  // Optional: refuses a task that the device cannot launch. No change, as for any refusal. PENDING: the task lacks the scratch
+  // memory that its kernel's enqueue function wants (weir__enqueue_check).
   weir_status (*check)(const weir_device *device, const weir_task *task);
 
   // Optional: what the code of the task's kernel does with an argument of the task that is no value, as bits of device/use.h.

@@ -2,8 +2,11 @@
 #include "device/enqueue.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/allocate.h"
+#include "device/graph.h"
+#include "window/buffer.h"
 
 // What the task says of its arguments.
 static void fill_args(weir__enqueue_call *call, const weir__task *task) {
@@ -22,26 +25,58 @@ static void fill_args(weir__enqueue_call *call, const weir__task *task) {
   }
 }
 
-bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
-                         const weir__task *task) {
+weir_status weir__enqueue_check(const weir__enqueue *enqueue, const weir_task *task) {
+  if (enqueue->code.scratch_bytes == 0) return WEIR_OK;
+  const weir_arg *last = task->arg_count > 0 ? &task->args[task->arg_count - 1] : NULL;
+  bool has_buffer = last != NULL && last->mode != WEIR_VALUE && last->buffer != NULL;
+  bool has_scratch = has_buffer && weir__object_is(&last->buffer->object, WEIR__KIND_BUFFER) && last->buffer->scratch;
+  return has_scratch ? WEIR_OK : WEIR_PENDING;
+}
+
+// Makes room for the arguments, and sets what all calls have.
+static bool begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device, uint32_t arg_count) {
   call->args = call->few;
-  call->arg_count = task->arg_count;
-  if (call->arg_count > WEIR__ENQUEUE_FEW_ARGS) {
-    call->args = weir__allocate(call->arg_count * sizeof call->args[0]);
+  call->arg_count = arg_count;
+  if (arg_count > WEIR__ENQUEUE_FEW_ARGS) {
+    call->args = weir__allocate(arg_count * sizeof call->args[0]);
     if (call->args == NULL) return false;
   }
-  fill_args(call, task);
-  bool has_scratch = enqueue->code.scratch_bytes > 0;
   call->failure.failed = false;
   call->call = (weir_enqueue){.device = device,
                               .args = call->args,
-                              .arg_count = task->arg_count - has_scratch,
-                              .groups = {task->groups[0], task->groups[1], task->groups[2]},
+                              .arg_count = arg_count - (enqueue->code.scratch_bytes > 0),
                               .lane_count = device->enqueue_lanes,
-                              .user = task->user,
                               .data = enqueue->code.data,
-                              .task = task->id,
                               .internal = &call->failure};
+  return true;
+}
+
+bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
+                         const weir__task *task) {
+  if (!begin(call, enqueue, device, task->arg_count)) return false;
+  fill_args(call, task);
+  memcpy(call->call.groups, task->groups, sizeof call->call.groups);
+  call->call.user = task->user;
+  call->call.task = task->id;
+  return true;
+}
+
+bool weir__enqueue_begin_node(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
+                              const weir__graph_run *run, uint32_t index) {
+  const weir__graph_node *node = &run->plan->nodes[index];
+  if (!begin(call, enqueue, device, node->arg_count)) return false;
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
+    void *place = run->args[node->first_arg + i];
+    call->args[i] = (weir_enqueue_arg){.bytes = arg->bytes, .box = arg->box, .mode = arg->mode};
+    if (arg->mode == WEIR_VALUE)
+      call->args[i].value = place;
+    else
+      call->args[i].pointer = (uintptr_t)place;
+  }
+  memcpy(call->call.groups, node->groups, sizeof call->call.groups);
+  call->call.user = node->user;
+  call->call.task = run->task_id;
   return true;
 }
 
@@ -64,8 +99,7 @@ static bool is_new(const weir__enqueue *enqueue, const weir_enqueue *call) {
 }
 
 weir_status weir__enqueue_run(weir__enqueue_call *call, weir__enqueue *enqueue) {
-  uint32_t last = call->arg_count - 1;
-  if (enqueue->code.scratch_bytes > 0) call->call.scratch = call->args[last];
+  if (enqueue->code.scratch_bytes > 0) call->call.scratch = call->args[call->arg_count - 1];
   if (is_new(enqueue, &call->call)) {
     weir_status status = run(call, enqueue->code.prepare, "prepare");
     if (status != WEIR_OK) return status;

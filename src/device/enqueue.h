@@ -3,7 +3,7 @@
 // Enqueue functions (weir/enqueue.h), as far as they are the same on all devices with queues: what a call gets,
 // lanes, and how it went.
 //
-// A device embeds a weir__enqueue in its code of a kernel. To run a task it calls weir__enqueue_begin, names its own
+// A device embeds a weir__enqueue in its code of a kernel, whose head points to it. To run a task it calls weir__enqueue_begin, names its own
 // objects in each argument that is no value (`args[i].value` NULL, with the address that the task has in `pointer`),
 // sets queue, context and lane, calls weir__enqueue_run with the lane's lock held, if several threads may be in one
 // lane, and weir__enqueue_end.
@@ -16,18 +16,16 @@
 #include "device/work.h"
 #include "weir/enqueue.h"
 
+struct weir__graph_run;
+
 enum { WEIR__ENQUEUE_MOST_LANES = 256, WEIR__ENQUEUE_FEW_ARGS = 16, WEIR__ENQUEUE_ALIGNMENT = 256 };
 
 // A function as a kernel's code.
 typedef struct weir__enqueue {
-  weir_enqueue_code code; // function NULL: the kernel has other code
+  weir_enqueue_code code;
   // Per device of the context a bit for each lane in which `prepare` has been called, and went well.
   _Atomic uint64_t prepared[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
 } weir__enqueue;
-
-static inline bool weir__enqueue_is(const weir__enqueue *enqueue) {
-  return enqueue->code.function != NULL;
-}
 
 // A call, on the caller's stack.
 typedef struct weir__enqueue_call {
@@ -39,10 +37,18 @@ typedef struct weir__enqueue_call {
   char text[WEIR__WORK_MESSAGE_BYTES + 96]; // set by weir__enqueue_run: why it failed
 } weir__enqueue_call;
 
+// weir__device_ops.check of a task whose kernel has this code. PENDING: the code wants scratch memory, and the task does not have
+// it yet: who submits it adds an argument (engine/scratch.h).
+weir_status weir__enqueue_check(const weir__enqueue *enqueue, const weir_task *task);
+
 // Begins the call for a task in flight whose kernel has this code: arguments, but for what the device calls them,
 // user, number. Scratch memory is the last of `args`, though not of `call.args`. False: no memory.
 bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
                          const weir__task *task);
+
+// The same for a node of a run, whose arguments are bound.
+bool weir__enqueue_begin_node(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
+                              const struct weir__graph_run *run, uint32_t index);
 
 // Calls the function in `call->call.lane`, and `prepare` before it if need be and the queue is not being captured.
 // All other members of the call are set. Returns OK, or the status with which the task fails; then `text` says why. A

@@ -26,6 +26,8 @@ typedef enum weir__code_kind {
 typedef struct weir__code {
   void (*destroy)(struct weir__code *code);
   bool takes_all; // the device can launch every task of it
+  struct weir__enqueue
+      *enqueue; // not NULL: it is this function of the caller's (device/enqueue.h), of the device's kind
 } weir__code;
 
 struct weir_kernel {

@@ -22,7 +22,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   fetch_next(&context->objects.buffers);
   buffer->id = ++context->objects.next_buffer;
   buffer->bytes = bytes;
-  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = false;
+  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = false;
   buffer->valid = buffer->held = 0;
   memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
   weir__written_clear(buffer);
@@ -87,18 +87,23 @@ void weir__buffer_unqueue(weir_buffer *buffer) {
   weir__buffer_let_go(buffer);
 }
 
+void weir__buffer_give_up(weir_buffer *buffer) {
+  if (buffer->queued == 0) {
+    weir__buffer_let_go(buffer);
+    return;
+  }
+  buffer->object.released = true;
+  buffer->gone = true;
+}
+
 weir_status weir__buffer_release(weir_buffer *buffer) {
   weir_status status = WEIR_OK;
   weir_context *context = buffer->object.context;
   weir__context_lock(context);
-  if (buffer->object.released || buffer->gone) {
+  if (buffer->object.released || buffer->gone)
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
-  } else if (buffer->queued > 0) {
-    buffer->object.released = true;
-    buffer->gone = true;
-  } else {
-    weir__buffer_let_go(buffer);
-  }
+  else
+    weir__buffer_give_up(buffer);
   weir__context_unlock(context);
   return status;
 }

@@ -19,6 +19,9 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
 // Releases a buffer: its storage returns after its last use. Takes the lock.
 weir_status weir__buffer_release(weir_buffer *buffer);
 
+// Releases one that was not released before; queued submissions may name it. The lock is held.
+void weir__buffer_give_up(weir_buffer *buffer);
+
 // A queued submission that named the buffer has entered, or was refused. The lock is held.
 void weir__buffer_unqueue(weir_buffer *buffer);
 // The same, of a buffer that was not released before. The lock is held.

@@ -204,6 +204,12 @@ static inline const void *weir__kernel_code(const weir_kernel *kernel, const wei
   return kernel->code[device->ops->code];
 }
 
+// The kernel's enqueue function for the device's kind; NULL: it has none (device/enqueue.h).
+static inline const struct weir__enqueue *weir__kernel_enqueue(const weir_kernel *kernel, const weir_device *device) {
+  const weir__code *code = kernel != NULL ? kernel->code[device->ops->code] : NULL;
+  return code != NULL ? code->enqueue : NULL;
+}
+
 // Chooses the device of a kernel whose code has changed, and notes the change for graphs. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);
 

@@ -9,11 +9,13 @@
 #include "engine/admit.h"
 #include "engine/auto.h"
 #include "engine/boxes.h"
+#include "engine/buffer.h"
 #include "engine/check.h"
 #include "engine/family.h"
 #include "engine/queue.h"
 #include "engine/reduce.h"
 #include "engine/room.h"
+#include "engine/scratch.h"
 #include "engine/storage.h"
 #include "engine/transfer.h"
 
@@ -37,10 +39,13 @@ static __attribute__((noinline)) uint32_t redirect(const weir_context *context, 
                                                    weir__request *request) {
   weir_device *device = request->device;
   if (submission->aside != NULL || submission->device != NULL) return device->space;
-  if (device->space != WEIR__HOST_SPACE && uses_images(submission->task)) {
+  const char *why = device->space != WEIR__HOST_SPACE && uses_images(submission->task) ? "it works on images"
+                    : weir__kernel_enqueue(submission->task->kernel, device) != NULL ? "its code is an enqueue function"
+                                                                                     : NULL;
+  if (why != NULL) {
     char what[WEIR__WHAT_BYTES];
     weir__describe_task(submission->task, what);
-    weir__check_cannot(what, "it works on images");
+    weir__check_cannot(what, why);
     return device->space;
   }
   request->device = context->devices.checker;
@@ -51,6 +56,8 @@ static __attribute__((noinline)) uint32_t redirect(const weir_context *context, 
 
 static weir__admit_result submit_auto(weir_context *context, const weir__submission *submission, weir_event **out_event,
                                       weir_status *out_status);
+static weir__admit_result submit_scratch(weir_context *context, const weir__submission *submission,
+                                         const weir_device *device, weir_event **out_event, weir_status *out_status);
 
 // A task that adds by reductions, or needs what others added: that is combined first, and then the task gets its place.
 static __attribute__((noinline)) weir__admit_result submit_reducing(weir_context *context,
@@ -82,7 +89,7 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   if (context->devices.polls && !submission->queued) weir__context_poll(context);
   weir__request request;
   *out_status = weir__check_task(context, submission, &request.device);
-  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  if (*out_status != WEIR_OK) return submit_scratch(context, submission, request.device, out_event, out_status);
   request.asked = WEIR__NO_CHECK;
   uint32_t space = request.device->space;
   if (context->devices.checker != NULL) space = redirect(context, submission, &request);
@@ -158,6 +165,24 @@ static __attribute__((noinline)) weir__admit_result submit_auto(weir_context *co
   return weir__submit_once(context, &by, false, out_event, out_status);
 }
 
+// The task was refused, or it is to have scratch memory first.
+static __attribute__((noinline)) weir__admit_result submit_scratch(weir_context *context,
+                                                                   const weir__submission *submission,
+                                                                   const weir_device *device, weir_event **out_event,
+                                                                   weir_status *out_status) {
+  if (*out_status != WEIR_PENDING) return WEIR__REFUSED;
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir_buffer *scratch;
+  weir__submission by = *submission;
+  *out_status = weir__scratch_add(context, device, submission->task, args, &task, &scratch);
+  if (*out_status != WEIR_OK) return WEIR__REFUSED;
+  by.task = &task;
+  weir__admit_result result = weir__submit_once(context, &by, false, out_event, out_status);
+  weir__buffer_give_up(scratch);
+  return result;
+}
+
 // A submission that waits.
 typedef struct queueing {
   uint64_t since; // 0: it has not waited yet
@@ -197,11 +222,29 @@ static weir__admit_result enter_queued(weir_context *context, const weir__queued
   return weir__submit_once(context, &queued->submission, false, &event, out_status);
 }
 
+static weir_status queue(weir_context *context, const weir__submission *submission, weir_event **out_event);
+
+// The queue keeps the buffer until the task has entered.
+static weir_status queue_scratch(weir_context *context, const weir__submission *submission, const weir_device *device,
+                                 weir_event **out_event) {
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir_buffer *scratch;
+  weir__submission by = *submission;
+  weir_status status = weir__scratch_add(context, device, submission->task, args, &task, &scratch);
+  if (status != WEIR_OK) return status;
+  by.task = &task;
+  status = queue(context, &by, out_event);
+  weir__buffer_give_up(scratch);
+  return status;
+}
+
 // A task that has to wait, and must not, is checked to the end, so that it cannot be refused later, and is queued. Modes that its
 // code gives are those of the code that the kernel has now.
 static weir_status queue(weir_context *context, const weir__submission *submission, weir_event **out_event) {
   weir_device *device;
   weir_status status = weir__check_task(context, submission, &device);
+  if (status == WEIR_PENDING) return queue_scratch(context, submission, device, out_event);
   if (status != WEIR_OK) return status;
   weir_arg args[WEIR_MAX_ARGS];
   weir_task task;

@@ -10,7 +10,8 @@
 #include "graph/queued.h"
 
 static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, const weir_arg *arg) {
-  if (node >= graph->recorded_count || index >= graph->recorded[node].task.arg_count)
+  if (node >= graph->recorded_count ||
+      index >= graph->recorded[node].task.arg_count - (graph->recorded[node].scratch != NULL))
     return weir__error(WEIR_ERROR_OUT_OF_RANGE, "graph set arg: there is no argument %u of node %u", index, node);
   struct weir__recorded *recorded = &graph->recorded[node];
   weir_arg *old = &recorded->args[index];

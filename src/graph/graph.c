@@ -9,8 +9,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "device/enqueue.h"
 #include "engine/auto.h"
+#include "engine/buffer.h"
 #include "engine/check.h"
+#include "engine/scratch.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
 #include "graph/queued.h"
@@ -53,6 +56,14 @@ weir_status weir_graph_create_sized(weir_context *context, const weir_graph_opti
   weir__context_unlock(context);
   if (status == WEIR_OK) *out_graph = graph;
   return status;
+}
+
+// The graph's own buffers return, after the last launch that uses them.
+static void drop_scratch(weir_graph *graph) {
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    if (graph->recorded[i].scratch != NULL) weir__buffer_give_up(graph->recorded[i].scratch);
+    graph->recorded[i].scratch = NULL;
+  }
 }
 
 void weir__graph_empty(weir_graph *graph) {
@@ -100,6 +111,19 @@ static __attribute__((noinline)) weir_status add_auto(weir_graph *graph, const w
   return add(graph, &task, given, like, out_node);
 }
 
+// The graph has a buffer for the scratch memory of a task whose kernel's enqueue function wants some.
+static __attribute__((noinline)) weir_status add_scratch(weir_graph *graph, const weir_task *given,
+                                                         const weir_device *device, uint32_t *out_node) {
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  struct weir__recorded like = {.kind = WEIR__GRAPH_CALL};
+  weir_status status = weir__scratch_add(graph->object.context, device, given, args, &task, &like.scratch);
+  if (status != WEIR_OK) return status;
+  status = add(graph, &task, &task, &like, out_node);
+  if (status != WEIR_OK) weir__buffer_give_up(like.scratch);
+  return status;
+}
+
 weir_status weir__graph_add(weir_graph *graph, const weir_task *task, const struct weir__recorded *like,
                             uint32_t *out_node) {
   return add(graph, task, task, like, out_node);
@@ -117,6 +141,7 @@ static weir_status add(weir_graph *graph, const weir_task *task, const weir_task
   weir_device *device = graph->device;
   if (like->kind == WEIR__GRAPH_CALL) {
     weir_status status = choose_device(graph, task, &device);
+    if (status == WEIR_PENDING) return add_scratch(graph, task, device, out_node);
     if (status != WEIR_OK) return status;
   }
   weir__checked checked;
@@ -157,6 +182,20 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
   return status;
 }
 
+// Whether the kernel wants as much scratch memory as the graph has for the task.
+static weir_status check_scratch(const struct weir__recorded *recorded, const weir_device *device) {
+  const weir__enqueue *enqueue = weir__kernel_enqueue(recorded->task.kernel, device);
+  uint64_t has = recorded->scratch != NULL ? recorded->scratch->bytes : 0;
+  uint64_t wants = enqueue != NULL ? enqueue->code.scratch_bytes : 0;
+  if (has == wants) return WEIR_OK;
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(&recorded->task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s: its kernel wants %llu bytes of scratch memory now, and %llu when it was recorded; record the "
+                     "graph anew",
+                     what, (unsigned long long)wants, (unsigned long long)has);
+}
+
 // Kernels may have other code than when their tasks were recorded, or when the plan was made.
 static weir_status check_code(weir_graph *graph) {
   weir_context *context = graph->object.context;
@@ -169,6 +208,7 @@ static weir_status check_code(weir_graph *graph) {
     weir_device *device = weir__graph_device(graph);
     if (device->ops->has_code(device, kernel)) weir__recorded_take_modes(&graph->recorded[i], device);
     weir_status status = choose_device(graph, task, &device);
+    if (status == WEIR_OK || status == WEIR_PENDING) status = check_scratch(&graph->recorded[i], device);
     if (status != WEIR_OK) return status;
   }
   graph->code_changes = context->graphs.code_changes;
@@ -231,6 +271,7 @@ weir_status weir_graph_clear(weir_graph *graph) {
   weir_context *context = graph->object.context;
   weir__context_lock(context);
   status = weir__graph_settle(graph, "graph clear");
+  if (status == WEIR_OK) drop_scratch(graph);
   if (status == WEIR_OK) weir__graph_empty(graph);
   weir__context_unlock(context);
   return status;
@@ -238,6 +279,7 @@ weir_status weir_graph_clear(weir_graph *graph) {
 
 // Frees a graph that was released, once its launches are done.
 static void let_go(weir_graph *graph) {
+  drop_scratch(graph);
   weir__graph_empty(graph);
   graph->to_be_freed = graph->running > 0;
   if (!graph->to_be_freed) weir__object_give(&graph->object.context->objects.graphs, &graph->object);

@@ -129,19 +129,20 @@ static void clean_up(builder *build) {
   weir__free(build->buffer_uses);
 }
 
-// In check mode the checker gets launches; not those of graphs with images, for which it has no copies.
+// In check mode the checker gets launches; not those of graphs with images, for which it has
+// no copies, or with enqueue functions, which it cannot run by itself.
 static bool is_checked(const weir_graph *graph) {
   const weir_context *context = graph->object.context;
   if (context->devices.checker == NULL) return false;
-  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+  const char *why = NULL;
+  for (uint32_t i = 0; i < graph->recorded_count && why == NULL; i++) {
     const weir_task *task = &graph->recorded[i].task;
-    for (uint32_t j = 0; j < task->arg_count; j++) {
-      if (task->args[j].mode == WEIR_VALUE || !task->args[j].buffer->image) continue;
-      weir__check_cannot("a graph", "it works on images");
-      return false;
-    }
+    if (weir__kernel_enqueue(task->kernel, weir__graph_device(graph)) != NULL) why = "it has an enqueue function";
+    for (uint32_t j = 0; j < task->arg_count; j++)
+      if (task->args[j].mode != WEIR_VALUE && task->args[j].buffer->image) why = "it works on images";
   }
-  return true;
+  if (why != NULL) weir__check_cannot("a graph", why);
+  return why == NULL;
 }
 
 // Whether the checker leaves contents in the memory of the device that was asked for.

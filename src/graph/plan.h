@@ -15,7 +15,8 @@ struct weir__recorded {
   weir_task task;   // args points to `args`, label to `label`
   weir_arg *args;   // values point into `values`
   unsigned char *values;
-  bool *autos; // per argument: its mode was taken from the code (weir_auto); NULL: none
+  weir_buffer *scratch; // the last argument, which the graph added for the kernel's enqueue function; NULL: none
+  bool *autos;          // per argument: its mode was taken from the code (weir_auto); NULL: none
   char label[WEIR__LABEL_BYTES];
 };
 

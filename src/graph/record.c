@@ -55,8 +55,12 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const weir_tas
                         const struct weir__recorded *like) {
   if (graph->recorded_count == graph->recorded_capacity && !grow_recorded(graph)) return false;
   struct weir__recorded *recorded = &graph->recorded[graph->recorded_count];
-  *recorded = (struct weir__recorded){
-      .kind = like->kind, .writes_host = like->writes_host, .bytes = like->bytes, .host = like->host, .task = *task};
+  *recorded = (struct weir__recorded){.kind = like->kind,
+                                      .writes_host = like->writes_host,
+                                      .bytes = like->bytes,
+                                      .host = like->host,
+                                      .scratch = like->scratch,
+                                      .task = *task};
   uint64_t value_bytes = 0;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode == WEIR_VALUE)

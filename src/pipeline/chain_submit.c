@@ -79,7 +79,7 @@ static weir_status check_stages(weir_chain *chain, const weir_chain_item *item) 
     if (i == 0) task.after = item->after;
     if (i == 0) task.after_count = item->after_count;
     weir_status status = weir__check_task(chain->object.context, &(weir__submission){.task = &task}, &device);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK || status == WEIR_PENDING) // it gets its scratch memory when it is submitted
       status = weir__check_args(chain->object.context, &task, device->space, chain->accesses, &checked);
     if (status != WEIR_OK) return refuse(chain, i, status);
   }

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "device/enqueue.h"
 #include "engine/boxes.h"
 #include "engine/room.h"
 #include "engine/submit.h"
@@ -145,6 +146,15 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
   return check_overlaps(what, launch, out_bytes);
 }
 
+// Parts get no scratch memory.
+static weir_status check_scratch(const weir_kernel *kernel, const weir_device *device, const char *what) {
+  const weir__enqueue *enqueue = weir__kernel_enqueue(kernel, device);
+  if (enqueue == NULL || enqueue->code.scratch_bytes == 0) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s: kernel '%s' wants scratch memory on %s, which parts of launches do not get", what,
+                     kernel->name, device->name);
+}
+
 // Notes which devices are lost, and checks that the others have code.
 static weir_status check_devices(weir_split *split, const weir_split_launch *launch, bool *out_lost) {
   char what[96];
@@ -161,6 +171,7 @@ static weir_status check_devices(weir_split *split, const weir_split_launch *lau
     if (status == WEIR_OK && !out_lost[i] && !device->ops->has_code(device, launch->kernel))
       status = weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, launch->kernel->name,
                            device->name);
+    if (status == WEIR_OK && !out_lost[i]) status = check_scratch(launch->kernel, device, what);
   }
   weir__lock_release(&split->lock);
   weir__context_unlock(split->context);

@@ -41,7 +41,8 @@ struct weir_buffer {
   uint16_t held;  // bit per space with a block
   uint8_t home;   // space of wrapped memory
   bool wrapped : 1;
-  bool image : 1; // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
+  bool scratch : 1; // scratch memory of one task (engine/scratch.h)
+  bool image : 1;   // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   union {
     struct {
       bool ranged;   // `map` or `boxes` is in use, else `whole`
