@@ -285,8 +285,11 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   uint32_t ordinary = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
   uint32_t copy_queues = ordinary == 1 ? 0 : COPY_QUEUES;
   uint32_t count = ordinary + copy_queues;
-  device->base.device =
-      (weir_device){.ops = &weir__cuda_ops, .host = host, .queues = count, .lanes = count + WEIR__CUDA_GRAPH_LANES};
+  device->base.device = (weir_device){.ops = &weir__cuda_ops,
+                                      .host = host,
+                                      .queues = count,
+                                      .lanes = count + WEIR__CUDA_GRAPH_LANES,
+                                      .enqueue_lanes = count};
   device->base.table = &weir__cuda_table;
   device->driver = driver;
   device->ordinal = ordinal;
@@ -342,6 +345,7 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .check = weir__cuda_kernel_check,
                                          .use = weir__cuda_kernel_use,
                                          .check_code = weir__cuda_check_code,
+                                         .set_enqueue = weir__cuda_set_enqueue,
                                          .has_code = has_code,
                                          .issue = weir__in_order_push,
                                          .flush = weir__in_order_flush,

@@ -12,6 +12,7 @@
 #include "device/cuda/module.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
+#include "device/enqueue.h"
 #include "device/host.h"
 #include "device/use.h"
 
@@ -23,6 +24,7 @@ static weir__lock shared_limits;
 static void destroy(weir__code *head) {
   weir__cuda_kernel *cuda = (weir__cuda_kernel *)head;
   for (uint32_t i = 0; i < cuda->count; i++) weir__free(cuda->launches[i].value);
+  weir__free(cuda->head.enqueue);
   weir__free(cuda);
 }
 
@@ -30,7 +32,7 @@ bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device) 
   if (cuda == NULL || device >= WEIR__MAX_DEVICES) return false;
   for (uint32_t i = 0; i < cuda->count; i++)
     if (cuda->launches[i].functions[device] == NULL) return false;
-  return cuda->empty || cuda->count > 0;
+  return cuda->empty || cuda->count > 0 || cuda->head.enqueue != NULL;
 }
 
 static weir_status no_memory(const weir_kernel *kernel) {
@@ -329,15 +331,31 @@ weir_status weir_kernel_set_cuda_sized(weir_kernel *kernel, const weir_cuda_code
   return replace(kernel, cuda, NULL);
 }
 
+weir_status weir__cuda_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code) {
+  weir__cuda_kernel *cuda = NULL;
+  weir_status status = make_launches(kernel, NULL, 0, &cuda);
+  if (status != WEIR_OK) return status;
+  cuda->empty = false;
+  cuda->head.enqueue = weir__allocate_zeroed(sizeof *cuda->head.enqueue);
+  if (cuda->head.enqueue == NULL) {
+    destroy(&cuda->head);
+    return no_memory(kernel);
+  }
+  cuda->head.enqueue->code = *code;
+  snprintf(cuda->not_resident, sizeof cuda->not_resident, "its code is an enqueue function");
+  cuda->head.takes_all = code->scratch_bytes == 0;
+  return weir__host_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", NULL);
+}
+
 // A launch that differs from another only by its functions keeps those of the other's devices.
 static void keep_other_devices(weir__code *new_code, const weir__code *old_code) {
   weir__cuda_kernel *to = (weir__cuda_kernel *)new_code;
   const weir__cuda_kernel *from = (const weir__cuda_kernel *)old_code;
   const weir__cuda_launch *a = &from->launches[0];
   weir__cuda_launch *b = &to->launches[0];
-  if (from->count != 1 || a->value != NULL || b->value != NULL || a->shared_bytes != b->shared_bytes ||
-      memcmp(a->grid, b->grid, sizeof a->grid) != 0 || memcmp(a->block, b->block, sizeof a->block) != 0 ||
-      a->parameter_count != b->parameter_count ||
+  if (from->count != 1 || to->count != 1 || a->value != NULL || b->value != NULL ||
+      a->shared_bytes != b->shared_bytes || memcmp(a->grid, b->grid, sizeof a->grid) != 0 ||
+      memcmp(a->block, b->block, sizeof a->block) != 0 || a->parameter_count != b->parameter_count ||
       memcmp(a->parameter_bytes, b->parameter_bytes, sizeof a->parameter_bytes) != 0)
     return;
   for (uint32_t i = 0; i < WEIR__MAX_DEVICES; i++)
@@ -454,6 +472,7 @@ weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *
   const weir__cuda_kernel *cuda = weir__cuda_code_of(task->kernel);
   weir_status status = WEIR_OK;
   if (cuda == NULL) return WEIR_OK;
+  if (cuda->count == 0) return cuda->head.enqueue != NULL ? weir__enqueue_check(cuda->head.enqueue, task) : WEIR_OK;
   for (uint32_t i = 0; i < cuda->count && status == WEIR_OK; i++) {
     const weir__cuda_launch *launch = &cuda->launches[i];
     if (launch->grid[0] == 0) status = check_groups(task);

@@ -40,6 +40,9 @@ static inline weir__cuda_kernel *weir__cuda_code_of(const weir_kernel *kernel) {
 // Whether all launches have a function on the device.
 bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device);
 
+// weir__device_ops.set_enqueue.
+weir_status weir__cuda_set_enqueue(weir_kernel *kernel, const struct weir_enqueue_code *code);
+
 // Checks a task against what the device can launch: the grid's size, number and sizes of parameters, modes that the code refutes.
 // The text names the task.
 weir_status weir__cuda_kernel_check(const weir_device *device, const weir_task *task);

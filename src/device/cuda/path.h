@@ -75,6 +75,8 @@ typedef struct weir__cuda_run_ops {
   weir__cuda_op_ops head;
   // The queue that the run is launched in, if nothing else decides; WEIR__ANY_QUEUE: any of them.
   uint32_t (*queue)(weir__cuda_device *device, const weir__task *task);
+  // Whether nodes may fail when they are launched: then nothing that may read what they write is launched before.
+  bool (*may_fail)(const weir__task *task);
 } weir__cuda_run_ops;
 
 extern const weir__cuda_run_ops weir__cuda_recorded_ops;

@@ -242,9 +242,9 @@ void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
 static void take(weir__cuda_device *device, weir__task *task) {
   weir__cuda_batches *batches = device->batches;
   batches->last_taken_ns = 0;
-  if (task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK)
-    weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code,
-                         ((const weir__cuda_kernel *)task->code)->count);
+  const weir__cuda_kernel *code = task->code;
+  if (task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK && code->head.enqueue == NULL)
+    weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code, code->count);
   else
     weir__recurrence_pass(batches->recurrence, task);
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "device/cuda/graph/binding.h"
 #include "device/cuda/graph/exec.h"
+#include "device/cuda/queue/call.h"
 #include "device/cuda/queue/launch.h"
 #include "plan/reduction.h"
 
@@ -16,8 +17,11 @@
 typedef struct cuda_plan {
   weir__cuda_exec *exec;     // NULL: not made yet, or one_by_one
   weir__cuda_exec *outgrown; // the one before, whose launches may be in flight; NULL: none
-  bool one_by_one; // nodes are launched each by itself, in order: what is to be timed, or what the driver has refused
-  CUevent *marks;  // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
+  bool
+      one_by_one; // nodes are launched each by itself, in order: what is to be timed, what the driver has refused, enqueue
+                  // functions
+  bool calls;     // some node is an enqueue function, which may fail
+  CUevent *marks;         // two per node: its start and its end; NULL: they are not wanted, or are those of `exec`
   weir__plan_graph order; // the fewest edges
   weir__cuda_step *steps;
   weir__cuda_bytes *bytes;    // per node; NULL: no node copies or fills
@@ -113,6 +117,18 @@ static bool make_steps(const weir__graph_plan *plan, bool has_bytes, cuda_plan *
   return true;
 }
 
+// Whether the node is an enqueue function.
+static bool is_call(const weir__graph_node *node) {
+  return node->kernel != NULL && weir__cuda_code_of(node->kernel)->head.enqueue != NULL;
+}
+
+static bool has_calls(const weir__graph_plan *plan) {
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    if (is_call(&plan->nodes[i])) return true;
+  }
+  return false;
+}
+
 static bool has_bytes(const weir__graph_plan *plan) {
   for (uint32_t i = 0; i < plan->node_count; i++) {
     if (plan->nodes[i].kind != WEIR__GRAPH_CALL) return true;
@@ -135,8 +151,10 @@ static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan 
 // it is about: then the first launch makes the graph. The device's context is current.
 static CUresult make_launches(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
   bool traces = device->base.device.host->trace != NULL, with_bytes = has_bytes(plan);
-  made->one_by_one = plan->timed || (traces && with_bytes);
-  if (made->one_by_one) return make_marks(device, plan->node_count, made);
+  made->calls = has_calls(plan);
+  made->one_by_one = plan->timed || (traces && with_bytes) || made->calls;
+  if (made->one_by_one && (plan->timed || traces)) return make_marks(device, plan->node_count, made);
+  if (made->one_by_one) return CUDA_SUCCESS;
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
   return with_bytes ? CUDA_SUCCESS
                     : weir__cuda_exec_create(device, made->steps, plan->node_count, traces ? WEIR__CUDA_EXEC_MARKS : 0,
@@ -208,14 +226,18 @@ static CUresult mark(weir__cuda_device *device, const cuda_plan *plan, uint32_t 
 }
 
 // Nodes that read poison are skipped, and those that read what they should have written; the others are launched.
-static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, const cuda_plan *plan, CUstream stream) {
+static CUresult launch_nodes(weir__cuda_device *device, weir__graph_run *run, const cuda_plan *plan, uint32_t queue) {
   CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; i < run->plan->node_count && result == CUDA_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
+    CUstream stream = device->streams[queue].stream; // an enqueue function may have destroyed the one before
     if (!weir__graph_run_admits(run, i)) continue;
     result = mark(device, plan, 2 * i, stream);
-    if (result == CUDA_SUCCESS) result = launch_node(device, run, node, plan->parameters + node->first_arg, stream);
-    if (result == CUDA_SUCCESS) result = mark(device, plan, 2 * i + 1, stream);
+    if (result == CUDA_SUCCESS && is_call(node))
+      weir__cuda_call_node(device, run, i, queue);
+    else if (result == CUDA_SUCCESS)
+      result = launch_node(device, run, node, plan->parameters + node->first_arg, stream);
+    if (result == CUDA_SUCCESS) result = mark(device, plan, 2 * i + 1, device->streams[queue].stream);
   }
   return result;
 }
@@ -252,14 +274,14 @@ static CUresult launch_run(weir__cuda_device *device, weir__cuda_op *op, CUstrea
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
   bind_parameters(run, plan);
-  if (plan->one_by_one || weir__graph_run_skips(run)) return launch_nodes(device, run, plan, stream);
+  if (plan->one_by_one || weir__graph_run_skips(run)) return launch_nodes(device, run, plan, op->head.place->queue);
   CUresult result = set_exec(device, run, plan);
   if (result == CUDA_SUCCESS) return device->driver->cuGraphLaunch(plan->exec->exec, stream);
   weir__cuda_binding_forget(&plan->binding);
   // Copies between some memories the driver takes each by itself, but not in a graph.
   if (plan->bytes == NULL || weir__cuda_is_sticky(result)) return result;
   plan->one_by_one = true;
-  return launch_nodes(device, run, plan, stream);
+  return launch_nodes(device, run, plan, op->head.place->queue);
 }
 
 // The caller's memory, and the times of its nodes.
@@ -302,5 +324,9 @@ static void report(weir__cuda_device *device, weir__cuda_op *op, const weir__com
     trace_run(device, op->head.task, completion);
 }
 
-const weir__cuda_run_ops weir__cuda_recorded_ops = {.head = {.launch = launch_run, .finish = finish, .report = report},
-                                                    .queue = find_queue};
+static bool may_fail(const weir__task *task) {
+  return ((const cuda_plan *)task->run->plan->device_data)->calls;
+}
+
+const weir__cuda_run_ops weir__cuda_recorded_ops = {
+    .head = {.launch = launch_run, .finish = finish, .report = report}, .queue = find_queue, .may_fail = may_fail};

@@ -48,6 +48,7 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
   if (op->head.status == WEIR_OK) {
     weir__cuda_mark_start(device, op, stream);
     CUresult result = op->ops->launch(device, op, stream);
+    stream = queue->stream; // an enqueue function may have taken it away, and then there is another one
     weir__cuda_mark_end(device, op, stream);
     if (result != CUDA_SUCCESS) refuse(device, op, result);
   }

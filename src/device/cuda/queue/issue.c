@@ -6,6 +6,7 @@
 enum {
   LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
   KERNEL_NS = 4000,
+  CALL_LAUNCHES = 3, // of an enqueue function
 };
 
 weir__cuda_op *weir__cuda_reset(weir__operation *operation) {
@@ -94,10 +95,15 @@ static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, 
   return task->move->destination_space == WEIR__HOST_SPACE ? device->base.queue_count - 1 : WEIR__ANY_QUEUE;
 }
 
+static uint64_t launches_of(const weir__task *task) {
+  const weir__cuda_kernel *kernel = task->code;
+  return kernel->head.enqueue != NULL ? CALL_LAUNCHES : kernel->count;
+}
+
 // Where a kernel starts first, as far as that can be told before anything is known of it: launching takes a launcher's time,
 // running the queue's, and the predecessors must be done.
 static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task, uint32_t count) {
-  uint64_t launch_ns = (uint64_t)LAUNCH_NS * ((const weir__cuda_kernel *)task->code)->count;
+  uint64_t launch_ns = LAUNCH_NS * launches_of(task);
   uint64_t ready = 0, best_start = UINT64_MAX;
   uint32_t best = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -113,7 +119,7 @@ static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, con
     best_start = start;
   }
   device->launcher_free_ns[best] += launch_ns;
-  op->done_ns = best_start + (uint64_t)KERNEL_NS * ((const weir__cuda_kernel *)task->code)->count;
+  op->done_ns = best_start + KERNEL_NS * launches_of(task);
   device->streams[best].free_ns = op->done_ns;
   return best;
 }
@@ -135,8 +141,8 @@ bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation,
   if (!weir__cuda_place(device, op, count, wanted)) return false;
   op->ops = task->run != NULL ? &device->runs->head : &weir__cuda_task_ops;
   // What nothing in flight can poison any more, and has no times, needs nobody to wait for how its launch went.
-  op->here = task->run != NULL && (count > 0 || task->reads_poison || task->run->timed || base->lost != WEIR_OK ||
-                                   base->device.host->trace != NULL);
+  op->here = task->run != NULL && (count > 0 || device->runs->may_fail(task) || task->reads_poison ||
+                                   task->run->timed || base->lost != WEIR_OK || base->device.host->trace != NULL);
   weir__cuda_start(device, op);
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A task in a queue by itself: a kernel, a copy, a fill or a fence.
+#include "device/cuda/queue/call.h"
 #include "device/cuda/queue/launch.h"
 #include "device/cuda/share.h"
 
@@ -23,7 +24,9 @@ static CUresult launch_move(weir__cuda_device *device, const weir__move *move, C
 static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
   const weir__task *task = op->head.task;
   if (weir__task_fence(task) != NULL) return launch_fence(device, weir__task_fence(task), stream);
-  return task->move != NULL ? launch_move(device, task->move, stream) : weir__cuda_launch_task(device, task, stream);
+  if (task->move != NULL) return launch_move(device, task->move, stream);
+  const weir__cuda_kernel *kernel = task->code;
+  return kernel->head.enqueue != NULL ? weir__cuda_call_task(device, op) : weir__cuda_launch_task(device, task, stream);
 }
 
 static void look_again(weir__cuda_device *device, weir__cuda_op *op) {

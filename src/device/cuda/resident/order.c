@@ -22,6 +22,7 @@ bool weir__resident_fits(const weir__cuda_device *device, const weir__task *task
   if (task->move != NULL) return weir__resident_takes_move(device, task->move);
   if (task->kernel == NULL || task->run != NULL) return false;
   const weir__cuda_kernel *kernel = task->code;
+  if (kernel->head.enqueue != NULL) return false;
   if (kernel->empty) return device->resident == NULL || device->resident->module.module != NULL;
   bool good = true, takes_args = false;
   for (uint32_t i = 0; i < kernel->count && good; i++) {
