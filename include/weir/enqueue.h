@@ -100,6 +100,51 @@ static inline weir_status weir_kernel_set_enqueue(weir_kernel *kernel_, const ch
   return weir_kernel_set_enqueue_sized(kernel_, kind_, code_, sizeof *code_);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Open tasks: for callers that cannot give a function, such as frameworks whose operators allocate their results. CUDA.
+//
+// weir_task_begin takes a task's place in the order, and gives the queue, which comes after all that the task depends
+// on. The calling thread puts any work there. weir_task_end makes that the task's work. Whatever uses the same bytes
+// and is submitted in between waits for the end. Failures, timelines and events are as for other tasks.
+//
+// Between the two the thread is as one that runs a task: it must not wait (weir_finish, weir_event_wait, weir_read,
+// ... are refused), what it submits never waits for room and is a child of the open task, and it can begin no second
+// task. So no thread that has an open task waits for one, and open tasks of several threads cannot wait for each
+// other in a circle. As many tasks can be open at the same time as the device has lanes for it (CUDA: 8);
+// weir_task_begin waits for one of these to end. If a thread ends without weir_task_end, its task fails.
+// weir_context_release refuses to release a context with an open task and names it, and so does weir_finish_for after
+// a TIMEOUT.
+
+typedef struct weir_open_task weir_open_task;
+
+// Begins a task: neither `kernel` nor `host` is set, `args` is what is known of its accesses, `groups` is ignored.
+// `*out_call` has what an enqueue function gets, and is valid until weir_task_end; native_context need not be
+// current. The call waits as weir_submit does, and until all tasks that this one depends on are issued to the device;
+// tasks of other devices, and tasks of a resident kernel (WEIR_ISSUE_RESIDENT), it waits for. COMMUTE and REDUCE are
+// taken as READ_WRITE. Errors, after which no task is open: as weir_submit; INVALID_ARGUMENT (called from a task or
+// callback, or by a thread that has an open task); UNAVAILABLE (a kind of device without open tasks);
+// UPSTREAM_FAILED, CANCELLED (the task was skipped).
+WEIR_API weir_status weir_task_begin_sized(weir_context *context, const weir_task *task, size_t task_size,
+                                           weir_open_task **out_open, const weir_enqueue **out_call);
+static inline weir_status weir_task_begin(weir_context *context_, const weir_task *task_, weir_open_task **out_open_,
+                                          const weir_enqueue **out_call_) {
+  return weir_task_begin_sized(context_, task_, sizeof *task_, out_open_, out_call_);
+}
+
+// Ends a task, by the thread that began it. Does not wait. The work that is on the queue now is the task's. `args`
+// (`arg_count`; 0: none) are ranges of buffers that were made since the beginning on memory of the device
+// (weir_buffer_wrap_cuda), such as results that the work itself allocated; no other task may have used them.
+// `out_event` (may be NULL) gets an event as by weir_submit. Errors, after which the task is still open:
+// INVALID_ARGUMENT (another thread's task, a buffer that is not as above, a mode other than READ, WRITE and
+// READ_WRITE), OUT_OF_MEMORY.
+WEIR_API weir_status weir_task_end(weir_open_task *open, const weir_arg *args, uint32_t arg_count,
+                                   weir_event **out_event);
+
+// Ends a task as one that failed with `status` (not OK) for the reason that `message` gives (copied, cut at 119
+// bytes, may be NULL): its outputs are poisoned once the work that is on the queue is done. Does not wait. Errors:
+// INVALID_ARGUMENT (another thread's task; no failure).
+WEIR_API weir_status weir_task_abandon(weir_open_task *open, weir_status status, const char *message);
+
 #ifdef __cplusplus
 }
 #endif

@@ -141,8 +141,8 @@ typedef struct weir_profile_event {
   uint64_t tag;       // weir_task.tag
   const char *label;  // weir_task.label, cut at 47 bytes; "": none
   const char
-      *kernel; // the kernel's name; else "host task", "copy" (also one that Weir makes to move contents), "fence"
-               // or "graph" (a launch)
+      *kernel; // the kernel's name; else "host task", "copy" (also one that Weir makes to move contents), "fence",
+               // "graph" (a launch) or "open task" (weir/enqueue.h)
   weir_device *device; // that runs it
   uint32_t lane;       // START, END: worker or queue of the device
   uint64_t time_ns;    // when, in weir_device_time of `device`

@@ -16,6 +16,7 @@
 #include "check/device.h"
 #include "engine/create.h"
 #include "engine/family.h"
+#include "engine/open.h"
 #include "engine/profile.h"
 #include "engine/queue.h"
 #include "graph/graph.h"
@@ -126,6 +127,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   const char *names = options->devices == NULL ? "cpu" : options->devices;
   weir_status status = weir__context_initialize(context, options);
   context->rules[WEIR__TASK_LAUNCH] = &weir__launch_rules;
+  context->rules[WEIR__TASK_OPEN] = &weir__open_rules;
   weir__object_pool_initialize(&context->objects.graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
                                weir__graph_destroy);
   if (status != WEIR_OK) return status;
@@ -176,7 +178,14 @@ static void close_all(weir_context *context) {
 weir_status weir_context_release(weir_context *context) {
   if (context == NULL) return WEIR_OK;
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context release: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context release: %s", weir__thread_place());
+  char open[WEIR__MESSAGE_BYTES];
+  weir__context_lock(context);
+  bool has_open = weir__open_describe(context, open);
+  weir__context_unlock(context);
+  if (has_open)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "context release: %s was begun and not ended: nothing is released before weir_task_end", open);
   close_all(context);
   weir__context_lock(context);
   weir__context_flush(context);

@@ -64,8 +64,7 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
 }
 
 weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination) {
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "read: called from a task or callback");
+  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "read: %s", weir__thread_place());
   uint64_t ticket = 0;
   weir__submission by;
   weir_event *event;

@@ -60,7 +60,7 @@ weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, we
     status = weir__object_check(event, WEIR__KIND_EVENT, weir__context_of(base->host), "stream wait");
   if (status != WEIR_OK) return status;
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: %s", weir__thread_place());
   weir__cuda_device *device = weir__cuda_of(base);
   weir_context *context = weir__context_of(base->host);
   weir__resident_disable(device);

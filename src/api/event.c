@@ -35,7 +35,7 @@ weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
   if (status != WEIR_OK) return status;
   if (weir__this_thread.in_task && atomic_load_explicit(&event->status, memory_order_acquire) == WEIR_PENDING)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: %s", weir__thread_place());
   weir_context *context = event->object.context;
   weir__id task = event->task;
   uint64_t start_ns = weir__host_wait_begin(context);

@@ -36,7 +36,7 @@ weir_status weir_group_wait(weir_group *group, uint64_t timeout_ns) {
   weir_status status = weir__object_check(group, WEIR__KIND_GROUP, NULL, "group wait");
   if (status != WEIR_OK) return status;
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "group wait: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "group wait: %s", weir__thread_place());
   weir_context *context = group->object.context;
   uint64_t deadline = weir__deadline_after(timeout_ns);
   weir__context_lock(context);

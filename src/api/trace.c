@@ -13,7 +13,7 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
   if (context->host.trace == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the context was made without WEIR_CONTEXT_TRACE");
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: %s", weir__thread_place());
   char message[WEIR__MESSAGE_BYTES] = "";
   weir__context_lock(context);
   weir__context_flush(context);

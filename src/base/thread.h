@@ -8,11 +8,13 @@
 
 struct weir__trace_origin;
 struct weir__task;
+struct weir_open_task;
 
 typedef struct weir__thread {
-  bool in_task;                            // it runs a task or a callback for Weir, and must not wait for tasks
-  const struct weir__task *task;           // the last one whose function it called
-  struct weir_event *event;                // whose callback or destroy function it calls; NULL: none, a task's function
+  bool in_task;                  // it runs a task or a callback for Weir, and must not wait for tasks
+  const struct weir__task *task; // the last one whose function it called
+  struct weir_event *event;      // whose callback or destroy function it calls; NULL: none, a task's function
+  struct weir_open_task *open;   // that it has begun and not ended, which counts as being in a task; NULL: none
   const struct weir__trace_origin *origin; // the call of a pipeline's stage that it is in; NULL: none, or not traced
 } weir__thread;
 
@@ -23,6 +25,9 @@ typedef struct weir__thread {
 #else
 #define WEIR__NEAR
 #endif
+
+// Where a thread is that must not wait: for messages.
+const char *weir__thread_place(void);
 
 extern _Thread_local weir__thread weir__this_thread WEIR__NEAR;
 

@@ -29,6 +29,7 @@
 struct weir__graph_plan;
 struct weir__host;
 struct weir_enqueue_code;
+struct weir__open_ops;
 
 // Of a device with memory of its own.
 typedef struct weir__memory_ops {
@@ -107,6 +108,7 @@ typedef struct weir__device_ops {
   const weir__image_ops *images;
   const weir__graph_ops *graphs;
   const weir__polled_ops *polled;
+  const struct weir__open_ops *opens; // device/open.h
 
   // Optional: refuses a task that the device cannot launch. No change, as for any refusal. PENDING: the task lacks the scratch
   // memory that its kernel's enqueue function wants (weir__enqueue_check).

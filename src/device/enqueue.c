@@ -34,7 +34,7 @@ weir_status weir__enqueue_check(const weir__enqueue *enqueue, const weir_task *t
 }
 
 // Makes room for the arguments, and sets what all calls have.
-static bool begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device, uint32_t arg_count) {
+static bool begin(weir__enqueue_call *call, weir_device *device, uint32_t arg_count) {
   call->args = call->few;
   call->arg_count = arg_count;
   if (arg_count > WEIR__ENQUEUE_FEW_ARGS) {
@@ -44,27 +44,43 @@ static bool begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_d
   call->failure.failed = false;
   call->call = (weir_enqueue){.device = device,
                               .args = call->args,
-                              .arg_count = arg_count - (enqueue->code.scratch_bytes > 0),
+                              .arg_count = arg_count,
                               .lane_count = device->enqueue_lanes,
-                              .data = enqueue->code.data,
                               .internal = &call->failure};
   return true;
 }
 
-bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
-                         const weir__task *task) {
-  if (!begin(call, enqueue, device, task->arg_count)) return false;
+static void take_code(weir__enqueue_call *call, const weir__enqueue *enqueue) {
+  call->call.data = enqueue->code.data;
+  call->call.arg_count -= enqueue->code.scratch_bytes > 0;
+}
+
+void weir__enqueue_fill(weir__enqueue_call *call, const weir__task *task) {
   fill_args(call, task);
   memcpy(call->call.groups, task->groups, sizeof call->call.groups);
-  call->call.user = task->user;
   call->call.task = task->id;
+}
+
+bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
+                         const weir__task *task) {
+  if (!begin(call, device, task->arg_count)) return false;
+  take_code(call, enqueue);
+  weir__enqueue_fill(call, task);
+  call->call.user = task->user;
+  return true;
+}
+
+bool weir__enqueue_begin_open(weir__enqueue_call *call, weir_device *device, const weir_task *task) {
+  if (!begin(call, device, task->arg_count)) return false;
+  call->call.user = task->user;
   return true;
 }
 
 bool weir__enqueue_begin_node(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
                               const weir__graph_run *run, uint32_t index) {
   const weir__graph_node *node = &run->plan->nodes[index];
-  if (!begin(call, enqueue, device, node->arg_count)) return false;
+  if (!begin(call, device, node->arg_count)) return false;
+  take_code(call, enqueue);
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
     void *place = run->args[node->first_arg + i];

@@ -3,10 +3,10 @@
 // Enqueue functions (weir/enqueue.h), as far as they are the same on all devices with queues: what a call gets,
 // lanes, and how it went.
 //
-// A device embeds a weir__enqueue in its code of a kernel, whose head points to it. To run a task it calls weir__enqueue_begin, names its own
-// objects in each argument that is no value (`args[i].value` NULL, with the address that the task has in `pointer`),
-// sets queue, context and lane, calls weir__enqueue_run with the lane's lock held, if several threads may be in one
-// lane, and weir__enqueue_end.
+// A device embeds a weir__enqueue in its code of a kernel, whose head points to it. To run a task it calls
+// weir__enqueue_begin, names its own objects in each argument that is no value (`args[i].value` NULL, with the
+// address that the task has in `pointer`), sets queue, context and lane, calls weir__enqueue_run with the lane's lock
+// held, if several threads may be in one lane, and weir__enqueue_end.
 #ifndef WEIR_DEVICE_ENQUEUE_H
 #define WEIR_DEVICE_ENQUEUE_H
 
@@ -37,8 +37,8 @@ typedef struct weir__enqueue_call {
   char text[WEIR__WORK_MESSAGE_BYTES + 96]; // set by weir__enqueue_run: why it failed
 } weir__enqueue_call;
 
-// weir__device_ops.check of a task whose kernel has this code. PENDING: the code wants scratch memory, and the task does not have
-// it yet: who submits it adds an argument (engine/scratch.h).
+// weir__device_ops.check of a task whose kernel has this code. PENDING: the code wants scratch memory, and the task
+// does not have it yet: who submits it adds an argument (engine/scratch.h).
 weir_status weir__enqueue_check(const weir__enqueue *enqueue, const weir_task *task);
 
 // Begins the call for a task in flight whose kernel has this code: arguments, but for what the device calls them,
@@ -49,6 +49,11 @@ bool weir__enqueue_begin(weir__enqueue_call *call, const weir__enqueue *enqueue,
 // The same for a node of a run, whose arguments are bound.
 bool weir__enqueue_begin_node(weir__enqueue_call *call, const weir__enqueue *enqueue, weir_device *device,
                               const struct weir__graph_run *run, uint32_t index);
+
+// The same for an open task (device/open.h), in two steps: before it is submitted, and, with it in flight, for what
+// is bound then.
+bool weir__enqueue_begin_open(weir__enqueue_call *call, weir_device *device, const weir_task *task);
+void weir__enqueue_fill(weir__enqueue_call *call, const weir__task *task);
 
 // Calls the function in `call->call.lane`, and `prepare` before it if need be and the queue is not being captured.
 // All other members of the call are set. Returns OK, or the status with which the task fails; then `text` says why. A

@@ -29,7 +29,10 @@ static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir_
 static void trace_task(weir_context *context, const weir__request *request, const weir__task *task,
                        const weir__dependences *dependences) {
   weir__trace_task record = {.id = task->id, .tag = task->tag, .device = task->device, .status = WEIR_PENDING};
-  const char *kernel = task->kernel != NULL ? task->kernel->name : request->run != NULL ? "graph" : "host";
+  const char *kernel = task->kernel != NULL               ? task->kernel->name
+                       : request->run != NULL             ? "graph"
+                       : request->kind == WEIR__TASK_OPEN ? "open task"
+                                                          : "host";
   snprintf(record.label, sizeof record.label, "%s", request->task->label != NULL ? request->task->label : kernel);
   snprintf(record.kernel, sizeof record.kernel, "%s", kernel);
   // Callbacks, and transfers that Weir makes by itself, are nobody's.
@@ -267,7 +270,7 @@ static inline __attribute__((always_inline)) void commit(weir_context *context, 
   bool run_ahead = request->device->ops->run_ahead;
   connect(context, run_ahead, task, dependences);
   if (context->graphs.in_flight > 0) note_readers(context, task, dependences);
-  if (request->kind == WEIR__TASK_KERNEL || request->kind == WEIR__TASK_HOST)
+  if (request->kind <= WEIR__TASK_OPEN)
     fill_args(request, task);
   else if (context->rules[request->kind]->bind != NULL)
     context->rules[request->kind]->bind(context, task, dependences);
@@ -310,10 +313,15 @@ static bool reserve(weir_context *context, const weir__request *request) {
   return !boxes || weir__prepare_boxes(context, request->accesses, count);
 }
 
-// The task enters when it is released, if nothing else holds it then.
+// The task enters when it is released, if nothing else holds it then. One that stays open is told so.
 static __attribute__((noinline)) void commit_commuting(weir_context *context, const weir__request *request,
                                                        weir__task *task) {
-  weir__commute_expect(task);
+  if (request->kind == WEIR__TASK_OPEN) {
+    task->commutes = WEIR__STAYS_OPEN;
+    task->blockers++;
+  } else {
+    weir__commute_expect(task);
+  }
   weir__commit(context, request, task);
   weir__host_release(&context->host, task);
 }

@@ -124,6 +124,9 @@ struct weir_context {
   struct {
     weir_event *first, *last; // of tasks that others submitted and that are not done, in the order of submission
   } children;
+  struct {
+    struct weir_open_task *first; // that were begun and not ended (engine/open.h)
+  } opens;
   weir__reductions reductions;
   weir__device_set devices;
   weir__graph_notes graphs;

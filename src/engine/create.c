@@ -9,6 +9,7 @@
 #include "engine/commute.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/open.h"
 #include "engine/profile.h"
 #include "engine/reduce.h"
 #include "engine/rename.h"
@@ -18,10 +19,19 @@
 
 enum { DEFAULT_WINDOW = 1024 };
 
+// One that stays open is not issued: who begins it may go on. One that commutes enters now.
+static __attribute__((noinline)) bool may_issue(weir_context *context, weir__task *task) {
+  if (task->commutes != WEIR__STAYS_OPEN) return weir__context_commute(context, task);
+  weir__waiter *ready = &weir__open_of(task)->ready;
+  if (atomic_exchange_explicit(&ready->word, 1, memory_order_release) == 2)
+    weir__host_wake(&context->host, &ready->word);
+  return false;
+}
+
 // A task has no blocker left. CPU workers get it at once; run-ahead devices when the window is consistent again.
 static void task_ready(void *user, weir__task *task) {
   weir_context *context = user;
-  if (task->commutes == WEIR__COMMUTES_OUTSIDE && !weir__context_commute(context, task)) return;
+  if ((task->commutes & 1) != 0 && !may_issue(context, task)) return;
   weir_device *device = context->host.devices[task->device];
   if (context->host.trace != NULL) {
     weir__trace_task *record = weir__trace_find(context->host.trace, task->id);

@@ -42,6 +42,6 @@ typedef struct weir__task_rules {
 
 // By weir__task_kind: those that the engine knows; that of graph launches (graph/rules.c).
 extern const weir__task_rules weir__kernel_rules, weir__host_rules, weir__copy_rules, weir__transfer_rules,
-    weir__fence_rules, weir__launch_rules;
+    weir__fence_rules, weir__open_rules, weir__launch_rules;
 
 #endif // WEIR_ENGINE_RULES_H

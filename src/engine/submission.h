@@ -25,6 +25,7 @@ typedef struct weir__submission {
   bool unchecked;      // a copy of Weir's own: the checker runs it as it is
   bool kernel_checked; // the kernel was checked before, and may have been released since
   bool may_queue;      // where it must not wait for room it is queued, by who gets LATER
+  bool opens;          // it is an open task (engine/open.h)
   bool queued;         // it was, and is to enter now: it must not wait
 } weir__submission;
 

@@ -131,7 +131,8 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
   request.submission = submission;
   request.task = task;
   request.fresh = context->order.fresh;
-  request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
+  request.kind = task->kernel != NULL ? WEIR__TASK_KERNEL : submission->opens ? WEIR__TASK_OPEN : WEIR__TASK_HOST;
+  if (request.kind == WEIR__TASK_OPEN) request.checked.commutes = true; // it is not issued when it is ready
   request.run = NULL;
   request.move = NULL;
   if (request.checked.write_backs == 0) return weir__admit(context, &request, out_event, out_status);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/family.h"
 #include "engine/profile.h"
+#include "window/commute.h"
 
 // A context with devices that have no threads looks after them this often while it waits for other devices.
 // Who waits for a result spins for about as long as it takes to wake a thread up on an idle core; who waits for room to submit
@@ -152,8 +153,10 @@ static weir_status report_failure(weir_context *context) {
 // The oldest task that is not done waits for no other.
 static weir_status time_is_over(const weir_context *context) {
   char oldest[WEIR__MESSAGE_BYTES];
-  weir__context_describe(context, weir__window_task(&context->host.window, context->host.window.live.oldest), oldest);
-  return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s", oldest);
+  const weir__task *task = weir__window_task(&context->host.window, context->host.window.live.oldest);
+  weir__context_describe(context, task, oldest);
+  return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s%s", oldest,
+                     task->commutes == WEIR__STAYS_OPEN ? ", which was begun and has not been ended" : "");
 }
 
 // The time of the first device. The lock is held.
@@ -207,8 +210,7 @@ static void await_profile(weir_context *context) {
 
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: called from a task or callback");
+  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: %s", weir__thread_place());
   uint64_t deadline = weir__deadline_after(timeout_ns), start_ns = weir__host_wait_begin(context);
   weir__context_lock(context);
   weir__context_flush(context);
@@ -243,7 +245,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
   if (status != WEIR_PENDING) return status;
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: %s", weir__thread_place());
   uint64_t deadline = weir__deadline_after(timeout_ns);
   weir_context *context = event->object.context;
   if (context->devices.flushes) {

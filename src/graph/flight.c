@@ -109,7 +109,7 @@ static void leave(weir_graph *graph, uint64_t number, const weir_event *event) {
 
 weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns) {
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph evaluate: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph evaluate: %s", weir__thread_place());
   uint64_t start = weir__clock_ns();
   uint64_t number;
   weir_event *event;
@@ -156,7 +156,7 @@ weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph wait");
   if (status != WEIR_OK) return status;
   if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph wait: called from a task or callback");
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph wait: %s", weir__thread_place());
   uint64_t now = weir__clock_ns(), deadline = timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
   weir_context *context = graph->object.context;
   weir__context_lock(context);

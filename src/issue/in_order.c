@@ -12,10 +12,20 @@ enum { STARTING, STARTED, NOT_STARTED };
 static const uint64_t NAP_NS = 1000000; // where a task that is pushed just before the thread sleeps could be missed
 
 bool weir__in_order_initialize(weir__in_order_device *device, uint32_t queue_count, uint32_t special) {
+  return weir__in_order_initialize_wide(device, queue_count, special, 0);
+}
+
+void weir__in_order_widen(weir__in_order_device *device, uint32_t more) {
+  weir__queues_widen(device->queues);
+  device->queue_count += more;
+}
+
+bool weir__in_order_initialize_wide(weir__in_order_device *device, uint32_t queue_count, uint32_t special,
+                                    uint32_t more) {
   uint32_t window = device->device.host->window.size;
   device->queue_count = queue_count;
-  device->queues = weir__queues_create(queue_count, special);
-  device->in_flight = weir__allocate_zeroed(queue_count * sizeof *device->in_flight);
+  device->queues = weir__queues_create_wide(queue_count, special, queue_count + more);
+  device->in_flight = weir__allocate_zeroed((queue_count + more) * sizeof *device->in_flight);
   return device->queues != NULL && device->in_flight != NULL && weir__inbox_initialize(&device->inbox, window) &&
          weir__operations_initialize(&device->operations, device->table->operation_bytes, window);
 }

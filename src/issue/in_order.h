@@ -108,6 +108,10 @@ static inline weir__in_order_device *weir__in_order_of(weir_device *device) {
 
 // With `queue_count` queues, of which the last `special` are only used by tasks that ask for them. False: no memory.
 bool weir__in_order_initialize(weir__in_order_device *device, uint32_t queue_count, uint32_t special);
+// The same with room for `more` queues, which come later, behind the others, for tasks that ask for them: by its thread.
+bool weir__in_order_initialize_wide(weir__in_order_device *device, uint32_t queue_count, uint32_t special,
+                                    uint32_t more);
+void weir__in_order_widen(weir__in_order_device *device, uint32_t more);
 // The thread has ended, or never began.
 void weir__in_order_deinitialize(weir__in_order_device *device);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/open.h"
 #include "issue/in_order.h"
 
 void weir__in_order_append(weir__in_order_device *device, weir__operation *operation) {
@@ -36,6 +37,7 @@ static void decide(weir__in_order_device *device, weir__operation *operation) {
     return;
   }
   if (weir__task_fence(task) != NULL && weir__task_fence(task)->always) return;
+  if (weir__task_open(task) != NULL && weir__task_open(task)->begun) return; // its work may run already
   operation->status = weir__host_skip_status(device->device.host, task);
   if (operation->status == WEIR_OK) return;
   operation->message[0] = '\0';

@@ -13,7 +13,7 @@ typedef struct queue_state {
 } queue_state;
 
 struct weir__queues {
-  uint32_t count, ordinary;
+  uint32_t count, ordinary, most;
   uint32_t next; // where to look first, so that queues are used in turn
   queue_state *items;
   uint64_t *clocks;
@@ -22,19 +22,31 @@ struct weir__queues {
   uint32_t capacity; // of each of the two
 };
 
-weir__queues *weir__queues_create(uint32_t count, uint32_t special) {
+weir__queues *weir__queues_create_wide(uint32_t count, uint32_t special, uint32_t most) {
   weir__queues *queues = weir__allocate_zeroed(sizeof *queues);
   if (queues == NULL) return NULL;
   queues->count = count;
   queues->ordinary = count - special;
-  queues->items = weir__allocate_zeroed(count * sizeof *queues->items);
-  queues->clocks = weir__allocate_zeroed((size_t)count * count * sizeof *queues->clocks);
+  queues->most = most;
+  queues->items = weir__allocate_zeroed(most * sizeof *queues->items);
+  queues->clocks = weir__allocate_zeroed((size_t)most * most * sizeof *queues->clocks);
   if (queues->items == NULL || queues->clocks == NULL) {
     weir__queues_destroy(queues);
     return NULL;
   }
-  for (uint32_t i = 0; i < count; i++) queues->items[i].clock = queues->clocks + (size_t)i * count;
+  for (uint32_t i = 0; i < most; i++) queues->items[i].clock = queues->clocks + (size_t)i * most;
   return queues;
+}
+
+weir__queues *weir__queues_create(uint32_t count, uint32_t special) {
+  return weir__queues_create_wide(count, special, count);
+}
+
+// What was issued before comes after nothing in the new queues.
+void weir__queues_widen(weir__queues *queues) {
+  for (weir__queue_task *task = queues->allocated; task != NULL; task = task->next_allocated)
+    memset(task->clock + queues->count, 0, (queues->most - queues->count) * sizeof task->clock[0]);
+  queues->count = queues->most;
 }
 
 void weir__queues_destroy(weir__queues *queues) {
@@ -56,7 +68,7 @@ static weir__queue_task *new_task(weir__queues *queues) {
     queues->free_tasks = task->next_free;
     return task;
   }
-  task = weir__allocate(sizeof *task + queues->count * sizeof task->clock[0]);
+  task = weir__allocate(sizeof *task + queues->most * sizeof task->clock[0]);
   if (task == NULL) return NULL;
   task->next_allocated = queues->allocated;
   queues->allocated = task;

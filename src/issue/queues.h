@@ -42,6 +42,10 @@ typedef struct weir__queue_choice {
 // Creates the state of `count` queues, at least 1, of which the last `special` are only used by tasks that ask for them.
 // NULL: no memory.
 weir__queues *weir__queues_create(uint32_t count, uint32_t special);
+
+// The same with room for more queues, which come later, behind the others, and are special as well.
+weir__queues *weir__queues_create_wide(uint32_t count, uint32_t special, uint32_t most);
+void weir__queues_widen(weir__queues *queues);   // now they come
 void weir__queues_destroy(weir__queues *queues); // NULL is allowed; frees its tasks
 
 // Places a task behind its predecessors, which are not done yet and may come several times: in queue `wanted`, or with

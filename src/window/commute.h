@@ -18,7 +18,12 @@
 #include "window/window.h"
 
 // weir__task.commutes
-enum { WEIR__COMMUTES_NOT, WEIR__COMMUTES_OUTSIDE, WEIR__COMMUTES_ENTERED };
+enum {
+  WEIR__COMMUTES_NOT,
+  WEIR__COMMUTES_OUTSIDE, // odd: something is to be done when the last blocker is gone
+  WEIR__COMMUTES_ENTERED,
+  WEIR__STAYS_OPEN, // odd, too: it commutes with none, and is not issued before its end (engine/open.h)
+};
 
 // A task that has entered on a range of a buffer.
 typedef struct weir__commuter {

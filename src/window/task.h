@@ -63,6 +63,7 @@ enum { WEIR__NO_CHECK = UINT8_MAX }; // weir__task.asked: a copy of Weir's own
 typedef enum weir__task_kind {
   WEIR__TASK_KERNEL,
   WEIR__TASK_HOST,     // a C function that is called once
+  WEIR__TASK_OPEN,     // what the caller puts on a queue between its beginning and its end (device/open.h)
   WEIR__TASK_COPY,     // a copy or fill that a device makes
   WEIR__TASK_TRANSFER, // brings contents of a buffer to another memory
   WEIR__TASK_FENCE,    // stands for a point in the caller's own work on a device
@@ -98,7 +99,7 @@ typedef struct weir__task {
   // Written at submission, then only read until the task is done.
   alignas(64) weir__id id;
   weir_function function; // NULL: nothing to run on a CPU
-  void *user;             // of a FENCE: the fence
+  void *user;             // of a FENCE: the fence; of an OPEN: a weir__open
   weir_kernel *kernel;    // NULL: host task
   const void *code;       // the kernel's, for a device that does not run functions
   void **args;            // in the payload

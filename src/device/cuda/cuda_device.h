@@ -26,6 +26,8 @@ enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs o
 
 enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
 
+enum { WEIR__CUDA_OPEN_QUEUES = 8 }; // tasks that may be open at the same time (queue/open.h)
+
 // An op in another queue that must be done before an op starts.
 typedef struct weir__cuda_wait {
   CUevent event;
@@ -73,7 +75,8 @@ typedef struct weir__cuda_unpinned {
 typedef struct weir__cuda_request {
   struct weir__cuda_request *next;
   CUstream stream;
-  weir__id task; // this one; 0: all that were handed over before
+  const weir__id *tasks; // these; NULL: all that were handed over before
+  uint32_t task_count;
   CUresult result;
   _Atomic uint32_t done;
 } weir__cuda_request;
@@ -87,14 +90,22 @@ struct weir__cuda_device {
   int ordinal;
   CUdevice device;
   CUcontext primary;
-  int capability;                                     // 90 for 9.0
+  int capability;       // 90 for 9.0
+  uint32_t queue_count; // of its own; those of open tasks come behind them
+  struct {
+    weir__lock lock;
+    bool made;      // the streams are there
+    uint32_t taken; // a bit for each
+    uint32_t next;
+    _Atomic uint32_t changes;                         // word of those who wait for one
+  } opens;                                            // queues of open tasks
   weir__cuda_module *modules;                         // loaded code; see module.c
   weir__arena memory, pinned;                         // guarded by the context's lock
   weir__cuda_unpinned *unpinned;                      // guarded by the context's lock
   alignas(64) _Atomic(weir__cuda_request *) requests; // newest first
   // Of the thread alone.
   alignas(64) uint64_t last_poll; // tasks that were taken by then
-  weir__cuda_queue *streams;      // per queue; the last two are for copies, where there is more than one
+  weir__cuda_queue *streams;      // per queue; the last two of its own are for copies, where there is more than one
   CUevent *free_events;           // without timing
   uint32_t free_event_count, free_event_capacity, event_count;
   weir__cuda_launcher *launchers[WEIR__CUDA_MOST_LAUNCHERS];
@@ -149,6 +160,9 @@ extern const weir__in_order_table weir__cuda_table;
 void weir__cuda_issue(weir__cuda_device *device, weir__task *task);
 bool weir__cuda_enqueue(weir__in_order_device *device, weir__operation *operation, uint32_t count);
 
+// Records the events that a choice of a queue asks for. False: not all could be.
+bool weir__cuda_record_choice(weir__cuda_device *device, const weir__queue_choice *choice);
+
 // Parts of it, for batches. An operation that was taken is made ready.
 weir__cuda_op *weir__cuda_reset(weir__operation *operation);
 // Chooses the op's queue (`wanted`, or the best one), and lets it wait for ops that its queue's order does not imply.
@@ -177,6 +191,8 @@ void weir__cuda_launcher_drain(const weir__cuda_launcher *launcher); // waits un
 CUevent weir__cuda_take_event(weir__cuda_device *device);
 // Before anything is launched: events that need not be made later, as far as there is memory for them.
 void weir__cuda_make_events(weir__cuda_device *device, uint32_t count);
+// An event that was made elsewhere, without timing, will be given to the pool. False: no memory.
+bool weir__cuda_adopt_event(weir__cuda_device *device);
 void weir__cuda_give_event(weir__cuda_device *device, CUevent event);
 // Records an event behind the op, if it has none yet. It must be the last in its queue.
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);

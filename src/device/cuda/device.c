@@ -14,6 +14,7 @@
 #include "device/cuda/graph/batches.h"
 #include "device/cuda/module.h"
 #include "device/cuda/pinned.h"
+#include "device/cuda/queue/open.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 #include "device/cuda/share.h"
@@ -124,9 +125,10 @@ static bool graph_can_access_host(weir_device *base, const void *memory, uint64_
 
 static void destroy_streams(weir__cuda_device *device) {
   const weir__cuda_driver *driver = device->driver;
-  for (uint32_t i = 0; device->streams != NULL && i < device->base.queue_count; i++) {
+  for (uint32_t i = 0; device->streams != NULL && i < device->queue_count; i++) {
     if (device->streams[i].stream != NULL) driver->cuStreamDestroy(device->streams[i].stream);
   }
+  weir__cuda_opens_destroy(device);
   for (uint32_t i = 0; i < device->free_event_count; i++) driver->cuEventDestroy(device->free_events[i]);
   if (device->base_event != NULL) driver->cuEventDestroy(device->base_event);
 }
@@ -288,15 +290,17 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   device->base.device = (weir_device){.ops = &weir__cuda_ops,
                                       .host = host,
                                       .queues = count,
-                                      .lanes = count + WEIR__CUDA_GRAPH_LANES,
-                                      .enqueue_lanes = count};
+                                      .lanes = count + WEIR__CUDA_GRAPH_LANES + WEIR__CUDA_OPEN_QUEUES,
+                                      .enqueue_lanes = count + WEIR__CUDA_OPEN_QUEUES};
   device->base.table = &weir__cuda_table;
   device->driver = driver;
   device->ordinal = ordinal;
   bool few_cores = host->crowded;
   device->base.spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
-  device->streams = weir__allocate_zeroed(count * sizeof *device->streams);
-  bool allocated = weir__in_order_initialize(&device->base, count, copy_queues) && device->streams != NULL;
+  device->queue_count = count;
+  device->streams = weir__allocate_zeroed((count + WEIR__CUDA_OPEN_QUEUES) * sizeof *device->streams);
+  bool allocated = weir__in_order_initialize_wide(&device->base, count, copy_queues, WEIR__CUDA_OPEN_QUEUES) &&
+                   device->streams != NULL;
   status = allocated ? open_device(device) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   weir__cuda_add_path(device, &weir__cuda_queue_path);
   device->runs = &weir__cuda_recorded_ops;
@@ -342,6 +346,7 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .destroy = destroy,
                                          .memory = &memory_ops,
                                          .graphs = &graph_ops,
+                                         .opens = &weir__cuda_opens,
                                          .check = weir__cuda_kernel_check,
                                          .use = weir__cuda_kernel_use,
                                          .check_code = weir__cuda_check_code,

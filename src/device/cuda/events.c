@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Events: from a pool where they carry no times; made and destroyed one by one for timelines.
+#include <string.h>
+
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "device/cuda/cuda_device.h"
 
-// A new event; NULL: there is no memory, or the driver has none.
-static CUevent make_event(weir__cuda_device *device) {
+bool weir__cuda_adopt_event(weir__cuda_device *device) {
   // Room for giving it back is made now, so that giving back cannot fail.
   if (device->event_count == device->free_event_capacity) {
     uint32_t capacity = device->free_event_capacity == 0 ? 256 : 2 * device->free_event_capacity;
     CUevent *larger = weir__allocate(capacity * sizeof(CUevent));
-    if (larger == NULL) return NULL;
-    weir__free(device->free_events); // empty now
+    if (larger == NULL) return false;
+    if (device->free_event_count > 0) memcpy(larger, device->free_events, device->free_event_count * sizeof(CUevent));
+    weir__free(device->free_events);
     device->free_events = larger;
     device->free_event_capacity = capacity;
   }
-  CUevent event;
-  if (device->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return NULL;
   device->event_count++;
-  return event;
+  return true;
+}
+
+// A new event; NULL: there is no memory, or the driver has none.
+static CUevent make_event(weir__cuda_device *device) {
+  if (!weir__cuda_adopt_event(device)) return NULL;
+  CUevent event;
+  if (device->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) return event;
+  device->event_count--;
+  return NULL;
 }
 
 CUevent weir__cuda_take_event(weir__cuda_device *device) {
@@ -111,7 +120,7 @@ uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, ui
     if (device->lane_ends[i] <= start_ns || device->lane_ends[i] < device->lane_ends[lane]) lane = i;
   }
   device->lane_ends[lane] = end_ns;
-  return device->base.queue_count + lane;
+  return device->queue_count + lane;
 }
 
 void weir__cuda_mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,

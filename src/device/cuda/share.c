@@ -94,8 +94,13 @@ static void ask(weir__cuda_device *device, weir__cuda_request *request) {
   while (atomic_load_explicit(&request->done, memory_order_acquire) == 0) weir__sleep_on(&request->done, 0, UINT64_MAX);
 }
 
-weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task) {
-  weir__cuda_request request = {.stream = (CUstream)stream, .task = task};
-  ask(device, &request);
+weir_status weir__cuda_let_stream_wait_for(weir__cuda_device *device, void *stream, const weir__id *tasks,
+                                           uint32_t count) {
+  weir__cuda_request request = {.stream = (CUstream)stream, .tasks = tasks, .task_count = count};
+  if (tasks == NULL || count > 0) ask(device, &request);
   return weir__cuda_error(device->driver, request.result, "stream wait");
+}
+
+weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task) {
+  return weir__cuda_let_stream_wait_for(device, stream, task == 0 ? NULL : &task, task != 0);
 }

@@ -30,5 +30,8 @@ weir_status weir__cuda_wrap(weir__cuda_device *device, uint64_t pointer, uint64_
 
 // Lets a stream of the caller's wait for a task that was handed over, or with 0 for all that were.
 weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task);
+// The same for several tasks; none: nothing is done.
+weir_status weir__cuda_let_stream_wait_for(weir__cuda_device *device, void *stream, const weir__id *tasks,
+                                           uint32_t count);
 
 #endif // WEIR_DEVICE_CUDA_SHARE_H

@@ -21,19 +21,20 @@ static CUresult let_wait(weir__cuda_device *device, CUstream stream, weir__cuda_
   return result == CUDA_SUCCESS ? device->driver->cuStreamWaitEvent(stream, op->event, CU_EVENT_WAIT_DEFAULT) : result;
 }
 
-// The task's op, or, where no event can stand for it alone any more, the last of its queue.
-static CUresult answer_for_task(weir__cuda_device *device, const weir__cuda_request *request) {
-  weir__operation *operation = weir__in_order_find(&device->base, request->task);
+// The op of a task, or, where no event can stand for it alone any more, the last of its queue.
+static CUresult answer_for_task(weir__cuda_device *device, CUstream stream, weir__id task) {
+  weir__operation *operation = weir__in_order_find(&device->base, task);
   if (operation == NULL) return CUDA_SUCCESS;
   bool has_event = weir__cuda_op_of(operation)->event != NULL;
   weir__operation *last = device->base.in_flight[operation->place->queue].last;
-  return let_wait(device, request->stream, weir__cuda_op_of(has_event ? operation : last));
+  return let_wait(device, stream, weir__cuda_op_of(has_event ? operation : last));
 }
 
 static void answer(weir__cuda_device *device, weir__cuda_request *request) {
   CUresult result = CUDA_SUCCESS;
-  if (device->base.lost == WEIR_OK && request->task != 0) {
-    result = answer_for_task(device, request);
+  if (device->base.lost == WEIR_OK && request->tasks != NULL) {
+    for (uint32_t i = 0; i < request->task_count && result == CUDA_SUCCESS; i++)
+      result = answer_for_task(device, request->stream, request->tasks[i]);
   } else if (device->base.lost == WEIR_OK) {
     for (uint32_t i = 0; i < device->base.queue_count && result == CUDA_SUCCESS; i++) {
       weir__operation *last = device->base.in_flight[i].last;

@@ -259,8 +259,8 @@ static CUresult set_exec(weir__cuda_device *device, const weir__graph_run *run, 
 
 // Always the same one, as long as that is idle, since the driver and the card do so sooner than from one queue to the next.
 static uint32_t find_queue(weir__cuda_device *device, const weir__task *task) {
-  if (task->run->queue != WEIR__ANY_QUEUE || device->base.queue_count == 1) return task->run->queue;
-  uint32_t ordinary = device->base.queue_count - 2, homes = ordinary < MOST_HOMES ? ordinary : MOST_HOMES;
+  if (task->run->queue != WEIR__ANY_QUEUE || device->queue_count == 1) return task->run->queue;
+  uint32_t ordinary = device->queue_count - 2, homes = ordinary < MOST_HOMES ? ordinary : MOST_HOMES;
   cuda_plan *plan = task->run->plan->device_data;
   if (plan->home == 0) plan->home = device->homes++ % homes + 1;
   return device->base.in_flight[plan->home - 1].first == NULL ? plan->home - 1 : WEIR__ANY_QUEUE;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/queue/open.h"
 #include "device/cuda/resident/resident.h"
 #include "device/cuda/share.h"
 
@@ -16,7 +17,9 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_op *op = weir__cuda_op_of(operation);
   const weir__task *task = operation->task;
-  if (completion != NULL && base->device.host->trace != NULL) {
+  if (completion != NULL && task->kind == WEIR__TASK_OPEN) {
+    weir__cuda_report_open(device, op, completion);
+  } else if (completion != NULL && base->device.host->trace != NULL) {
     uint64_t start_ns = weir__cuda_event_ns(device, op->start), least_ns = 0;
     if (device->resident != NULL) least_ns = weir__resident_slot_of(device, task->id)->since_ns;
     weir__in_order_set_times(base, task, start_ns < least_ns ? least_ns : start_ns,

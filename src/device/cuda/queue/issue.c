@@ -2,6 +2,7 @@
 //
 // Queue issue: each task goes to a stream, behind events of predecessors that the stream's order does not imply.
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/queue/open.h"
 
 enum {
   LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
@@ -20,7 +21,7 @@ weir__cuda_op *weir__cuda_reset(weir__operation *operation) {
 }
 
 // Records the events that the choice asks for. Only ops of queues without launchers come without one.
-static bool record(weir__cuda_device *device, const weir__queue_choice *choice) {
+bool weir__cuda_record_choice(weir__cuda_device *device, const weir__queue_choice *choice) {
   bool good = true;
   for (uint32_t i = 0; i < choice->record_count; i++) {
     weir__cuda_op *op = choice->records[i]->user;
@@ -59,7 +60,7 @@ bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, uint32_t cou
   choice.task->user = op;
   choice.task->recorded = event != NULL;
   op->wait_count = 0;
-  bool recorded = record(device, &choice);
+  bool recorded = weir__cuda_record_choice(device, &choice);
   if (!recorded || choice.wait_count > WEIR__CUDA_WAITS) {
     wait_for(device, &choice);
     return true;
@@ -90,9 +91,9 @@ void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op) {
 // graph.
 static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, uint32_t predecessor_count) {
   if (task->run != NULL) return predecessor_count == 0 ? device->runs->queue(device, task) : task->run->queue;
-  if (task->move == NULL || device->base.queue_count == 1) return WEIR__ANY_QUEUE;
-  if (task->move->source_space == WEIR__HOST_SPACE) return device->base.queue_count - 2;
-  return task->move->destination_space == WEIR__HOST_SPACE ? device->base.queue_count - 1 : WEIR__ANY_QUEUE;
+  if (task->move == NULL || device->queue_count == 1) return WEIR__ANY_QUEUE;
+  if (task->move->source_space == WEIR__HOST_SPACE) return device->queue_count - 2;
+  return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
 }
 
 static uint64_t launches_of(const weir__task *task) {
@@ -135,6 +136,7 @@ bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation,
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_op *op = weir__cuda_reset(operation);
   const weir__task *task = operation->task;
+  if (task->kind == WEIR__TASK_OPEN) return weir__cuda_enqueue_open(device, operation, count);
   uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
                         ? earliest_queue(device, op, task, count)
                         : wanted_queue(device, task, count);

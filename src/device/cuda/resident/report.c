@@ -10,7 +10,7 @@ static void report(weir__cuda_device *device, weir__resident_flight *flight, wei
   flight->used = false;
   if (flight->first != 0 && device->resident->timed) weir__resident_note_start(device, flight);
   if (task == NULL) return;
-  completion->lane = device->base.queue_count;
+  completion->lane = device->queue_count;
   if (completion->status == WEIR_OK) {
     host->statistics.resident += task->move == NULL;
     host->statistics.resident_moves += task->move != NULL;
