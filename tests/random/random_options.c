@@ -114,6 +114,10 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + room;
   }
   out_run->options.abandon = random_chance(&random, 15);
+  if (!out_run->options.cuda || program_stub_load() == NULL) return;
+  out_run->options.enqueues = random_chance(&random, 60);
+  out_run->options.scratch = context->memory_limit == 0 && random_chance(&random, 50);
+  out_run->options.opens = !shape.failures && random_chance(&random, 40);
 }
 
 void random_run_print(const random_run *run, FILE *file) {
@@ -125,6 +129,9 @@ void random_run_print(const random_run *run, FILE *file) {
           (int)context->issue, context->flags & WEIR_CONTEXT_NO_RENAME ? ", no renaming" : "",
           context->flags & WEIR_CONTEXT_IN_ORDER ? ", in order" : "",
           context->flags & WEIR_CONTEXT_TRACE ? ", traced" : "", run->options.abandon ? ", abandoned" : "");
+  if (run->options.enqueues)
+    fprintf(file, "an enqueue function%s\n", run->options.scratch ? " with scratch memory" : "");
+  if (run->options.opens) fprintf(file, "open tasks\n");
   program_print(&run->program, file);
 }
 

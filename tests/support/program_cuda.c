@@ -68,7 +68,7 @@ const program_stub *program_stub_load(void) {
 }
 
 // The module with one function for each number of arguments.
-static const char *stub_image(bool packed) {
+const char *program_cuda_image(bool packed) {
   static char images[2][1024];
   char *image = images[packed];
   if (image[0] != '\0') return image;
@@ -91,9 +91,9 @@ weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool packe
     code.source = program_bodies_kernels_source;
     code.options = packed ? NULL : "-DBODY_PLAIN";
   } else if (fits) {
-    code.source = stub_image(packed);
+    code.source = program_cuda_image(packed);
   } else {
-    code.image = stub_image(packed);
+    code.image = program_cuda_image(packed);
   }
   weir_cuda_launch launch = {.function = function, .block = {1, 1, 1}};
   return weir_kernel_set_cuda(kernel, &code, &launch, 1);

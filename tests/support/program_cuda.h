@@ -24,6 +24,9 @@ typedef struct program_stub {
 // Loads it on the first call, if WEIR_CUDA_DRIVER names it.
 const program_stub *program_stub_load(void);
 
+// The image of the kernels for the stub.
+const char *program_cuda_image(bool packed);
+
 // Gives a kernel its code for tasks with `arg_count` arguments besides the description. `packed`: that is a body_packed.
 // `fits`: a resident kernel can run it, if it is packed.
 weir_status program_cuda_set(weir_kernel *kernel, uint32_t arg_count, bool packed, bool fits);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "program_enqueue.h"
 #include "program_runner.h"
 #include "random.h"
 
@@ -64,8 +65,8 @@ static void release_rest(runner *r) {
     for (uint32_t j = 0; j < PROGRAM_FORMS; j++) weir_kernel_release(r->kernels[i][j]);
   if (r->options->shared == NULL)
     weir_context_release(r->context);
-  else
-    weir_finish(r->context); // no task may outlive its memory
+  else // no task may outlive its memory
+    weir_finish(r->context);
 }
 
 static void deinitialize(runner *r) {
@@ -99,6 +100,7 @@ bool program_run(test_program *program, const program_options *options, char mes
     }
     release_rest(&r);
   }
+  if (options->enqueues || options->opens) program_enqueue_end();
   deinitialize(&r);
   return !r.failed;
 }

@@ -15,6 +15,9 @@ typedef struct program_options {
   bool simulated;       // give the kernels code for simulated devices
   bool cuda, vulkan;    // give them code for CUDA or Vulkan devices, for which the program's shape has `cards`
   bool opencl;          // or for OpenCL devices; not with `vulkan`
+  bool enqueues;        // on the stub driver: one kernel's code for CUDA is an enqueue function
+  bool scratch;         // which wants scratch memory
+  bool opens;           // on the stub driver: some tasks are open ones; not where tasks fail
   bool resident;        // of the code for CUDA, let a resident kernel run the last two kernels
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
   bool abandon;         // release the context with tasks in flight and objects unreleased

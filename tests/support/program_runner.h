@@ -68,6 +68,7 @@ void runner_create_kernels(runner *runner);
 
 // Whether descriptions are packed, in all programs from now on.
 void runner_set_packed(bool packed);
+bool runner_is_packed(void);
 
 // The description of a task that runs on the host, from its first argument.
 body_description runner_description(const void *arg);

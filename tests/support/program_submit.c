@@ -4,6 +4,7 @@
 
 #include "program_body.h"
 #include "program_cuda.h"
+#include "program_enqueue.h"
 #include "program_opencl.h"
 #include "program_runner.h"
 #include "weir/sim.h"
@@ -12,6 +13,10 @@ static _Atomic bool packed;
 
 void runner_set_packed(bool now_packed) {
   atomic_store(&packed, now_packed);
+}
+
+bool runner_is_packed(void) {
+  return atomic_load(&packed);
 }
 
 body_description runner_description(const void *arg) {
@@ -97,7 +102,9 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   weir_kernel *kernel = NULL;
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
-  if (status == WEIR_OK && r->options->cuda)
+  if (status == WEIR_OK && r->options->cuda && r->options->enqueues && number == 0)
+    status = program_enqueue_set(kernel, split.args, r->options->scratch);
+  else if (status == WEIR_OK && r->options->cuda)
     status = program_cuda_set(kernel, split.args, atomic_load(&packed),
                               r->options->resident && number >= PROGRAM_FIRST_RESIDENT);
   if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, split.vulkan);
@@ -220,6 +227,25 @@ static void submitted(runner *r, uint32_t index, weir_status status, weir_event 
     runner_fail(r, "#%u: weir_event_on_done: %s", index, weir_last_error());
 }
 
+// Whether the task is an open one: a kernel on a CUDA device.
+static bool is_open(const runner *r, const program_task *task) {
+  if (!r->options->opens || task->kernel == PROGRAM_HOST || task->seed % 4 != 0) return false;
+  const weir_device *device = weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0);
+  return strcmp(weir_device_information(device)->kind, "cuda") == 0;
+}
+
+static weir_status submit_open(runner *r, const program_task *asked, const weir_task *task, weir_event **out_event) {
+  weir_open_task *open;
+  const weir_enqueue *call;
+  weir_task begun = *task;
+  begun.kernel = NULL;
+  if (begun.device == NULL) begun.device = weir_context_device(r->context, 0);
+  weir_status status = weir_task_begin(r->context, &begun, &open, &call);
+  if (status != WEIR_OK) return status;
+  program_enqueue_open(call, asked->groups);
+  return weir_task_end(open, NULL, 0, out_event);
+}
+
 static void submit_task(runner *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
   submission *self = &r->submissions[index];
@@ -244,7 +270,9 @@ static void submit_task(runner *r, uint32_t index) {
   task.user = self;
   self->groups_total = body_group_count(operation->task.groups);
   self->uncounted = is_uncounted(r, &operation->task);
-  weir_status status = weir_submit(r->context, &task, operation->event ? &event : NULL);
+  weir_event **out_event = operation->event ? &event : NULL;
+  weir_status status = is_open(r, &operation->task) ? submit_open(r, &operation->task, &task, out_event)
+                                                    : weir_submit(r->context, &task, out_event);
   memset(args, 0xa5, sizeof args); // nothing of this is needed after submission
   memset(value, 0xa5, sizeof value);
   memset(&description, 0xa5, sizeof description);
