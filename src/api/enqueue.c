@@ -19,7 +19,7 @@ static const weir_device *find_device(const weir_kernel *kernel, const char *kin
     if (strcmp((*ops)->kind, kind) == 0) *out_ops = *ops;
   }
   for (uint32_t i = 0; i < host->device_count; i++) {
-    if (host->devices[i]->ops == *out_ops) return host->devices[i];
+    if (strcmp(host->devices[i]->ops->kind, kind) == 0) return host->devices[i];
   }
   return NULL;
 }

@@ -17,9 +17,10 @@ static const uint64_t LAST_WAIT_NS = 5000000000; // for commands of a lost devic
 static void find_start(const weir__opencl_device *device, weir__opencl_operation *operation) {
   operation->start_ns = 0;
   for (uint32_t i = 0; i < operation->head.task->run->plan->node_count; i++) {
-    if (operation->nodes[i].event == NULL) continue;
+    const weir__opencl_node *node = &operation->nodes[i];
+    if (node->event == NULL) continue;
     uint64_t start_ns = 0, end_ns = 0;
-    weir__opencl_event_times(device, operation->nodes[i].event, &start_ns, &end_ns);
+    weir__opencl_event_times(device, node->start, node->event, &start_ns, &end_ns);
     if (operation->start_ns == 0 || start_ns < operation->start_ns) operation->start_ns = start_ns;
   }
 }
@@ -30,12 +31,13 @@ void weir__opencl_finish(weir__in_order_device *base, weir__operation *head) {
   bool traces = base->device.host->trace != NULL;
   if (head->task->run != NULL && head->status == WEIR_OK) weir__opencl_finish_run(device, operation);
   if (traces && operation->event != NULL) {
-    weir__opencl_event_times(device, operation->event, &operation->start_ns, &operation->end_ns);
+    weir__opencl_event_times(device, operation->start, operation->event, &operation->start_ns, &operation->end_ns);
     if (head->task->run != NULL && operation->nodes != NULL) find_start(device, operation);
   }
   if (!traces) weir__opencl_release_nodes(device, operation);
   if (operation->event != NULL) device->driver->clReleaseEvent(operation->event);
-  operation->event = NULL;
+  if (operation->start != NULL) device->driver->clReleaseEvent(operation->start);
+  operation->event = operation->start = NULL;
 }
 
 void weir__opencl_report(weir__in_order_device *base, weir__operation *head, weir__completion *completion) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
+#include "device/opencl/enqueue.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/image.h"
 #include "device/opencl/opencl.h"
@@ -60,6 +61,7 @@ static void release_objects(weir__opencl_device *device) {
   weir__opencl_memory_deinitialize(
       device); // before the queues: NVIDIA's driver asks a memory object for the last one that used it
   for (uint32_t i = 0; device->queues != NULL && i < device->base.queue_count; i++) {
+    if (device->queues[i].guarded) driver->clReleaseCommandQueue(device->queues[i].queue);
     if (device->queues[i].queue != NULL) driver->clReleaseCommandQueue(device->queues[i].queue);
   }
   if (device->context != NULL) driver->clReleaseContext(device->context);
@@ -200,7 +202,8 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
       (weir_device){.ops = device->memory_kind == WEIR__OPENCL_HOST ? &weir__opencl_shared_ops : &weir__opencl_ops,
                     .host = host,
                     .lanes = queues,
-                    .queues = queues};
+                    .queues = queues,
+                    .enqueue_lanes = queues};
   device->base.table = &table;
   device->base.spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
@@ -219,7 +222,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
 
 static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   const weir__opencl_kernel *opencl = kernel != NULL ? weir__opencl_code_of(kernel) : NULL;
-  return opencl != NULL && opencl->kernels[device->index] != NULL;
+  return opencl != NULL && (opencl->kernels[device->index] != NULL || opencl->head.enqueue != NULL);
 }
 
 static uint64_t time_now(weir_device *device) {
@@ -233,8 +236,8 @@ static const weir__image_ops image_ops = {.make = weir__opencl_image_make, .can_
 #define OPENCL_OPS                                                                                                     \
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
   .create = create, .destroy = destroy, .check = weir__opencl_kernel_check, .use = weir__opencl_kernel_use,            \
-  .has_code = has_code, .issue = weir__in_order_push, .stall = weir__in_order_stall,                                   \
-  .prewake = weir__in_order_prewake, .time = time_now
+  .has_code = has_code, .set_enqueue = weir__opencl_set_enqueue, .issue = weir__in_order_push,                         \
+  .stall = weir__in_order_stall, .prewake = weir__in_order_prewake, .time = time_now
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = &memory_ops, .images = &image_ops};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

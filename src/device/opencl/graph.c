@@ -9,10 +9,30 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/opencl/enqueue.h"
 #include "device/opencl/opencl.h"
 
-static cl_int launch_node(weir__opencl_device *device, const weir__graph_run *run, const weir__graph_node *node,
-                          cl_command_queue queue, weir__opencl_waits *waits, cl_event *out_event) {
+// A node whose code is an enqueue function. If that fails, so does the node, with what it enqueued.
+static cl_int call_node(weir__opencl_device *device, weir__graph_run *run, uint32_t index, uint32_t queue,
+                        weir__opencl_waits *waits, weir__opencl_node *out_node) {
+  weir__enqueue *enqueue = weir__opencl_code_of(run->plan->nodes[index].kernel)->head.enqueue;
+  weir__enqueue_call call;
+  if (!weir__enqueue_begin_node(&call, enqueue, &device->base.device, run, index)) return CL_OUT_OF_HOST_MEMORY;
+  if (weir__opencl_call(device, &call, enqueue, queue, waits, out_node != NULL ? &out_node->start : NULL) != WEIR_OK)
+    weir__graph_run_note_failure(run, index, call.text);
+  weir__enqueue_end(&call);
+  if (out_node == NULL) return CL_SUCCESS;
+  cl_int result = weir__opencl_enqueue_marker(device, queue, waits, &out_node->event);
+  if (result == CL_SUCCESS) waits->count = 0;
+  return result;
+}
+
+// Enqueues a node. `out_node` (NULL: not wanted) gets its events.
+static cl_int launch_node(weir__opencl_device *device, weir__graph_run *run, uint32_t index, uint32_t queue_index,
+                          weir__opencl_waits *waits, weir__opencl_node *out_node) {
+  const weir__graph_node *node = &run->plan->nodes[index];
+  cl_command_queue queue = device->queues[queue_index].queue;
+  cl_event *out_event = out_node != NULL ? &out_node->event : NULL;
   void *const *args = run->args + node->first_arg;
   uint32_t pattern;
   switch (node->kind) {
@@ -24,6 +44,8 @@ static cl_int launch_node(weir__opencl_device *device, const weir__graph_run *ru
   case WEIR__GRAPH_CALL:
     break;
   }
+  if (weir__opencl_code_of(node->kernel)->head.enqueue != NULL)
+    return call_node(device, run, index, queue_index, waits, out_node);
   weir__opencl_argument arguments[WEIR_MAX_ARGS];
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
@@ -35,22 +57,23 @@ static cl_int launch_node(weir__opencl_device *device, const weir__graph_run *ru
 }
 
 // Where queues keep no times, the host takes them: nothing else happens while a node runs.
-static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint32_t index, cl_command_queue queue,
+static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint32_t index, uint32_t queue,
                         weir__opencl_waits *waits) {
   const weir__opencl_driver *driver = device->driver;
-  cl_event event = NULL;
+  weir__opencl_node node = {.event = NULL};
   cl_int result = CL_SUCCESS;
   weir__opencl_flush(device);
   if (waits->count > 0) result = driver->clWaitForEvents(waits->count, waits->events);
-  if (result == CL_SUCCESS) result = driver->clFinish(queue);
+  if (result == CL_SUCCESS) result = driver->clFinish(device->queues[queue].queue);
   waits->count = 0;
   run->start_ns[index] = device->base.device.ops->time(&device->base.device);
-  if (result == CL_SUCCESS) result = launch_node(device, run, &run->plan->nodes[index], queue, waits, &event);
+  if (result == CL_SUCCESS) result = launch_node(device, run, index, queue, waits, &node);
+  if (node.start != NULL) driver->clReleaseEvent(node.start);
   if (result != CL_SUCCESS) return result;
-  result = driver->clWaitForEvents(1, &event);
+  result = driver->clWaitForEvents(1, &node.event);
   if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
   run->end_ns[index] = device->base.device.ops->time(&device->base.device);
-  driver->clReleaseEvent(event);
+  driver->clReleaseEvent(node.event);
   return CL_SUCCESS;
 }
 
@@ -58,17 +81,16 @@ static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint3
 static cl_int launch_in_turn(weir__opencl_device *device, weir__opencl_operation *operation,
                              weir__opencl_waits *waits) {
   weir__graph_run *run = operation->head.task->run;
-  cl_command_queue queue = device->queues[operation->head.place->queue].queue;
+  uint32_t queue = operation->head.place->queue;
   cl_int result = CL_SUCCESS;
   for (uint32_t i = 0; i < run->plan->node_count && result == CL_SUCCESS; i++) {
-    const weir__graph_node *node = &run->plan->nodes[i];
-    cl_event *event = operation->nodes != NULL ? &operation->nodes[i].event : NULL;
-    if (operation->nodes != NULL) operation->nodes[i].queue = operation->head.place->queue;
+    weir__opencl_node *node = operation->nodes != NULL ? &operation->nodes[i] : NULL;
+    if (node != NULL) node->queue = queue;
     if (!weir__graph_run_admits(run, i)) continue;
     if (run->timed && device->base.device.host->trace == NULL)
       result = time_node(device, run, i, queue, waits);
     else
-      result = launch_node(device, run, node, queue, waits, event);
+      result = launch_node(device, run, i, queue, waits, node);
   }
   return result;
 }
@@ -142,7 +164,7 @@ static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__op
     result = weir__opencl_enqueue_marker(s->device, node->queue, waits, &node->event);
     if (result == CL_SUCCESS) waits->count = 0;
   } else {
-    result = launch_node(s->device, run, &run->plan->nodes[index], queue->queue, waits, &node->event);
+    result = launch_node(s->device, run, index, node->queue, waits, node);
   }
   if (result != CL_SUCCESS) return result;
   queue->unflushed = true;
@@ -178,8 +200,9 @@ void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_operation
   weir__graph_run *run = operation->head.task->run;
   run->stage_out(run);
   for (uint32_t i = 0; run->timed && operation->nodes != NULL && i < run->plan->node_count; i++) {
-    if (operation->nodes[i].event != NULL)
-      weir__opencl_event_times(device, operation->nodes[i].event, &run->start_ns[i], &run->end_ns[i]);
+    const weir__opencl_node *node = &operation->nodes[i];
+    if (node->event != NULL)
+      weir__opencl_event_times(device, node->start, node->event, &run->start_ns[i], &run->end_ns[i]);
   }
 }
 
@@ -187,6 +210,7 @@ void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_operat
   if (operation->nodes == NULL) return;
   for (uint32_t i = 0; i < operation->head.task->run->plan->node_count; i++) {
     if (operation->nodes[i].event != NULL) device->driver->clReleaseEvent(operation->nodes[i].event);
+    if (operation->nodes[i].start != NULL) device->driver->clReleaseEvent(operation->nodes[i].start);
   }
   weir__free(operation->nodes);
   operation->nodes = NULL;
@@ -206,7 +230,8 @@ void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_oper
                              .end_ns = operation->end_ns};
     if (operation->nodes != NULL) span.lane = operation->nodes[i].queue;
     if (operation->nodes != NULL && operation->nodes[i].event != NULL) {
-      weir__opencl_event_times(device, operation->nodes[i].event, &span.start_ns, &span.end_ns);
+      weir__opencl_event_times(device, operation->nodes[i].start, operation->nodes[i].event, &span.start_ns,
+                               &span.end_ns);
       span.start_ns = within(span.start_ns, operation->start_ns, operation->end_ns); // so nodes keep their order
       span.end_ns = within(span.end_ns, span.start_ns, operation->end_ns);
     }

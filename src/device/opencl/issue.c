@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queue issue: each task goes to a command queue, with the events of predecessors that the queue's order does not imply.
+#include "device/opencl/enqueue.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/opencl.h"
 
@@ -22,12 +23,30 @@ static cl_int launch_task(weir__opencl_device *device, weir__opencl_operation *o
                                      &operation->event);
 }
 
+// A task whose code is an enqueue function.
+static void call_task(weir__opencl_device *device, weir__opencl_operation *operation, weir__opencl_waits *waits) {
+  weir__operation *head = &operation->head;
+  weir__enqueue *enqueue = ((const weir__opencl_kernel *)head->task->code)->head.enqueue;
+  weir__enqueue_call call;
+  if (!weir__enqueue_begin(&call, enqueue, &device->base.device, head->task)) {
+    weir__in_order_refuse(&device->base, head, WEIR_ERROR_OUT_OF_MEMORY, "launch", "no memory for its arguments");
+    return;
+  }
+  weir_status status = weir__opencl_call(device, &call, enqueue, head->place->queue, waits, &operation->start);
+  if (status != WEIR_OK) weir__in_order_refuse(&device->base, head, status, "launch", call.text);
+  weir__enqueue_end(&call);
+}
+
 static cl_int launch(weir__opencl_device *device, weir__opencl_operation *operation, weir__opencl_waits *waits) {
   const weir__task *task = operation->head.task;
   cl_command_queue queue = device->queues[operation->head.place->queue].queue;
   if (task->run != NULL) return weir__opencl_launch_run(device, operation, waits);
   if (weir__task_fence(task) != NULL) {
     weir__opencl_end_fence(&operation->head);
+    return CL_SUCCESS;
+  }
+  if (task->move == NULL && ((const weir__opencl_kernel *)task->code)->head.enqueue != NULL) {
+    call_task(device, operation, waits);
     return CL_SUCCESS;
   }
   if (task->move == NULL) return launch_task(device, operation, queue, waits);
@@ -69,7 +88,7 @@ bool weir__opencl_enqueue(weir__in_order_device *base, weir__operation *head, ui
   weir__opencl_device *device = weir__opencl_of_in_order(base);
   weir__opencl_operation *operation = weir__opencl_operation_of(head);
   const weir__task *task = head->task;
-  operation->event = NULL;
+  operation->event = operation->start = NULL;
   operation->nodes = NULL;
   operation->has_callback = false;
   operation->awaited = task->event != NULL;

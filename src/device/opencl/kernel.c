@@ -246,7 +246,7 @@ static weir_status check_told(const weir__opencl_device *device, const weir__ope
 uint8_t weir__opencl_kernel_use(const weir_device *device, const weir_task *task, uint32_t index) {
   (void)device;
   const weir__opencl_kernel *opencl = weir__opencl_code_of(task->kernel);
-  bool told = !opencl->untold && opencl->value.bytes == 0 && index < KNOWN_KINDS;
+  bool told = opencl->head.enqueue == NULL && !opencl->untold && opencl->value.bytes == 0 && index < KNOWN_KINDS;
   return told ? opencl->uses[index] : 0;
 }
 
@@ -254,6 +254,7 @@ weir_status weir__opencl_kernel_check(const weir_device *base, const weir_task *
   const weir__opencl_device *device = (const weir__opencl_device *)(const void *)base;
   if (task->kernel == NULL) return WEIR_OK;
   const weir__opencl_kernel *opencl = weir__opencl_code_of(task->kernel);
+  if (opencl->head.enqueue != NULL) return weir__enqueue_check(opencl->head.enqueue, task);
   if (opencl->value.bytes > 0) return WEIR_OK;
   char what[WEIR__WHAT_BYTES];
   if (task->arg_count != opencl->argument_count) {

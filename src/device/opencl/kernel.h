@@ -4,6 +4,7 @@
 #ifndef WEIR_DEVICE_OPENCL_KERNEL_H
 #define WEIR_DEVICE_OPENCL_KERNEL_H
 
+#include "device/enqueue.h"
 #include "device/host.h"
 #include "device/opencl/driver.h"
 #include "weir/opencl.h"

@@ -126,6 +126,7 @@
   X(CL_QUEUE_DEVICE, 0x1091)                                                                                           \
   X(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 1 << 0)                                                                    \
   X(CL_QUEUE_PROFILING_ENABLE, 1 << 1)                                                                                 \
+  X(CL_QUEUE_REFERENCE_COUNT, 0x1092)                                                                                  \
   X(CL_QUEUE_PROPERTIES, 0x1093)                                                                                       \
   X(CL_PROGRAM_BINARY_SIZES, 0x1165)                                                                                   \
   X(CL_PROGRAM_BINARIES, 0x1166)                                                                                       \

@@ -18,6 +18,7 @@ enum { WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES };
 // A node of a graph that was enqueued.
 typedef struct weir__opencl_node {
   cl_event event; // NULL: none
+  cl_event start; // of a node of several commands: a marker before them; NULL: the event's command is all
   uint32_t queue;
 } weir__opencl_node;
 
@@ -25,6 +26,7 @@ typedef struct weir__opencl_node {
 typedef struct weir__opencl_operation {
   weir__operation head;
   cl_event event;           // stands for its end; NULL: it is done, with all that it came after
+  cl_event start;           // as a node's
   weir__opencl_node *nodes; // of a launch of a graph whose nodes have events; else NULL
   bool has_callback;        // that wakes the thread
   bool awaited;             // the host may wait for the task
@@ -34,6 +36,7 @@ typedef struct weir__opencl_operation {
 typedef struct weir__opencl_queue {
   cl_command_queue queue;
   bool unflushed;
+  bool guarded; // one more reference is held, since the caller's functions get it (enqueue.c)
 } weir__opencl_queue;
 
 typedef struct weir__opencl_program weir__opencl_program;
@@ -169,9 +172,10 @@ void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_operation
 void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_operation *operation);
 void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_operation *operation);
 
-// Times (times.c): when the event's command started and ended, in ns since the context was made; 0: not known.
+// Times (times.c): when what is between a marker and an event's command started and ended, or, if `start` is NULL, that command
+// alone; in ns since the context was made; 0: not known.
 void weir__opencl_set_clock(weir__opencl_device *device);
-void weir__opencl_event_times(const weir__opencl_device *device, cl_event event, uint64_t *out_start_ns,
+void weir__opencl_event_times(const weir__opencl_device *device, cl_event start, cl_event event, uint64_t *out_start_ns,
                               uint64_t *out_end_ns);
 
 // Whether something is done that was not reported, or can be told by no event; `lags`: only if the host may wait for one

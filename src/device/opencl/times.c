@@ -36,9 +36,10 @@ static uint64_t event_ns(const weir__opencl_device *device, cl_event event, cl_u
   return ns > 0 ? (uint64_t)ns : 0;
 }
 
-void weir__opencl_event_times(const weir__opencl_device *device, cl_event event, uint64_t *out_start_ns,
+void weir__opencl_event_times(const weir__opencl_device *device, cl_event start, cl_event event, uint64_t *out_start_ns,
                               uint64_t *out_end_ns) {
-  *out_start_ns = event_ns(device, event, CL_PROFILING_COMMAND_START);
+  *out_start_ns = start != NULL ? event_ns(device, start, CL_PROFILING_COMMAND_END)
+                                : event_ns(device, event, CL_PROFILING_COMMAND_START);
   *out_end_ns = event_ns(device, event, CL_PROFILING_COMMAND_END);
   uint64_t now = context_ns(device);
   if (*out_end_ns > now) *out_end_ns = now;

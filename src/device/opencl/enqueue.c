@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/opencl/enqueue.h"
+
+#include <stdio.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+
+enum { OWN_REFERENCES = 2 }; // to a queue that functions get: the device's, and the guard
+
+static void destroy(weir__code *head) {
+  weir__free(head->enqueue);
+  weir__free(head);
+}
+
+weir_status weir__opencl_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code) {
+  weir__opencl_kernel *opencl = weir__allocate_zeroed(sizeof *opencl);
+  weir__enqueue *enqueue = weir__allocate_zeroed(sizeof *enqueue);
+  if (opencl == NULL || enqueue == NULL) {
+    weir__free(opencl);
+    weir__free(enqueue);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel->name);
+  }
+  enqueue->code = *code;
+  opencl->head = (weir__code){.destroy = destroy, .takes_all = code->scratch_bytes == 0, .enqueue = enqueue};
+  return weir__host_set_code(kernel, WEIR__CODE_OPENCL, &opencl->head, "OpenCL code", NULL);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Arguments
+
+// A range as a command may use it: the part of a memory object with just its bytes, or its address.
+static cl_int name_range(weir__opencl_device *device, weir_enqueue_arg *arg) {
+  if (!weir__opencl_has_objects(device)) return CL_SUCCESS;
+  const void *address = (const void *)(uintptr_t)arg->pointer;
+  weir__opencl_object *object = weir__opencl_object_find(&device->objects, address);
+  if (object == NULL) return device->memory_kind == WEIR__OPENCL_OBJECTS ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
+  cl_mem memory = NULL;
+  size_t offset = 0;
+  cl_int result = weir__opencl_object_part(&device->objects, object, address, arg->bytes, &memory, &offset);
+  arg->pointer = 0;
+  arg->handle = (uintptr_t)memory;
+  arg->offset = offset;
+  arg->image = object->image != NULL;
+  return result;
+}
+
+static cl_int name_arguments(weir__opencl_device *device, weir__enqueue_call *call) {
+  cl_int result = CL_SUCCESS;
+  for (uint32_t i = 0; i < call->arg_count && result == CL_SUCCESS; i++) {
+    if (call->args[i].value == NULL) result = name_range(device, &call->args[i]);
+  }
+  return result;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Calls
+
+// A function that releases a queue that is not its own must not take it away from the tasks in it.
+static cl_int guard(weir__opencl_device *device, weir__opencl_queue *queue) {
+  if (queue->guarded) return CL_SUCCESS;
+  cl_int result = device->driver->clRetainCommandQueue(queue->queue);
+  queue->guarded = result == CL_SUCCESS;
+  return result;
+}
+
+// Whether the queue was released. Commands and their events have references as well, so that it may be seen by a later call.
+static bool was_released(const weir__opencl_device *device, const weir__opencl_queue *queue) {
+  cl_uint count = OWN_REFERENCES;
+  device->driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
+  if (count >= OWN_REFERENCES) return false;
+  for (; count < OWN_REFERENCES; count++) device->driver->clRetainCommandQueue(queue->queue);
+  return true;
+}
+
+// What comes before the call: the guard, arguments, and a marker where it waits for something or is timed.
+static cl_int prepare(weir__opencl_device *device, weir__enqueue_call *call, uint32_t queue, weir__opencl_waits *waits,
+                      cl_event *out_start) {
+  bool timed = out_start != NULL && device->base.device.host->trace != NULL;
+  cl_int result = guard(device, &device->queues[queue]);
+  if (result == CL_SUCCESS) result = name_arguments(device, call);
+  if (result != CL_SUCCESS || (waits->count == 0 && !timed)) return result;
+  result = weir__opencl_enqueue_marker(device, queue, waits, timed ? out_start : NULL);
+  if (result == CL_SUCCESS) waits->count = 0;
+  return result;
+}
+
+weir_status weir__opencl_call(weir__opencl_device *device, weir__enqueue_call *call, weir__enqueue *enqueue,
+                              uint32_t queue, weir__opencl_waits *waits, cl_event *out_start) {
+  char text[64];
+  cl_int result = prepare(device, call, queue, waits, out_start);
+  if (result != CL_SUCCESS) {
+    snprintf(call->text, sizeof call->text, "before the enqueue function: %s",
+             weir__opencl_result_text(result, text, sizeof text));
+    return weir__opencl_status(result);
+  }
+  call->call.queue = device->queues[queue].queue;
+  call->call.native_context = device->context;
+  call->call.lane = queue;
+  weir_status status = weir__enqueue_run(call, enqueue);
+  if (!was_released(device, &device->queues[queue])) return status;
+  snprintf(call->text, sizeof call->text,
+           "the enqueue function, or one before it, released the device's cl_command_queue");
+  return WEIR_ERROR_TASK_FAILED;
+}
