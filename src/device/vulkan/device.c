@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/cpu.h"
+#include "device/vulkan/enqueue.h"
 #include "device/vulkan/logical.h"
 #include "device/vulkan/overlap.h"
 #include "device/vulkan/vulkan.h"
@@ -27,6 +28,8 @@ enum {
   LEAST_TIMESTAMP_BITS = 36, // with fewer they begin anew every few seconds
   LARGEST_TEXEL = 16,        // of an image, in bytes
 };
+
+static_assert(MOST_KERNEL_LANES * WEIR__VULKAN_CALLS_AT_ONCE <= WEIR__ENQUEUE_MOST_LANES, "lanes of functions");
 
 extern const weir__device_ops weir__vulkan_ops;
 
@@ -228,6 +231,7 @@ static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_qu
   for (uint32_t i = 0; i < plan->copy_count && status == WEIR_OK; i++)
     status = make_lane(device, &device->queues[plan->kernel_count + i]);
   device->kernel_lanes = device->base.device.queues = kernel_lanes;
+  device->base.device.enqueue_lanes = kernel_lanes * WEIR__VULKAN_CALLS_AT_ONCE;
   return status == WEIR_OK ? make_lane(device, NULL) : status;
 }
 
@@ -381,6 +385,7 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .graphs = &graph_ops,
                                            .check = weir__vulkan_kernel_check,
                                            .use = weir__vulkan_kernel_use,
+                                           .set_enqueue = weir__vulkan_set_enqueue,
                                            .has_code = has_code,
                                            .issue = weir__in_order_push,
                                            .stall = weir__in_order_stall,

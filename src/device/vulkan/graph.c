@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/graph.h"
+#include "device/vulkan/enqueue.h"
 #include "device/vulkan/graph_steps.h"
 #include "device/vulkan/vulkan.h"
 
@@ -28,6 +29,7 @@ typedef struct weir__vulkan_recording {
   VkQueryPool queries; // two per step, for times; else VK_NULL_HANDLE
   weir__vulkan_sets sets;
   uint32_t family;
+  uint32_t lane;            // with enqueue functions, whose lanes follow from it; else 0
   uint64_t sets_generation; // when its sets were made
   uint64_t generation;      // of the memory, when it was recorded
   uintptr_t *addresses;     // per argument; 0 for values
@@ -43,6 +45,8 @@ typedef struct vulkan_plan {
   weir__vulkan_graph_steps steps;
   recording *recordings;
   uint32_t recording_count;
+  bool calls;     // some nodes are enqueue functions
+  bool each_time; // which must be called for each launch
   uint64_t launches;
   uintptr_t *addresses; // scratch
 } vulkan_plan;
@@ -79,6 +83,7 @@ weir_status weir__vulkan_graph_build(weir_device *base, weir__graph_plan *plan, 
     if (made != NULL) weir__vulkan_graph_forget(base, made);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph: no memory for a plan of %u tasks", plan->node_count);
   }
+  made->calls = weir__vulkan_plan_calls(plan, &made->each_time);
   plan->device_data = made;
   *out_build_ns += weir__clock_ns() - start;
   return WEIR_OK;
@@ -119,10 +124,14 @@ static void mark(const weir__vulkan_device *device, const recording *item, uint3
   device->calls.vkCmdWriteTimestamp(item->commands, stage, item->queries, index);
 }
 
+static bool is_call(const weir__graph_node *node) {
+  return node->kernel != NULL && weir__vulkan_code_of(node->kernel)->head.enqueue != NULL;
+}
+
 // Stages that a plan's nodes use.
 static VkPipelineStageFlags stages_of(const weir__graph_plan *plan) {
   for (uint32_t i = 0; i < plan->node_count; i++) {
-    if (plan->nodes[i].kind != WEIR__GRAPH_CALL)
+    if (plan->nodes[i].kind != WEIR__GRAPH_CALL || is_call(&plan->nodes[i]))
       return VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   }
   return VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
@@ -135,7 +144,14 @@ static bool writes_for_host(const weir__vulkan_device *device, const weir__graph
   return writes;
 }
 
-static VkResult record_steps(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+// Whether a step is recorded: an enqueue function that failed while those before it were has nodes skipped.
+static bool is_healthy(weir__graph_run *run, const weir__vulkan_step *step) {
+  if (!weir__graph_run_skips(run)) return true;
+  if (step->dispatch == 0) return weir__graph_run_admits(run, step->node);
+  return atomic_load_explicit(&run->states[step->node], memory_order_relaxed) == WEIR__NODE_OK;
+}
+
+static VkResult record_steps(weir__vulkan_device *device, weir__graph_run *run, const vulkan_plan *plan,
                              recording *item) {
   const VkPipelineStageFlags stages = stages_of(run->plan);
   const weir__vulkan_graph_steps *steps = &plan->steps;
@@ -143,13 +159,20 @@ static VkResult record_steps(weir__vulkan_device *device, const weir__graph_run 
   if (item->queries != VK_NULL_HANDLE)
     device->calls.vkCmdResetQueryPool(item->commands, item->queries, 0, 2 * steps->count);
   VkResult result = VK_SUCCESS;
+  uint32_t calls = 0; // since the last barrier
   for (uint32_t i = 0; i < steps->count && result == VK_SUCCESS; i++) {
-    uint32_t step = steps->order[i];
-    if (i > 0 && (item->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]]))
+    uint32_t step = steps->order[i], node = steps->items[step].node;
+    bool call = is_call(&run->plan->nodes[node]);
+    if ((i > 0 && (item->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]])) ||
+        (call && calls == WEIR__VULKAN_CALLS_AT_ONCE)) {
       weir__vulkan_record_barrier(device, item->commands, stages, stages);
+      calls = 0;
+    }
+    if (!is_healthy(run, &steps->items[step])) continue;
     mark(device, item, 2 * step);
     recorder.known = &item->bound[step];
-    result = record_step(device, &recorder, run, steps->items[step].node, steps->items[step].dispatch);
+    result = call ? weir__vulkan_call_node(device, &recorder, run, node, item->lane, calls++)
+                  : record_step(device, &recorder, run, node, steps->items[step].dispatch);
     mark(device, item, 2 * step + 1);
   }
   if (!writes_for_host(device, run->plan)) return result;
@@ -163,8 +186,7 @@ static VkResult record_steps(weir__vulkan_device *device, const weir__graph_run 
   return result;
 }
 
-static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
-                       recording *item) {
+static VkResult record(weir__vulkan_device *device, weir__graph_run *run, const vulkan_plan *plan, recording *item) {
   const weir__vulkan_calls *calls = &device->calls;
   const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   // Sets that bind what they bound stay good, as long as no memory was given up.
@@ -187,15 +209,16 @@ static VkResult record(weir__vulkan_device *device, const weir__graph_run *run, 
   memcpy(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses);
   memcpy(item->values, run->values, run->plan->value_bytes);
   item->version = plan->steps.version;
-  item->valid = true;
+  item->valid = !plan->each_time && !weir__graph_run_skips(run);
   return VK_SUCCESS;
 }
 
 static recording *make_recording(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
-                                 uint32_t family, bool timed) {
+                                 uint32_t family, uint32_t lane, bool timed) {
   recording *item = weir__allocate_zeroed(sizeof *item);
   if (item == NULL) return NULL;
   item->family = family;
+  item->lane = lane;
   item->addresses = weir__allocate((run->plan->arg_count + 1) * sizeof *item->addresses);
   item->values = weir__allocate(run->plan->value_bytes + 1);
   item->bound = weir__allocate_zeroed(plan->steps.count * sizeof *item->bound);
@@ -233,8 +256,10 @@ static bool fits(const weir__vulkan_device *device, const weir__graph_run *run, 
 
 // A recording of the run as it is, that is not in flight: one that fits, or one made new, or the one that was used longest ago.
 // Where only values differ a few are enough, and what they bind is bound already.
-static VkResult find_recording(weir__vulkan_device *device, const weir__graph_run *run, vulkan_plan *plan,
-                               const weir__vulkan_queue *queue, bool step_by_step, recording **out_recording) {
+static VkResult find_recording(weir__vulkan_device *device, weir__graph_run *run, vulkan_plan *plan,
+                               const weir__vulkan_lane *lane, bool step_by_step, recording **out_recording) {
+  const weir__vulkan_queue *queue = lane->queue;
+  uint32_t lane_index = plan->calls ? (uint32_t)(lane - device->lanes) : 0;
   recording *idle = NULL, *alike = NULL;
   uint32_t alike_count = 0;
   bool timed = queue->has_timestamps && (device->base.device.host->trace != NULL || run->timed || step_by_step);
@@ -242,7 +267,9 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
     plan->addresses[i] =
         run->plan->args[i].mode == WEIR_VALUE && !run->plan->args[i].host ? 0 : (uintptr_t)run->args[i];
   for (recording *item = plan->recordings; item != NULL; item = item->next) {
-    if (item->in_flight || item->family != queue->family || (item->queries != VK_NULL_HANDLE) != timed) continue;
+    if (item->in_flight || item->family != queue->family || item->lane != lane_index ||
+        (item->queries != VK_NULL_HANDLE) != timed)
+      continue;
     if (!step_by_step && !item->step_by_step && fits(device, run, plan, item)) {
       *out_recording = item;
       return VK_SUCCESS;
@@ -254,7 +281,7 @@ static VkResult find_recording(weir__vulkan_device *device, const weir__graph_ru
   }
   if (alike_count >= RECORDINGS_ALIKE) idle = alike;
   if ((plan->recording_count < RECORDINGS_KEPT && alike_count < RECORDINGS_ALIKE) || idle == NULL) {
-    recording *item = make_recording(device, run, plan, queue->family, timed);
+    recording *item = make_recording(device, run, plan, queue->family, lane_index, timed);
     if (item != NULL) {
       item->next = plan->recordings;
       plan->recordings = item;
@@ -279,10 +306,12 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
   for (uint32_t i = 0; i < run->plan->node_count && result == VK_SUCCESS; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
     if (!weir__graph_run_admits(run, i)) continue;
-    uint32_t dispatches = node->kernel != NULL ? weir__vulkan_code_of(node->kernel)->count : 1;
+    bool call = is_call(node);
+    uint32_t dispatches = node->kernel != NULL && !call ? weir__vulkan_code_of(node->kernel)->count : 1;
     for (uint32_t j = 0; j < dispatches && result == VK_SUCCESS; j++) {
       weir__vulkan_record_barrier(device, lane->open->commands, stages, stages);
-      result = record_step(device, &lane->recorder, run, i, j);
+      result = call ? weir__vulkan_call_node(device, &lane->recorder, run, i, (uint32_t)(lane - device->lanes), 0)
+                    : record_step(device, &lane->recorder, run, i, j);
     }
   }
   return result;
@@ -302,11 +331,12 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
+  if (plan->calls) weir__vulkan_take_numbers(device, op, lane);
   lane->stages |= stages_of(run->plan);
   if (weir__graph_run_skips(run)) return record_healthy(device, run, lane);
   if (plan->steps.timed && !plan->steps.fixed) weir__vulkan_steps_balance(&plan->steps);
   bool step_by_step = times_steps(device, run, plan, lane);
-  VkResult result = find_recording(device, run, plan, lane->queue, step_by_step, &op->recording);
+  VkResult result = find_recording(device, run, plan, lane, step_by_step, &op->recording);
   if (result != VK_SUCCESS) {
     op->recording = NULL;
     return result;

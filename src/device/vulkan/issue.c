@@ -2,6 +2,7 @@
 //
 // Where a task goes: its lane, what it waits for, its commands.
 #include "device/graph.h"
+#include "device/vulkan/enqueue.h"
 #include "device/vulkan/vulkan.h"
 
 enum { OPS_PER_BATCH = 512 };
@@ -148,7 +149,10 @@ static bool issue_kernel(weir__vulkan_device *device, weir__vulkan_op *op, uint3
   if (!weir__vulkan_place(device, op, count, weir__vulkan_choose_lane(device, count))) return false;
   weir__vulkan_lane *lane = &device->lanes[op->head.place->queue];
   if (weir__vulkan_steps(op->head.task) > 1) return true;
-  if (op->head.status == WEIR_OK) {
+  const weir__vulkan_kernel *kernel = op->head.task->code;
+  if (op->head.status == WEIR_OK && kernel != NULL && kernel->head.enqueue != NULL) {
+    weir__vulkan_call_task(device, op, lane);
+  } else if (op->head.status == WEIR_OK) {
     weir__vulkan_mark(device, op, lane, false);
     VkResult result = record_task(device, lane, op->head.task, 0);
     weir__vulkan_mark(device, op, lane, true);

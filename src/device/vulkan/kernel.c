@@ -314,6 +314,7 @@ static weir_status check_modes(const weir_device *device, const weir_task *task)
 weir_status weir__vulkan_kernel_check(const weir_device *device, const weir_task *task) {
   if (task->kernel == NULL || weir__vulkan_code_of(task->kernel) == NULL) return WEIR_OK;
   const weir__vulkan_kernel *vulkan = weir__vulkan_code_of(task->kernel);
+  if (vulkan->head.enqueue != NULL) return weir__enqueue_check(vulkan->head.enqueue, task);
   const arguments given = count_arguments(task);
   weir_status status = WEIR_OK;
   for (uint32_t i = 0; i < vulkan->count && status == WEIR_OK; i++) {

@@ -4,6 +4,7 @@
 #ifndef WEIR_DEVICE_VULKAN_KERNEL_H
 #define WEIR_DEVICE_VULKAN_KERNEL_H
 
+#include "device/enqueue.h"
 #include "device/host.h"
 #include "device/vulkan/pipeline.h"
 
@@ -16,7 +17,7 @@ typedef struct weir__vulkan_launch {
 
 typedef struct weir__vulkan_kernel {
   weir__code head;
-  uint32_t count; // 0: the kernel has code everywhere and dispatches nothing
+  uint32_t count; // 0: the kernel has code everywhere and dispatches nothing, unless it is an enqueue function
   weir__vulkan_launch launches[];
 } weir__vulkan_kernel;
 

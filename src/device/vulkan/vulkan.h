@@ -113,6 +113,8 @@ typedef struct weir__vulkan_lane {
   uint64_t epoch;
   VkPipelineStageFlags stages;    // used in this epoch
   weir__vulkan_recorder recorder; // of the open batch
+  uint64_t calls_epoch;           // the last one with enqueue functions (enqueue.h), and how many it has
+  uint32_t calls;
   // Of timelines: what was reported last.
   uint64_t reported_epoch, floor_ns, last_end_ns;
 } weir__vulkan_lane;
