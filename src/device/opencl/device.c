@@ -53,6 +53,16 @@ static bool can_access_host(weir_device *base, const void *host_memory, uint64_t
   return true;
 }
 
+// The caller's functions may have released some of the references to a queue unnoticed (enqueue.c).
+static void release_queue(const weir__opencl_driver *driver, weir__opencl_queue *queue) {
+  cl_uint count = 0;
+  for (; queue->guards > 0; queue->guards--) {
+    driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
+    if (count > 1) driver->clReleaseCommandQueue(queue->queue);
+  }
+  if (queue->queue != NULL) driver->clReleaseCommandQueue(queue->queue);
+}
+
 // What never ended is left to the driver: releasing it would wait.
 static void release_objects(weir__opencl_device *device) {
   const weir__opencl_driver *driver = device->driver;
@@ -60,10 +70,8 @@ static void release_objects(weir__opencl_device *device) {
   weir__opencl_programs_destroy(device);
   weir__opencl_memory_deinitialize(
       device); // before the queues: NVIDIA's driver asks a memory object for the last one that used it
-  for (uint32_t i = 0; device->queues != NULL && i < device->base.queue_count; i++) {
-    if (device->queues[i].guarded) driver->clReleaseCommandQueue(device->queues[i].queue);
-    if (device->queues[i].queue != NULL) driver->clReleaseCommandQueue(device->queues[i].queue);
-  }
+  for (uint32_t i = 0; device->queues != NULL && i < device->base.queue_count; i++)
+    release_queue(driver, &device->queues[i]);
   if (device->context != NULL) driver->clReleaseContext(device->context);
   if (device->registration != NULL) weir__opencl_registration_give(device->registration);
 }

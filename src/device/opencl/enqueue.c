@@ -6,7 +6,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 
-enum { OWN_REFERENCES = 2 }; // to a queue that functions get: the device's, and the guard
+enum { OWN_REFERENCES = 1 + WEIR__OPENCL_GUARDS }; // to a queue that functions get
 
 static void destroy(weir__code *head) {
   weir__free(head->enqueue);
@@ -58,13 +58,16 @@ static cl_int name_arguments(weir__opencl_device *device, weir__enqueue_call *ca
 
 // A function that releases a queue that is not its own must not take it away from the tasks in it.
 static cl_int guard(weir__opencl_device *device, weir__opencl_queue *queue) {
-  if (queue->guarded) return CL_SUCCESS;
-  cl_int result = device->driver->clRetainCommandQueue(queue->queue);
-  queue->guarded = result == CL_SUCCESS;
+  cl_int result = CL_SUCCESS;
+  while (queue->guards < WEIR__OPENCL_GUARDS && result == CL_SUCCESS) {
+    result = device->driver->clRetainCommandQueue(queue->queue);
+    queue->guards += result == CL_SUCCESS;
+  }
   return result;
 }
 
-// Whether the queue was released. Commands and their events have references as well, so that it may be seen by a later call.
+// Whether the queue was released. Commands and events have references, too, which hide it for as long as there are some: it may be
+// seen after a later call only, and the guards are several.
 static bool was_released(const weir__opencl_device *device, const weir__opencl_queue *queue) {
   cl_uint count = OWN_REFERENCES;
   device->driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);

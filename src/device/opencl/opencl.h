@@ -13,7 +13,7 @@
 #include "issue/in_order.h"
 #include "memory/arena.h"
 
-enum { WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES };
+enum { WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES, WEIR__OPENCL_GUARDS = 8 };
 
 // A node of a graph that was enqueued.
 typedef struct weir__opencl_node {
@@ -36,7 +36,7 @@ typedef struct weir__opencl_operation {
 typedef struct weir__opencl_queue {
   cl_command_queue queue;
   bool unflushed;
-  bool guarded; // one more reference is held, since the caller's functions get it (enqueue.c)
+  uint32_t guards; // more references that are held, since functions of the caller's get it (enqueue.c)
 } weir__opencl_queue;
 
 typedef struct weir__opencl_program weir__opencl_program;
