@@ -55,7 +55,7 @@ static bool can_access_host(weir_device *base, const void *host_memory, uint64_t
 
 // The caller's functions may have released some of the references to a queue unnoticed (enqueue.c).
 static void release_queue(const weir__opencl_driver *driver, weir__opencl_queue *queue) {
-  cl_uint count = 0;
+  cl_uint count = 2;
   for (; queue->guards > 0; queue->guards--) {
     driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
     if (count > 1) driver->clReleaseCommandQueue(queue->queue);
