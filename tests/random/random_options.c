@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_calls.h"
 #include "program_opencl.h"
 #include "program_vulkan.h"
 #include "random.h"
@@ -24,6 +25,7 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
     bool cuda = strncmp(name, "cuda", 4) == 0, vulkan = strncmp(name, "vulkan", 6) == 0;
     bool opencl = strncmp(name, "opencl", 6) == 0;
     if (cuda || vulkan || opencl) shape->cards |= 1u << count;
+    if (run->options.calls && (vulkan || opencl)) shape->calls |= 1u << count;
     run->options.cuda = run->options.cuda || cuda;
     run->options.vulkan = run->options.vulkan || vulkan;
     run->options.opencl = run->options.opencl || opencl;
@@ -89,6 +91,16 @@ static uint64_t staging_bytes(const random_run *run) {
   return stages ? largest + largest / 4 + 64 : 0;
 }
 
+// Scratch memory of enqueue functions: each node of a graph has its own, single tasks wait for it.
+static uint64_t scratch_bytes(const random_run *run) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < run->program.count; i++) {
+    const program_operation *operation = &run->program.operations[i];
+    for (uint32_t j = 0; j < operation->task_count; j++) count += operation->tasks[j].kernel == PROGRAM_CALLED;
+  }
+  return run->options.calls ? count * (PROGRAM_SCRATCH_BYTES + PROGRAM_SCRATCH_BYTES / 4 + 64) : 0;
+}
+
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   static const uint32_t windows[] = {0, 8, 32, 8192};
   *out_run = (random_run){0};
@@ -96,6 +108,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   program_shape shape = {.length = random_between(&random, 10, random_chance(&random, 25) ? 220 : 80)};
   shape.dense = random_chance(&random, 2);
   if (shape.dense) shape.length = random_between(&random, 500, 5000);
+  out_run->options.calls = random_chance(&random, 50);
   choose_devices(out_run, &random, device, &shape);
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
@@ -111,9 +124,9 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_chance(&random, 50) || random_automatic) context->seed = random_next(&random) | 1;
   if (random_chance(&random, shape.churn ? 90 : 30)) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
-    context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + room;
+    context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + scratch_bytes(out_run) + room;
   }
-  out_run->options.abandon = random_chance(&random, 15);
+  out_run->options.abandon = random_chance(&random, 15) && !(out_run->options.calls && shape.calls != 0);
   if (!out_run->options.cuda || program_stub_load() == NULL) return;
   out_run->options.enqueues = random_chance(&random, 60);
   out_run->options.scratch = context->memory_limit == 0 && random_chance(&random, 50);
@@ -132,6 +145,7 @@ void random_run_print(const random_run *run, FILE *file) {
   if (run->options.enqueues)
     fprintf(file, "an enqueue function%s\n", run->options.scratch ? " with scratch memory" : "");
   if (run->options.opens) fprintf(file, "open tasks\n");
+  if (run->options.calls) fprintf(file, "kernel %d is an enqueue function on Vulkan and OpenCL\n", PROGRAM_CALLED);
   program_print(&run->program, file);
 }
 

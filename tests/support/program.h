@@ -17,6 +17,7 @@ enum {
   PROGRAM_MAX_AFTER = 3,
   PROGRAM_KERNELS = 3,
   PROGRAM_FIRST_RESIDENT = 1,     // kernels from here on may run in a resident one
+  PROGRAM_CALLED = 0,             // the kernel that may be an enqueue function
   PROGRAM_HOST = PROGRAM_KERNELS, // in place of a kernel's number: a host task
   PROGRAM_MAX_LIVE = 12,          // buffers at a time
   PROGRAM_CHURN_BYTES = 1280,     // storage of one buffer, at most, when buffers churn
@@ -103,6 +104,7 @@ typedef struct program_shape {
   // Where kernels have code for CUDA or Vulkan: bit per device that is one; a second value has 8 bytes, and tasks there never
   // fail.
   uint32_t cards;
+  uint32_t calls;     // bit per device: there the kernel PROGRAM_CALLED is an enqueue function, and its tasks may fail
   uint32_t alignment; // of ranges that tasks name; 0: none
   uint32_t largest;   // buffer; 0: any
 } program_shape;

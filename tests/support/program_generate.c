@@ -183,7 +183,8 @@ static program_task make_task(generator *g) {
 static bool may_fail(const generator *g, const program_task *task) {
   if (!g->shape->failures) return false;
   uint32_t device = task->device == 0 ? 0 : task->device - 1;
-  return task->kernel == PROGRAM_HOST || (g->shape->cards >> device & 1) == 0;
+  return task->kernel == PROGRAM_HOST || (g->shape->cards >> device & 1) == 0 ||
+         (task->kernel == PROGRAM_CALLED && (g->shape->calls >> device & 1) != 0);
 }
 
 static void choose_event(generator *g, program_operation *operation) {

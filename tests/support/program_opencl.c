@@ -38,11 +38,16 @@ static void add_kernel(char *text, uint32_t form) {
     snprintf(text + used, KERNEL_BYTES - used, "  body_group(&copy, args, 0);\n}\n");
 }
 
-weir_status program_opencl_set(weir_kernel *kernel, uint32_t form) {
+char *program_opencl_source(uint32_t form) {
   size_t length = strlen(program_opencl_text);
   char *text = program_memory(length + KERNEL_BYTES);
   memcpy(text, program_opencl_text, length);
   add_kernel(text + length, form);
+  return text;
+}
+
+weir_status program_opencl_set(weir_kernel *kernel, uint32_t form) {
+  char *text = program_opencl_source(form);
   const weir_opencl_code code = {.source = text};
   const weir_opencl_launch launch = {.entry = "body"};
   weir_status status = weir_kernel_set_opencl(kernel, &code, &launch);

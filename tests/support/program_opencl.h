@@ -19,6 +19,9 @@ uint32_t program_opencl_form(const program_task *task);
 // How many arguments it has besides the description.
 uint32_t program_opencl_args(uint32_t form);
 
+// The kernel `body` for tasks of a form as text, which the caller frees.
+char *program_opencl_source(uint32_t form);
+
 // Gives a kernel its code for tasks of a form.
 weir_status program_opencl_set(weir_kernel *kernel, uint32_t form);
 

@@ -63,6 +63,8 @@ static void release_rest(runner *r) {
   weir_kernel_release(r->combine);
   for (uint32_t i = 0; i < PROGRAM_KERNELS; i++)
     for (uint32_t j = 0; j < PROGRAM_FORMS; j++) weir_kernel_release(r->kernels[i][j]);
+  if (r->calls != NULL) weir_finish(r->context);
+  program_calls_destroy(&r->calls);
   if (r->options->shared == NULL)
     weir_context_release(r->context);
   else // no task may outlive its memory

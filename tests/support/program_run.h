@@ -18,9 +18,10 @@ typedef struct program_options {
   bool enqueues;        // on the stub driver: one kernel's code for CUDA is an enqueue function
   bool scratch;         // which wants scratch memory
   bool opens;           // on the stub driver: some tasks are open ones; not where tasks fail
+  bool calls;           // of the code for Vulkan and OpenCL, let the kernel PROGRAM_CALLED be an enqueue function
   bool resident;        // of the code for CUDA, let a resident kernel run the last two kernels
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
-  bool abandon;         // release the context with tasks in flight and objects unreleased
+  bool abandon;         // release the context with tasks in flight and objects unreleased; not with `calls`
 } program_options;
 
 // True if everything was as expected; otherwise `message` says what was not.

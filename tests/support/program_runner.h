@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "program_body.h"
+#include "program_calls.h"
 #include "program_opencl.h"
 #include "program_reference.h"
 #include "program_run.h"
@@ -39,6 +40,7 @@ typedef struct runner {
   const program_options *options;
   weir_context *context;
   weir_kernel *kernels[PROGRAM_KERNELS][PROGRAM_FORMS]; // see form_of
+  program_call *calls;                                  // of kernels that are enqueue functions
   weir_kernel *combine;                                 // adds bytes to bytes, where the host runs it
   weir_reduction reductions[PROGRAM_MAX_ACCESSES];      // of the last task
   bool reduces;                                         // some task adds by a reduction

@@ -107,8 +107,13 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   else if (status == WEIR_OK && r->options->cuda)
     status = program_cuda_set(kernel, split.args, atomic_load(&packed),
                               r->options->resident && number >= PROGRAM_FIRST_RESIDENT);
-  if (status == WEIR_OK && r->options->vulkan) status = program_vulkan_set(kernel, split.vulkan);
-  if (status == WEIR_OK && r->options->opencl) status = program_opencl_set(kernel, split.opencl);
+  bool calls = r->options->calls && number == PROGRAM_CALLED;
+  if (status == WEIR_OK && r->options->vulkan)
+    status =
+        calls ? program_vulkan_set_call(kernel, split.vulkan, &r->calls) : program_vulkan_set(kernel, split.vulkan);
+  if (status == WEIR_OK && r->options->opencl)
+    status =
+        calls ? program_opencl_set_call(kernel, split.opencl, &r->calls) : program_opencl_set(kernel, split.opencl);
   if (status == WEIR_OK && r->options->simulated) {
     weir_sim_launch launches[PROGRAM_KERNELS];
     for (uint32_t i = 0; i <= number; i++) {

@@ -76,14 +76,19 @@ static void take_out_stores(uint32_t *words, uint64_t count, uint32_t written) {
   free(bindings);
 }
 
-weir_status program_vulkan_set(weir_kernel *kernel, uint32_t form) {
+program_vulkan_module program_vulkan_module_of(uint32_t form) {
   const body_module *module = &modules[buffers_of(form)][form % 2];
-  uint32_t *words = program_memory(module->bytes);
-  memcpy(words, module->words, module->bytes);
-  take_out_stores(words, module->bytes / sizeof *words, form / 2);
-  const weir_vulkan_code code = {.words = words, .bytes = module->bytes};
+  program_vulkan_module made = {.words = program_memory(module->bytes), .bytes = module->bytes};
+  memcpy(made.words, module->words, module->bytes);
+  take_out_stores(made.words, module->bytes / sizeof *made.words, form / 2);
+  return made;
+}
+
+weir_status program_vulkan_set(weir_kernel *kernel, uint32_t form) {
+  program_vulkan_module module = program_vulkan_module_of(form);
+  const weir_vulkan_code code = {.words = module.words, .bytes = module.bytes};
   const weir_vulkan_launch launch = {0};
   weir_status status = weir_kernel_set_vulkan(kernel, &code, &launch, 1);
-  free(words);
+  free(module.words);
   return status;
 }

@@ -19,6 +19,13 @@ uint32_t program_vulkan_form(const program_task *task);
 // How many arguments it has besides the description.
 uint32_t program_vulkan_args(uint32_t form);
 
+// The shader for tasks of a form. The caller frees the words.
+typedef struct program_vulkan_module {
+  uint32_t *words;
+  uint64_t bytes;
+} program_vulkan_module;
+program_vulkan_module program_vulkan_module_of(uint32_t form);
+
 // Gives a kernel its code for tasks of a form.
 weir_status program_vulkan_set(weir_kernel *kernel, uint32_t form);
 
