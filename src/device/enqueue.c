@@ -114,8 +114,16 @@ static bool is_new(const weir__enqueue *enqueue, const weir_enqueue *call) {
   return (atomic_load_explicit(lanes, memory_order_acquire) >> call->lane % 64 & 1) == 0;
 }
 
+// The last argument, from the first aligned byte on.
+static void set_scratch(weir__enqueue_call *call, const weir__enqueue *enqueue) {
+  weir_enqueue_arg *scratch = &call->call.scratch;
+  *scratch = call->args[call->arg_count - 1];
+  scratch->pointer += (WEIR__ENQUEUE_ALIGNMENT - scratch->pointer % WEIR__ENQUEUE_ALIGNMENT) % WEIR__ENQUEUE_ALIGNMENT;
+  scratch->bytes = enqueue->code.scratch_bytes;
+}
+
 weir_status weir__enqueue_run(weir__enqueue_call *call, weir__enqueue *enqueue) {
-  if (enqueue->code.scratch_bytes > 0) call->call.scratch = call->args[call->arg_count - 1];
+  if (enqueue->code.scratch_bytes > 0) set_scratch(call, enqueue);
   if (is_new(enqueue, &call->call)) {
     weir_status status = run(call, enqueue->code.prepare, "prepare");
     if (status != WEIR_OK) return status;

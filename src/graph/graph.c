@@ -186,7 +186,7 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
 static weir_status check_scratch(const struct weir__recorded *recorded, const weir_device *device) {
   const weir__enqueue *enqueue = weir__kernel_enqueue(recorded->task.kernel, device);
   uint64_t has = recorded->scratch != NULL ? recorded->scratch->bytes : 0;
-  uint64_t wants = enqueue != NULL ? enqueue->code.scratch_bytes : 0;
+  uint64_t wants = weir__scratch_bytes(enqueue, device);
   if (has == wants) return WEIR_OK;
   char what[WEIR__WHAT_BYTES];
   weir__describe_task(&recorded->task, what);

@@ -163,22 +163,73 @@ static weir_status fill_by_workspace(const weir_enqueue *call) {
 
 static void lanes_keep_workspaces_apart(void **state) {
   (void)state;
-  enum { OUTPUTS = 32 };
-  weir_buffer *outputs[OUTPUTS];
+  enum { MANY_OUTPUTS = 32 };
+  weir_buffer *outputs[MANY_OUTPUTS];
   memset(&lanes, 0, sizeof lanes);
   enqueued_open("opencl", "host", &(weir_context_options){.queues = 5});
   weir_kernel *fill =
       enqueued_kernel("fill", &(weir_enqueue_code){.function = fill_by_workspace, .prepare = prepare_lane});
-  for (int i = 0; i < OUTPUTS; i++)
+  for (int i = 0; i < MANY_OUTPUTS; i++)
     assert_int_equal(weir_buffer_create(context, sizeof lanes.words[0], &outputs[i]), WEIR_OK);
-  for (uint32_t i = 0; i < 10 * OUTPUTS; i++)
-    enqueued_submit_fill(fill, outputs[i % OUTPUTS], 0, sizeof lanes.words[0], i, NULL);
-  for (uint32_t i = 0; i < OUTPUTS; i++) enqueued_expect(outputs[i], 0, sizeof lanes.words[0], 9 * OUTPUTS + i);
-  assert_int_equal(atomic_load(&lanes.calls), 10 * OUTPUTS);
+  for (uint32_t i = 0; i < 10 * MANY_OUTPUTS; i++)
+    enqueued_submit_fill(fill, outputs[i % MANY_OUTPUTS], 0, sizeof lanes.words[0], i, NULL);
+  for (uint32_t i = 0; i < MANY_OUTPUTS; i++)
+    enqueued_expect(outputs[i], 0, sizeof lanes.words[0], 9 * MANY_OUTPUTS + i);
+  assert_int_equal(atomic_load(&lanes.calls), 10 * MANY_OUTPUTS);
   assert_int_equal(atomic_load(&lanes.shared), 0);
   assert_int_equal(lanes.lane_count, 5);
   assert_int_equal(weir_device_information(device)->enqueue_lanes, 5);
   enqueued_close();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Scratch memory
+
+enum { SCRATCH = 1000, OUTPUTS = 16 };
+
+// By way of scratch memory, several times, so that somebody else's use of it would be seen.
+static weir_status fill_by_scratch(const weir_enqueue *call) {
+  uint32_t pattern;
+  weir_enqueue_arg scratch = call->scratch;
+  if (call->arg_count != 2 || scratch.bytes != SCRATCH || scratch.value != NULL) return WEIR_ERROR_IO;
+  if ((scratch.pointer + scratch.offset) % 256 != 0 || (scratch.handle == 0) == (scratch.pointer == 0))
+    return WEIR_ERROR_OUT_OF_RANGE;
+  memcpy(&pattern, call->args[1].value, sizeof pattern);
+  weir_status status = enqueued_fill(call, &scratch, pattern);
+  for (int i = 0; i < 4 && status == WEIR_OK; i++) {
+    status = enqueued_copy(call, &call->args[0], &scratch);
+    if (status == WEIR_OK) status = enqueued_copy(call, &scratch, &call->args[0]);
+  }
+  return status;
+}
+
+static void scratch_memory(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    weir_buffer *outputs[2][OUTPUTS];
+    weir_graph *graph;
+    // Of what all have together there is room for some only.
+    enqueued_open("opencl", memories[i], &(weir_context_options){.queues = 4, .memory_limit = 100000});
+    weir_kernel *fill =
+        enqueued_kernel("fill", &(weir_enqueue_code){.function = fill_by_scratch, .scratch_bytes = SCRATCH});
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
+    for (uint32_t j = 0; j < OUTPUTS; j++) {
+      const uint32_t value = 500 + j;
+      for (int k = 0; k < 2; k++) assert_int_equal(weir_buffer_create(context, SCRATCH, &outputs[k][j]), WEIR_OK);
+      const weir_arg args[] = {weir_writes(outputs[1][j]), weir_value(&value, sizeof value)};
+      add_task(graph, fill, args, 1);
+    }
+    for (uint32_t j = 0; j < 12 * OUTPUTS; j++) {
+      enqueued_submit_fill(fill, outputs[0][j % OUTPUTS], 0, SCRATCH, j, NULL);
+      if (j % 50 == 0 && weir_graph_launch(graph, NULL) != WEIR_OK) fail_msg("%s", weir_last_error());
+    }
+    for (uint32_t j = 0; j < OUTPUTS; j++) {
+      enqueued_expect(outputs[0][j], 0, SCRATCH, 11 * OUTPUTS + j);
+      enqueued_expect(outputs[1][j], 0, SCRATCH, 500 + j);
+    }
+    assert_int_equal(weir_graph_release(graph), WEIR_OK);
+    enqueued_close();
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -383,6 +434,7 @@ int main(void) {
       cmocka_unit_test(tasks_are_in_order),
       cmocka_unit_test(graphs_are_in_order),
       cmocka_unit_test(lanes_keep_workspaces_apart),
+      cmocka_unit_test(scratch_memory),
       cmocka_unit_test(arguments_are_the_devices_own),
       cmocka_unit_test(many_arguments),
       cmocka_unit_test(images_are_images),

@@ -302,6 +302,47 @@ static void recordings_keep_to_their_lane(void **state) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Scratch memory. What two calls do there at once is found by the validation layer.
+
+static weir_status fill_by_scratch(const weir_enqueue *call) {
+  const weir_enqueue_arg *scratch = &call->scratch;
+  uint32_t value;
+  if (call->arg_count != 2 || scratch->bytes != SPACE || scratch->handle == 0 || scratch->offset % 256 != 0)
+    return WEIR_ERROR_IO;
+  memcpy(&value, call->args[1].value, sizeof value);
+  commands_fill(call, scratch, value);
+  commands_barrier(call);
+  commands_copy(call, &call->args[0], scratch);
+  return WEIR_OK;
+}
+
+static void scratch_memory(void **state) {
+  (void)state;
+  for (uint32_t queues = 0; queues < 3; queues++) {
+    weir_buffer *outputs[2][OUTPUTS];
+    weir_graph *graph;
+    // Of what all have together there is room for some only.
+    commands_open(&(weir_context_options){.queues = queues, .memory_limit = 100 * SPACE});
+    weir_kernel *fill =
+        commands_kernel("fill", &(weir_enqueue_code){.function = fill_by_scratch, .scratch_bytes = SPACE});
+    for (int i = 0; i < 2 * OUTPUTS; i++)
+      commands_good(weir_buffer_create(commands_context, SPACE, &outputs[i / OUTPUTS][i % OUTPUTS]));
+    commands_good(weir_graph_create(commands_context, NULL, &graph));
+    submit_outputs(graph, fill, outputs[1], 7000);
+    for (uint32_t i = 0; i < 8; i++) {
+      submit_outputs(NULL, fill, outputs[0], i * 100);
+      commands_good(weir_graph_launch(graph, NULL));
+    }
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+      commands_expect(outputs[0][i], 0, SPACE, 700 + i);
+      commands_expect(outputs[1][i], 0, SPACE, 7000 + i);
+    }
+    commands_good(weir_graph_release(graph));
+    commands_close();
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Arguments
 
 static struct {
@@ -397,6 +438,7 @@ int main(void) {
       cmocka_unit_test(lanes_keep_workspaces_apart),
       cmocka_unit_test(lanes_of_tasks_and_graphs),
       cmocka_unit_test(recordings_keep_to_their_lane),
+      cmocka_unit_test(scratch_memory),
       cmocka_unit_test(arguments_are_the_devices_own),
       cmocka_unit_test(recordings_are_used_again),
   };
