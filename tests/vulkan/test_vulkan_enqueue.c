@@ -402,6 +402,11 @@ static void submit_counted(weir_graph *graph, uint32_t value) {
   commands_good(weir_finish(commands_context));
 }
 
+static weir_status fill_with_five(const weir_enqueue *call) {
+  commands_fill(call, &call->args[0], 5);
+  return WEIR_OK;
+}
+
 // A launch like one before it does not call the function again, unless that says so.
 static void recordings_are_used_again(void **state) {
   (void)state;
@@ -425,6 +430,12 @@ static void recordings_are_used_again(void **state) {
     submit_counted(graph, 2);
     assert_int_equal(calls - before, flags == 0 ? 1 : 6);
     commands_expect(buffer, 0, SPACE, 2);
+    // The kernel gets another function.
+    before = calls;
+    commands_good(weir_kernel_set_enqueue(fill, "vulkan", &(weir_enqueue_code){.function = fill_with_five}));
+    submit_counted(graph, 2);
+    commands_expect(buffer, 0, SPACE, 5);
+    assert_int_equal(calls, before);
     commands_good(weir_graph_release(graph));
     commands_close();
   }
