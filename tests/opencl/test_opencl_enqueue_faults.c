@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/allocate.h"
+#include "device/opencl/opencl.h"
 #include "enqueued.h"
 #include "gate.h"
 
@@ -207,29 +209,40 @@ static void misuse(void **state) {
   enqueued_close();
 }
 
-// References of commands and events may hide it for some time; the queue is there until then, and afterwards.
+static cl_command_queue released;
+static _Atomic uint32_t releases_made;
+
+static weir_status release_and_note(const weir_enqueue *call) {
+  released = call->queue;
+  atomic_fetch_add(&releases_made, 1);
+  return release_the_queue(call);
+}
+
+// References of commands and events may hide it for some time. The queue is there until then, and afterwards; in the end it is left
+// to the driver.
 static void released_queues(void **state) {
   (void)state;
+  weir_status status = WEIR_OK;
   enqueued_open("opencl", "host", &(weir_context_options){.queues = 1});
   weir_buffer *buffer = make_buffer();
   weir_kernel *fill = enqueued_kernel("fill", &fill_code);
-  weir_kernel *releases = enqueued_kernel("releases", &(weir_enqueue_code){.function = release_the_queue});
-  for (int i = 0; i < 3; i++) {
-    weir_status status = WEIR_OK;
-    for (int j = 0; j < 8 && status == WEIR_OK; j++) {
-      weir_event *event;
-      submit(releases, buffer, 22, NULL, &event);
-      status = weir_event_wait(event, WEIR_FOREVER);
-      if (status != WEIR_OK && strstr(weir_event_message(event), "released the device's cl_command_queue") == NULL)
-        fail_msg("%s", weir_event_message(event));
-      weir_event_release(event);
-      weir_finish(context);
-    }
-    assert_int_equal(status, WEIR_ERROR_TASK_FAILED);
-    submit(fill, buffer, 23, NULL, NULL);
-    enqueued_expect(buffer, 0, SIZE, 23);
+  weir_kernel *releases = enqueued_kernel("releases", &(weir_enqueue_code){.function = release_and_note});
+  for (int i = 0; i < 8 && status == WEIR_OK; i++) {
+    weir_event *event;
+    submit(releases, buffer, 22, NULL, &event);
+    status = weir_event_wait(event, WEIR_FOREVER);
+    if (status != WEIR_OK && strstr(weir_event_message(event), "released the device's cl_command_queue") == NULL)
+      fail_msg("%s", weir_event_message(event));
+    weir_event_release(event);
+    weir_finish(context);
   }
+  assert_int_equal(status, WEIR_ERROR_TASK_FAILED);
+  for (uint32_t i = 0; i < 50; i++) submit(i % 2 == 0 ? fill : releases, buffer, i, NULL, NULL);
+  enqueued_expect(buffer, 0, SIZE, 49);
+  assert_int_equal(weir_finish(context), WEIR_OK);
   enqueued_close();
+  uint32_t left = 1 + WEIR__OPENCL_GUARDS + WEIR__OPENCL_MORE_GUARDS - atomic_load(&releases_made);
+  for (; left > 0; left--) clReleaseCommandQueue(released);
 }
 
 static _Atomic uint32_t calls;
@@ -306,6 +319,61 @@ static void failing_calls(void **state) {
   }
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Allocations
+
+enum { MANY = 20, MOST_ALLOCATIONS = 300 }; // MANY: arguments that do not fit on the stack
+
+static weir_status fill_all(const weir_enqueue *call) {
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < call->arg_count && status == WEIR_OK; i++) status = enqueued_fill(call, &call->args[i], 9);
+  return status;
+}
+
+// A task and the launch of a graph with many arguments each, and scratch memory. The first failure, if there is one.
+static weir_status run_many(weir_kernel **out_kernel, weir_buffer **buffers, weir_graph **out_graph) {
+  const weir_enqueue_code code = {.function = fill_all, .scratch_bytes = 100};
+  weir_arg args[MANY];
+  weir_status status = weir_kernel_create(context, "fill all", out_kernel);
+  if (status == WEIR_OK) status = weir_kernel_set_enqueue(*out_kernel, "opencl", &code);
+  for (int i = 0; i < MANY && status == WEIR_OK; i++) {
+    status = weir_buffer_create(context, 64, &buffers[i]);
+    args[i] = weir_writes(buffers[i]);
+  }
+  const weir_task task = {.kernel = *out_kernel, .args = args, .arg_count = MANY};
+  if (status == WEIR_OK) status = weir_submit(context, &task, NULL);
+  if (status == WEIR_OK) status = weir_graph_create(context, NULL, out_graph);
+  if (status == WEIR_OK) status = weir_graph_add(*out_graph, &task, NULL);
+  if (status == WEIR_OK) status = weir_graph_launch(*out_graph, NULL);
+  weir_status finished = weir_finish(context);
+  return status == WEIR_OK ? finished : status;
+}
+
+static void failing_allocations(void **state) {
+  (void)state;
+  enqueued_open("opencl", "objects", NULL);
+  bool failed = true;
+  for (uint64_t n = 1; failed && n < MOST_ALLOCATIONS; n++) {
+    weir_kernel *kernel_of_many = NULL;
+    weir_buffer *buffers[MANY] = {NULL};
+    weir_graph *graph = NULL;
+    weir__allocate_fail_at(n);
+    const uint64_t before = weir__allocate_count();
+    weir_status status = run_many(&kernel_of_many, buffers, &graph);
+    failed = weir__allocate_count() - before >= n;
+    weir__allocate_fail_at(0);
+    if (status != WEIR_OK && status != WEIR_ERROR_OUT_OF_MEMORY && status != WEIR_ERROR_TASK_FAILED)
+      fail_msg("allocation %llu fails: %s", (unsigned long long)n, weir_last_error());
+    for (int i = 0; i < MANY && status == WEIR_OK; i++) enqueued_expect(buffers[i], 0, 64, 9);
+    weir_graph_release(graph);
+    for (int i = 0; i < MANY; i++) weir_buffer_release(buffers[i]);
+    weir_kernel_release(kernel_of_many);
+    weir_finish(context);
+  }
+  assert_false(failed);
+  enqueued_close();
+}
+
 int main(void) {
   const char *why;
   if (!fault_loader_available(&why)) {
@@ -314,9 +382,13 @@ int main(void) {
   }
   setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(failures_are_the_tasks), cmocka_unit_test(failures_in_graphs),
-      cmocka_unit_test(failures_to_prepare),    cmocka_unit_test(misuse),
-      cmocka_unit_test(released_queues),        cmocka_unit_test(cancelled_tasks_are_not_called),
+      cmocka_unit_test(failures_are_the_tasks),
+      cmocka_unit_test(failures_in_graphs),
+      cmocka_unit_test(failures_to_prepare),
+      cmocka_unit_test(misuse),
+      cmocka_unit_test(failing_allocations),
+      cmocka_unit_test(released_queues),
+      cmocka_unit_test(cancelled_tasks_are_not_called),
       cmocka_unit_test(failing_calls),
   };
   return cmocka_run_group_tests_name("OpenCL: failing enqueue functions", tests, caller_open, caller_close);

@@ -53,14 +53,14 @@ static bool can_access_host(weir_device *base, const void *host_memory, uint64_t
   return true;
 }
 
-// The caller's functions may have released some of the references to a queue unnoticed (enqueue.c).
-static void release_queue(const weir__opencl_driver *driver, weir__opencl_queue *queue) {
-  cl_uint count = 2;
-  for (; queue->guards > 0; queue->guards--) {
-    driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
-    if (count > 1) driver->clReleaseCommandQueue(queue->queue);
-  }
-  if (queue->queue != NULL) driver->clReleaseCommandQueue(queue->queue);
+// One that the caller's functions released is left to the driver: how many references are the device's is not known.
+static void release_queue(const weir__opencl_driver *driver, const weir__opencl_queue *queue) {
+  cl_uint count = 1 + WEIR__OPENCL_GUARDS;
+  if (queue->queue == NULL || queue->was_released) return;
+  if (queue->guarded) driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
+  if (count <= WEIR__OPENCL_GUARDS) return;
+  for (uint32_t i = 0; queue->guarded && i < WEIR__OPENCL_GUARDS; i++) driver->clReleaseCommandQueue(queue->queue);
+  driver->clReleaseCommandQueue(queue->queue);
 }
 
 // What never ended is left to the driver: releasing it would wait.

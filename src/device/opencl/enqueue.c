@@ -59,20 +59,25 @@ static cl_int name_arguments(weir__opencl_device *device, weir__enqueue_call *ca
 // A function that releases a queue that is not its own must not take it away from the tasks in it.
 static cl_int guard(weir__opencl_device *device, weir__opencl_queue *queue) {
   cl_int result = CL_SUCCESS;
-  while (queue->guards < WEIR__OPENCL_GUARDS && result == CL_SUCCESS) {
+  uint32_t held = 0;
+  if (queue->guarded) return CL_SUCCESS;
+  while (held < WEIR__OPENCL_GUARDS && result == CL_SUCCESS) {
     result = device->driver->clRetainCommandQueue(queue->queue);
-    queue->guards += result == CL_SUCCESS;
+    held += result == CL_SUCCESS;
   }
+  queue->guarded = result == CL_SUCCESS;
+  while (held-- > 0 && !queue->guarded) device->driver->clReleaseCommandQueue(queue->queue);
   return result;
 }
 
-// Whether the queue was released. Commands and events have references, too, which hide it for as long as there are some: it may be
-// seen after a later call only, and the guards are several.
-static bool was_released(const weir__opencl_device *device, const weir__opencl_queue *queue) {
+// Whether there are fewer references than the device has: the queue was released, by this call or one before it. Commands and events
+// have some, too, and hide it meanwhile. How many they have is not known, so the device takes enough for good.
+static bool is_released(const weir__opencl_device *device, weir__opencl_queue *queue) {
   cl_uint count = OWN_REFERENCES;
   device->driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
-  if (count >= OWN_REFERENCES) return false;
-  for (; count < OWN_REFERENCES; count++) device->driver->clRetainCommandQueue(queue->queue);
+  if (queue->was_released || count >= OWN_REFERENCES) return false;
+  queue->was_released = true;
+  for (uint32_t i = 0; i < WEIR__OPENCL_MORE_GUARDS; i++) device->driver->clRetainCommandQueue(queue->queue);
   return true;
 }
 
@@ -101,7 +106,7 @@ weir_status weir__opencl_call(weir__opencl_device *device, weir__enqueue_call *c
   call->call.native_context = device->context;
   call->call.lane = queue;
   weir_status status = weir__enqueue_run(call, enqueue);
-  if (!was_released(device, &device->queues[queue])) return status;
+  if (!is_released(device, &device->queues[queue])) return status;
   snprintf(call->text, sizeof call->text,
            "the enqueue function, or one before it, released the device's cl_command_queue");
   return WEIR_ERROR_TASK_FAILED;

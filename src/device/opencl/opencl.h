@@ -13,7 +13,11 @@
 #include "issue/in_order.h"
 #include "memory/arena.h"
 
-enum { WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES, WEIR__OPENCL_GUARDS = 8 };
+enum {
+  WEIR__OPENCL_MOST_QUEUES = WEIR_OPENCL_MOST_QUEUES,
+  WEIR__OPENCL_GUARDS = 8,         // references to a queue that functions of the caller's get,
+  WEIR__OPENCL_MORE_GUARDS = 1024, // and more, once one of them is seen to be gone (enqueue.c)
+};
 
 // A node of a graph that was enqueued.
 typedef struct weir__opencl_node {
@@ -36,7 +40,8 @@ typedef struct weir__opencl_operation {
 typedef struct weir__opencl_queue {
   cl_command_queue queue;
   bool unflushed;
-  uint32_t guards; // more references that are held, since functions of the caller's get it (enqueue.c)
+  bool guarded;      // WEIR__OPENCL_GUARDS more references are held, since functions of the caller's get it (enqueue.c)
+  bool was_released; // by one of them: how many are left is not known
 } weir__opencl_queue;
 
 typedef struct weir__opencl_program weir__opencl_program;
