@@ -128,6 +128,31 @@ static void failures_in_graphs(void **state) {
   }
 }
 
+// The device's thread waits for all that is in flight before it goes on behind a launch that failed: also for a copy that the host
+// makes, which was not handed over yet, and when the device has nothing else left to do.
+static void failures_beside_copies_of_the_host(void **state) {
+  (void)state;
+  enum { ROUNDS = 300 };
+  static uint32_t words[SIZE / 4];
+  commands_open(NULL);
+  weir_kernel *fails = commands_kernel("fails", &(weir_enqueue_code){.function = fail_half_way});
+  weir_kernel *fill = commands_kernel("fill", &fill_code);
+  weir_buffer *buffer = make_buffer(), *other = make_buffer();
+  weir_graph *graph;
+  const uint32_t value = 7;
+  const weir_arg args[] = {weir_updates(buffer), weir_value(&value, sizeof value)};
+  commands_good(weir_graph_create(commands_context, NULL, &graph));
+  commands_good(weir_graph_add(graph, &(weir_task){.kernel = fails, .args = args, .arg_count = 2}, NULL));
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    submit_fill(fill, buffer, i, NULL, NULL);
+    commands_good(weir_copy_in(other, 0, SIZE, words, NULL));
+    commands_good(weir_graph_launch(graph, NULL));
+    assert_int_equal(weir_finish_for(commands_context, 60000000000), WEIR_ERROR_TASK_FAILED);
+  }
+  commands_good(weir_graph_release(graph));
+  commands_close();
+}
+
 static _Atomic uint32_t prepares;
 
 // It fails at first.
@@ -273,8 +298,11 @@ static void failing_allocations(void **state) {
 int main(void) {
   rig_skip_without_device();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(failures_are_the_tasks), cmocka_unit_test(failures_in_graphs),
-      cmocka_unit_test(failures_to_prepare),    cmocka_unit_test(misuse),
+      cmocka_unit_test(failures_are_the_tasks),
+      cmocka_unit_test(failures_in_graphs),
+      cmocka_unit_test(failures_beside_copies_of_the_host),
+      cmocka_unit_test(failures_to_prepare),
+      cmocka_unit_test(misuse),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests_name("Vulkan: failing enqueue functions", tests, NULL, NULL);

@@ -154,6 +154,7 @@ void weir__vulkan_wait_any(weir__vulkan_device *device, uint64_t ns) {
   }
   const weir__vulkan_lane *host = weir__vulkan_host_lane(device);
   if (count == 0 && host->first != NULL) {
+    if (host->reached >= host->first->value) return; // it can be reported
     uint32_t seen = atomic_load_explicit(&device->copies_word, memory_order_acquire);
     if (atomic_load_explicit(&device->copies_done, memory_order_acquire) == host->reached)
       weir__sleep_on(&device->copies_word, seen, ns);
@@ -189,5 +190,6 @@ void weir__vulkan_drain(weir__in_order_device *base) {
 void weir__vulkan_await(weir__in_order_device *base) {
   weir__vulkan_device *device = weir__vulkan_of(&base->device);
   weir__vulkan_submit_all(device);
+  weir__vulkan_copier_serve(device); // of what was open until now nobody else will
   weir__vulkan_wait_any(device, UINT64_MAX);
 }
