@@ -71,11 +71,14 @@ static int compare(const cholesky_options *options, const tiling *tiles, double 
   double allowed = options->size * DBL_EPSILON * matrix[0];
   bool right = difference <= allowed;
   printf("%d x %d, tiles of %d, on %s with %s kernels\n", options->size, options->size, options->tile, options->devices,
-         options->own_kernels ? "own" : "OpenBLAS");
+         options->kernels == CHOLESKY_OWN      ? "own"
+         : options->kernels == CHOLESKY_CUBLAS ? "cuBLAS"
+                                               : "OpenBLAS");
   printf("  Weir             %9.3f ms %7.2f GFLOP/s\n", 1e3 * seconds, 1e-9 * flops / seconds);
   printf("  LAPACK, 1 thread %9.3f ms %7.2f GFLOP/s\n", 1e3 * lapack_seconds, 1e-9 * flops / lapack_seconds);
   printf("  greatest difference %.2e of at most %.2e: %s\n", difference, allowed, right ? "right" : "WRONG");
-  if (options->own_kernels) printf("  hash of the factor %016" PRIx64 "\n", hash_of(stored, tiles_elements(tiles)));
+  if (options->kernels == CHOLESKY_OWN)
+    printf("  hash of the factor %016" PRIx64 "\n", hash_of(stored, tiles_elements(tiles)));
   return right ? 0 : 1;
 }
 

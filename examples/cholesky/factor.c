@@ -10,12 +10,14 @@
 
 #include <weir/weir.h>
 
+#include "cublas.h"
 #include "kernels.h"
 #include "own.kernels.h"
 
 typedef struct factorisation {
   weir_context *context;
-  bool own; // the kernels of own.c, else OpenBLAS
+  cholesky_kernels kernels;
+  cublas_library *cublas; // NULL: other kernels
   weir_kernel *potrf, *trsm, *syrk, *gemm;
   const tiling *tiles;
   weir_buffer **buffers; // per stored tile
@@ -34,9 +36,10 @@ static double seconds_now(void) {
 
 static bool create_kernel(const factorisation *f, const char *name, weir_function function, const weir_kernel_code *own,
                           weir_kernel **out_kernel) {
-  if (f->own) return succeeded(weir_kernel_create_from(f->context, own, out_kernel));
+  if (f->kernels == CHOLESKY_OWN) return succeeded(weir_kernel_create_from(f->context, own, out_kernel));
   return succeeded(weir_kernel_create(f->context, name, out_kernel)) &&
-         succeeded(weir_kernel_set_cpu(*out_kernel, function));
+         succeeded(f->cublas != NULL ? cublas_set(f->cublas, *out_kernel, name)
+                                     : weir_kernel_set_cpu(*out_kernel, function));
 }
 
 static uint64_t tile_bytes(const tiling *tiles, int i, int j) {
@@ -47,9 +50,9 @@ static weir_buffer *buffer_of(const factorisation *f, int i, int j) {
   return f->buffers[tiles_number(i, j)];
 }
 
-// Work-groups that update a tile: OpenBLAS does a tile at once, our own kernels parts of it.
+// Work-groups that update a tile: libraries do a tile at once, our own kernels parts of it.
 static void set_groups(const factorisation *f, const tile_shape *shape, weir_task *task) {
-  if (!f->own || task->kernel == f->potrf) return;
+  if (f->kernels != CHOLESKY_OWN || task->kernel == f->potrf) return;
   int rows_of_group = task->kernel == f->trsm ? 32 : 64;
   task->groups[0] = (uint32_t)((shape->rows + rows_of_group - 1) / rows_of_group);
   if (task->kernel != f->trsm) task->groups[1] = (uint32_t)((shape->columns + 63) / 64);
@@ -90,7 +93,7 @@ static bool submit_all(const factorisation *f) {
       }
       // Our own kernel for A * A^T is that for A * B^T.
       weir_arg operands[] = {weir_reads(buffer_of(f, i, k)), weir_reads(buffer_of(f, i, k))};
-      if (!submit(f, f->syrk, i, i, k, 1, operands, f->own ? 2 : 1)) return false;
+      if (!submit(f, f->syrk, i, i, k, 1, operands, f->kernels == CHOLESKY_OWN ? 2 : 1)) return false;
     }
   }
   return true;
@@ -111,6 +114,10 @@ static bool copy_tiles(const factorisation *f, double *stored, bool in) {
 }
 
 static bool create_all(factorisation *f) {
+  if (f->kernels == CHOLESKY_CUBLAS) {
+    f->cublas = cublas_open(weir_context_device(f->context, 0), f->tiles->tile);
+    if (f->cublas == NULL) return false;
+  }
   if (!create_kernel(f, "potrf", kernel_potrf, &own_potrf, &f->potrf)) return false;
   if (!create_kernel(f, "trsm", kernel_trsm, &own_trsm, &f->trsm)) return false;
   if (!create_kernel(f, "syrk", kernel_syrk, &own_gemm, &f->syrk)) return false;
@@ -147,7 +154,7 @@ weir_status factor_tiles(const cholesky_options *options, const tiling *tiles, d
   weir_context_options context_options = {.devices = options->workers > 0 ? devices : options->devices,
                                           .flags = options->timeline ? WEIR_CONTEXT_TRACE : 0};
   factorisation f = {.tiles = tiles,
-                     .own = options->own_kernels,
+                     .kernels = options->kernels,
                      .buffers = calloc((size_t)tiles_stored(tiles), sizeof(weir_buffer *))};
   if (!f.buffers) {
     fprintf(stderr, "cholesky: no memory\n");
@@ -163,6 +170,7 @@ weir_status factor_tiles(const cholesky_options *options, const tiling *tiles, d
     }
   }
   weir_context_release(f.context); // and with it the kernels and buffers
+  cublas_close(f.cublas);
   free(f.buffers);
   return status;
 }

@@ -15,8 +15,8 @@ static const char usage[] =
     "  --size N         rows of the matrix, 1 to 30000 (default 2048)\n"
     "  --tile N         rows of a tile, 1 to 30000 (default 192)\n"
     "  --device LIST    devices, such as cpu, cuda, cuda:1 (default cpu)\n"
-    "  --kernels NAME   openblas: on the CPU only; own: written once, for every device, of which those for CUDA are\n"
-    "                   tuned (default openblas on the CPU, own elsewhere)\n"
+    "  --kernels NAME   openblas: on the CPU only; cublas: cuBLAS and cuSOLVER, on CUDA only; own: written once, for\n"
+    "                   every device, of which those for CUDA are tuned (default openblas on the CPU, own elsewhere)\n"
     "  --workers N      threads of the CPU, 1 to 1024 (default: one per core)\n"
     "  --passes N       how often it is factored, 1 to 1000; the shortest time counts (default 1)\n"
     "  --timeline FILE  write what ran when, as FILE.json: `weir timeline` makes a page of it, Perfetto opens it\n"
@@ -65,20 +65,30 @@ static bool read_option(const char *name, const char *value, cholesky_options *o
 
 // What goes with what.
 static bool options_agree(cholesky_options *options, const char *kernels) {
+  static const struct {
+    const char *name, *devices; // all of whose names begin so
+  } known[] = {
+      [CHOLESKY_OPENBLAS] = {"openblas", "cpu"}, [CHOLESKY_OWN] = {"own", ""}, [CHOLESKY_CUBLAS] = {"cublas", "cuda"}};
+  enum { COUNT = sizeof known / sizeof *known };
   bool cpu = strncmp(options->devices, "cpu", 3) == 0;
-  if (kernels && strcmp(kernels, "own") != 0 && strcmp(kernels, "openblas") != 0) {
-    fprintf(stderr, "cholesky: --kernels must be openblas or own, not '%s'\n", kernels);
-    return false;
+  int chosen = cpu ? CHOLESKY_OPENBLAS : CHOLESKY_OWN;
+  if (kernels) {
+    for (chosen = 0; chosen < COUNT && strcmp(known[chosen].name, kernels) != 0;) chosen++;
+    if (chosen == COUNT) {
+      fprintf(stderr, "cholesky: --kernels must be openblas, own or cublas, not '%s'\n", kernels);
+      return false;
+    }
   }
-  if (!cpu && kernels && strcmp(kernels, "openblas") == 0) {
-    fprintf(stderr, "cholesky: --kernels openblas is for the CPU, not for '%s'\n", options->devices);
+  if (strncmp(options->devices, known[chosen].devices, strlen(known[chosen].devices)) != 0) {
+    fprintf(stderr, "cholesky: --kernels %s is for %s, not for '%s'\n", kernels, known[chosen].devices,
+            options->devices);
     return false;
   }
   if (options->workers > 0 && strcmp(options->devices, "cpu") != 0) {
     fprintf(stderr, "cholesky: --workers goes with --device cpu, not with '%s'\n", options->devices);
     return false;
   }
-  options->own_kernels = kernels ? strcmp(kernels, "own") == 0 : !cpu;
+  options->kernels = (cholesky_kernels)chosen;
   return true;
 }
 

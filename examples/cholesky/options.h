@@ -4,12 +4,18 @@
 
 #include <stdbool.h>
 
+typedef enum cholesky_kernels {
+  CHOLESKY_OPENBLAS, // kernels.c
+  CHOLESKY_OWN,      // own.c
+  CHOLESKY_CUBLAS,   // cublas.c
+} cholesky_kernels;
+
 typedef struct cholesky_options {
-  int size;             // rows of the matrix
-  int tile;             // rows of a tile
-  const char *devices;  // for the context
-  int workers;          // of the CPU; 0: as `devices` says
-  bool own_kernels;     // those of own.c, else OpenBLAS
+  int size;            // rows of the matrix
+  int tile;            // rows of a tile
+  const char *devices; // for the context
+  int workers;         // of the CPU; 0: as `devices` says
+  cholesky_kernels kernels;
   int passes;           // how often the matrix is factored
   const char *timeline; // file to write, or NULL
 } cholesky_options;
