@@ -8,23 +8,23 @@
 #include <weir/weir.h>
 
 static const char source[] =
-    "extern \"C\" __global__ void pool(const float *in, float *out, int channels) {\n"
+    "extern \"C\" __global__ void pool(const float *in, float *out, int side) {\n"
     "  int pixel = blockIdx.x * blockDim.x + threadIdx.x, channel = blockIdx.y;\n"
-    "  if (pixel >= 1225) return;\n"
-    "  int x = pixel % 35, y = pixel / 35;\n"
+    "  if (pixel >= side * side) return;\n"
+    "  int x = pixel % side, y = pixel / side;\n"
     "  float sum = 0;\n"
-    "  for (int v = -1; v <= 1; v++)\n"
-    "    for (int u = -1; u <= 1; u++)\n"
-    "      if (x + u >= 0 && x + u < 35 && y + v >= 0 && y + v < 35) sum += in[channel * 1225 + (y + v) * 35 + x + "
-    "u];\n"
-    "  out[channel * 1225 + pixel] = sum / 9;\n"
+    "  in += channel * side * side;\n"
+    "  for (int v = y - 1; v <= y + 1; v++)\n"
+    "    for (int u = x - 1; u <= x + 1; u++)\n"
+    "      if (u >= 0 && u < side && v >= 0 && v < side) sum += in[v * side + u];\n"
+    "  out[channel * side * side + pixel] = sum / 9;\n"
     "}\n"
-    "extern \"C\" __global__ void windows(const float *in, float *out, int side) {\n"
+    "extern \"C\" __global__ void windows(const float *in, float *out, int side, int wide, int high) {\n"
     "  int pixel = blockIdx.x * blockDim.x + threadIdx.x, channel = blockIdx.y, tap = blockIdx.z;\n"
-    "  if (pixel >= 1225) return;\n"
-    "  int x = pixel % 35 + tap % side - side / 2, y = pixel / 35 + tap / side - side / 2;\n"
-    "  bool inside = x >= 0 && x < 35 && y >= 0 && y < 35;\n"
-    "  out[(channel * side * side + tap) * 1225 + pixel] = inside ? in[channel * 1225 + y * 35 + x] : 0;\n"
+    "  if (pixel >= side * side) return;\n"
+    "  int x = pixel % side + tap % wide - wide / 2, y = pixel / side + tap / wide - high / 2;\n"
+    "  bool inside = x >= 0 && x < side && y >= 0 && y < side;\n"
+    "  out[(channel * wide * high + tap) * side * side + pixel] = inside ? in[(channel * side + y) * side + x] : 0;\n"
     "}\n";
 
 static void load(branches *net) {
@@ -46,54 +46,122 @@ static void load(branches *net) {
 int branches_call(const branches *net, const net_layer *layer, cublasHandle_t blas, CUstream stream, CUdeviceptr input,
                   CUdeviceptr output, CUdeviceptr scratch) {
   static const float one = 1, zero = 0;
-  enum { THREADS = 256, BLOCKS = (BRANCHES_PIXELS + THREADS - 1) / THREADS };
-  int channels = layer->from, side = layer->side, taps = side * side, inner = layer->from * taps;
-  if (layer->pool) {
-    void *parameters[] = {&input, &output, &channels};
-    return (int)lib.p_cuLaunchKernel(net->pool, BLOCKS, (unsigned)channels, 1, THREADS, 1, 1, 0, stream, parameters,
-                                     NULL);
+  enum { THREADS = 64 };
+  int side = net->side, wide = layer->wide, high = layer->high, pixels = side * side, inner = layer->from * wide * high;
+  unsigned blocks = (unsigned)(pixels + THREADS - 1) / THREADS, channels = (unsigned)layer->from;
+  if (high == 0) {
+    void *parameters[] = {&input, &output, &side};
+    return (int)lib.p_cuLaunchKernel(net->pool, blocks, channels, 1, THREADS, 1, 1, 0, stream, parameters, NULL);
   }
-  if (side > 1) {
-    void *parameters[] = {&input, &scratch, &side};
-    int result = (int)lib.p_cuLaunchKernel(net->windows, BLOCKS, (unsigned)channels, (unsigned)taps, THREADS, 1, 1, 0,
+  if (wide * high > 1) {
+    void *parameters[] = {&input, &scratch, &side, &wide, &high};
+    int result = (int)lib.p_cuLaunchKernel(net->windows, blocks, channels, (unsigned)(wide * high), THREADS, 1, 1, 0,
                                            stream, parameters, NULL);
     if (result != 0) return result;
     input = scratch;
   }
   CUdeviceptr weights = net->weights[layer - net->layers];
-  return (int)lib.p_cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, BRANCHES_PIXELS, layer->to, inner, &one,
-                                (float *)(uintptr_t)input, BRANCHES_PIXELS, (float *)(uintptr_t)weights, inner, &zero,
-                                (float *)(uintptr_t)output, BRANCHES_PIXELS);
+  return (int)lib.p_cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, pixels, layer->to, inner, &one,
+                                (float *)(uintptr_t)input, pixels, (float *)(uintptr_t)weights, inner, &zero,
+                                (float *)(uintptr_t)output, pixels);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The network
+// The networks
 
 static int activation(branches *net, int channels) {
   net->channels[net->activation_count] = channels;
   return net->activation_count++;
 }
 
-static int add(branches *net, int side, int from, int to, int input, int output, int output_first) {
-  if (output < 0) output = activation(net, to);
-  net->layers[net->layer_count++] = (net_layer){.pool = side == 0,
-                                                .side = side,
+// Adds a layer with an output of its own. Returns its number.
+static int add(branches *net, int branch, int wide, int high, int from, int to, int input) {
+  int output = activation(net, to);
+  net->layers[net->layer_count++] = (net_layer){.wide = wide,
+                                                .high = high,
                                                 .from = from,
                                                 .to = to,
                                                 .input = input,
                                                 .output = output,
-                                                .output_first = output_first};
+                                                .block = net->block,
+                                                .branch = branch};
   return output;
 }
 
-// A block; `pooled`: channels of the branch with the pool. Returns its output.
-static int add_block(branches *net, int input, int from, int pooled) {
+// Has the layer that was added last write to channels of `output` from the first on. Returns the channel behind them.
+static int into(branches *net, int output, int first) {
+  net_layer *layer = &net->layers[net->layer_count - 1];
+  layer->output = output;
+  layer->output_first = first;
+  net->activation_count--;
+  return first + layer->to;
+}
+
+// Mixed_5b to 5d; `pooled`: channels of the branch with the pool. Each function returns the block's output.
+static int add_a(branches *net, int input, int from, int pooled) {
   int output = activation(net, 224 + pooled);
-  add(net, 1, from, 64, input, output, 0);
-  add(net, 5, 48, 64, add(net, 1, from, 48, input, -1, 0), output, 64);
-  add(net, 3, 96, 96, add(net, 3, 64, 96, add(net, 1, from, 64, input, -1, 0), -1, 0), output, 128);
-  add(net, 1, from, pooled, add(net, 0, from, from, input, -1, 0), output, 224);
+  add(net, 0, 1, 1, from, 64, input);
+  int at = into(net, output, 0);
+  add(net, 1, 5, 5, 48, 64, add(net, 1, 1, 1, from, 48, input));
+  at = into(net, output, at);
+  add(net, 2, 3, 3, 96, 96, add(net, 2, 3, 3, 64, 96, add(net, 2, 1, 1, from, 64, input)));
+  at = into(net, output, at);
+  add(net, 3, 1, 1, from, pooled, add(net, 3, 0, 0, from, from, input));
+  into(net, output, at);
+  net->block++;
   return output;
+}
+
+// Mixed_6b to 6e; `inner`: channels within branches.
+static int add_b(branches *net, int input, int inner) {
+  int output = activation(net, 768), last;
+  add(net, 0, 1, 1, 768, 192, input);
+  int at = into(net, output, 0);
+  last = add(net, 1, 1, 1, 768, inner, input);
+  last = add(net, 1, 7, 1, inner, inner, last);
+  add(net, 1, 1, 7, inner, 192, last);
+  at = into(net, output, at);
+  last = add(net, 2, 1, 1, 768, inner, input);
+  for (int i = 0; i < 3; i++) last = add(net, 2, i % 2 == 0 ? 1 : 7, i % 2 == 0 ? 7 : 1, inner, inner, last);
+  add(net, 2, 7, 1, inner, 192, last);
+  at = into(net, output, at);
+  add(net, 3, 1, 1, 768, 192, add(net, 3, 0, 0, 768, 768, input));
+  into(net, output, at);
+  net->block++;
+  return output;
+}
+
+// Mixed_7b and 7c.
+static int add_c(branches *net, int input, int from) {
+  int output = activation(net, 2048), last;
+  add(net, 0, 1, 1, from, 320, input);
+  int at = into(net, output, 0);
+  last = add(net, 1, 1, 1, from, 384, input);
+  add(net, 1, 3, 1, 384, 384, last);
+  at = into(net, output, at);
+  add(net, 1, 1, 3, 384, 384, last);
+  at = into(net, output, at);
+  last = add(net, 2, 3, 3, 448, 384, add(net, 2, 1, 1, from, 448, input));
+  add(net, 2, 3, 1, 384, 384, last);
+  at = into(net, output, at);
+  add(net, 2, 1, 3, 384, 384, last);
+  at = into(net, output, at);
+  add(net, 3, 1, 1, from, 192, add(net, 3, 0, 0, from, from, input));
+  into(net, output, at);
+  net->block++;
+  return output;
+}
+
+static void add_blocks(branches *net) {
+  if (net->side == 35) {
+    int output = add_a(net, activation(net, 192), 192, 32);
+    add_a(net, add_a(net, output, 256, 64), 288, 64);
+  } else if (net->side == 17) {
+    int output = add_b(net, add_b(net, activation(net, 768), 128), 160);
+    add_b(net, add_b(net, output, 160), 192);
+  } else {
+    add_c(net, add_c(net, activation(net, 1280), 1280), 2048);
+  }
 }
 
 // Random numbers from -scale to scale.
@@ -114,28 +182,28 @@ static CUdeviceptr random_memory(size_t count, float scale) {
 
 static void create(branches *net) {
   load(net);
-  int output = activation(net, 192);
-  output = add_block(net, output, 192, 32);
-  output = add_block(net, output, 256, 64);
-  add_block(net, output, 288, 64);
+  add_blocks(net);
+  size_t pixels = (size_t)branches_pixels(net);
   for (int i = 0; i < net->activation_count; i++)
-    net->activations[i] = random_memory((size_t)net->channels[i] * BRANCHES_PIXELS, 1);
+    net->activations[i] = random_memory((size_t)net->channels[i] * pixels, 1);
   for (int i = 0; i < net->layer_count; i++) {
     const net_layer *layer = &net->layers[i];
-    size_t inner = (size_t)layer->from * (size_t)(layer->side * layer->side);
-    if (layer->pool) continue;
+    size_t taps = (size_t)layer->wide * (size_t)layer->high, inner = (size_t)layer->from * taps;
+    if (taps == 0) continue;
     net->weights[i] = random_memory(inner * (size_t)layer->to, sqrtf(3 / (float)inner));
-    if (layer->side > 1 && inner * BRANCHES_PIXELS * sizeof(float) > net->scratch_bytes)
-      net->scratch_bytes = inner * BRANCHES_PIXELS * sizeof(float);
+    if (taps > 1 && inner * pixels * sizeof(float) > net->scratch_bytes)
+      net->scratch_bytes = inner * pixels * sizeof(float);
   }
 }
 
-double branches_sum(CUdeviceptr activations, int channels) {
-  float *host = malloc(branches_bytes(channels));
+static double sum_of(const branches *net) {
+  int last = net->layers[net->layer_count - 1].output;
+  size_t bytes = branches_bytes(net, net->channels[last]);
+  float *host = malloc(bytes);
   if (host == NULL) exit(1);
-  CHECK(lib.p_cuMemcpyDtoH(host, activations, branches_bytes(channels)));
+  CHECK(lib.p_cuMemcpyDtoH(host, net->activations[last], bytes));
   double sum = 0;
-  for (size_t i = 0; i < (size_t)channels * BRANCHES_PIXELS; i++) sum += fabs(host[i]);
+  for (size_t i = 0; i < bytes / sizeof *host; i++) sum += fabs(host[i]);
   free(host);
   return sum;
 }
@@ -143,49 +211,61 @@ double branches_sum(CUdeviceptr activations, int channels) {
 // ---------------------------------------------------------------------------------------------------------------
 // By hand: one stream, or one for each branch, captured
 
-enum { STREAMS = 4 };
-
 typedef struct hand_run {
   const branches *net;
-  call_lane lanes[STREAMS];
-  CUdeviceptr scratch[STREAMS];
-  CUevent fork, joins[STREAMS];
+  int streams;
+  call_lane lanes[BRANCHES_STREAMS];
+  CUdeviceptr scratch[BRANCHES_STREAMS];
+  CUevent fork, joins[BRANCHES_STREAMS];
 } hand_run;
 
-static void enqueue_layer(hand_run *hand, const net_layer *layer, int stream) {
-  const branches *net = hand->net;
-  CHECK(branches_call(net, layer, hand->lanes[stream].blas, hand->lanes[stream].stream, net->activations[layer->input],
-                      net->activations[layer->output] + branches_bytes(layer->output_first), hand->scratch[stream]));
+static void begin_block(const hand_run *hand) {
+  if (hand->streams > 1) CHECK(lib.p_cuEventRecord(hand->fork, hand->lanes[0].stream));
+  for (int s = 1; s < hand->streams; s++) CHECK(lib.p_cuStreamWaitEvent(hand->lanes[s].stream, hand->fork, 0));
 }
 
-// A block's layers are those of its four branches, of 1, 2, 3 and 2 layers.
-static void enqueue_block(hand_run *hand, const net_layer *layers, int streams) {
-  static const int branch_of[] = {0, 1, 1, 2, 2, 2, 3, 3};
-  if (streams > 1) CHECK(lib.p_cuEventRecord(hand->fork, hand->lanes[0].stream));
-  for (int s = 1; s < streams; s++) CHECK(lib.p_cuStreamWaitEvent(hand->lanes[s].stream, hand->fork, 0));
-  for (int i = 0; i < 8; i++) enqueue_layer(hand, &layers[i], branch_of[i] % streams);
-  for (int s = 1; s < streams; s++) {
+static void end_block(const hand_run *hand) {
+  for (int s = 1; s < hand->streams; s++) {
     CHECK(lib.p_cuEventRecord(hand->joins[s], hand->lanes[s].stream));
     CHECK(lib.p_cuStreamWaitEvent(hand->lanes[0].stream, hand->joins[s], 0));
   }
 }
 
+static void enqueue_all(const hand_run *hand) {
+  const branches *net = hand->net;
+  for (int i = 0; i < net->layer_count; i++) {
+    const net_layer *layer = &net->layers[i];
+    int stream = layer->branch % hand->streams;
+    if (i == 0 || layer->block != layer[-1].block) begin_block(hand);
+    CHECK(branches_call(
+        net, layer, hand->lanes[stream].blas, hand->lanes[stream].stream, net->activations[layer->input],
+        net->activations[layer->output] + branches_bytes(net, layer->output_first), hand->scratch[stream]));
+    if (i + 1 == net->layer_count || layer->block != layer[1].block) end_block(hand);
+  }
+}
+
+static CUgraphExec capture(const hand_run *hand) {
+  CUgraph graph;
+  CUgraphExec exec;
+  CHECK(lib.p_cuStreamBeginCapture(hand->lanes[0].stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  enqueue_all(hand);
+  CHECK(lib.p_cuStreamEndCapture(hand->lanes[0].stream, &graph));
+  CHECK(lib.p_cuGraphInstantiateWithFlags(&exec, graph, 0));
+  CHECK(lib.p_cuGraphDestroy(graph));
+  return exec;
+}
+
 static double by_hand(const branches *net, int streams, int passes, table *report) {
-  hand_run hand = {.net = net};
-  for (int s = 0; s < STREAMS; s++) {
+  hand_run hand = {.net = net, .streams = streams};
+  for (int s = 0; s < BRANCHES_STREAMS; s++) {
     hand.lanes[s] = lane_create(1, NULL, 0);
     CHECK(lib.p_cuMemAlloc(&hand.scratch[s], net->scratch_bytes));
     CHECK(lib.p_cuEventCreate(&hand.joins[s], CU_EVENT_DISABLE_TIMING));
   }
   CHECK(lib.p_cuEventCreate(&hand.fork, CU_EVENT_DISABLE_TIMING));
-  for (int i = 0; i < net->layer_count; i += 8) enqueue_block(&hand, &net->layers[i], streams); // sets cuBLAS up
+  enqueue_all(&hand); // sets cuBLAS up
   CHECK(lib.p_cuCtxSynchronize());
-  CUgraph graph;
-  CUgraphExec exec;
-  CHECK(lib.p_cuStreamBeginCapture(hand.lanes[0].stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  for (int i = 0; i < net->layer_count; i += 8) enqueue_block(&hand, &net->layers[i], streams);
-  CHECK(lib.p_cuStreamEndCapture(hand.lanes[0].stream, &graph));
-  CHECK(lib.p_cuGraphInstantiateWithFlags(&exec, graph, 0));
+  CUgraphExec exec = capture(&hand);
   double times[REPORT_MOST];
   for (int pass = 0; pass <= passes; pass++) {
     double start = report_now_us();
@@ -193,14 +273,12 @@ static double by_hand(const branches *net, int streams, int passes, table *repor
     CHECK(lib.p_cuStreamSynchronize(hand.lanes[0].stream));
     times[pass] = report_now_us() - start;
   }
-  report_add(report, "inception blocks", streams == 1 ? "captured in one stream" : "captured by hand, 4 streams", "us",
-             times, passes + 1);
-  int last = net->layers[net->layer_count - 1].output;
-  double sum = branches_sum(net->activations[last], net->channels[last]);
+  report_add(report, net->name, streams == 1 ? "captured in one stream" : "captured by hand, 4 streams", "us", times,
+             passes + 1);
+  double sum = sum_of(net);
   CHECK(lib.p_cuGraphExecDestroy(exec));
-  CHECK(lib.p_cuGraphDestroy(graph));
   CHECK(lib.p_cuEventDestroy(hand.fork));
-  for (int s = 0; s < STREAMS; s++) {
+  for (int s = 0; s < BRANCHES_STREAMS; s++) {
     CHECK(lib.p_cuMemFree(hand.scratch[s]));
     CHECK(lib.p_cuEventDestroy(hand.joins[s]));
     lane_destroy(&hand.lanes[s], true);
@@ -208,11 +286,11 @@ static double by_hand(const branches *net, int streams, int passes, table *repor
   return sum;
 }
 
-void branches_measure(int passes, table *report) {
-  branches net = {.layer_count = 0};
+static void measure(const char *name, int side, int passes, table *report) {
+  branches net = {.name = name, .side = side};
   create(&net);
   double expected = by_hand(&net, 1, passes, report);
-  by_hand(&net, STREAMS, passes, report);
+  by_hand(&net, BRANCHES_STREAMS, passes, report);
   branches_by_weir(&net, WEIR_ISSUE_QUEUES, false, expected, passes, report);
   branches_by_weir(&net, WEIR_ISSUE_AUTO, false, expected, passes, report);
   branches_by_weir(&net, WEIR_ISSUE_AUTO, true, expected, passes, report);
@@ -220,4 +298,10 @@ void branches_measure(int passes, table *report) {
   for (int i = 0; i < net.layer_count; i++) {
     if (net.weights[i] != 0) CHECK(lib.p_cuMemFree(net.weights[i]));
   }
+}
+
+void branches_measure(int passes, table *report) {
+  measure("inception, 35 x 35", 35, passes, report);
+  measure("inception, 17 x 17", 17, passes, report);
+  measure("inception, 8 x 8", 8, passes, report);
 }

@@ -34,9 +34,9 @@ static void submit_all(weir_run *run) {
   for (int i = 0; i < run->net->layer_count; i++) {
     const net_layer *layer = &run->net->layers[i];
     weir_arg args[] = {weir_value(&i, sizeof i), weir_reads(run->activations[layer->input]),
-                       weir_writes_range(run->activations[layer->output], branches_bytes(layer->output_first),
-                                         branches_bytes(layer->to))};
-    weir_task task = {.kernel = run->kernels[layer->side > 1], .user = run, .args = args, .arg_count = 3};
+                       weir_writes_range(run->activations[layer->output], branches_bytes(run->net, layer->output_first),
+                                         branches_bytes(run->net, layer->to))};
+    weir_task task = {.kernel = run->kernels[layer->wide * layer->high > 1], .user = run, .args = args, .arg_count = 3};
     WEIR_CHECK_CALL(run->graph != NULL ? weir_graph_add(run->graph, &task, NULL)
                                        : weir_submit(run->calls.context, &task, NULL));
   }
@@ -55,10 +55,10 @@ static void create(weir_run *run, const branches *net, int issue) {
     WEIR_CHECK_CALL(weir_kernel_set_enqueue(run->kernels[i], "cuda", &code));
   }
   for (int i = 0; i < net->activation_count; i++)
-    WEIR_CHECK_CALL(weir_buffer_create(context, branches_bytes(net->channels[i]), &run->activations[i]));
+    WEIR_CHECK_CALL(weir_buffer_create(context, branches_bytes(net, net->channels[i]), &run->activations[i]));
   weir_buffer *first;
   WEIR_CHECK_CALL(weir_buffer_wrap_cuda(weir_context_device(context, 0), net->activations[0],
-                                        branches_bytes(net->channels[0]), &first));
+                                        branches_bytes(net, net->channels[0]), &first));
   WEIR_CHECK_CALL(weir_copy(run->activations[0], 0, first, 0, WEIR_WHOLE, NULL));
   WEIR_CHECK_CALL(weir_buffer_release(first));
   WEIR_CHECK_CALL(weir_finish(context));
@@ -66,14 +66,14 @@ static void create(weir_run *run, const branches *net, int issue) {
 
 static void compare(weir_run *run, double expected) {
   int last = run->net->layers[run->net->layer_count - 1].output, channels = run->net->channels[last];
-  float *host = malloc(branches_bytes(channels));
+  float *host = malloc(branches_bytes(run->net, channels));
   if (host == NULL) exit(1);
   WEIR_CHECK_CALL(weir_read(run->activations[last], 0, WEIR_WHOLE, host));
   double sum = 0;
-  for (size_t i = 0; i < (size_t)channels * BRANCHES_PIXELS; i++) sum += fabs(host[i]);
+  for (size_t i = 0; i < (size_t)channels * (size_t)branches_pixels(run->net); i++) sum += fabs(host[i]);
   free(host);
   if (fabs(sum - expected) <= 1e-3 * expected) return;
-  fprintf(stderr, "weir-bench-library: inception blocks: a sum of %g, not of %g\n", sum, expected);
+  fprintf(stderr, "weir-bench-library: %s: a sum of %g, not of %g\n", run->net->name, sum, expected);
   exit(1);
 }
 
@@ -92,7 +92,7 @@ void branches_by_weir(const branches *net, int issue, bool graph, double expecte
     times[pass] = report_now_us() - start;
   }
   compare(&run, expected);
-  report_add(report, "inception blocks",
+  report_add(report, net->name,
              graph                        ? "Weir, graph"
              : issue == WEIR_ISSUE_QUEUES ? "Weir, queues"
                                           : "Weir, auto",

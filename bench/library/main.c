@@ -14,7 +14,7 @@ static const char usage[] =
     "\n"
     "usage: weir-bench-library [--json] [--size N] [--passes N] [calls|branches|cholesky ...]\n"
     "  calls            what a small call costs the host, one by one and in a graph\n"
-    "  branches         three blocks of Inception v3, four branches each\n"
+    "  branches         blocks of Inception v3, four branches each\n"
     "  cholesky         a tiled factorisation in double precision, tiles of 256, 512 and 1024\n"
     "  --size N         rows of the matrix, a multiple of 1024 (default 16384)\n"
     "  --passes N       passes after the first, 1 to 1000: of cholesky a tenth of them (default 50)\n"
