@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/tsan.h"
+
 static _Atomic uint64_t allocation_count;
 static _Atomic uint64_t fail_at;
 
@@ -27,18 +29,26 @@ uint64_t weir__allocate_count(void) {
 void *weir__allocate(size_t bytes) {
   if (!weir__allocate_permit() || bytes > SIZE_MAX - 64) return NULL;
   size_t rounded = (bytes + 63) & ~(size_t)63;
-  return aligned_alloc(64, rounded == 0 ? 64 : rounded);
+  weir__tsan_ignore();
+  void *memory = aligned_alloc(64, rounded == 0 ? 64 : rounded);
+  weir__tsan_heed();
+  return memory;
 }
 
 void *weir__allocate_zeroed(size_t bytes) {
   void *memory = weir__allocate(bytes);
-  if (memory != NULL) memset(memory, 0, bytes);
+  if (memory == NULL) return NULL;
+  weir__tsan_ignore();
+  memset(memory, 0, bytes);
+  weir__tsan_heed();
   return memory;
 }
 
 void *weir__allocate_sparse(size_t bytes) {
   if (!weir__allocate_permit()) return NULL;
+  weir__tsan_ignore();
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  weir__tsan_heed();
   if (memory == MAP_FAILED) return NULL;
 #ifdef MADV_HUGEPAGE
   (void)madvise(memory, bytes, MADV_HUGEPAGE); // only speed is at stake
@@ -47,7 +57,10 @@ void *weir__allocate_sparse(size_t bytes) {
 }
 
 void weir__free_sparse(void *memory, size_t bytes) {
-  if (memory != NULL) munmap(memory, bytes);
+  if (memory == NULL) return;
+  weir__tsan_ignore();
+  munmap(memory, bytes);
+  weir__tsan_heed();
 }
 
 char *weir__allocate_string(const char *text) {
@@ -58,5 +71,7 @@ char *weir__allocate_string(const char *text) {
 }
 
 void weir__free(void *memory) {
+  weir__tsan_ignore();
   free(memory);
+  weir__tsan_heed();
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/tsan.h"
 
 enum { LARGEST_PAUSE = 64, SPIN_ROUNDS = 40, STARVES_AFTER_NS = 1000000 };
 
@@ -68,7 +69,37 @@ static void sleep_for(weir__lock *lock, uint32_t state, bool starves) {
   weir__sleep_on(&lock->state, awaited, starves ? UINT64_MAX : STARVES_AFTER_NS);
 }
 
+void weir__lock_ignores(weir__lock *lock) {
+  if (weir__tsan_on()) atomic_store_explicit(&lock->state, WEIR__LOCK_IGNORES | WEIR__LOCK_FREE, memory_order_relaxed);
+}
+
+// A lock that ignores: as plain as can be.
+static bool ignores(const weir__lock *lock) {
+  return (atomic_load_explicit(&lock->state, memory_order_relaxed) & WEIR__LOCK_IGNORES) != 0;
+}
+
+static void acquire_ignoring(weir__lock *lock) {
+  uint32_t state = WEIR__LOCK_IGNORES | WEIR__LOCK_FREE, awaited = WEIR__LOCK_IGNORES | WEIR__LOCK_AWAITED;
+  if (!atomic_compare_exchange_strong_explicit(&lock->state, &state, WEIR__LOCK_IGNORES | WEIR__LOCK_HELD,
+                                               memory_order_acquire, memory_order_relaxed)) {
+    while (atomic_exchange_explicit(&lock->state, awaited, memory_order_acquire) !=
+           (WEIR__LOCK_IGNORES | WEIR__LOCK_FREE))
+      weir__sleep_on(&lock->state, awaited, UINT64_MAX);
+  }
+  weir__tsan_ignore();
+}
+
+static void release_ignoring(weir__lock *lock) {
+  weir__tsan_heed();
+  uint32_t state = atomic_exchange_explicit(&lock->state, WEIR__LOCK_IGNORES | WEIR__LOCK_FREE, memory_order_release);
+  if (state == (WEIR__LOCK_IGNORES | WEIR__LOCK_AWAITED)) weir__wake(&lock->state, 1);
+}
+
 void weir__lock_acquire_slow(weir__lock *lock) {
+  if (ignores(lock)) {
+    acquire_ignoring(lock);
+    return;
+  }
   uint32_t pause = 4;
   for (int round = 0; round < SPIN_ROUNDS && weir__may_spin(); round++) {
     for (uint32_t i = 0; i < pause; i++) weir__pause();
@@ -87,6 +118,10 @@ void weir__lock_acquire_slow(weir__lock *lock) {
 }
 
 void weir__lock_release_slow(weir__lock *lock) {
+  if (ignores(lock)) {
+    release_ignoring(lock);
+    return;
+  }
   for (;;) {
     uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
     bool starves = state == WEIR__LOCK_STARVES;

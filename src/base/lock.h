@@ -20,10 +20,15 @@ typedef struct weir__lock {
 enum {
   WEIR__LOCK_FREE,
   WEIR__LOCK_HELD,
-  WEIR__LOCK_AWAITED, // held, and somebody sleeps
-  WEIR__LOCK_STARVES, // held, and somebody sleeps who has waited for long
-  WEIR__LOCK_HANDED,  // free for those who have waited for long, and for nobody else
+  WEIR__LOCK_AWAITED,     // held, and somebody sleeps
+  WEIR__LOCK_STARVES,     // held, and somebody sleeps who has waited for long
+  WEIR__LOCK_HANDED,      // free for those who have waited for long, and for nobody else
+  WEIR__LOCK_IGNORES = 8, // besides the first three: what its holder does with memory is ignored (base/tsan.h)
 };
+
+// Where ThreadSanitizer watches, a free lock becomes one that has it ignore what is done while it is held. None of such a lock's
+// states is one that the inline functions below take, so that they pay nothing for it.
+void weir__lock_ignores(weir__lock *lock);
 
 void weir__lock_acquire_slow(weir__lock *lock);
 void weir__lock_release_slow(weir__lock *lock);

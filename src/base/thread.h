@@ -12,6 +12,7 @@ struct weir_open_task;
 
 typedef struct weir__thread {
   bool in_task;                  // it runs a task or a callback for Weir, and must not wait for tasks
+  bool shares;                   // ThreadSanitizer knows of its thread-locals (base/tsan.h)
   const struct weir__task *task; // the last one whose function it called
   struct weir_event *event;      // whose callback or destroy function it calls; NULL: none, a task's function
   struct weir_open_task *open;   // that it has begun and not ended, which counts as being in a task; NULL: none

@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tsan.h"
 #include "check/card.h"
 #include "check/checker.h"
 #include "engine/written.h"
@@ -263,7 +264,7 @@ weir_status weir__checker_create(weir__host *host, weir_device **out_device) {
   weir__junk_initialize(&checker->junk);
   pthread_mutex_init(&checker->mutex, NULL);
   pthread_cond_init(&checker->changed, NULL);
-  checker->started = weir__allocate_permit() && pthread_create(&checker->thread, NULL, work, checker) == 0;
+  checker->started = weir__allocate_permit() && weir__thread_create(&checker->thread, work, checker) == 0;
   if (!checker->started) {
     destroy(&checker->base);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "check mode: no thread");

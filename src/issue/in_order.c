@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tsan.h"
 
 enum { STARTING, STARTED, NOT_STARTED };
 
@@ -105,7 +106,7 @@ static void *thread_main(void *argument) {
 
 weir_status weir__in_order_start(weir__in_order_device *device) {
   const char *kind = device->device.ops->kind;
-  if (!weir__allocate_permit() || pthread_create(&device->thread, NULL, thread_main, device) != 0)
+  if (!weir__allocate_permit() || weir__thread_create(&device->thread, thread_main, device) != 0)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device %s: no thread", kind);
   while (atomic_load_explicit(&device->started, memory_order_acquire) == STARTING)
     weir__sleep_on(&device->started, STARTING, UINT64_MAX);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/topology.h"
+#include "base/tsan.h"
 
 extern const weir__device_ops weir__cpu_ops;
 
@@ -53,7 +54,7 @@ static weir_status start_workers(weir__cpu *cpu) {
   }
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *worker = &cpu->workers[i];
-    int error = weir__allocate_permit() ? pthread_create(&worker->thread, NULL, weir__worker_main, worker) : EAGAIN;
+    int error = weir__allocate_permit() ? weir__thread_create(&worker->thread, weir__worker_main, worker) : EAGAIN;
     if (error != 0)
       return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cpu: worker %u of %u cannot be started: %s", i,
                          cpu->worker_count, strerror(error));

@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tsan.h"
 #include "device/vulkan/vulkan.h"
 
 static weir__vulkan_batch *pop(weir__vulkan_device *device) {
@@ -99,7 +100,7 @@ void weir__vulkan_copier_give_up(weir__vulkan_device *device) {
 }
 
 weir_status weir__vulkan_copier_start(weir__vulkan_device *device) {
-  if (!weir__allocate_permit() || pthread_create(&device->copier, NULL, copier_main, device) != 0)
+  if (!weir__allocate_permit() || weir__thread_create(&device->copier, copier_main, device) != 0)
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device vulkan: no thread");
   device->has_copier = true;
   return WEIR_OK;

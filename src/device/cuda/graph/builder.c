@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tsan.h"
 
 enum {
   MOST_JOBS = 64,
@@ -194,7 +195,7 @@ weir__cuda_builder *weir__cuda_builder_create(weir__cuda_device *device) {
   builder->device = device;
   pthread_mutex_init(&builder->mutex, NULL);
   pthread_cond_init(&builder->asked, NULL);
-  if (weir__allocate_permit() && pthread_create(&builder->thread, NULL, builder_main, builder) == 0 &&
+  if (weir__allocate_permit() && weir__thread_create(&builder->thread, builder_main, builder) == 0 &&
       weir__cuda_await_thread(&builder->state, builder->thread) == WEIR_OK)
     return builder;
   pthread_cond_destroy(&builder->asked);

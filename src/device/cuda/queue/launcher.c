@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tsan.h"
 #include "device/cuda/cuda_device.h"
 
 enum { RING = 4096, PAUSES_PER_CLOCK = 256 };
@@ -83,7 +84,7 @@ weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count
     weir__cuda_launcher *launcher = weir__allocate_zeroed(sizeof *launcher);
     if (launcher != NULL) launcher->device = device;
     if (launcher == NULL || !weir__allocate_permit() ||
-        pthread_create(&launcher->thread, NULL, launcher_main, launcher) != 0) {
+        weir__thread_create(&launcher->thread, launcher_main, launcher) != 0) {
       weir__free(launcher);
       return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no thread to launch with");
     }

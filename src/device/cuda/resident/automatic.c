@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/topology.h"
+#include "base/tsan.h"
 #include "device/cuda/resident/part.h"
 #include "device/cuda/resident/resident.h"
 
@@ -222,7 +223,7 @@ static void *thread_main(void *argument) {
 }
 
 static bool start(weir__resident_automatic *automatic) {
-  if (!weir__allocate_permit() || pthread_create(&automatic->thread, NULL, thread_main, automatic) != 0) return false;
+  if (!weir__allocate_permit() || weir__thread_create(&automatic->thread, thread_main, automatic) != 0) return false;
   automatic->has_thread = weir__cuda_await_thread(&automatic->thread_state, automatic->thread) == WEIR_OK;
   return automatic->has_thread;
 }
