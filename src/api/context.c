@@ -19,6 +19,7 @@
 #include "engine/open.h"
 #include "engine/profile.h"
 #include "engine/queue.h"
+#include "engine/watch.h"
 #include "graph/graph.h"
 
 enum { FEW_CORES = 2 };
@@ -199,6 +200,7 @@ weir_status weir_context_release(weir_context *context) {
     weir__context_flush(context);
     weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
   }
+  weir__watch_acquire_all(context);
   weir__context_unlock(context);
   weir__record_close(context);
   weir__context_destroy(context);

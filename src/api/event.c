@@ -2,7 +2,7 @@
 //
 // Events as the caller sees them.
 #include "base/error.h"
-#include "engine/context.h"
+#include "engine/watch.h"
 
 weir_status weir_event_poll(weir_event *event) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event poll");
@@ -15,6 +15,7 @@ weir_status weir_event_poll(weir_event *event) {
     weir__context_unlock(context);
   }
   status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
+  if (status != WEIR_PENDING) weir__watch_acquire(event->sync);
   if (status == WEIR_OK || status == WEIR_PENDING) return status;
   return weir__error(status, "event poll: %s", event->message);
 }
@@ -51,9 +52,13 @@ weir_status weir_event_on_done(weir_event *event, weir_event_function function, 
   if (status != WEIR_OK) return status;
   if (function == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event on done: the function is NULL");
   weir_context *context = event->object.context;
+  weir__sync *sync = event->sync;
+  if (sync != NULL) weir__tsan_release(&sync->told);
+  bool was_done = atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING;
   weir__context_lock(context);
   bool added = weir__event_add_callback(event, function, user);
   weir__context_unlock(context);
+  if (sync != NULL && was_done) weir__tsan_acquire(&sync->told); // this thread has called it
   return added ? WEIR_OK : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "event on done: no memory");
 }
 

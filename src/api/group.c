@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "engine/family.h"
+#include "engine/watch.h"
 
 weir_status weir_group_create(weir_context *context, weir_group **out_group) {
   if (out_group == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "group create: out_group is NULL");
@@ -19,6 +20,7 @@ weir_status weir_group_create(weir_context *context, weir_group **out_group) {
     group->first = group->last = NULL;
     group->statistics = (weir_group_statistics){0};
     group->failure = WEIR_OK;
+    group->sync = weir__sync_create();
   }
   weir__context_unlock(context);
   if (group == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "group create: no memory");
@@ -43,6 +45,7 @@ weir_status weir_group_wait(weir_group *group, uint64_t timeout_ns) {
   weir__context_flush(context);
   group->references++;
   if (weir__family_wait(context, group, group->turn, deadline)) {
+    weir__watch_acquire(group->sync);
     status = report(group);
   } else {
     uint64_t left = group->statistics.tasks - group->statistics.done;

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "check/card.h"
+#include "device/watch.h"
 #include "device/work.h"
 #include "engine/buffer.h"
 #include "engine/copy.h"
@@ -135,7 +136,7 @@ static weir_status call(weir__check_job *job, const weir__check_arena *arena) {
                     .task = job->number};
   weir__this_thread.in_task = true;
   weir__this_thread.task = weir__window_task(&job->context->host.window, job->number);
-  job->function(&work);
+  weir__watch_call(&job->context->host, weir__this_thread.task, job->function, &work);
   weir__this_thread.in_task = false;
   if (!failure.failed) return WEIR_OK;
   fail(job, WEIR_ERROR_TASK_FAILED,

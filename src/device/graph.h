@@ -5,6 +5,7 @@
 #ifndef WEIR_DEVICE_GRAPH_H
 #define WEIR_DEVICE_GRAPH_H
 
+#include "base/tsan.h"
 #include "device/host.h"
 
 // What a node does, and what run->args[first_arg + ...] holds for it.
@@ -115,9 +116,10 @@ typedef struct weir__graph_run {
   weir__graph_number *numbers; // scratch, buffer_count long
   void **args;                 // by number of argument: pointers into storage or `values`
   unsigned char *values;
-  _Atomic uint32_t *blockers;         // per node
-  _Atomic uint8_t *states;            // per node: weir__node_state
-  uint32_t *ready;                    // scratch for the device, node_count long
+  _Atomic uint32_t *blockers; // per node
+  _Atomic uint8_t *states;    // per node: weir__node_state
+  weir__point *points; // per node, where ThreadSanitizer watches: the ends of its predecessors; NULL: it does not
+  uint32_t *ready;     // scratch for the device, node_count long
   weir__id *failed_predecessors;      // tasks that failed whose data this launch may read
   weir__dependence *data_dependences; // where the launch's data comes from
   weir__dependence *readers;          // tasks submitted since that read what this launch writes, and which bytes

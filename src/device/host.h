@@ -42,12 +42,13 @@ typedef struct weir__host {
   weir_issue issue;
   uint64_t seed;
   uint64_t start_ns;
-  uint64_t memory_limit;  // of each memory, in bytes
-  uint64_t rename_limit;  // of each memory, in bytes, for overwritten storage in use; 0: a part of the memory
-  weir__trace *trace;     // NULL: nothing is traced; guarded by the lock
-  bool crowded;           // CPU workers leave few cores to threads of devices, and other threads should not spin
-  uint64_t spin_ns;       // how long who waits spins before it sleeps; a device that is created may ask for more
-  uint32_t usual_workers; // of a CPU device whose name does not say how many
+  uint64_t memory_limit;     // of each memory, in bytes
+  uint64_t rename_limit;     // of each memory, in bytes, for overwritten storage in use; 0: a part of the memory
+  weir__trace *trace;        // NULL: nothing is traced; guarded by the lock
+  bool crowded;              // CPU workers leave few cores to threads of devices, and other threads should not spin
+  struct weir__watch *watch; // NULL: ThreadSanitizer does not watch (device/watch.h)
+  uint64_t spin_ns;          // how long who waits spins before it sleeps; a device that is created may ask for more
+  uint32_t usual_workers;    // of a CPU device whose name does not say how many
   uint32_t device_count;
   uint32_t worker_count; // of threads that may run functions at the same time: the devices' `callers`
   weir_device *devices[WEIR__MAX_DEVICES];

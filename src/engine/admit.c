@@ -14,6 +14,7 @@
 #include "engine/queue.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
+#include "engine/watch.h"
 #include "engine/written.h"
 #include "window/commute.h"
 
@@ -254,15 +255,22 @@ static __attribute__((noinline)) void read_poison(weir_context *context, weir__t
   weir__failures_blame(context, task, dependences->poisoned, bytes->buffer, bytes->lo, bytes->hi);
 }
 
+// What few contexts want. It stands where all dependences are known but that on a fence.
+static __attribute__((noinline)) void follow(weir_context *context, const weir__request *request, weir__task *task) {
+  weir__dependences *dependences = &context->order.dependences;
+  if ((context->host.flags & WEIR_CONTEXT_IN_ORDER) && request->submission->aside == NULL) {
+    weir__depend_on_task(context, dependences, context->order.last, WEIR__HAZARD_AFTER);
+    context->order.last = task->id;
+  }
+  if (context->host.watch != NULL) weir__watch_admit(context, request, task, dependences);
+}
+
 // The last part: edges, arguments, timeline, and off it goes.
 static inline __attribute__((always_inline)) void commit(weir_context *context, const weir__request *request,
                                                          weir__task *task) {
   weir__dependences *dependences = &context->order.dependences;
   bool aside = request->submission->aside != NULL;
-  if ((context->host.flags & WEIR_CONTEXT_IN_ORDER) && !aside) {
-    weir__depend_on_task(context, dependences, context->order.last, WEIR__HAZARD_AFTER);
-    context->order.last = task->id;
-  }
+  if (context->host.flags & (WEIR_CONTEXT_IN_ORDER | WEIR__CONTEXT_WATCHED)) follow(context, request, task);
   if (context->order.fence != 0 && !aside)
     weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
   if (dependences->poisoned != 0) read_poison(context, task, dependences);

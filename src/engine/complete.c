@@ -12,6 +12,7 @@
 #include "engine/family.h"
 #include "engine/profile.h"
 #include "engine/rules.h"
+#include "engine/watch.h"
 #include "window/commute.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
@@ -148,6 +149,12 @@ static inline void finish_event(weir_context *context, weir__task *task, const w
   task->event = NULL;
 }
 
+static void watch(const weir_context *context, weir__task *task, const weir__completion *completion) {
+  const weir_event *event = task->event;
+  weir__sync *group = event != NULL && event->group != NULL ? event->group->sync : NULL;
+  weir__watch_complete(&context->host, task, completion, event != NULL ? event->sync : NULL, group);
+}
+
 // Of a task that failed, one that the timeline notes, or one of a kind that wants to know.
 static __attribute__((noinline)) void complete(weir_context *context, const weir__task_rules *rules, weir__task *task,
                                                const weir__completion *completion) {
@@ -156,6 +163,7 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
   weir_event *event = task->event;
   bool asks = failed && task->move == NULL && event != NULL && event->target.again != NULL;
   if (asks && event->target.again(event->target.user, task, completion)) return;
+  if (context->host.watch != NULL) watch(context, task, completion);
   char text[WEIR__MESSAGE_BYTES];
   text[0] = '\0';
   if (failed) fail(context, rules, task, completion, text);
@@ -174,7 +182,7 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
 void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
   weir_context *context = weir__context_of(host);
   const weir__task_rules *rules = context->rules[task->kind];
-  bool noted = (host->trace != NULL) | ((host->flags & WEIR__CONTEXT_PROFILES) != 0);
+  bool noted = (host->trace != NULL) | ((host->flags & (WEIR__CONTEXT_PROFILES | WEIR__CONTEXT_WATCHED)) != 0);
   if (completion->status != WEIR_OK || noted || rules->done != NULL || task->commutes) {
     complete(context, rules, task, completion);
     return;

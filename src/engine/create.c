@@ -15,7 +15,9 @@
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
+#include "engine/watch.h"
 #include "window/commute.h"
+#include "window/trail.h"
 
 enum { DEFAULT_WINDOW = 1024 };
 
@@ -102,6 +104,7 @@ static void destroy_buffer(weir__object *object) {
   weir__buffer_forget_users(buffer);
   if (buffer->parts != NULL) weir__validity_give(buffer->parts);
   weir__segment_deinitialize(&buffer->whole);
+  weir__trail_destroy(buffer->trail);
   weir__free(buffer->versions);
   weir__free(buffer->commuters);
   weir__free(buffer->written);
@@ -137,6 +140,7 @@ void weir__context_destroy(weir_context *context) {
   weir__dependences_deinitialize(&context->order.dependences);
   size_t labels_bytes = (size_t)context->host.window.size * WEIR__LABEL_BYTES;
   weir__failures_destroy(context);
+  weir__watch_destroy(context->host.watch);
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
   weir__profile_destroy(context->profile);
@@ -209,6 +213,7 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   bool window = weir__window_initialize(&context->host.window, size, task_ready, context);
   context->host.window.upstream_failed = upstream_failed;
   context->host.window.kept = context->devices.kept_slots;
+  if (window) weir__watch_open(context);
   if (context->order.fresh == NULL || context->order.boxes == NULL ||
       !weir__dependences_grow(&context->order.dependences) || !window || (traces && context->host.trace == NULL) ||
       (profiles && context->profile == NULL))

@@ -10,6 +10,7 @@
 #include "engine/family.h"
 #include "engine/profile.h"
 #include "engine/queue.h"
+#include "engine/watch.h"
 
 enum { CALLBACKS_AT_ONCE = 64 };
 
@@ -57,7 +58,7 @@ static void free_owned(weir__ending *ending) {
   weir__host *host = &event->object.context->host;
   weir__host_unlock_and_wake(host);
   weir__thread before = enter_callback(event);
-  event->owned.destroy(event->owned.user);
+  weir__watch_call_destroy(event, event->owned.destroy, event->owned.user);
   weir__this_thread = before;
   weir__host_lock(host);
 }
@@ -75,6 +76,10 @@ void weir__event_own(weir_event *event, void (*destroy)(void *user), void *user)
 void weir__event_drop(weir_event *event) {
   if (--event->references > 0) return;
   if (event->group != NULL) weir__group_drop(event->group);
+  if (event->sync != NULL) {
+    weir__sync_drop(event->sync);
+    event->sync = NULL;
+  }
   weir__object_give(&event->object.context->objects.events, &event->object);
 }
 
@@ -158,7 +163,7 @@ void weir__host_unlock_and_call(weir__host *host) {
     if (weir__profile_is_due(context)) {
       weir__profile_begin(context->profile);
       weir__host_unlock_and_wake(host);
-      weir__profile_deliver(context->profile);
+      weir__profile_deliver(context, context->profile);
       weir__context_lock(context);
       weir__profile_end(context->profile);
       continue;
@@ -191,7 +196,7 @@ void weir__host_unlock_and_call(weir__host *host) {
     weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_relaxed);
     weir__host_unlock_and_wake(host);
     weir__thread before = enter_callback(event);
-    due.done(due.user, status);
+    weir__watch_call_back(event, &due, callback == NULL, status);
     weir__this_thread = before;
     weir__context_lock(context);
   }

@@ -69,17 +69,19 @@ struct weir_event {
   weir__callback *callbacks; // oldest first
   struct weir_event *next_called;
   weir__completion_target target; // of a task of Weir's own
-  bool has_target;
   uint64_t start_ns, end_ns; // of such a task, in its device's time, once it is done; the start may be 0: not noted
   uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
   weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
   bool decided;              // its outcome is known
   bool child;                // it is in the list of children that are not done
-  bool dropped;              // it was cancelled before it had a slot of the window
+  bool has_target;
+  bool dropped; // it was cancelled before it had a slot of the window
   weir_status outcome;
   weir__kin child_kin, member_kin;
   weir_group *group; // NULL: none; a reference
   uint64_t turn;     // in the group: the number of the ancestor with which the task came into it
+  struct weir__sync
+      *sync; // of the task, where ThreadSanitizer watches; NULL: none, as in an event that nobody has. A reference
   weir__owned owned; // if `ending` is its
   char message[WEIR__MESSAGE_BYTES];
 };

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tsan.h"
 
 // How long who waits for callbacks of others sleeps before it looks again.
 enum { CALLBACKS_WAIT_NS = 20000 };
@@ -117,7 +118,10 @@ bool weir__group_note_failure(weir_group *group, weir_status status, const char 
 }
 
 void weir__group_drop(weir_group *group) {
-  if (--group->references == 0) weir__object_give(&group->object.context->objects.groups, &group->object);
+  if (--group->references > 0) return;
+  weir__sync_drop(group->sync);
+  group->sync = NULL;
+  weir__object_give(&group->object.context->objects.groups, &group->object);
 }
 
 void weir__group_cancel(weir_group *group) {

@@ -18,7 +18,8 @@ struct weir_group {
   uint64_t cancelled;       // tasks with a turn up to this one are skipped, if they have not started
   weir_event *first, *last; // its tasks that are not done
   weir_group_statistics statistics;
-  weir_status failure; // WEIR_OK: none, or it was reported
+  struct weir__sync *sync; // the ends of its tasks, where ThreadSanitizer watches; a reference
+  weir_status failure;     // WEIR_OK: none, or it was reported
   char text[WEIR__MESSAGE_BYTES];
 };
 

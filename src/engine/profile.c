@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "device/graph.h"
 #include "engine/rules.h"
+#include "engine/watch.h"
 
 enum { FIRST_RECORDS = 64 };
 
@@ -92,14 +93,41 @@ void weir__profile_begin(weir__profile *profile) {
   profile->delivers = true;
 }
 
-void weir__profile_deliver(weir__profile *profile) {
+// A call in ThreadSanitizer's eyes: after those before it, and after what it reports.
+typedef struct watched_call {
+  weir__watch *watch;
+  const weir__profile *profile;
+  const weir_profile_event *event;
+} watched_call;
+
+static void call_watched(void *argument) {
+  const watched_call *self = argument;
+  weir__tsan_ignore(); // the thread's own stack
+  weir_profile_event event = *self->event;
+  weir__tsan_heed();
+  weir__tsan_acquire(&self->watch->profile);
+  weir__tsan_acquire(&self->watch->all->end);
+  self->profile->function(self->profile->user, &event);
+  weir__tsan_release(&self->watch->profile);
+  weir__tsan_release(&self->watch->all->end);
+}
+
+static void call(const weir_context *context, const weir__profile *profile, const weir_profile_event *event) {
+  watched_call watched = {.watch = context->host.watch, .profile = profile, .event = event};
+  if (watched.watch != NULL)
+    weir__tsan_call(call_watched, &watched);
+  else
+    profile->function(profile->user, event);
+}
+
+void weir__profile_deliver(const weir_context *context, weir__profile *profile) {
   weir__thread before = weir__this_thread;
   weir__this_thread.in_task = true;
   for (size_t i = 0; i < profile->given.count; i++) {
     weir_profile_event event = profile->given.records[i].event;
     event.label = profile->given.records[i].label;
     event.kernel = profile->given.records[i].kernel;
-    profile->function(profile->user, &event);
+    call(context, profile, &event);
   }
   weir__this_thread = before;
 }

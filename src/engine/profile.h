@@ -43,7 +43,7 @@ static inline bool weir__profile_is_due(const weir_context *context) {
 
 // Delivers what was noted so far: `deliver` is called without the lock, the other two before and after it with the lock held.
 void weir__profile_begin(weir__profile *profile);
-void weir__profile_deliver(weir__profile *profile);
+void weir__profile_deliver(const weir_context *context, weir__profile *profile);
 void weir__profile_end(weir__profile *profile);
 
 #endif // WEIR_ENGINE_PROFILE_H

@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/watch.h"
 #include "weir/box.h"
 
 // How many submissions enter before the lock is released, so that others get it in between.
@@ -118,6 +119,7 @@ weir_status weir__queue_add(weir_context *context, const weir__submission *submi
   copy_task(queued, task, more, more_bytes);
   if (task->destroy != NULL) weir__event_own(event, task->destroy, task->user);
   weir__family_join(event, submission->family);
+  if (context->host.watch != NULL) weir__watch_queue(event);
   keep_names(&queued->task);
   weir__submission *own = &queued->submission;
   own->task = &queued->task;

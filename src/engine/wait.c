@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/family.h"
 #include "engine/profile.h"
+#include "engine/watch.h"
 #include "window/commute.h"
 
 // A context with devices that have no threads looks after them this often while it waits for other devices.
@@ -222,6 +223,7 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
                                        "what tasks submitted");
   bool reached = status == WEIR_OK;
   if (reached && context->profile != NULL) await_profile(context);
+  if (reached) weir__watch_acquire_all(context);
   if (reached) status = report_failure(context);
   weir__context_unlock(context);
   weir__host_wait_end(context, WEIR__TRACE_FINISH, 0, reached, start_ns);
@@ -243,7 +245,10 @@ static bool poll_devices(weir_event *event) {
 
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   weir_status status = (weir_status)atomic_load_explicit(&event->status, memory_order_acquire);
-  if (status != WEIR_PENDING) return status;
+  if (status != WEIR_PENDING) {
+    weir__watch_acquire(event->sync);
+    return status;
+  }
   if (weir__this_thread.in_task)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: %s", weir__thread_place());
   uint64_t deadline = weir__deadline_after(timeout_ns);
@@ -266,5 +271,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__sleep_on(&event->status, WEIR_PENDING, left);
   }
   atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_relaxed);
-  return status == WEIR_PENDING ? WEIR_TIMEOUT : status;
+  if (status == WEIR_PENDING) return WEIR_TIMEOUT;
+  weir__watch_acquire(event->sync);
+  return status;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/queue.h"
+#include "engine/watch.h"
 
 static weir__graph_launch *launch_of(const weir__ending *ending) {
   return (weir__graph_launch *)(void *)((char *)(uintptr_t)ending - offsetof(weir__graph_launch, ending));
@@ -38,13 +39,28 @@ void weir__graph_run_stage_out(weir__graph_run *run) {
   run->staged_out = true;
 }
 
+// Part of the launch, in ThreadSanitizer's eyes.
+static void copy_out_watched(void *argument) {
+  weir__graph_launch *launch = argument;
+  weir__watch_acquire(launch->event->sync);
+  weir__graph_run_copy_out(&launch->run);
+  weir__tsan_release(&launch->event->sync->end);
+}
+
+static void copy_out(weir__graph_launch *launch) {
+  if (launch->event->sync != NULL)
+    weir__tsan_call(copy_out_watched, launch);
+  else
+    weir__graph_run_copy_out(&launch->run);
+}
+
 // Puts the bytes of the launch into the caller's memory, if the device's thread did not, and lets the next launch do so.
 static void deliver(weir__ending *ending) {
   weir__graph_launch *launch = launch_of(ending);
   weir__graph_run *run = &launch->run;
   if (!run->staged_out && run->ran) {
     weir__host_unlock_and_wake(&run->context->host);
-    weir__graph_run_copy_out(run);
+    copy_out(launch);
     weir__context_lock(run->context);
   }
   ending->delivers = false;
@@ -71,6 +87,7 @@ static void end(weir__ending *ending) {
   else
     graph->last_launch = launch->previous;
   if (!launch->reported) note_failure(graph, launch->number, launch->event);
+  if (graph->sync != NULL) weir__watch_pass(launch->event->sync, &graph->sync->end);
   weir__graph_launch_drop(launch);
   if (--graph->running == 0 && graph->to_be_freed)
     weir__object_give(&graph->object.context->objects.graphs, &graph->object);
@@ -167,7 +184,10 @@ weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   if (!done) {
     status = weir__error(WEIR_TIMEOUT, "graph wait: %u launches still run after %llu ns, and go on", graph->running,
                          (unsigned long long)timeout_ns);
-  } else if (graph->failure != WEIR_OK) {
+  } else {
+    weir__watch_acquire(graph->sync);
+  }
+  if (done && graph->failure != WEIR_OK) {
     status = weir__error(graph->failure, "graph wait: %s", graph->failure_text);
     graph->failure = WEIR_OK;
   }

@@ -24,7 +24,7 @@ static weir_graph *take(weir_context *context) {
   if (graph == NULL) return NULL;
   weir__graph_destroy(&graph->object);
   weir__object kept = graph->object;
-  *graph = (weir_graph){.object = kept};
+  *graph = (weir_graph){.object = kept, .sync = weir__sync_create()};
   return graph;
 }
 
@@ -80,6 +80,8 @@ void weir__graph_destroy(weir__object *object) {
   weir__free(graph->recorded);
   weir__free(graph->buffers);
   weir__free(graph->times);
+  weir__sync_drop(graph->sync);
+  graph->sync = NULL;
   graph->recorded = NULL;
   graph->buffers = NULL;
   graph->times = NULL;

@@ -36,10 +36,11 @@ struct weir_graph {
   uint32_t queue;
   weir__graph_launch *first_launch, *last_launch; // in flight, oldest first
   uint64_t launch_count;
-  uint32_t running;       // launches in flight
-  uint32_t queued;        // launches that wait in the context's queue (graph/queued.h)
-  weir_status failure;    // of a launch, not reported yet
-  uint64_t failed_launch; // number of the last launch that was noted as failed
+  uint32_t running;        // launches in flight
+  uint32_t queued;         // launches that wait in the context's queue (graph/queued.h)
+  struct weir__sync *sync; // the ends of its launches, where ThreadSanitizer watches; a reference
+  weir_status failure;     // of a launch, not reported yet
+  uint64_t failed_launch;  // number of the last launch that was noted as failed
   char failure_text[WEIR__MESSAGE_BYTES];
   uint32_t time_count; // of the last launch with times that is done
   uint64_t *times;     // its starts, then its ends

@@ -26,6 +26,7 @@ void weir__graph_run_free(weir__graph_run *run) {
   weir__free(run->values);
   weir__free(run->blockers);
   weir__free(run->states);
+  weir__free(run->points);
   weir__free(run->ready);
   weir__free(run->failed_predecessors);
   weir__free(run->data_dependences);
@@ -41,6 +42,8 @@ static weir__graph_run *create(weir_graph *graph) {
   run->graph = graph;
   run->context = graph->object.context;
   run->plan = plan;
+  weir__lock_ignores(&run->poison_lock);
+  weir__lock_ignores(&run->message_lock);
   run->stage_out = weir__graph_run_stage_out;
   plan->references++;
   run->accesses = weir__allocate(plan->external_count * sizeof *run->accesses);

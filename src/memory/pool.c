@@ -2,6 +2,7 @@
 #include "memory/pool.h"
 
 #include "base/allocate.h"
+#include "base/tsan.h"
 
 enum { SMALLEST_LOG2 = 6, SLAB_BLOCKS = 64, WAITING_LOOKED_AT = 4 };
 
@@ -56,7 +57,13 @@ static weir__block *take_descriptor(weir__pool *pool) {
   return block;
 }
 
+static void forget_users(weir__block *block) {
+  weir__sync_drop(block->users_sync);
+  block->users_sync = NULL;
+}
+
 static void free_memory(weir__pool *pool, weir__block *block) {
+  if (block->users_sync != NULL) forget_users(block);
   pool->bytes -= block->bytes;
   pool->source.free(pool->source.user, block->memory);
   block->memory = NULL;
@@ -70,6 +77,7 @@ void weir__pool_deinitialize(weir__pool *pool) {
     pool->slabs = slab->next;
     for (int i = 0; i < SLAB_BLOCKS; i++) {
       if (slab->blocks[i].memory != NULL) pool->source.free(pool->source.user, slab->blocks[i].memory);
+      if (slab->blocks[i].users_sync != NULL) forget_users(&slab->blocks[i]);
     }
     weir__free(slab);
   }
@@ -163,6 +171,7 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
     }
     block->bytes = block_bytes;
     block->size_class = size_class;
+    block->from_heap = pool->source.allocate == heap_allocate;
     block->number = pool->next_number++;
     pool->bytes += block_bytes;
     if (pool->bytes > pool->peak_bytes) pool->peak_bytes = pool->bytes;

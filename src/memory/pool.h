@@ -30,7 +30,9 @@ typedef struct weir__block {
   weir__id users[WEIR__BLOCK_USERS];
   uint8_t user_count;
   bool users_known; // `users` holds all that were in flight
+  bool from_heap;   // the process's
   uint8_t size_class;
+  struct weir__sync *users_sync; // where ThreadSanitizer watches: the ends of its latest users (window/trail.h)
 } weir__block;
 
 // Where a pool takes memory from: aligned to 64 bytes at least.

@@ -3,6 +3,7 @@
 // What follows when a stage of an item is done: times, failures, the end of the item.
 #include <stdio.h>
 
+#include "engine/watch.h"
 #include "pipeline/chain.h"
 
 static uint64_t later(uint64_t a, uint64_t b) {
@@ -53,6 +54,7 @@ void weir__chain_part_done(void *user, weir_status status) {
   weir__chain_item *item = part->item;
   weir_chain_stage_statistics *statistics = &item->chain->stages[part->stage].statistics;
   note_times(item, part->stage, status, part->event);
+  if (item->event->sync != NULL) weir__watch_pass(part->event->sync, &item->event->sync->end);
   if (status == WEIR_OK)
     statistics->done++;
   else if (status == WEIR_ERROR_UPSTREAM_FAILED || status == WEIR_ERROR_CANCELLED)

@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "base/tsan.h"
 #include "engine/auto.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
@@ -155,6 +156,7 @@ static weir__chain_item *take_item(weir_chain *chain) {
     chain->free_items = item;
     return NULL;
   }
+  item->event->sync = weir__sync_create();
   weir_device *device = chain->stages[0].device;
   item->next = NULL;
   item->chain = chain;

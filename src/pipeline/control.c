@@ -39,6 +39,7 @@ weir_status weir_pipeline_start(weir_pipeline *pipeline) {
     atomic_store_explicit(&pipeline->control, 0, memory_order_relaxed);
     atomic_store_explicit(&pipeline->closed, false, memory_order_relaxed);
     atomic_store_explicit(&pipeline->free_lines, pipeline->all_lines, memory_order_relaxed);
+    weir__tsan_release(&pipeline->starts);
     atomic_store_explicit(&pipeline->running, 1, memory_order_release);
     weir__pipeline_prewake(pipeline);
     weir__pipeline_publish(pipeline, WEIR__ITEM_SOURCE);
@@ -110,6 +111,7 @@ weir_status weir_pipeline_wait(weir_pipeline *pipeline, uint64_t timeout_ns) {
     if (timeout_ns != WEIR_FOREVER && passed >= timeout_ns) return tell_oldest(pipeline);
     weir__sleep_on(&pipeline->running, 1, timeout_ns == WEIR_FOREVER ? UINT64_MAX : timeout_ns - passed);
   }
+  weir__tsan_acquire(&pipeline->calls);
   return report_failure(pipeline);
 }
 

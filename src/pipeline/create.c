@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "base/tsan.h"
 #include "pipeline/job.h"
 
 enum {
@@ -118,7 +119,7 @@ static weir_status start_threads(weir_pipeline *pipeline) {
       if (thread->guest == NULL) return no_memory();
     }
     int error =
-        weir__allocate_permit() ? pthread_create(&thread->thread, NULL, weir__pipeline_thread_main, thread) : EAGAIN;
+        weir__allocate_permit() ? weir__thread_create(&thread->thread, weir__pipeline_thread_main, thread) : EAGAIN;
     if (error != 0)
       return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "pipeline create: thread %u of %u cannot be started: %s", i,
                          pipeline->thread_count, strerror(error));
@@ -192,6 +193,7 @@ static void stop_and_destroy(weir_pipeline *pipeline) {
   weir_pipeline_cancel(pipeline);
   while (atomic_load_explicit(&pipeline->running, memory_order_acquire) != 0)
     weir__sleep_on(&pipeline->running, 1, UINT64_MAX);
+  weir__tsan_acquire(&pipeline->calls);
   destroy(pipeline);
 }
 
@@ -213,6 +215,7 @@ weir_status weir_pipeline_create_sized(weir_context *context, const weir_pipelin
   weir_pipeline *pipeline = weir__allocate_zeroed(sizeof *pipeline);
   if (pipeline == NULL) return no_memory();
   pipeline->context = context;
+  weir__lock_ignores(&pipeline->lock);
   status = initialize(pipeline, &options);
   if (status != WEIR_OK) {
     destroy(pipeline);

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 
 #include "base/random.h"
+#include "base/tsan.h"
 #include "device/cpu/cpu.h"
 #include "engine/context.h"
 #include "trace/lines.h"
@@ -91,6 +92,9 @@ struct weir__pipeline_line {
   // Where the pipeline is traced.
   weir__trace_line *trace;
   weir__trace_origin origin;
+  // Where ThreadSanitizer watches: the calls for the line's tokens; tasks that they awaited, and whether these are done.
+  weir__point calls, tasks;
+  bool took_tasks;
 };
 
 // Whether a token may enter a serial stage.
@@ -105,7 +109,8 @@ typedef struct weir__pipeline_stage {
   weir_device *device;
   weir__join *joins; // NULL: parallel, or the first
   bool awaits;
-  bool job; // its tasks are collected for a graph
+  bool job;          // its tasks are collected for a graph
+  weir__point calls; // of a serial one, where ThreadSanitizer watches
   char name[WEIR__STAGE_NAME];
 } weir__pipeline_stage;
 
@@ -154,6 +159,7 @@ struct weir_pipeline {
   weir_status first_failure;
   char first_text[WEIR__MESSAGE_BYTES + 64];
   _Atomic uint64_t start_ns, end_ns, ended_before;
+  weir__point starts, calls; // where ThreadSanitizer watches
 };
 
 // The thread of a pipeline that this is; NULL in others.

@@ -169,6 +169,40 @@ static bool end_token(weir__pipeline_line *line) {
 // ---------------------------------------------------------------------------------------------------------------
 // Stages
 
+static void call_function(weir__pipeline_line *line, const weir__pipeline_stage *stage) {
+  if (stage->function == NULL) {
+    line->pipeline->deliver(&line->token);
+    return;
+  }
+  line->in_stage = true;
+  line->job = stage->job ? &line->jobs[line->stage] : NULL;
+  if (line->job != NULL) weir__job_begin(line);
+  weir_status status = stage->function(&line->token);
+  line->in_stage = false;
+  if (line->job != NULL) {
+    weir_status submitted = weir__job_end(line, status != WEIR_OK ? status : line->status);
+    if (status == WEIR_OK) status = submitted;
+  }
+  if (status != WEIR_OK) weir__line_fail(line, line->stage, status, NULL);
+}
+
+// A call in ThreadSanitizer's eyes: after those for the same line, those of the same serial stage, and tasks that were awaited.
+static void call_watched(void *argument) {
+  weir__pipeline_line *line = argument;
+  weir_pipeline *pipeline = line->pipeline;
+  weir__pipeline_stage *stage = &pipeline->stages[line->stage];
+  bool serial = stage->joins != NULL || line->stage == 0;
+  weir__tsan_acquire(&pipeline->starts);
+  weir__tsan_acquire(&line->calls);
+  if (serial) weir__tsan_acquire(&stage->calls);
+  if (line->took_tasks) weir__tsan_acquire(&line->tasks);
+  line->took_tasks = false;
+  call_function(line, stage);
+  weir__tsan_release(&line->calls);
+  if (serial) weir__tsan_release(&stage->calls);
+  weir__tsan_release(&pipeline->calls);
+}
+
 static void call(weir__pipeline_line *line, const weir__pipeline_stage *stage) {
   weir_pipeline *pipeline = line->pipeline;
   weir_token *token = &line->token;
@@ -181,20 +215,10 @@ static void call(weir__pipeline_line *line, const weir__pipeline_stage *stage) {
   if (line->stage == 0) line->begin_ns = line->since_ns;
   weir__pipeline_thread_now->line = line;
   if (pipeline->trace != NULL) weir__line_trace_call(line);
-  if (stage->function == NULL) {
-    pipeline->deliver(token);
-  } else {
-    line->in_stage = true;
-    line->job = stage->job ? &line->jobs[line->stage] : NULL;
-    if (line->job != NULL) weir__job_begin(line);
-    weir_status status = stage->function(token);
-    line->in_stage = false;
-    if (line->job != NULL) {
-      weir_status submitted = weir__job_end(line, status != WEIR_OK ? status : line->status);
-      if (status == WEIR_OK) status = submitted;
-    }
-    if (status != WEIR_OK) weir__line_fail(line, line->stage, status, NULL);
-  }
+  if (weir__tsan_on())
+    weir__tsan_call(call_watched, line);
+  else
+    call_function(line, stage);
   if (pipeline->trace != NULL) weir__line_trace_return(line);
   weir__pipeline_thread_now->line = NULL;
 }
@@ -222,6 +246,7 @@ static void take_tasks(weir__pipeline_line *line) {
   atomic_store_explicit(&line->pending, 1, memory_order_relaxed);
   line->chunk = line->chunks;
   line->chunk_used = 0;
+  line->took_tasks = true;
   if (line->task_status != WEIR_OK) weir__line_fail(line, line->task_stage, line->task_status, line->task_text);
   line->task_status = WEIR_OK;
 }

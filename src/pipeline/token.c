@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "engine/submit.h"
+#include "engine/watch.h"
 #include "graph/flight.h"
 #include "pipeline/job.h"
 
@@ -112,6 +113,8 @@ static void end_await(weir__await *await, weir_status status, bool held) {
     note_failure(await, status);
     if (!held) weir__context_unlock(pipeline->context);
   }
+  weir__watch_pass(await->event->sync, &line->tasks);
+  weir__watch_pass(await->event->sync, &pipeline->calls);
   if (atomic_fetch_sub_explicit(&line->pending, 1, memory_order_acq_rel) == 1) {
     weir__line_set(line, WEIR__LINE_READY);
     if (held)

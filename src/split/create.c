@@ -125,6 +125,7 @@ weir_status weir_split_create_sized(weir_context *context, const weir_split_opti
   weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "split");
   if (status != WEIR_OK) return status;
   weir_split *split = weir__allocate_zeroed(sizeof *split);
+  if (split != NULL) weir__lock_ignores(&split->lock);
   if (split == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "split: no memory");
   split->context = context;
   split->references = 1;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/watch.h"
 #include "engine/submit.h"
 #include "split/split.h"
 
@@ -258,6 +259,7 @@ static void done(void *user, weir_status status) {
     state->given -= part->count;
     note_failure(run, part, status);
   }
+  weir__watch_end(&run->split->context->host, run->task);
   weir_event_release(part->event);
   part->event = NULL;
   release_buffers(part);

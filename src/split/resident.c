@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/watch.h"
 #include "engine/admit.h"
 #include "engine/check.h"
 #include "engine/failures.h"
@@ -228,6 +229,8 @@ static void enter_last(weir__split_run *run, const weir__submission *submission,
       if (weir__live(&context->host.window.live, id))
         weir__dependences_add(&context->order.dependences, id, WEIR__HAZARD_AFTER, false, 0, 0);
     }
+    if (ended != NULL && context->host.watch != NULL)
+      weir__watched_acquire(weir__watch_task(&context->host, task), ended->sync);
   }
   weir__request request = {.submission = submission,
                            .task = &whole,

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "base/clock.h"
+#include "device/watch.h"
 #include "split/policy.h"
 #include "split/split.h"
 
@@ -85,6 +86,7 @@ void weir__split_start(void *user, weir_status status) {
   weir__context_lock(context);
   status = weir__host_skip_status(&context->host, run->task);
   weir__context_unlock(context);
+  weir__watch_begin(&context->host, run->task);
   run->start_clock_ns = weir__clock_ns();
   run->start_device_ns = weir_device_time(run->split->devices[0]);
   weir__split_fill_view(run);

@@ -62,6 +62,7 @@ struct weir_buffer {
   uint32_t oldest_version;
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
   struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
+  struct weir__trail *trail;         // where ThreadSanitizer watches: who used it (window/trail.h). Owned
   weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;

@@ -20,6 +20,7 @@
 #include "base/random.h"
 #include "device/graph.h"
 #include "device/host.h"
+#include "device/watch.h"
 #include "device/work.h"
 
 enum {

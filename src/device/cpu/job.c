@@ -97,7 +97,7 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
     weir__cpu_disturb(worker);
     uint64_t start_ns = trace != NULL ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
     uint64_t since = weir__ticks();
-    task->function(&work);
+    weir__watch_call(cpu->base.host, task, task->function, &work);
     weir__cpu_measure(worker, task->kernel, work.end - work.first, since);
     if (trace != NULL) {
       weir__host_lock(cpu->base.host);

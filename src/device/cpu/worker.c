@@ -242,7 +242,7 @@ static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t
                     .internal = &worker->failure};
   weir__this_thread.task = task;
   weir__cpu_fill_work(worker, task->id, &work);
-  task->function(&work);
+  weir__watch_call(worker->cpu->base.host, task, task->function, &work);
   if (!worker->failure.failed) return WEIR_OK;
   worker->failure.failed = false;
   return WEIR_ERROR_TASK_FAILED;

@@ -6,6 +6,7 @@
 
 #include "base/allocate.h"
 #include "device/sim/batch.h"
+#include "device/watch.h"
 #include "device/work.h"
 
 // A program that does nothing but poll would never see time pass: after so many polls in vain it is taken to wait.
@@ -78,7 +79,7 @@ static void run_task(weir__sim_device *device, weir__task *task, weir__failure *
                     .worker_count = device->base.host->worker_count,
                     .task = task->id};
   weir__thread before = unlock_for_code(device, task);
-  task->function(&work);
+  weir__watch_call(device->base.host, task, task->function, &work);
   lock_after_code(device, before);
 }
 
