@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of a user's kind under ThreadSanitizer, with the library as users have it: built without.
+
+test_tsan_user.py COMPILER CXX SOURCE LIBRARY: compiles the programs of this folder, some examples and the program of the
+README with COMPILER and CXX and -fsanitize=thread. The right ones must run without a report, and each of the wrong ones must
+have one. Exits 77, with the reason, where the compiler or its ThreadSanitizer is missing.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SEED = int(os.environ.get("WEIR_TEST_SEED", "1"))
+SMALL = os.environ.get("WEIR_SMALL_TESTS") == "1"
+DEVICES = ["cpu:1", "cpu:2", "sim:ideal,cpu:1"]
+RIGHT = ["right_tasks", "right_calls", "right_pipelines"]
+EXAMPLES = [("quickstart.c", []), ("transpose.c", []), ("record.c", []), ("quicksort/quicksort.c", ["200000"])]
+ALL_REPORTS = "suppress_equal_stacks=0:suppress_equal_addresses=0"
+ONE_WORKER_ORDERS = {"groups_share"}  # one call of its function runs all work-groups there
+TRIES = 4  # a report may be missed where many programs were run before
+
+
+class Bench:
+    """A compiler, and the folder of what it makes."""
+
+    def __init__(self, compiler, cxx, source, library, folder):
+        self.compiler, self.cxx, self.source, self.library, self.folder = compiler, cxx, source, library, folder
+
+    def compile(self, name, path):
+        program = os.path.join(self.folder, name)
+        is_cxx = path.endswith(".cpp")
+        command = [self.cxx if is_cxx else self.compiler, "-std=c++17" if is_cxx else "-std=gnu11", "-g", "-O1",
+                   "-fsanitize=thread", "-I", os.path.join(self.source, "include"), path, "-o", program, self.library,
+                   "-Wl,-rpath," + os.path.dirname(self.library), "-lm", "-pthread"]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        return program if made.returncode == 0 else "", made.stderr
+
+    @staticmethod
+    def run(program, arguments, options="halt_on_error=1", **environment):
+        """(exit status, all that it printed). Some kernels place memory where ThreadSanitizer's is, unless told not to."""
+        prefix = ["setarch", "-R"] if shutil.which("setarch") else []
+        options = "exitcode=66:atexit_sleep_ms=0:" + options
+        done = subprocess.run(prefix + [program] + arguments, capture_output=True, text=True, check=False, timeout=200,
+                              env={**os.environ, "TSAN_OPTIONS": options, **environment}, cwd=os.path.dirname(program))
+        return done.returncode, done.stdout + done.stderr
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def readme_program(source, folder):
+    with open(os.path.join(source, "README.md"), encoding="utf-8") as text:
+        program = re.search(r"```c\n(.*?)```", text.read(), re.DOTALL).group(1)
+    path = os.path.join(folder, "readme.c")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(program)
+    return path
+
+
+def check_compiler(bench):
+    if shutil.which(bench.compiler) is None:
+        skip(f"{bench.compiler} was not found")
+    path = os.path.join(bench.folder, "probe.c")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("int main(void) { return 0; }\n")
+    program, errors = bench.compile("probe", path)
+    if not program:
+        skip(f"{bench.compiler} has no ThreadSanitizer: {errors.strip().splitlines()[-1:]}")
+    status, output = bench.run(program, [])
+    if status != 0:
+        skip(f"programs with the ThreadSanitizer of {bench.compiler} do not run here: {output.strip()[:200]}")
+
+
+def sections(output):
+    """{program: what was printed while it ran}"""
+    parts = re.split(r"^program (\w+)$", output, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def check_right(bench, program, arguments):
+    status, output = bench.run(program, arguments)
+    if status == 0:
+        return []
+    return [f"{bench.compiler}: {os.path.basename(program)} {' '.join(arguments)} ended with {status}:\n{output[:6000]}"]
+
+
+def check_right_programs(bench):
+    seeds = [SEED] if SMALL else range(SEED, SEED + 10)
+    for name in RIGHT:
+        program, errors = bench.compile(name, os.path.join(HERE, name + ".c"))
+        if not program:
+            yield errors
+            continue
+        for device in DEVICES:
+            for seed in seeds:
+                yield from check_right(bench, program, [device, str(seed)])
+        # What is checked here is the library's doing: without it the same orders are not seen.
+        if name == "right_tasks" and bench.run(program, ["cpu:2", str(SEED)], WEIR_TSAN="0")[0] != 66:
+            yield f"{bench.compiler}: {name} has no report with WEIR_TSAN=0, so it shows nothing"
+
+
+def check_examples(bench):
+    programs = [(name, os.path.join(bench.source, "examples", name), arguments) for name, arguments in EXAMPLES]
+    programs.append(("readme", readme_program(bench.source, bench.folder), []))
+    if shutil.which(bench.cxx):
+        programs.append(("quickstart_cpp", os.path.join(bench.source, "examples", "quickstart.cpp"), []))
+    for name, path, arguments in programs:
+        program, errors = bench.compile(os.path.basename(name).replace(".", "_"), path)
+        yield from check_right(bench, program, arguments) if program else [errors]
+
+
+def has_report(text):
+    return "SUMMARY: ThreadSanitizer: " in text
+
+
+def check_wrong_programs(bench):
+    program, errors = bench.compile("wrong", os.path.join(HERE, "wrong.c"))
+    if not program:
+        yield errors
+        return
+    for device in DEVICES[:2]:
+        _, output = bench.run(program, [device, str(SEED)], ALL_REPORTS)
+        found = sections(output)
+        if not found:
+            yield f"{bench.compiler}: wrong {device}: {output[:2000]}"
+        for name, text in found.items():
+            if device == "cpu:1" and name in ONE_WORKER_ORDERS:
+                continue
+            tries = 0
+            while not has_report(text) and tries < TRIES:
+                tries += 1
+                text = bench.run(program, [device, str(SEED + tries), name])[1]
+            if not has_report(text):
+                yield f"{bench.compiler}: the race of {name} on {device} is not reported"
+
+
+def main():
+    compiler, cxx, source, library = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(compiler, cxx, source, library, folder)
+        check_compiler(bench)
+        wrong = [*check_right_programs(bench), *check_examples(bench), *check_wrong_programs(bench)]
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
