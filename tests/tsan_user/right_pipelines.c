@@ -14,6 +14,7 @@ typedef struct line_state {
 
 typedef struct line_user {
   weir_context *context;
+  weir_kernel *adder; // short, so that a thread of the pipeline may run it by itself
   uint32_t made, checked, sums[64], last;
   bool fails;
 } line_user;
@@ -37,8 +38,12 @@ static weir_status work_stage(weir_token *token) {
   if (*data % 8 == 7 && user->fails) return weir_token_fail(token, WEIR_ERROR_TASK_FAILED, "as planned");
   for (int i = 0; i < 2; i++) {
     weir_arg args[] = {weir_updates(line->buffer)};
-    weir_status status = weir_token_submit(
-        token, &(weir_task){.host = add_to, .user = i == 0 ? data : NULL, .args = args, .arg_count = 1});
+    const weir_task task = {.host = i == 0 ? add_to : NULL,
+                            .kernel = i == 0 ? NULL : user->adder,
+                            .user = i == 0 ? data : NULL,
+                            .args = args,
+                            .arg_count = 1};
+    weir_status status = weir_token_submit(token, &task);
     if (status != WEIR_OK) return status;
   }
   return WEIR_OK;
@@ -76,7 +81,7 @@ static void close_line(void *user, uint32_t line, void *state) {
 
 static void pipelines(weir_context *context) {
   for (uint32_t graph = 0; graph < 2; graph++) {
-    line_user user = {.context = context, .fails = graph == 1};
+    line_user user = {.context = context, .adder = kernel(context, "add", add_to), .fails = graph == 1};
     uint32_t as_graph = graph == 1 ? WEIR_STAGE_GRAPH : 0;
     weir_stage stages[] = {
         {.function = first_stage, .user = &user},

@@ -54,10 +54,11 @@ def skip(reason):
     sys.exit(77)
 
 
-def readme_program(source, folder):
-    with open(os.path.join(source, "README.md"), encoding="utf-8") as text:
+def program_of(bench, name, page):
+    """The file NAME.c with the first program of a page."""
+    with open(os.path.join(bench.source, page), encoding="utf-8") as text:
         program = re.search(r"```c\n(.*?)```", text.read(), re.DOTALL).group(1)
-    path = os.path.join(folder, "readme.c")
+    path = os.path.join(bench.folder, name + ".c")
     with open(path, "w", encoding="utf-8") as out:
         out.write(program)
     return path
@@ -107,7 +108,7 @@ def check_right_programs(bench):
 
 def check_examples(bench):
     programs = [(name, os.path.join(bench.source, "examples", name), arguments) for name, arguments in EXAMPLES]
-    programs.append(("readme", readme_program(bench.source, bench.folder), []))
+    programs.append(("readme", program_of(bench, "readme", "README.md"), []))
     if shutil.which(bench.cxx):
         programs.append(("quickstart_cpp", os.path.join(bench.source, "examples", "quickstart.cpp"), []))
     for name, path, arguments in programs:
@@ -140,12 +141,20 @@ def check_wrong_programs(bench):
                 yield f"{bench.compiler}: the race of {name} on {device} is not reported"
 
 
+def check_tutorial(bench):
+    program, errors = bench.compile("race", program_of(bench, "race", "docs/tutorials/find-a-race.md"))
+    output = bench.run(program, [])[1] if program else errors
+    if "in count" not in output:
+        yield f"{bench.compiler}: the tutorial's race is not reported:\n{output}"
+
+
 def main():
     compiler, cxx, source, library = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(compiler, cxx, source, library, folder)
         check_compiler(bench)
-        wrong = [*check_right_programs(bench), *check_examples(bench), *check_wrong_programs(bench)]
+        wrong = [*check_right_programs(bench), *check_examples(bench), *check_wrong_programs(bench),
+                 *check_tutorial(bench)]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

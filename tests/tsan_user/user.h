@@ -72,17 +72,20 @@ static inline void add_to(const weir_work *work) {
 // Runs the programs that the arguments name, or all: PROGRAM DEVICES SEED [NAME...].
 static inline int run_programs(const program *programs, int argc, char **argv) {
   if (argc < 3) return 2;
-  random_state = strtoull(argv[2], NULL, 10);
+  uint64_t seed = random_state = strtoull(argv[2], NULL, 10);
   for (const program *one = programs; one->name != NULL; one++) {
     int wanted = argc == 3;
     for (int i = 3; i < argc; i++) wanted |= strcmp(argv[i], one->name) == 0;
     if (!wanted) continue;
     fprintf(stderr, "program %s\n", one->name);
     weir_context *context;
-    must(weir_context_create(
-        &(weir_context_options){
-            .devices = argv[1], .seed = strtoull(argv[2], NULL, 10), .window = 64, .flags = one->flags},
-        &context));
+    must(weir_context_create(&(weir_context_options){.devices = argv[1],
+                                                     .seed = seed,
+                                                     .window = seed % 2 == 0 ? 64 : 16,
+                                                     .rename_limit = seed % 3 == 0 ? 600 : 0,
+                                                     .memory_limit = seed % 5 == 0 ? 1 << 16 : 0,
+                                                     .flags = one->flags},
+                             &context));
     one->run(context);
     must(weir_context_release(context));
   }
