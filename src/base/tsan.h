@@ -59,6 +59,8 @@ typedef struct weir__sync {
   weir__point end;   // released where it ends, acquired by who comes after it
   weir__point told;  // released by who attaches a callback and where one ends, acquired where one starts
   uint64_t acquired_in, released_in; // the list that has it already
+  uint64_t passed_in;                // the end that has looked at it already
+  struct weir__watched *unfinished;  // its task, from admission to completion; NULL: none
 } weir__sync;
 
 // NULL: no memory, and an order that ThreadSanitizer does not learn of.

@@ -28,7 +28,6 @@ void weir__watch_destroy(weir__watch *watch) {
 }
 
 static void begin(weir__watched *self) {
-  atomic_store_explicit(&self->began, true, memory_order_relaxed);
   if (self->own != NULL) weir__tsan_acquire(&self->own->start);
   for (uint32_t i = 0; i < self->acquired.count; i++) weir__tsan_acquire(&self->acquired.list[i]->end);
   if (self->has_values) weir__tsan_acquire(&self->values);
@@ -88,11 +87,23 @@ static void note_move(const weir__move *move) {
   if (move->destination_space == WEIR__HOST_SPACE) weir__tsan_access(move->destination, move->bytes, true);
 }
 
+// What a task comes after. A device may report it before tasks that it comes after; then what these come after counts.
+static void inherit(weir__watched *task, uint64_t number) {
+  weir__tsan_acquire(&task->own->start);
+  for (uint32_t i = 0; i < task->acquired.count; i++) {
+    weir__sync *before = task->acquired.list[i];
+    weir__tsan_acquire(&before->end);
+    if (before->unfinished == NULL || before->passed_in == number) continue;
+    before->passed_in = number;
+    inherit(before->unfinished, number);
+  }
+}
+
 // A task that did not run passes on what came before it.
 static void note_end(void *argument) {
   const end *self = argument;
   weir__watched *task = self->task;
-  if (!atomic_load_explicit(&task->began, memory_order_relaxed)) begin(task);
+  inherit(task, task->number);
   if (self->move != NULL) note_move(self->move);
   weir__tsan_acquire(&task->own->end);
   weir__tsan_release(&task->own->end);
@@ -111,6 +122,7 @@ void weir__watch_complete(const weir__host *host, weir__task *task, const weir__
   bool moved = task->kind == WEIR__TASK_COPY && completion->status == WEIR_OK;
   end ended = {.task = self, .move = moved ? task->move : NULL, .event = event, .all = host->watch->all, .group = also};
   weir__tsan_note(note_end, &ended);
+  self->own->unfinished = NULL;
   weir__watched_clear(self);
 }
 

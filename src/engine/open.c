@@ -11,6 +11,7 @@
 #include "engine/failures.h"
 #include "engine/rules.h"
 #include "engine/submit.h"
+#include "engine/watch.h"
 #include "window/commute.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -281,6 +282,9 @@ static weir_status add_made(weir_open_task *open, const weir_arg *args, uint32_t
   for (uint32_t i = 0; i < count; i++)
     weir__buffer_access(made[i].buffer, &context->order.ranges, &context->host.window.live, open->task->id,
                         (weir_mode)made[i].mode, made[i].lo, made[i].hi, dependences);
+  weir__watch *watch = context->host.watch;
+  for (uint32_t i = 0; i < count && watch != NULL; i++)
+    weir__trail_note(weir__watch_task(&context->host, open->task), &made[i], watch->all);
   open->made = made;
   open->made_count = count;
   return WEIR_OK;
@@ -307,6 +311,7 @@ weir_status weir__open_end(weir_open_task *open, const weir_arg *args, uint32_t 
   weir_event *event = open->event;
   weir__context_lock(context);
   leave_list(open);
+  weir__watch_end(&context->host, open->task);
   open->task->commutes = WEIR__COMMUTES_NOT;
   context->host.window.ready(context->host.window.user, open->task);
   weir__context_issue_ready(context);

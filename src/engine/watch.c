@@ -50,11 +50,11 @@ void weir__watch_admit(weir_context *context, const weir__request *request, weir
   weir__watch *watch = context->host.watch;
   weir__watched *self = weir__watch_task(&context->host, task);
   self->number = task->id + 1;
-  atomic_store_explicit(&self->began, false, memory_order_relaxed);
   self->has_values = has_values(request->task);
   self->repeats = (context->host.flags & WEIR_CONTEXT_CHECK) != 0;
   self->own = points_of(request->submission->event);
   if (self->own == NULL) return;
+  self->own->unfinished = self;
   if (context->host.flags & WEIR__CONTEXT_PROFILES) weir__tsan_release(&watch->profile);
   if (task->event != NULL && task->event->sync == NULL) task->event->sync = weir__sync_hold(self->own);
   acquire_others(context, request, self, dependences);

@@ -27,8 +27,7 @@ typedef struct weir__watched {
   uint64_t number;      // of this record's use
   weir__point values;   // of the slot's values: released at the end of a task that has some
   bool has_values;
-  bool repeats;       // check mode calls its function several times, one after the other
-  _Atomic bool began; // its function was called
+  bool repeats; // check mode calls its function several times, one after the other
 } weir__watched;
 
 void weir__watched_acquire(weir__watched *task, weir__sync *sync);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two tasks of a random program touch a word that they do not declare. ThreadSanitizer must report it exactly where no order between
-// the two follows from what all tasks declare. The program finds out which by itself, and prints it.
+// Two tasks of a random program touch a word that they do not declare. ThreadSanitizer must report it exactly where no
+// order between the two follows from what all tasks declare. The program finds out which by itself, and prints it.
 #include "user.h"
 
 enum { TRIALS = 60, TASKS = 12, BUFFERS = 2, USES = 2 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs without a race, whose every order is one that Weir promises. ThreadSanitizer must say nothing. Here: what tasks,
-// callbacks and threads of the caller's submit.
+// Programs without a race, whose every order is one that Weir promises. ThreadSanitizer must say nothing. Here: what
+// tasks, callbacks and threads of the caller's submit.
 #include <pthread.h>
 
 #include "user.h"

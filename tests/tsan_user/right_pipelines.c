@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs without a race, whose every order is one that Weir promises. ThreadSanitizer must say nothing. Here: pipelines,
-// chains, and launches over several devices.
+// Programs without a race, whose every order is one that Weir promises. ThreadSanitizer must say nothing. Here:
+// pipelines, chains, and launches over several devices.
 #include "user.h"
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs without a race, whose every order is one that Weir promises. ThreadSanitizer must say nothing. Here: tasks on
-// buffers, one by one and in graphs.
+// Programs without a race, whose every order is one that Weir promises. ThreadSanitizer must say nothing. Here: tasks
+// on buffers, one by one and in graphs.
 #include <errno.h>
 
 #include "user.h"
@@ -9,8 +9,8 @@
 enum { BUFFERS = 6 };
 
 // ---------------------------------------------------------------------------------------------------------------
-// Random tasks on few buffers. What is not a buffer's, but used along with its bytes, is ordered as they are, as long as no
-// storage takes another's place: `beside` goes with buffers that are wrapped.
+// Random tasks on few buffers. What is not a buffer's, but used along with its bytes, is ordered as they are, as long
+// as no storage takes another's place: `beside` goes with buffers that are wrapped.
 
 typedef struct worked {
   weir_kernel *steps;

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of a user's kind under ThreadSanitizer, with the library as users have it: built without.
 
-test_tsan_user.py COMPILER CXX SOURCE LIBRARY: compiles the programs of this folder, some examples and the program of the
-README with COMPILER and CXX and -fsanitize=thread. The right ones must run without a report, and each of the wrong ones must
-have one. Exits 77, with the reason, where the compiler or its ThreadSanitizer is missing.
+test_tsan_user.py COMPILER CXX SOURCE LIBRARY DRIVER: compiles the programs of this folder, some examples and the
+program of the README with COMPILER and CXX and -fsanitize=thread. The right ones must run without a report, and
+each of the wrong ones must have one. DRIVER is a CUDA driver without a card. Exits 77, with the reason, where the
+compiler or its ThreadSanitizer is missing.
 """
 import os
 import re
@@ -41,7 +42,7 @@ class Bench:
 
     @staticmethod
     def run(program, arguments, options="halt_on_error=1", **environment):
-        """(exit status, all that it printed). Some kernels place memory where ThreadSanitizer's is, unless told not to."""
+        """(exit status, all that it printed). Some kernels place memory where ThreadSanitizer's is: setarch helps."""
         prefix = ["setarch", "-R"] if shutil.which("setarch") else []
         options = "exitcode=66:atexit_sleep_ms=0:" + options
         done = subprocess.run(prefix + [program] + arguments, capture_output=True, text=True, check=False, timeout=200,
@@ -88,7 +89,8 @@ def check_right(bench, program, arguments):
     status, output = bench.run(program, arguments)
     if status == 0:
         return []
-    return [f"{bench.compiler}: {os.path.basename(program)} {' '.join(arguments)} ended with {status}:\n{output[:6000]}"]
+    name = os.path.basename(program)
+    return [f"{bench.compiler}: {name} {' '.join(arguments)} ended with {status}:\n{output[:6000]}"]
 
 
 def check_right_programs(bench):
@@ -104,6 +106,18 @@ def check_right_programs(bench):
         # What is checked here is the library's doing: without it the same orders are not seen.
         if name == "right_tasks" and bench.run(program, ["cpu:2", str(SEED)], WEIR_TSAN="0")[0] != 66:
             yield f"{bench.compiler}: {name} has no report with WEIR_TSAN=0, so it shows nothing"
+
+
+def check_device(bench, driver):
+    program, errors = bench.compile("right_device", os.path.join(HERE, "right_device.c"))
+    if not program:
+        yield errors
+        return
+    for seed in range(SEED, SEED + 4):
+        status, output = bench.run(program, ["cuda,cpu:1", str(seed)],
+                                   "halt_on_error=1:ignore_noninstrumented_modules=1", WEIR_CUDA_DRIVER=driver)
+        if status != 0:
+            yield f"{bench.compiler}: right_device {seed} ended with {status}:\n{output[:6000]}"
 
 
 def check_examples(bench):
@@ -170,12 +184,13 @@ def check_tutorial(bench):
 
 
 def main():
-    compiler, cxx, source, library = sys.argv[1:]
+    compiler, cxx, source, library, driver = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(compiler, cxx, source, library, folder)
         check_compiler(bench)
-        wrong = [*check_right_programs(bench), *check_examples(bench), *check_wrong_programs(bench), *check_pairs(bench),
-                 *check_tutorial(bench)]
+        checks = [check_right_programs(bench), check_examples(bench), check_wrong_programs(bench), check_pairs(bench),
+                  check_device(bench, driver), check_tutorial(bench)]
+        wrong = [finding for check in checks for finding in check]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs with a race each, which ThreadSanitizer must report. Weir happens to order most of them at run time, by one thread that
-// runs one function after the other or by a lock of its own; it promises none of these orders.
+// Programs with a race each, which ThreadSanitizer must report. Weir happens to order most of them at run time, by one
+// thread that runs one function after the other or by a lock of its own; it promises none of these orders.
 #include <pthread.h>
 
 #include "user.h"
