@@ -12,8 +12,7 @@ static weir_status is_null(const char *what) {
 }
 
 weir_status weir__pipeline_check_waiter(const weir_pipeline *pipeline, const char *what) {
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
+  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
   const weir__pipeline_line *line = weir__pipeline_line_now();
   if (line != NULL && line->pipeline == pipeline)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: called from a stage of this pipeline", what);
