@@ -18,6 +18,7 @@
 #define WEIR_ENQUEUE_H
 
 #include "weir/box.h"
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 #ifdef __cplusplus
@@ -62,7 +63,10 @@ typedef struct weir_enqueue {
 // not destroyed, not being captured (CUDA), still recording and outside a render pass (Vulkan, where Weir binds anew
 // after it whatever was bound). It may be called from several threads at once, with different lanes. Returns OK, or
 // the status with which the task fails: its outputs are poisoned, and tasks that read them are skipped. Work that the
-// function put on the queue before it failed is still done before the task ends.
+// function put on the queue before it failed is still done before the task ends. In a recorded graph on CUDA the
+// function is also called while the queue is captured, and what it puts there is launched again for later launches of
+// the graph with the same arguments, without another call. So what it does there must depend on args, groups, user,
+// data and scratch alone. docs/guide/enqueue.md says when it is called.
 typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
 
 // Says why the function fails, before it returns another status than OK; if it returns OK, the task fails with
@@ -70,8 +74,8 @@ typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
 WEIR_API void weir_enqueue_fail(const weir_enqueue *call, const char *message);
 
 enum {
-  // CUDA: the function must not run while its queue is captured into a graph. Its tasks go to queues, in order with the
-  // rest of the graph, which costs what single launches cost.
+  // CUDA: the function must not run while its queue is captured into a graph. The graph's nodes go one by one then, and
+  // each launch calls the function.
   WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
 };
 
@@ -98,6 +102,23 @@ WEIR_API weir_status weir_kernel_set_enqueue_sized(weir_kernel *kernel, const ch
 static inline weir_status weir_kernel_set_enqueue(weir_kernel *kernel_, const char *kind_,
                                                   const weir_enqueue_code *code_) {
   return weir_kernel_set_enqueue_sized(kernel_, kind_, code_, sizeof *code_);
+}
+
+// What became of launches of a recorded graph with enqueue functions (CUDA; 0 elsewhere).
+typedef struct weir_graph_calls {
+  uint32_t nodes;    // whose code is an enqueue function
+  uint64_t captured; // calls of functions while their queue was captured into the graph
+  uint64_t made;     // executable graphs that were made of it
+  uint64_t updated;  // launches for which the executable graph was updated in place, for other arguments
+  uint64_t called;   // launches that ran node by node, and called each function
+  char reason[160];  // why all launches do so; "": they do not
+} weir_graph_calls;
+
+// Reads these counts. Does not wait.
+// Errors: INVALID_ARGUMENT, RELEASED; then all members are 0.
+WEIR_API weir_status weir_graph_get_calls_sized(weir_graph *graph, weir_graph_calls *out_calls, size_t calls_size);
+static inline weir_status weir_graph_get_calls(weir_graph *graph_, weir_graph_calls *out_calls_) {
+  return weir_graph_get_calls_sized(graph_, out_calls_, sizeof *out_calls_);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -122,15 +122,23 @@ static void set_scratch(weir__enqueue_call *call, const weir__enqueue *enqueue) 
   scratch->bytes = enqueue->code.scratch_bytes;
 }
 
+static void note(_Atomic uint64_t lanes[][WEIR__ENQUEUE_MOST_LANES / 64], const weir_enqueue *call) {
+  _Atomic uint64_t *word = &lanes[call->device->index][call->lane / 64];
+  uint64_t bit = (uint64_t)1 << call->lane % 64;
+  if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0)
+    atomic_fetch_or_explicit(word, bit, memory_order_release);
+}
+
 weir_status weir__enqueue_run(weir__enqueue_call *call, weir__enqueue *enqueue) {
   if (enqueue->code.scratch_bytes > 0) set_scratch(call, enqueue);
   if (is_new(enqueue, &call->call)) {
     weir_status status = run(call, enqueue->code.prepare, "prepare");
     if (status != WEIR_OK) return status;
-    atomic_fetch_or_explicit(&enqueue->prepared[call->call.device->index][call->call.lane / 64],
-                             (uint64_t)1 << call->call.lane % 64, memory_order_release);
+    note(enqueue->prepared, &call->call);
   }
-  return run(call, enqueue->code.function, "enqueue");
+  weir_status status = run(call, enqueue->code.function, "enqueue");
+  if (!call->call.capturing) note(enqueue->called, &call->call);
+  return status;
 }
 
 void weir__enqueue_end(weir__enqueue_call *call) {

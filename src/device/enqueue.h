@@ -25,7 +25,15 @@ typedef struct weir__enqueue {
   weir_enqueue_code code;
   // Per device of the context a bit for each lane in which `prepare` has been called, and went well.
   _Atomic uint64_t prepared[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
+  // The same for lanes in which the function has been called outside of a capture.
+  _Atomic uint64_t called[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
 } weir__enqueue;
+
+// Whether the function has been called in the lane, so that what it sets up at its first call is there.
+static inline bool weir__enqueue_was_called(const weir__enqueue *enqueue, const weir_device *device, uint32_t lane) {
+  const _Atomic uint64_t *lanes = &enqueue->called[device->index][lane / 64];
+  return (atomic_load_explicit(lanes, memory_order_acquire) >> lane % 64 & 1) != 0;
+}
 
 // A call, on the caller's stack.
 typedef struct weir__enqueue_call {

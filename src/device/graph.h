@@ -63,6 +63,12 @@ typedef struct weir__graph_reason {
   uint8_t hazard; // weir__hazard
 } weir__graph_reason;
 
+// What became of launches of a graph with enqueue functions (weir_graph_calls). Guarded by the context's lock.
+typedef struct weir__graph_counts {
+  uint64_t captured, updated, made, called;
+  char reason[160];
+} weir__graph_counts;
+
 typedef struct weir__graph_plan {
   uint32_t references; // the graph's and one per run; guarded by the context's lock
   uint32_t node_count, arg_count, buffer_count, external_count, host_count;
@@ -76,13 +82,14 @@ typedef struct weir__graph_plan {
   uint32_t *first_cuts;        // per buffer, and one more: where its part of `cuts` begins
   weir__graph_external *externals;
   weir__graph_host *hosts;
-  unsigned char *values; // of all nodes, to be copied by each run
-  weir_box *boxes;       // that arguments point to
-  weir_device *device;   // that gets the launches
-  weir_device *asked;    // that the graph is for, where the checker gets them
-  uint32_t space;        // that contents must be in
-  bool timed;            // launches note when nodes start and end
-  void *device_data;     // what the device made of it; NULL: nothing
+  unsigned char *values;      // of all nodes, to be copied by each run
+  weir_box *boxes;            // that arguments point to
+  weir_device *device;        // that gets the launches
+  weir_device *asked;         // that the graph is for, where the checker gets them
+  uint32_t space;             // that contents must be in
+  bool timed;                 // launches note when nodes start and end
+  void *device_data;          // what the device made of it; NULL: nothing
+  weir__graph_counts *counts; // the graph's, which is there while a run is in flight
 } weir__graph_plan;
 
 typedef enum weir__node_state {

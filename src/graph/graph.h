@@ -42,6 +42,7 @@ struct weir_graph {
   weir_status failure;     // of a launch, not reported yet
   uint64_t failed_launch;  // number of the last launch that was noted as failed
   char failure_text[WEIR__MESSAGE_BYTES];
+  weir__graph_counts counts;
   uint32_t time_count; // of the last launch with times that is done
   uint64_t *times;     // its starts, then its ends
 };

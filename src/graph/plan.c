@@ -159,6 +159,7 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   plan->device = is_checked(graph) ? graph->object.context->devices.checker : plan->asked;
   plan->space = stays_on_card(graph, plan) ? plan->asked->space : plan->device->space;
   plan->timed = graph->timed;
+  plan->counts = &graph->counts;
   builder build = {.graph = graph, .plan = plan};
   bool complete = number_buffers(&build) && fill_nodes(&build) && weir__plan_find_intervals(&build) &&
                   weir__plan_find_edges(&build) && weir__plan_find_externals(&build);

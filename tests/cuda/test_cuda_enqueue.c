@@ -40,7 +40,7 @@ static void enter(library *lib, const weir_enqueue *call) {
   if (atomic_exchange(&lib->busy[call->lane], true)) abort(); // two calls at the same time in one lane
   CUcontext current = NULL;
   lib->s->driver->cuCtxGetCurrent(&current);
-  if (current != lib->s->primary || call->native_context != (void *)current || call->capturing) abort();
+  if (current != lib->s->primary || call->native_context != (void *)current) abort();
 }
 
 static void leave(library *lib, const weir_enqueue *call) {

@@ -24,8 +24,15 @@ void weir__cuda_leave(const weir__cuda_device *device) {
   device->driver->cuCtxPopCurrent(&context);
 }
 
+void weir__cuda_relax_thread(const weir__cuda_device *device) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (device->driver->cuThreadExchangeStreamCaptureMode != NULL)
+    device->driver->cuThreadExchangeStreamCaptureMode(&mode);
+}
+
 bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state) {
   bool good = device->driver->cuCtxSetCurrent(device->primary) == CUDA_SUCCESS;
+  weir__cuda_relax_thread(device);
   atomic_store_explicit(state, good ? WEIR__CUDA_STARTED : WEIR__CUDA_NOT_STARTED, memory_order_release);
   weir__wake(state, 1);
   return good;

@@ -26,7 +26,8 @@ enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs o
 
 enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
 
-enum { WEIR__CUDA_OPEN_QUEUES = 8 }; // tasks that may be open at the same time (queue/open.h)
+enum { WEIR__CUDA_OPEN_QUEUES = 8 };                         // tasks that may be open at the same time (queue/open.h)
+enum { WEIR__CUDA_LANE_SETS = 4, WEIR__CUDA_SET_LANES = 8 }; // of enqueue functions in graphs (graph/capture.h)
 
 // An op in another queue that must be done before an op starts.
 typedef struct weir__cuda_wait {
@@ -114,8 +115,14 @@ struct weir__cuda_device {
   struct weir__cuda_batches *batches;                   // NULL: tasks are launched one by one
   weir__resident *resident;            // NULL: no task goes to a resident kernel. With `automatic` the thread sets it
   weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
-  uint32_t homes;                      // of recorded graphs that have a queue they prefer
-  CUfunction mover;                    // copies and fills in graphs; NULL: not loaded
+  struct {
+    weir__lock lock; // held while a function is captured, since others that are have the same lanes
+    CUstream stream;
+  } capture;
+  CUevent sets[WEIR__CUDA_LANE_SETS]; // of the last launch with the lanes of each; NULL: none
+  uint32_t next_set;                  // guarded by the context's lock
+  uint32_t homes;                     // of recorded graphs that have a queue they prefer
+  CUfunction mover;                   // copies and fills in graphs; NULL: not loaded
   bool mover_tried;
   CUevent base_event; // of times; NULL: nobody wanted any
   uint64_t base_ns;
@@ -146,6 +153,8 @@ void weir__cuda_leave(const weir__cuda_device *device);
 
 // Threads of a device tell in a word how their start went; who started them waits for that.
 enum { WEIR__CUDA_STARTING = 0, WEIR__CUDA_STARTED = 1, WEIR__CUDA_NOT_STARTED = 2 };
+// A thread of Weir's takes part in no capture of the caller's: what it asks the driver must not end one.
+void weir__cuda_relax_thread(const weir__cuda_device *device);
 // Makes the device's context current in a thread that starts. False: it must end.
 bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state);
 // Waits for a thread that was made; one that did not start is joined.

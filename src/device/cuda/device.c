@@ -12,6 +12,7 @@
 #include "device/cuda/check/source.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/graph/batches.h"
+#include "device/cuda/graph/capture.h"
 #include "device/cuda/module.h"
 #include "device/cuda/pinned.h"
 #include "device/cuda/queue/open.h"
@@ -129,6 +130,7 @@ static void destroy_streams(weir__cuda_device *device) {
     if (device->streams[i].stream != NULL) driver->cuStreamDestroy(device->streams[i].stream);
   }
   weir__cuda_opens_destroy(device);
+  weir__cuda_sets_destroy(device);
   for (uint32_t i = 0; i < device->free_event_count; i++) driver->cuEventDestroy(device->free_events[i]);
   if (device->base_event != NULL) driver->cuEventDestroy(device->base_event);
 }
@@ -287,11 +289,12 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   uint32_t ordinary = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
   uint32_t copy_queues = ordinary == 1 ? 0 : COPY_QUEUES;
   uint32_t count = ordinary + copy_queues;
-  device->base.device = (weir_device){.ops = &weir__cuda_ops,
-                                      .host = host,
-                                      .queues = count,
-                                      .lanes = count + WEIR__CUDA_GRAPH_LANES + WEIR__CUDA_OPEN_QUEUES,
-                                      .enqueue_lanes = count + WEIR__CUDA_OPEN_QUEUES};
+  device->base.device =
+      (weir_device){.ops = &weir__cuda_ops,
+                    .host = host,
+                    .queues = count,
+                    .lanes = count + WEIR__CUDA_GRAPH_LANES + WEIR__CUDA_OPEN_QUEUES,
+                    .enqueue_lanes = count + WEIR__CUDA_OPEN_QUEUES + WEIR__CUDA_LANE_SETS * WEIR__CUDA_SET_LANES};
   device->base.table = &weir__cuda_table;
   device->driver = driver;
   device->ordinal = ordinal;

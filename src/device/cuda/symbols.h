@@ -108,6 +108,7 @@
      const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)) \
   X(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode, OPTIONAL, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, CUgraph child)) \
+  X(cuGraphGetNodes, cuGraphGetNodes, OPTIONAL, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
   X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, OPTIONAL, \
     (CUgraphExec exec, CUgraphNode node, CUgraph child)) \
   X(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, REQUIRED, \

@@ -112,6 +112,7 @@ static bool work(weir__in_order_device *base) {
 
 static bool begin(weir__in_order_device *base) {
   const weir__cuda_device *device = weir__cuda_of_in_order(base);
+  weir__cuda_relax_thread(device);
   return device->driver->cuCtxSetCurrent(device->primary) == CUDA_SUCCESS;
 }
 

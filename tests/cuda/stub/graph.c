@@ -107,6 +107,14 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
       stub_graph_add(node, graph, dependencies, dependency_count, stub_work_create(STUB_EMPTY), function));
 }
 
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
+  STUB_ENTER(cuGraphGetNodes, STUB_CONTEXT);
+  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphGetNodes")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  for (size_t i = 0; nodes != NULL && i < *count && i < graph->count; i++) nodes[i] = graph->nodes[i];
+  *count = graph->count;
+  return stub_leave(CUDA_SUCCESS);
+}
+
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                                   size_t dependency_count, CUgraph child) {
   STUB_ENTER(cuGraphAddChildGraphNode, STUB_CONTEXT);

@@ -4,11 +4,17 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/cuda/graph/capture.h"
 
 enum { KNOWN_PARAMETERS = 16, POINTER_BYTES = 8 };
 
 static uint32_t launches_of(const weir__cuda_step *step) {
   return step->kernel == NULL ? 0 : step->kernel->count;
+}
+
+// Edges to earlier steps, with that to the one before in the lane of a call.
+static uint32_t edges_of(const weir__cuda_step *step) {
+  return step->predecessor_count + (step->call != NULL && step->call->after != WEIR__CUDA_NO_STEP);
 }
 
 static const uint32_t *grid_of(const weir__cuda_launch *launch, const weir__cuda_step *step) {
@@ -95,7 +101,7 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
   uint32_t launches = 0, edges = 0;
   for (uint32_t i = 0; i < count; i++) {
     launches += launches_of(&steps[i]);
-    edges += steps[i].predecessor_count;
+    edges += edges_of(&steps[i]);
   }
   exec->step_count = count;
   exec->head.launch_count = launches;
@@ -111,8 +117,9 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
     exec->steps[i] = (exec_step){.first_launch = launch,
                                  .launch_count = launches_of(&steps[i]),
                                  .first_edge = edge,
-                                 .edge_count = steps[i].predecessor_count};
+                                 .edge_count = edges_of(&steps[i])};
     for (uint32_t j = 0; j < steps[i].predecessor_count; j++) exec->edges[edge++] = steps[i].predecessors[j];
+    if (edges_of(&steps[i]) > steps[i].predecessor_count) exec->edges[edge++] = steps[i].call->after;
     for (uint32_t j = 0; j < launches_of(&steps[i]); j++) {
       exec_launch *set = &exec->launches[launch++];
       uint32_t bytes = parameter_bytes(&steps[i].kernel->launches[j]);
@@ -145,6 +152,23 @@ static CUresult add_mark(const weir__cuda_exec_builder *build, uint32_t index, C
   return driver->cuGraphAddEventRecordNode(out_node, build->exec->graph, before, count, *event);
 }
 
+// A call straight in the graph, or as a child; one that puts nothing there is an empty node.
+static CUresult add_call(const weir__cuda_exec_builder *build, weir__cuda_call_step *call, exec_step *laid,
+                         size_t count, CUgraphNode *out_node) {
+  const weir__cuda_driver *driver = build->device->driver;
+  laid->straight = !call->child && weir__cuda_can_capture_straight(build->device);
+  if (laid->straight)
+    return weir__cuda_capture_straight(build->device, call, &build->exec->graph, build->before, count, out_node);
+  call->child = true;
+  CUresult result = weir__cuda_choose_variant(build->device, call);
+  if (result != CUDA_SUCCESS) return result;
+  CUgraph graph = call->variants[call->current].graph;
+  if (graph == NULL) return driver->cuGraphAddEmptyNode(out_node, build->exec->graph, build->before, count);
+  result = driver->cuGraphAddChildGraphNode(out_node, build->exec->graph, build->before, count, graph);
+  laid->call_node = *out_node;
+  return result;
+}
+
 static CUresult add_step(const weir__cuda_exec_builder *build, const weir__cuda_step *step, uint32_t index) {
   weir__cuda_exec *exec = build->exec;
   const weir__cuda_driver *driver = build->device->driver;
@@ -158,7 +182,9 @@ static CUresult add_step(const weir__cuda_exec_builder *build, const weir__cuda_
     build->before[0] = node;
     count = 1;
   }
-  if (step->bytes != NULL && result == CUDA_SUCCESS) {
+  if (step->call != NULL && result == CUDA_SUCCESS) {
+    result = add_call(build, step->call, laid, count, &node);
+  } else if (step->bytes != NULL && result == CUDA_SUCCESS) {
     result = weir__cuda_exec_add_bytes(build, step->bytes, laid, count, &node);
   } else if (laid->launch_count == 0 && result == CUDA_SUCCESS) {
     result = driver->cuGraphAddEmptyNode(&node, exec->graph, build->before, count);
@@ -273,12 +299,30 @@ static bool make_room(weir__cuda_exec *exec, const weir__cuda_step *steps) {
   return true;
 }
 
+// UPDATE_FAILURE: the graph must be made anew.
+static CUresult set_call(weir__cuda_device *device, const weir__cuda_exec *exec, const exec_step *set,
+                         weir__cuda_call_step *call, uint32_t *out_set) {
+  if (set->straight) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  CUresult result = weir__cuda_choose_variant(device, call);
+  if (result != CUDA_SUCCESS) return result;
+  CUgraph graph = call->variants[call->current].graph;
+  if (graph == NULL && set->call_node == NULL) return CUDA_SUCCESS;
+  if (graph == NULL || set->call_node == NULL) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  result = device->driver->cuGraphExecChildGraphNodeSetParams(exec->exec, set->call_node, graph);
+  if (result == CUDA_SUCCESS) ++*out_set;
+  return result == CUDA_SUCCESS || weir__cuda_is_sticky(result) ? result : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+}
+
 CUresult weir__cuda_exec_set(weir__cuda_device *device, weir__cuda_exec *exec, const weir__cuda_step *steps,
                              const bool *changed, uint32_t *out_set) {
   *out_set = 0;
   if (changed == NULL && !make_room(exec, steps)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < exec->step_count; i++) {
     if (changed != NULL && !changed[i]) continue;
+    if (steps[i].call != NULL) {
+      CUresult result = set_call(device, exec, &exec->steps[i], steps[i].call, out_set);
+      if (result != CUDA_SUCCESS) return result;
+    }
     if (steps[i].bytes != NULL) {
       CUresult result = weir__cuda_exec_set_bytes(device, exec, &exec->steps[i], steps[i].bytes, out_set);
       if (result != CUDA_SUCCESS) return result;

@@ -30,6 +30,7 @@ typedef struct weir__cuda_step {
   uint32_t predecessor_count;
   const weir__cuda_bytes
       *bytes; // not NULL: these instead of a kernel; only in graphs that are not compared with others
+  struct weir__cuda_call_step *call; // the same for an enqueue function (capture.h)
 } weir__cuda_step;
 
 // An executable graph, and what is set in it now.

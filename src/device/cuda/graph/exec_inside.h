@@ -13,7 +13,9 @@ struct weir__cuda_exec_step {
   void *to;                            // as it is set now, as is
   uint64_t from;                       // the address, or the pattern
   uint32_t first_edge, edge_count;
-  uint32_t mover, move; // the launch that does it, counted from 1, and which of its moves it is; mover 0: none
+  CUgraphNode call_node; // of a call that is a child graph; NULL: none
+  bool straight;         // a call whose nodes are the graph's own
+  uint32_t mover, move;  // the launch that does it, counted from 1, and which of its moves it is; mover 0: none
 };
 
 struct weir__cuda_exec_launch {

@@ -52,11 +52,11 @@ static weir_status inspect(weir__cuda_device *device, weir__enqueue_call *call, 
   return WEIR_ERROR_DEVICE_LOST;
 }
 
-weir_status weir__cuda_call(weir__cuda_device *device, weir__enqueue_call *call, weir__enqueue *enqueue,
-                            uint32_t queue) {
+weir_status weir__cuda_call(weir__cuda_device *device, weir__enqueue_call *call, weir__enqueue *enqueue, uint32_t queue,
+                            uint32_t lane) {
   call->call.queue = device->streams[queue].stream;
   call->call.native_context = device->primary;
-  call->call.lane = queue;
+  call->call.lane = lane;
   return inspect(device, call, &device->streams[queue], weir__enqueue_run(call, enqueue));
 }
 
@@ -65,20 +65,22 @@ CUresult weir__cuda_call_task(weir__cuda_device *device, weir__cuda_op *op) {
   weir__enqueue_call call;
   if (!weir__enqueue_begin(&call, kernel->head.enqueue, &device->base.device, op->head.task))
     return CUDA_ERROR_OUT_OF_MEMORY;
-  weir_status status = weir__cuda_call(device, &call, kernel->head.enqueue, op->head.place->queue);
+  uint32_t queue = op->head.place->queue;
+  weir_status status = weir__cuda_call(device, &call, kernel->head.enqueue, queue, queue);
   if (status != WEIR_OK) weir__in_order_refuse(&device->base, &op->head, status, "launch", call.text);
   weir__enqueue_end(&call);
   return CUDA_SUCCESS;
 }
 
-void weir__cuda_call_node(weir__cuda_device *device, weir__graph_run *run, uint32_t index, uint32_t queue) {
+void weir__cuda_call_node(weir__cuda_device *device, weir__graph_run *run, uint32_t index, uint32_t queue,
+                          uint32_t lane) {
   const weir__cuda_kernel *kernel = weir__cuda_code_of(run->plan->nodes[index].kernel);
   weir__enqueue_call call;
   if (!weir__enqueue_begin_node(&call, kernel->head.enqueue, &device->base.device, run, index)) {
     weir__graph_run_note_failure(run, index, "no memory for its arguments");
     return;
   }
-  if (weir__cuda_call(device, &call, kernel->head.enqueue, queue) != WEIR_OK)
+  if (weir__cuda_call(device, &call, kernel->head.enqueue, queue, lane) != WEIR_OK)
     weir__graph_run_note_failure(run, index, call.text);
   weir__enqueue_end(&call);
 }
