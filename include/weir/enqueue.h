@@ -77,6 +77,11 @@ enum {
   // CUDA: the function must not run while its queue is captured into a graph. The graph's nodes go one by one then, and
   // each launch calls the function.
   WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
+  // CUDA: what the function puts on the queue depends on args, groups, user, data and scratch alone, also outside of
+  // recorded graphs, and once `prepare` was called for a lane, even the first call with that lane may be captured.
+  // Then tasks that recur become part of the graphs that Weir finds by itself (WEIR_ISSUE_AUTO, WEIR_ISSUE_GRAPHS),
+  // and their functions are not called for each of them.
+  WEIR_ENQUEUE_PURE = 1u << 1,
 };
 
 // Code of a kernel for one kind of device.

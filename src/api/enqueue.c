@@ -42,7 +42,7 @@ static weir_status refuse_kind(const weir_kernel *kernel, const char *kind) {
 static weir_status check_code(const weir_kernel *kernel, const weir_enqueue_code *code) {
   if (code->function == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': the enqueue function is NULL", kernel->name);
-  if ((code->flags & ~(uint32_t)WEIR_ENQUEUE_NO_CAPTURE) != 0)
+  if ((code->flags & ~(uint32_t)(WEIR_ENQUEUE_NO_CAPTURE | WEIR_ENQUEUE_PURE)) != 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': flags 0x%x of the enqueue function are not known",
                        kernel->name, code->flags);
   return WEIR_OK;

@@ -129,14 +129,18 @@ static void note(_Atomic uint64_t lanes[][WEIR__ENQUEUE_MOST_LANES / 64], const 
     atomic_fetch_or_explicit(word, bit, memory_order_release);
 }
 
-weir_status weir__enqueue_run(weir__enqueue_call *call, weir__enqueue *enqueue) {
+weir_status weir__enqueue_prepare(weir__enqueue_call *call, weir__enqueue *enqueue) {
   if (enqueue->code.scratch_bytes > 0) set_scratch(call, enqueue);
-  if (is_new(enqueue, &call->call)) {
-    weir_status status = run(call, enqueue->code.prepare, "prepare");
-    if (status != WEIR_OK) return status;
-    note(enqueue->prepared, &call->call);
-  }
-  weir_status status = run(call, enqueue->code.function, "enqueue");
+  if (!is_new(enqueue, &call->call)) return WEIR_OK;
+  weir_status status = run(call, enqueue->code.prepare, "prepare");
+  if (status == WEIR_OK) note(enqueue->prepared, &call->call);
+  return status;
+}
+
+weir_status weir__enqueue_run(weir__enqueue_call *call, weir__enqueue *enqueue) {
+  weir_status status = weir__enqueue_prepare(call, enqueue);
+  if (status != WEIR_OK) return status;
+  status = run(call, enqueue->code.function, "enqueue");
   if (!call->call.capturing) note(enqueue->called, &call->call);
   return status;
 }

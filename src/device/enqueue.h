@@ -27,6 +27,7 @@ typedef struct weir__enqueue {
   _Atomic uint64_t prepared[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
   // The same for lanes in which the function has been called outside of a capture.
   _Atomic uint64_t called[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
+  _Atomic bool refuses_capture; // it failed in one
 } weir__enqueue;
 
 // Whether the function has been called in the lane, so that what it sets up at its first call is there.
@@ -62,6 +63,9 @@ bool weir__enqueue_begin_node(weir__enqueue_call *call, const weir__enqueue *enq
 // is bound then.
 bool weir__enqueue_begin_open(weir__enqueue_call *call, weir_device *device, const weir_task *task);
 void weir__enqueue_fill(weir__enqueue_call *call, const weir__task *task);
+
+// Calls `prepare` for the call's lane, if there is one that was not called there and went well. As weir__enqueue_run.
+weir_status weir__enqueue_prepare(weir__enqueue_call *call, weir__enqueue *enqueue);
 
 // Calls the function in `call->call.lane`, and `prepare` before it if need be and the queue is not being captured.
 // All other members of the call are set. Returns OK, or the status with which the task fails; then `text` says why. A

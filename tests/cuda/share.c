@@ -148,6 +148,7 @@ static void run_once(const weir_context_options *options, uint64_t seed, void (*
   assert_true(stub_configure(&(stub_options){.devices = 2, .seed = seed, .executors = 4}));
   atomic_store(&open_now, false);
   share_ok(weir_context_create(options, &s.context));
+  s.issue = options->issue;
   find_devices(&s);
   make_own(&s);
   s.set = make_kernel(&s, "set", cpu_set);

@@ -432,6 +432,88 @@ static void test_refusals(void **state) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Repeats that Weir finds
+
+enum { RING = 3, ROUND = 12 };
+
+// A round of tasks that is the same each time, among kernels.
+static void submit_round(const share *s, weir_kernel *kernel, weir_buffer *const *buffers) {
+  for (uint32_t i = 0; i < RING; i++) share_submit(s, s->set, s->cuda, buffers[i], COUNT, i, NULL);
+  for (uint32_t i = 0; i < ROUND; i++) {
+    weir_buffer *buffer = buffers[i % RING];
+    weir_arg args[] = {weir_updates(buffer), weir_value(&i, sizeof i)};
+    share_ok(weir_submit(s->context, &(weir_task){.kernel = kernel, .args = args, .arg_count = 2}, NULL));
+    if (i % 4 == 0) share_submit(s, s->step, s->cuda, buffer, COUNT, 100 + i, NULL);
+  }
+  share_ok(weir_finish(s->context));
+}
+
+static void check_round(weir_buffer *const *buffers) {
+  for (uint32_t b = 0; b < RING; b++) {
+    uint32_t steps[2 * ROUND], count = 0, numbers[COUNT];
+    for (uint32_t i = b; i < ROUND; i += RING) {
+      steps[count++] = i;
+      if (i % 4 == 0) steps[count++] = 100 + i;
+    }
+    share_ok(weir_read(buffers[b], 0, BYTES, numbers));
+    share_expect(numbers, COUNT, b, steps, count);
+  }
+}
+
+// Rounds, until the functions are not called for some.
+static uint32_t repeat(share *s, weir_kernel *kernel, library *lib) {
+  weir_buffer *buffers[RING];
+  uint32_t quiet = 0;
+  for (uint32_t i = 0; i < RING; i++) buffers[i] = share_buffer(s, COUNT);
+  for (uint32_t rounds = 0; rounds < 40 && quiet < 5; rounds++) {
+    uint32_t before = atomic_load(&lib->calls);
+    submit_round(s, kernel, buffers);
+    check_round(buffers);
+    quiet = atomic_load(&lib->calls) == before ? quiet + 1 : 0;
+  }
+  return quiet;
+}
+
+static void repeats_are_captured(share *s) {
+  library lib;
+  begin(s, &lib);
+  uint32_t quiet = repeat(s, make(s, &lib, (weir_enqueue_code){.function = step, .flags = WEIR_ENQUEUE_PURE}), &lib);
+  bool must = s->issue == WEIR_ISSUE_GRAPHS, may = s->issue != WEIR_ISSUE_QUEUES;
+  if (must) assert_int_equal(quiet, 5);
+  if (!may) assert_int_equal(quiet, 0);
+  if (!may) assert_int_equal(atomic_load(&lib.captures), 0);
+}
+
+static void others_are_called(share *s) {
+  library lib;
+  begin(s, &lib);
+  assert_int_equal(repeat(s, make(s, &lib, (weir_enqueue_code){.function = step}), &lib), 0);
+  assert_int_equal(atomic_load(&lib.captures), 0);
+}
+
+// One that cannot be captured is called for each task, after the attempt.
+static void refusals_are_noted(share *s) {
+  library lib;
+  begin(s, &lib);
+  weir_kernel *kernel = make(s, &lib, (weir_enqueue_code){.function = fail_in_capture, .flags = WEIR_ENQUEUE_PURE});
+  weir_buffer *buffers[RING];
+  for (uint32_t i = 0; i < RING; i++) buffers[i] = share_buffer(s, COUNT);
+  for (uint32_t i = 0; i < 10; i++) {
+    submit_round(s, kernel, buffers);
+    check_round(buffers);
+  }
+  assert_true(atomic_load(&lib.captures) <= 1);
+}
+
+static void test_repeats(void **state) {
+  (void)state;
+  share_run("cuda", repeats_are_captured);
+  share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, repeats_are_captured);
+  share_run("cuda", others_are_called);
+  share_run("cuda", refusals_are_noted);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Each call of the driver fails in turn: launches end well and are right, or fail; nothing hangs or is left
 
 static uint64_t failing;
@@ -474,10 +556,8 @@ static void test_failing_calls(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_calls),
-      cmocka_unit_test(test_lanes),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_failing_calls),
+      cmocka_unit_test(test_calls),   cmocka_unit_test(test_lanes),         cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_repeats), cmocka_unit_test(test_failing_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   out_run->options.abandon = random_chance(&random, 15) && !(out_run->options.calls && shape.calls != 0);
   if (!out_run->options.cuda || program_stub_load() == NULL) return;
   out_run->options.enqueues = random_chance(&random, 60);
+  out_run->options.pure = random_chance(&random, 60);
   out_run->options.scratch = context->memory_limit == 0 && random_chance(&random, 50);
   out_run->options.opens = !shape.failures && random_chance(&random, 40);
 }

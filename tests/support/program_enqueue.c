@@ -104,9 +104,11 @@ static weir_status enqueue(const weir_enqueue *call) {
   return WEIR_OK;
 }
 
-weir_status program_enqueue_set(weir_kernel *kernel, uint32_t arg_count, bool scratch) {
-  (void)arg_count;
-  weir_enqueue_code code = {.function = enqueue, .prepare = prepare, .scratch_bytes = scratch ? SCRATCH_BYTES : 0};
+weir_status program_enqueue_set(weir_kernel *kernel, bool scratch, bool pure) {
+  weir_enqueue_code code = {.function = enqueue,
+                            .prepare = prepare,
+                            .scratch_bytes = scratch ? SCRATCH_BYTES : 0,
+                            .flags = pure ? WEIR_ENQUEUE_PURE : 0};
   return weir_kernel_set_enqueue(kernel, "cuda", &code);
 }
 

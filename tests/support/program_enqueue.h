@@ -7,8 +7,8 @@
 
 #include "weir/enqueue.h"
 
-// Gives a kernel an enqueue function as its code for CUDA, for tasks with `arg_count` arguments besides the description.
-weir_status program_enqueue_set(weir_kernel *kernel, uint32_t arg_count, bool scratch);
+// Gives a kernel an enqueue function as its code for CUDA. `pure`: its tasks may become part of graphs that Weir finds.
+weir_status program_enqueue_set(weir_kernel *kernel, bool scratch, bool pure);
 
 // Puts the work of a task, with these work-groups and this description, on the queue of an open task.
 void program_enqueue_open(const weir_enqueue *call, const uint32_t groups[3]);

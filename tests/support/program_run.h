@@ -16,6 +16,7 @@ typedef struct program_options {
   bool cuda, vulkan;    // give them code for CUDA or Vulkan devices, for which the program's shape has `cards`
   bool opencl;          // or for OpenCL devices; not with `vulkan`
   bool enqueues;        // on the stub driver: one kernel's code for CUDA is an enqueue function
+  bool pure;            // whose tasks may become part of graphs
   bool scratch;         // which wants scratch memory
   bool opens;           // on the stub driver: some tasks are open ones; not where tasks fail
   bool calls;           // of the code for Vulkan and OpenCL, let the kernel PROGRAM_CALLED be an enqueue function

@@ -120,9 +120,9 @@ struct weir__cuda_device {
     CUstream stream;
   } capture;
   CUevent sets[WEIR__CUDA_LANE_SETS]; // of the last launch with the lanes of each; NULL: none
-  uint32_t next_set;                  // guarded by the context's lock
-  uint32_t homes;                     // of recorded graphs that have a queue they prefer
-  CUfunction mover;                   // copies and fills in graphs; NULL: not loaded
+  _Atomic uint32_t next_set;
+  uint32_t homes;   // of recorded graphs that have a queue they prefer
+  CUfunction mover; // copies and fills in graphs; NULL: not loaded
   bool mover_tried;
   CUevent base_event; // of times; NULL: nobody wanted any
   uint64_t base_ns;

@@ -3,6 +3,7 @@
 // What becomes of a batch that is launched as one graph.
 #include "base/allocate.h"
 #include "device/cuda/graph/batches_inside.h"
+#include "device/cuda/graph/capture.h"
 #include "device/cuda/queue/launch.h"
 #include "device/cuda/resident/resident.h"
 
@@ -31,9 +32,17 @@ void weir__cuda_batches_free(weir__cuda_batches *batches) {
   }
 }
 
+// With enqueue functions, whose lanes are in order with those of other graphs.
+static CUresult launch_in_lanes(weir__cuda_device *device, const weir__cuda_exec *exec, CUstream stream) {
+  CUresult result = weir__cuda_begin_set(device, exec->set, stream);
+  if (result == CUDA_SUCCESS) result = device->driver->cuGraphLaunch(exec->exec, stream);
+  return result == CUDA_SUCCESS ? weir__cuda_end_set(device, exec->set, stream) : result;
+}
+
 static CUresult launch(weir__cuda_device *device, weir__cuda_op *op, CUstream stream) {
   weir__cuda_batch *batch = op->batch;
   if (batch->exec == NULL) return CUDA_SUCCESS;
+  if (batch->exec->calls != NULL) return launch_in_lanes(device, batch->exec, stream);
   CUresult result = device->driver->cuGraphLaunch(batch->exec->exec, stream);
   if (result == CUDA_SUCCESS || weir__cuda_is_sticky(result)) return result;
   // One after another they may still go.

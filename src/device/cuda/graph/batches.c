@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cuda/graph/batches_inside.h"
+#include "device/cuda/graph/capture.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
@@ -32,10 +33,16 @@ static bool prepare(void *user, const weir__batch *batch) {
   uint32_t total = 0, at = 0;
   for (uint32_t i = 0; i < batch->count; i++) total += collection->tasks[i].task->arg_count;
   if (!reserve_parameters(batches, total + 1)) return false;
+  batches->calls = false;
   for (uint32_t i = 0; i < batch->count; i++) {
     const weir__collected *from = &collection->tasks[i];
     const weir__task *task = from->task;
-    batches->steps[i] = (weir__cuda_step){.kernel = from->code,
+    const weir__cuda_kernel *code = from->code;
+    bool calls = code->head.enqueue != NULL;
+    batches->calls = batches->calls || calls;
+    batches->steps[i] = (weir__cuda_step){.kernel = calls ? NULL : code,
+                                          .enqueue = code->head.enqueue,
+                                          .task = task,
                                           .groups = task->groups,
                                           .parameters = batches->parameters + at,
                                           .parameter_count = task->arg_count,
@@ -53,7 +60,33 @@ static weir__graph_likeness compare(void *user, const weir__cached_graph *graph)
   const weir__cuda_batches *batches = device->batches;
   const weir__cuda_exec *exec = (const weir__cuda_exec *)graph;
   if (!weir__cuda_exec_fits(exec, batches->steps, batches->step_count)) return WEIR__OTHER_TOPOLOGY;
-  return weir__cuda_exec_likeness(device, exec, batches->steps);
+  weir__graph_likeness likeness = WEIR__SAME_GRAPH;
+  for (uint32_t i = 0; exec->calls != NULL && i < batches->step_count; i++) {
+    const weir__cuda_step *step = &batches->steps[i];
+    if (step->enqueue == NULL) continue;
+    if (exec->calls[i].enqueue != step->enqueue) return WEIR__OTHER_TOPOLOGY;
+    if (!weir__cuda_call_is_for(&exec->calls[i], step->task)) likeness = WEIR__SAME_SHAPE;
+  }
+  weir__graph_likeness others = weir__cuda_exec_likeness(device, exec, batches->steps);
+  return others < likeness ? others : likeness;
+}
+
+// The steps that are enqueue functions are calls of the graph that keeps what they captured.
+static void aim_calls(weir__cuda_batches *batches, weir__cuda_call_step *calls) {
+  for (uint32_t i = 0; batches->calls && i < batches->step_count; i++) {
+    if (batches->steps[i].enqueue == NULL) continue;
+    calls[i].task = batches->steps[i].task;
+    batches->steps[i].call = &calls[i];
+  }
+}
+
+// A function that could not be captured is called for each of its tasks from now on.
+static void note_refusals(const weir__cuda_batches *batches) {
+  for (uint32_t i = 0; i < batches->step_count; i++) {
+    const weir__cuda_call_step *call = batches->steps[i].call;
+    if (call != NULL && call->failed)
+      atomic_store_explicit(&call->enqueue->refuses_capture, true, memory_order_relaxed);
+  }
 }
 
 static bool set(void *user, weir__cached_graph *graph) {
@@ -62,9 +95,55 @@ static bool set(void *user, weir__cached_graph *graph) {
   // A launch that was placed must be in its stream, with what is set now, before anything else is set.
   while (exec->queue != NULL && !weir__cuda_is_issued(exec->queue, exec->number)) weir__pause();
   uint32_t changed;
+  aim_calls(device->batches, exec->calls);
   CUresult result = weir__cuda_exec_set(device, exec, device->batches->steps, NULL, &changed);
+  if (result != CUDA_SUCCESS) note_refusals(device->batches);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   return result == CUDA_SUCCESS;
+}
+
+// Calls for the batch's enqueue functions, with their lanes. NULL: no memory.
+static weir__cuda_call_step *make_calls(weir__cuda_device *device, weir__cuda_batches *batches, uint32_t *out_set) {
+  uint32_t count = batches->step_count, edges = 0;
+  for (uint32_t i = 0; i < count; i++) edges += batches->steps[i].predecessor_count;
+  weir__cuda_call_step *calls = weir__allocate_zeroed(count * sizeof *calls);
+  uint64_t *first = weir__allocate((count + 1) * sizeof *first);
+  uint32_t *predecessors = weir__allocate((edges + 1) * sizeof *predecessors);
+  bool good = calls != NULL && first != NULL && predecessors != NULL;
+  for (uint32_t i = 0, at = 0; good && i < count; i++) {
+    const weir__cuda_step *step = &batches->steps[i];
+    first[i] = at;
+    for (uint32_t j = 0; j < step->predecessor_count; j++) predecessors[at++] = step->predecessors[j];
+    first[i + 1] = at;
+    calls[i] = (weir__cuda_call_step){
+        .enqueue = step->enqueue, .child = true, .captured = &batches->captured, .why = batches->why};
+  }
+  good = good && weir__cuda_assign_lanes(device, calls, count, first, predecessors, out_set);
+  weir__free(first);
+  weir__free(predecessors);
+  if (good) return calls;
+  weir__free(calls);
+  return NULL;
+}
+
+static weir__cuda_exec *make_with_calls(weir__cuda_device *device, uint32_t flags) {
+  weir__cuda_batches *batches = device->batches;
+  uint32_t set;
+  weir__cuda_exec *exec = NULL;
+  weir__cuda_call_step *calls = make_calls(device, batches, &set);
+  if (calls == NULL) return NULL;
+  aim_calls(batches, calls);
+  CUresult result = weir__cuda_exec_create(device, batches->steps, batches->step_count, flags, &exec);
+  if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
+  if (exec == NULL) {
+    note_refusals(batches);
+    for (uint32_t i = 0; i < batches->step_count; i++) weir__cuda_call_free(device, &calls[i], true);
+    weir__free(calls);
+    return NULL;
+  }
+  exec->calls = calls;
+  exec->set = set;
+  return exec;
 }
 
 static weir__cached_graph *make(void *user) {
@@ -72,9 +151,18 @@ static weir__cached_graph *make(void *user) {
   const weir__cuda_batches *batches = device->batches;
   uint32_t flags = device->base.device.host->trace != NULL ? WEIR__CUDA_EXEC_MARKS : 0;
   weir__cuda_exec *exec;
+  if (batches->calls) {
+    exec = make_with_calls(device, flags);
+    return exec != NULL ? &exec->head : NULL;
+  }
   CUresult result = weir__cuda_exec_create(device, batches->steps, batches->step_count, flags, &exec);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   return exec != NULL ? &exec->head : NULL;
+}
+
+// What tasks point to is gone before the builder would capture it.
+static bool made_at_once(void *user) {
+  return weir__cuda_of(user)->batches->calls;
 }
 
 static void destroy(void *user, weir__cached_graph *graph) {
@@ -134,7 +222,7 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
   }
   op->ops = &weir__cuda_batch_ops;
   op->batch = batch;
-  op->here = same;
+  op->here = same || (exec != NULL && exec->calls != NULL); // the lanes' order is the thread's
   operation->status = device->base.lost;
   if (operation->status != WEIR_OK) memcpy(operation->message, device->base.lost_text, WEIR__MESSAGE_BYTES);
   if (device->resident != NULL) weir__resident_make_room(device->resident);
@@ -202,7 +290,8 @@ static const weir__recurrence_ops on_the_side = {.graphs = GRAPH_OPS,
                                                  .launch_task = launch_task,
                                                  .prepare = prepare,
                                                  .launch_batch = start_batch,
-                                                 .request_graph = request_graph};
+                                                 .request_graph = request_graph,
+                                                 .made_at_once = made_at_once};
 
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -239,12 +328,21 @@ void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
   weir__free(batches);
 }
 
+// Enqueue functions only where they say that they do the same each time.
+static bool may_collect(const weir__cuda_device *device, const weir__cuda_kernel *code) {
+  const weir__enqueue *enqueue = code->head.enqueue;
+  return enqueue == NULL ||
+         ((enqueue->code.flags & (WEIR_ENQUEUE_PURE | WEIR_ENQUEUE_NO_CAPTURE)) == WEIR_ENQUEUE_PURE &&
+          !atomic_load_explicit(&enqueue->refuses_capture, memory_order_relaxed) && weir__cuda_can_capture(device));
+}
+
 static void take(weir__cuda_device *device, weir__task *task) {
   weir__cuda_batches *batches = device->batches;
   batches->last_taken_ns = 0;
   const weir__cuda_kernel *code = task->code;
-  if (task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK && code->head.enqueue == NULL)
-    weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code, code->count);
+  if (task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK && may_collect(device, code))
+    weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code,
+                         code->head.enqueue != NULL ? 1 : code->count);
   else
     weir__recurrence_pass(batches->recurrence, task);
 }

@@ -15,6 +15,9 @@ struct weir__cuda_batches {
   // The batch that was prepared last.
   uint32_t step_count;
   weir__cuda_step steps[WEIR__MOST_COLLECTED];
+  bool calls;        // some are enqueue functions
+  uint64_t captured; // calls of these in captures
+  char why[160];     // what went wrong in the last one that did
   void **parameters;
   uint32_t parameter_capacity;
   uint64_t last_taken_ns; // when the ring was first found empty; 0: not yet

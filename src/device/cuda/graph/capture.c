@@ -33,6 +33,7 @@ typedef struct capture {
 } capture;
 
 static CUresult say(const capture *c, CUresult result, const char *what) {
+  c->call->failed = true;
   snprintf(c->call->why, WEIR__CUDA_WHY_BYTES, "%.*s", WEIR__CUDA_WHY_BYTES - 1, what);
   return result == CUDA_SUCCESS ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : result;
 }
@@ -88,21 +89,32 @@ static CUresult finish(capture *c, weir_status status, CUgraph *out_graph) {
   return noted;
 }
 
-// Calls the function with its queue captured. `*out_graph`: what came of it; on failure NULL, or the graph that it went into.
-static CUresult run_locked(capture *c, const CUgraphNode *before, size_t count, CUgraph *out_graph) {
-  const weir__cuda_driver *driver = c->device->driver;
-  const CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+// The lane's preparation, with the queue as it is, is done before anything is captured.
+static CUresult prepare(capture *c) {
   CUresult result = take_stream(c->device);
-  if (result == CUDA_SUCCESS)
-    result = c->into != NULL
-                 ? driver->cuStreamBeginCaptureToGraph(c->device->capture.stream, *c->into, before, NULL, count, mode)
-                 : driver->cuStreamBeginCapture(c->device->capture.stream, mode);
-  if (result != CUDA_SUCCESS) return say_result(c, result, "no capture begins");
+  if (result != CUDA_SUCCESS) return say_result(c, result, "no queue to capture");
   weir_enqueue *call = &c->enqueue.call;
   call->queue = c->device->capture.stream;
   call->native_context = c->device->primary;
   call->lane = c->call->lane;
-  call->capturing = true;
+  if (c->call->enqueue->code.prepare == NULL) return CUDA_SUCCESS;
+  if (weir__enqueue_prepare(&c->enqueue, c->call->enqueue) != WEIR_OK) return say(c, CUDA_SUCCESS, c->enqueue.text);
+  result = c->device->driver->cuStreamSynchronize(c->device->capture.stream);
+  return result == CUDA_SUCCESS ? result : say_result(c, result, "the preparation went wrong");
+}
+
+// Calls the function with its queue captured. `*out_graph`: what came of it; on failure NULL, or the graph that it
+// went into.
+static CUresult run_locked(capture *c, const CUgraphNode *before, size_t count, CUgraph *out_graph) {
+  const weir__cuda_driver *driver = c->device->driver;
+  const CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  CUresult result = prepare(c);
+  if (result != CUDA_SUCCESS) return result;
+  result = c->into != NULL
+               ? driver->cuStreamBeginCaptureToGraph(c->device->capture.stream, *c->into, before, NULL, count, mode)
+               : driver->cuStreamBeginCapture(c->device->capture.stream, mode);
+  if (result != CUDA_SUCCESS) return say_result(c, result, "no capture begins");
+  c->enqueue.call.capturing = true;
   ++*c->call->captured;
   return finish(c, weir__enqueue_run(&c->enqueue, c->call->enqueue), out_graph);
 }
@@ -112,8 +124,11 @@ static CUresult run(capture *c, const CUgraphNode *before, size_t count, CUgraph
   const weir__cuda_driver *driver = c->device->driver;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
   *out_graph = NULL;
-  if (!weir__enqueue_begin_node(&c->enqueue, c->call->enqueue, &c->device->base.device, c->call->run, c->call->node))
-    return say(c, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+  weir_device *base = &c->device->base.device;
+  weir__cuda_call_step *call = c->call;
+  bool begun = call->task != NULL ? weir__enqueue_begin(&c->enqueue, call->enqueue, base, call->task)
+                                  : weir__enqueue_begin_node(&c->enqueue, call->enqueue, base, call->run, call->node);
+  if (!begun) return say(c, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
   weir__lock_acquire(&c->device->capture.lock);
   if (driver->cuThreadExchangeStreamCaptureMode != NULL) driver->cuThreadExchangeStreamCaptureMode(&mode);
   CUresult result = run_locked(c, before, count, out_graph);
@@ -139,26 +154,67 @@ CUresult weir__cuda_capture_straight(weir__cuda_device *device, weir__cuda_call_
 // ---------------------------------------------------------------------------------------------------------------
 // Variants
 
-static uint64_t key_bytes(const weir__cuda_call_step *call) {
-  const weir__graph_node *node = &call->run->plan->nodes[call->node];
-  uint64_t bytes = 1;
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const weir__graph_arg *arg = &call->run->plan->args[node->first_arg + i];
-    bytes += arg->mode == WEIR_VALUE ? arg->bytes : sizeof(void *);
+// What the work depends on, in parts: where each is, and how many bytes of it count.
+typedef struct key_part {
+  const void *bytes;
+  uint64_t count;
+} key_part;
+
+// Of a task: its arguments, its work-groups, and its `user`. False: there is no such part.
+static bool task_part(const weir__task *task, uint32_t index, key_part *out_part) {
+  if (index == task->arg_count) {
+    *out_part = (key_part){task->groups, sizeof task->groups};
+  } else if (index == task->arg_count + 1) {
+    *out_part = (key_part){&task->user, sizeof task->user};
+  } else if (index > task->arg_count) {
+    return false;
+  } else if (weir__task_is_value(task, index)) {
+    *out_part = (key_part){task->args[index], weir__task_value_bytes(task, index)};
+  } else {
+    *out_part = (key_part){&task->args[index], sizeof task->args[index]};
   }
-  return bytes;
+  return true;
+}
+
+// Of a node only the arguments change.
+static bool next_part(const weir__cuda_call_step *call, uint32_t index, key_part *out_part) {
+  if (call->task != NULL) return task_part(call->task, index, out_part);
+  const weir__graph_node *node = &call->run->plan->nodes[call->node];
+  if (index >= node->arg_count) return false;
+  const weir__graph_arg *arg = &call->run->plan->args[node->first_arg + index];
+  void *const *place = &call->run->args[node->first_arg + index];
+  *out_part = arg->mode == WEIR_VALUE ? (key_part){*place, arg->bytes} : (key_part){place, sizeof *place};
+  return true;
+}
+
+static uint64_t key_bytes(const weir__cuda_call_step *call) {
+  key_part part = {0};
+  uint64_t all = 0;
+  for (uint32_t i = 0; next_part(call, i, &part); i++) all += part.count;
+  return all;
+}
+
+static bool key_is(const weir__cuda_call_step *call, const weir__cuda_variant *variant) {
+  key_part part = {0};
+  uint64_t at = 0;
+  for (uint32_t i = 0; next_part(call, i, &part); i++) {
+    if (part.count > variant->key_bytes - at || memcmp(variant->key + at, part.bytes, part.count) != 0) return false;
+    at += part.count;
+  }
+  return at == variant->key_bytes;
 }
 
 static void fill_key(const weir__cuda_call_step *call, unsigned char *key) {
-  const weir__graph_node *node = &call->run->plan->nodes[call->node];
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const weir__graph_arg *arg = &call->run->plan->args[node->first_arg + i];
-    void *const *place = &call->run->args[node->first_arg + i];
-    uint64_t bytes = arg->mode == WEIR_VALUE ? arg->bytes : sizeof *place;
-    memcpy(key, arg->mode == WEIR_VALUE ? *place : (const void *)place, bytes);
-    key += bytes;
+  key_part part = {0};
+  for (uint32_t i = 0; next_part(call, i, &part); i++) {
+    memcpy(key, part.bytes, part.count);
+    key += part.count;
   }
-  *key = 0;
+}
+
+bool weir__cuda_call_is_for(const weir__cuda_call_step *call, const weir__task *task) {
+  weir__cuda_call_step other = {.task = task};
+  return call->variant_count > 0 && key_is(&other, &call->variants[call->current]);
 }
 
 static void drop_graph(weir__cuda_device *device, CUgraph graph) {
@@ -166,7 +222,8 @@ static void drop_graph(weir__cuda_device *device, CUgraph graph) {
 }
 
 // Puts what was captured among those that are kept, in place of the oldest.
-static void keep(weir__cuda_device *device, weir__cuda_call_step *call, unsigned char *key, CUgraph graph) {
+static void keep(weir__cuda_device *device, weir__cuda_call_step *call, unsigned char *key, uint64_t key_bytes,
+                 CUgraph graph) {
   uint32_t at = call->variant_count;
   if (at < WEIR__CUDA_VARIANTS) {
     call->variant_count++;
@@ -175,22 +232,22 @@ static void keep(weir__cuda_device *device, weir__cuda_call_step *call, unsigned
     weir__free(call->variants[at].key);
     drop_graph(device, call->variants[at].graph);
   }
-  call->variants[at] = (weir__cuda_variant){.key = key, .graph = graph};
+  call->variants[at] =
+      (weir__cuda_variant){.key = key, .key_bytes = key_bytes, .graph = graph, .serial = ++call->serials};
   call->current = at;
 }
 
 CUresult weir__cuda_choose_variant(weir__cuda_device *device, weir__cuda_call_step *call) {
-  uint64_t bytes = key_bytes(call);
   capture c = {.device = device, .call = call};
-  unsigned char *key = weir__allocate(bytes);
-  if (key == NULL) return say(&c, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
-  fill_key(call, key);
   for (uint32_t i = 0; i < call->variant_count; i++) {
-    if (memcmp(call->variants[i].key, key, bytes) != 0) continue;
+    if (!key_is(call, &call->variants[i])) continue;
     call->current = i;
-    weir__free(key);
     return CUDA_SUCCESS;
   }
+  uint64_t bytes = key_bytes(call);
+  unsigned char *key = weir__allocate(bytes + 1);
+  if (key == NULL) return say(&c, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+  fill_key(call, key);
   CUgraph graph;
   size_t nodes = 0;
   CUresult result = run(&c, NULL, 0, &graph);
@@ -202,7 +259,7 @@ CUresult weir__cuda_choose_variant(weir__cuda_device *device, weir__cuda_call_st
   if (result != CUDA_SUCCESS)
     weir__free(key);
   else
-    keep(device, call, key, graph);
+    keep(device, call, key, bytes, graph);
   return result;
 }
 

@@ -2,14 +2,16 @@
 //
 // Enqueue functions (device/enqueue.h) as parts of executable graphs: their queue is captured.
 //
-// DESIGN. A function is captured straight into the graph that is being built, behind the nodes that its step comes after, where the
-// driver can; the work is then as good as nodes of Weir's own. When a later launch has other arguments, what was captured cannot
-// be told from the rest of the graph. So a step for which that happens becomes a child graph, once, in a graph that is made anew:
-// a child is replaced by one call, and children that were captured for other arguments are kept, since overwritten buffers go
-// round among few storages. A function is called again only for arguments that are not kept.
+// DESIGN. A function is captured straight into the graph that is being built, behind the nodes that its step comes
+// after, where the driver can; the work is then as good as nodes of Weir's own. When a later launch has other
+// arguments, what was captured cannot be told from the rest of the graph. So a step for which that happens becomes a
+// child graph, once, in a graph that is made anew: a child is replaced by one call, and children that were captured
+// for other arguments are kept, since overwritten buffers go round among few storages. A function is called again
+// only for arguments that are not kept.
 //
-// Lanes: graphs have lanes of their own, in sets. A graph has the lanes of one set. Steps with the same lane are in order, by edges of
-// their own where nothing else orders them, and launches of graphs with the same set are in order, by an event.
+// Lanes: graphs have lanes of their own, in sets. A graph has the lanes of one set. Steps with the same lane are in
+// order, by edges of their own where nothing else orders them, and launches of graphs with the same set are in order,
+// by an event.
 #ifndef WEIR_DEVICE_CUDA_GRAPH_CAPTURE_H
 #define WEIR_DEVICE_CUDA_GRAPH_CAPTURE_H
 
@@ -23,25 +25,30 @@ enum { WEIR__CUDA_VARIANTS = 8, WEIR__CUDA_WHY_BYTES = 160 };
 // What a function put on its queue for some arguments.
 typedef struct weir__cuda_variant {
   unsigned char *key; // the arguments; owned, like the graph
-  CUgraph graph;      // NULL: nothing
+  uint64_t key_bytes;
+  CUgraph graph;   // NULL: nothing
+  uint64_t serial; // of all variants of the call
 } weir__cuda_variant;
 
 // A step of a graph that is a call of an enqueue function.
 typedef struct weir__cuda_call_step {
   weir__enqueue *enqueue;
-  weir__graph_run *run; // whose arguments it has now, and its node there
+  const weir__task *task; // whose arguments it has now; NULL:
+  weir__graph_run *run;   // this run's, and its node there
   uint32_t node;
   uint32_t lane;
   uint32_t after; // an earlier step with the same lane that no edge puts before this one; WEIR__CUDA_NO_STEP: none
   bool child;     // it is, or is to be, a child graph
   weir__cuda_variant variants[WEIR__CUDA_VARIANTS];
   uint32_t variant_count, next_variant, current;
+  uint64_t serials;
+  bool failed;        // in a capture
   uint64_t *captured; // counts its calls in captures, with those of others
   char *why;          // WEIR__CUDA_WHY_BYTES: what went wrong
 } weir__cuda_call_step;
 
-// Gives calls of a graph their lanes, those of a set that is taken in turn, which is returned. `first`, per step and one more, and
-// `predecessors`: the edges. `calls`, per step: `enqueue` NULL is no call. False: no memory.
+// Gives calls of a graph their lanes, those of a set that is taken in turn, which is returned. `first`, per step and
+// one more, and `predecessors`: the edges. `calls`, per step: `enqueue` NULL is no call. False: no memory.
 bool weir__cuda_assign_lanes(weir__cuda_device *device, weir__cuda_call_step *calls, uint32_t count,
                              const uint64_t *first, const uint32_t *predecessors, uint32_t *out_set);
 
@@ -54,13 +61,16 @@ void weir__cuda_sets_destroy(weir__cuda_device *device);
 bool weir__cuda_can_capture(const weir__cuda_device *device);
 bool weir__cuda_can_capture_straight(const weir__cuda_device *device);
 
-// Captures the call behind nodes of a graph. `*out_end`: the node after which its work is done. A failure says why, and the graph
-// is of no use then; `*graph` is NULL if it may be gone.
+// Captures the call behind nodes of a graph. `*out_end`: the node after which its work is done. A failure says why,
+// and the graph is of no use then; `*graph` is NULL if it may be gone.
 CUresult weir__cuda_capture_straight(weir__cuda_device *device, weir__cuda_call_step *call, CUgraph *graph,
                                      const CUgraphNode *before, size_t count, CUgraphNode *out_end);
 
 // Makes the variant for the call's arguments the current one: it is captured if it is not kept.
 CUresult weir__cuda_choose_variant(weir__cuda_device *device, weir__cuda_call_step *call);
+
+// Whether the current variant is for the arguments of a task.
+bool weir__cuda_call_is_for(const weir__cuda_call_step *call, const weir__task *task);
 
 // Frees the variants. The device's context is current, or the graphs are left to it.
 void weir__cuda_call_free(weir__cuda_device *device, weir__cuda_call_step *call, bool entered);

@@ -87,6 +87,9 @@ void weir__cuda_exec_destroy(weir__cuda_device *device, weir__cuda_exec *exec) {
   for (uint32_t i = 0; exec->marks != NULL && i < 2 * exec->step_count; i++) {
     if (exec->marks[i] != NULL) device->driver->cuEventDestroy(exec->marks[i]);
   }
+  for (uint32_t i = 0; exec->calls != NULL && i < exec->step_count; i++)
+    weir__cuda_call_free(device, &exec->calls[i], true);
+  weir__free(exec->calls);
   weir__free(exec->marks);
   weir__free(exec->steps);
   weir__free(exec->movers);
@@ -119,7 +122,9 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
                                  .first_edge = edge,
                                  .edge_count = edges_of(&steps[i])};
     for (uint32_t j = 0; j < steps[i].predecessor_count; j++) exec->edges[edge++] = steps[i].predecessors[j];
-    if (edges_of(&steps[i]) > steps[i].predecessor_count) exec->edges[edge++] = steps[i].call->after;
+    exec->steps[i].calls = steps[i].call != NULL;
+    exec->steps[i].has_lane_edge = edges_of(&steps[i]) > steps[i].predecessor_count;
+    if (exec->steps[i].has_lane_edge) exec->edges[edge++] = steps[i].call->after;
     for (uint32_t j = 0; j < launches_of(&steps[i]); j++) {
       exec_launch *set = &exec->launches[launch++];
       uint32_t bytes = parameter_bytes(&steps[i].kernel->launches[j]);
@@ -166,6 +171,7 @@ static CUresult add_call(const weir__cuda_exec_builder *build, weir__cuda_call_s
   if (graph == NULL) return driver->cuGraphAddEmptyNode(out_node, build->exec->graph, build->before, count);
   result = driver->cuGraphAddChildGraphNode(out_node, build->exec->graph, build->before, count, graph);
   laid->call_node = *out_node;
+  laid->set_serial = call->variants[call->current].serial;
   return result;
 }
 
@@ -243,8 +249,10 @@ bool weir__cuda_exec_fits(const weir__cuda_exec *exec, const weir__cuda_step *st
   if (exec->step_count != count) return false;
   for (uint32_t i = 0; i < count; i++) {
     const exec_step *laid = &exec->steps[i];
-    if (laid->launch_count != launches_of(&steps[i]) || laid->edge_count != steps[i].predecessor_count) return false;
-    for (uint32_t j = 0; j < laid->edge_count; j++) {
+    uint32_t edges = laid->edge_count - laid->has_lane_edge;
+    if (laid->launch_count != launches_of(&steps[i]) || edges != steps[i].predecessor_count) return false;
+    if (laid->calls != (steps[i].enqueue != NULL)) return false;
+    for (uint32_t j = 0; j < edges; j++) {
       if (exec->edges[laid->first_edge + j] != steps[i].predecessors[j]) return false;
     }
   }
@@ -300,16 +308,18 @@ static bool make_room(weir__cuda_exec *exec, const weir__cuda_step *steps) {
 }
 
 // UPDATE_FAILURE: the graph must be made anew.
-static CUresult set_call(weir__cuda_device *device, const weir__cuda_exec *exec, const exec_step *set,
+static CUresult set_call(weir__cuda_device *device, const weir__cuda_exec *exec, exec_step *set,
                          weir__cuda_call_step *call, uint32_t *out_set) {
   if (set->straight) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   CUresult result = weir__cuda_choose_variant(device, call);
   if (result != CUDA_SUCCESS) return result;
-  CUgraph graph = call->variants[call->current].graph;
-  if (graph == NULL && set->call_node == NULL) return CUDA_SUCCESS;
+  const weir__cuda_variant *variant = &call->variants[call->current];
+  CUgraph graph = variant->graph;
+  if ((graph == NULL && set->call_node == NULL) || variant->serial == set->set_serial) return CUDA_SUCCESS;
   if (graph == NULL || set->call_node == NULL) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   result = device->driver->cuGraphExecChildGraphNodeSetParams(exec->exec, set->call_node, graph);
-  if (result == CUDA_SUCCESS) ++*out_set;
+  *out_set += result == CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) set->set_serial = variant->serial;
   return result == CUDA_SUCCESS || weir__cuda_is_sticky(result) ? result : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 

@@ -30,7 +30,9 @@ typedef struct weir__cuda_step {
   uint32_t predecessor_count;
   const weir__cuda_bytes
       *bytes; // not NULL: these instead of a kernel; only in graphs that are not compared with others
-  struct weir__cuda_call_step *call; // the same for an enqueue function (capture.h)
+  struct weir__cuda_call_step *call; // the same for an enqueue function (capture.h), in an executable graph
+  struct weir__enqueue *enqueue;     // of a batch's task that is one, not NULL before it is in any
+  const weir__task *task;            // that task
 } weir__cuda_step;
 
 // An executable graph, and what is set in it now.
@@ -43,6 +45,9 @@ typedef struct weir__cuda_exec {
   struct weir__cuda_exec_launch *launches;
   struct weir__cuda_exec_mover *movers; // launches that copy and fill
   uint32_t mover_count;
+  struct weir__cuda_call_step
+      *calls;    // per step, of a batch with enqueue functions; NULL: none, or they are the plan's. Owned
+  uint32_t set;  // of their lanes
   bool outgrown; // something went by a kernel that does not reach it any more
   uint32_t *edges;
   CUevent *marks;                       // two per step: its start and its end, for timelines; else NULL

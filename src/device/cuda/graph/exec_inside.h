@@ -13,9 +13,11 @@ struct weir__cuda_exec_step {
   void *to;                            // as it is set now, as is
   uint64_t from;                       // the address, or the pattern
   uint32_t first_edge, edge_count;
-  CUgraphNode call_node; // of a call that is a child graph; NULL: none
-  bool straight;         // a call whose nodes are the graph's own
-  uint32_t mover, move;  // the launch that does it, counted from 1, and which of its moves it is; mover 0: none
+  CUgraphNode call_node;     // of a call that is a child graph; NULL: none
+  bool straight;             // a call whose nodes are the graph's own
+  bool calls, has_lane_edge; // it is a call; one of its edges is for its lane alone
+  uint64_t set_serial;       // of the variant that a child is
+  uint32_t mover, move;      // the launch that does it, counted from 1, and which of its moves it is; mover 0: none
 };
 
 struct weir__cuda_exec_launch {

@@ -30,7 +30,8 @@ bool weir__cuda_assign_lanes(weir__cuda_device *device, weir__cuda_call_step *ca
   uint32_t turn = 0;
   lane_row *rows = weir__allocate(count * sizeof *rows);
   if (rows == NULL) return false;
-  uint32_t set = *out_set = device->next_set++ % WEIR__CUDA_LANE_SETS;
+  uint32_t set = *out_set =
+      atomic_fetch_add_explicit(&device->next_set, 1, memory_order_relaxed) % WEIR__CUDA_LANE_SETS;
   uint32_t base = device->queue_count + WEIR__CUDA_OPEN_QUEUES + set * LANES;
   for (int lane = 0; lane < LANES; lane++) last[lane] = NONE;
   for (uint32_t i = 0; i < count; i++) {
