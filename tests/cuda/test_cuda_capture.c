@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/allocate.h"
 #include "share.h"
 #include "weir/enqueue.h"
 #include "weir/graph.h"
@@ -517,6 +518,7 @@ static void test_repeats(void **state) {
 // Each call of the driver fails in turn: launches end well and are right, or fail; nothing hangs or is left
 
 static uint64_t failing;
+static bool failing_allocation; // of Weir's own, in place of calls
 
 static void with_a_failure(share *s) {
   library lib;
@@ -529,16 +531,22 @@ static void with_a_failure(share *s) {
   add(graph, kernel, WEIR_READ_WRITE, buffer, 2);
   uint32_t node = add(graph, kernel, WEIR_READ_WRITE, buffer, 3), numbers[COUNT];
   share_ok(weir_finish(s->context));
-  stub_fail_nth(NULL, failing, CUDA_ERROR_OUT_OF_MEMORY);
+  if (failing_allocation)
+    weir__allocate_fail_at(failing);
+  else
+    stub_fail_nth(NULL, failing, CUDA_ERROR_OUT_OF_MEMORY);
   for (uint32_t i = 0; i < 5; i++) {
     weir_event *event = NULL;
-    set_value(graph, node, 3 + i / 2);
-    weir_status status = weir_graph_launch(graph, &event);
+    uint32_t value = 3 + i / 2;
+    weir_arg arg = weir_value(&value, sizeof value);
+    weir_status status = weir_graph_set_arg(graph, node, 1, &arg);
+    if (status == WEIR_OK) status = weir_graph_launch(graph, &event);
     if (status == WEIR_OK) status = share_await(event);
     if (status != WEIR_OK || weir_read(buffer, 0, BYTES, numbers) != WEIR_OK) continue;
     share_expect(numbers, COUNT, 1, (uint32_t[]){2, 3 + i / 2}, 2);
   }
   stub_fail_nth(NULL, 0, CUDA_SUCCESS);
+  weir__allocate_fail_at(0);
   share_ok(weir_graph_release(graph));
   weir_finish(s->context);
 }
@@ -551,7 +559,11 @@ static void test_failing_calls(void **state) {
   enum { STRIDE = 1 };
 #endif
   for (failing = 1; failing < 120; failing += STRIDE)
-    share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3}, with_a_failure);
+    share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 2 * WEIR_CONTEXT_TRACE},
+                   with_a_failure);
+  failing_allocation = true;
+  for (failing = 1; failing < 60; failing += STRIDE) share_run("cuda", with_a_failure);
+  failing_allocation = false;
 }
 
 int main(void) {

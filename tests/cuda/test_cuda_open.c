@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/allocate.h"
 #include "random.h"
 #include "share.h"
 #include "weir/enqueue.h"
@@ -225,6 +226,8 @@ static void test_made(void **state) {
   share_run("cuda", results_are_made_in_between);
   share_run("cuda", refuse_other_buffers);
   share_run("cuda", abandoned_tasks_fail);
+  share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, results_are_made_in_between);
+  share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, abandoned_tasks_fail);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -477,7 +480,79 @@ static void test_misuse(void **state) {
   share_run("cuda", leave_in_a_capture);
   share_run("cuda", lose_inside);
   share_run("cuda", lose_queue);
+  share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, lose_inside);
+  share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, lose_queue);
   share_run("cuda", cancelled_while_open);
+}
+
+// Each call of the driver fails in turn, for now or for good: tasks end well and are right, or fail; nothing hangs or is left.
+// The same with allocations of Weir's own.
+static uint64_t failing;
+static bool failing_allocation;
+
+static void begin_failing(void) {
+  if (failing_allocation)
+    weir__allocate_fail_at(failing);
+  else
+    stub_fail_nth(NULL, failing, failing % 5 == 0 ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static bool submit_step(const share *s, weir_buffer *buffer, uint32_t value) {
+  uint32_t count = COUNT;
+  weir_arg args[] = {weir_updates(buffer), weir_value(&count, sizeof count), weir_value(&value, sizeof value)};
+  return weir_submit(s->context, &(weir_task){.kernel = s->step, .args = args, .arg_count = 3}, NULL) == WEIR_OK;
+}
+
+static void with_a_failure(share *s) {
+  weir_buffer *buffer = share_buffer(s, COUNT);
+  uint32_t numbers[COUNT], steps[6], step_count = 0;
+  bool good = true;
+  share_submit(s, s->set, s->cuda, buffer, COUNT, 1, NULL);
+  share_ok(weir_finish(s->context));
+  begin_failing();
+  for (uint32_t i = 0; i < 3; i++) {
+    weir_open_task *open;
+    const weir_enqueue *call;
+    weir_arg arg = weir_updates(buffer);
+    weir_event *event;
+    good = submit_step(s, buffer, steps[step_count++] = i) && good;
+    weir_status status = weir_task_begin(s->context, &(weir_task){.args = &arg, .arg_count = 1}, &open, &call);
+    good = good && status == WEIR_OK;
+    if (status != WEIR_OK) continue;
+    uint64_t pointer = call->args[0].pointer;
+    uint32_t count = COUNT, value = steps[step_count++] = 10 + i;
+    void *parameters[] = {&pointer, &count, &value};
+    CUresult result = s->driver->cuLaunchKernel(s->own_step, 1, 1, 1, 1, 1, 1, 0, call->queue, parameters, NULL);
+    good = good && result == CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS) {
+      share_ok(weir_task_abandon(open, WEIR_ERROR_TASK_FAILED, "the driver refused"));
+      continue;
+    }
+    share_ok(weir_task_end(open, NULL, 0, &event));
+    good = share_await(event) == WEIR_OK && good;
+  }
+  stub_fail_nth(NULL, 0, CUDA_SUCCESS);
+  weir__allocate_fail_at(0);
+  weir_status status = weir_finish(s->context);
+  if (status == WEIR_OK && good && weir_read(buffer, 0, BYTES, numbers) == WEIR_OK)
+    share_expect(numbers, COUNT, 1, steps, step_count);
+}
+
+static void test_failing_calls(void **state) {
+  (void)state;
+#ifdef WEIR_SMALL_TESTS
+  enum { STRIDE = 3 };
+#else
+  enum { STRIDE = 1 };
+#endif
+  for (failing = 1; failing < 90; failing += STRIDE)
+    share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 2 * WEIR_CONTEXT_TRACE},
+                   with_a_failure);
+  failing_allocation = true;
+  for (failing = 1; failing < 40; failing += STRIDE)
+    share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 2 * WEIR_CONTEXT_TRACE},
+                   with_a_failure);
+  failing_allocation = false;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -509,9 +584,9 @@ static void test_devices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_order),  cmocka_unit_test(test_overlap), cmocka_unit_test(test_full_window),
-      cmocka_unit_test(test_made),   cmocka_unit_test(test_threads), cmocka_unit_test(test_many_threads),
-      cmocka_unit_test(test_misuse), cmocka_unit_test(test_devices),
+      cmocka_unit_test(test_order),  cmocka_unit_test(test_overlap),       cmocka_unit_test(test_full_window),
+      cmocka_unit_test(test_made),   cmocka_unit_test(test_threads),       cmocka_unit_test(test_many_threads),
+      cmocka_unit_test(test_misuse), cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

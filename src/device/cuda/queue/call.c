@@ -44,7 +44,8 @@ static weir_status inspect(weir__cuda_device *device, weir__enqueue_call *call, 
   CUresult result = driver->cuStreamIsCapturing(queue->stream, &capture);
   if (result == CUDA_SUCCESS && capture == CU_STREAM_CAPTURE_STATUS_NONE) return status;
   if (result == CUDA_SUCCESS) return end_capture(device, call, queue->stream);
-  if (!weir__cuda_is_sticky(result)) return lose_queue(device, call, queue, result);
+  if (result == CUDA_ERROR_INVALID_HANDLE) return lose_queue(device, call, queue, result);
+  if (!weir__cuda_is_sticky(result)) return status; // the driver did not say
   char text[96];
   accuse(call, "after the enqueue function the device was lost: %s",
          weir__cuda_result_text(driver, result, text, sizeof text));

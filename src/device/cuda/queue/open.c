@@ -12,8 +12,10 @@
 typedef struct cuda_open {
   uint32_t slot; // of the device's open queues
   bool held;     // the slot is this task's
-  CUevent event; // recorded at the end; NULL: the work was waited for
+  CUevent event; // recorded at the end; NULL: it is the op's
   CUevent start, end;
+  bool started, ended; // these are recorded
+  bool awaited;        // the end was waited for, in place of the event
 } cuda_open;
 
 static weir__cuda_queue *queue_of(weir__cuda_device *device, uint32_t slot) {
@@ -103,6 +105,7 @@ static weir_status order(weir_device *base, weir__open *open, const weir__id *ta
   CUresult result = weir__cuda_enter(device);
   if (result == CUDA_SUCCESS) {
     result = device->driver->cuEventRecord(own->start, stream);
+    own->started = result == CUDA_SUCCESS;
     weir__cuda_leave(device);
   }
   return weir__cuda_error(device->driver, result, "task begin on %s", base->name);
@@ -140,6 +143,20 @@ static void lose(weir__cuda_device *device, weir__open *open, cuda_open *own, CU
   weir__cuda_trouble(device, result);
 }
 
+static bool is_gone(CUresult result) {
+  return result == CUDA_ERROR_INVALID_HANDLE || weir__cuda_is_sticky(result);
+}
+
+// Records where the work ends; where that cannot be done, waits for it. The context is current.
+static CUresult mark_end(weir__cuda_device *device, cuda_open *own, CUstream stream) {
+  const weir__cuda_driver *driver = device->driver;
+  own->ended = own->end != NULL && driver->cuEventRecord(own->end, stream) == CUDA_SUCCESS;
+  CUresult result = driver->cuEventRecord(own->event, stream);
+  if (result == CUDA_SUCCESS || is_gone(result)) return result;
+  own->awaited = true;
+  return driver->cuStreamSynchronize(stream);
+}
+
 static void end(weir_device *base, weir__open *open) {
   weir__cuda_device *device = weir__cuda_of(base);
   cuda_open *own = open->native;
@@ -150,8 +167,7 @@ static void end(weir_device *base, weir__open *open) {
     return;
   }
   result = inspect(device, open, stream);
-  if (result == CUDA_SUCCESS && own->end != NULL) result = device->driver->cuEventRecord(own->end, stream);
-  if (result == CUDA_SUCCESS) result = device->driver->cuEventRecord(own->event, stream);
+  if (!is_gone(result)) result = mark_end(device, own, stream);
   if (result != CUDA_SUCCESS) lose(device, open, own, result);
   weir__cuda_leave(device);
 }
@@ -189,12 +205,13 @@ static const weir__cuda_op_ops open_ops; // nothing is to be launched
 
 // Places the op in its own queue. The events that this asks for are made, though the caller's stream has waited
 // already.
-static bool place(weir__cuda_device *device, weir__cuda_op *op, uint32_t count, uint32_t queue) {
+// `recorded`: others need not ask for its event.
+static bool place(weir__cuda_device *device, weir__cuda_op *op, uint32_t count, uint32_t queue, bool recorded) {
   weir__queue_choice choice = weir__queues_issue(device->base.queues, device->base.operations.places, count, queue);
   if (choice.task == NULL) return false;
   op->head.place = choice.task;
   choice.task->user = op;
-  choice.task->recorded = true;
+  choice.task->recorded = recorded;
   weir__cuda_record_choice(device, &choice);
   return true;
 }
@@ -203,15 +220,15 @@ bool weir__cuda_enqueue_open(weir__cuda_device *device, weir__operation *operati
   weir__cuda_op *op = weir__cuda_op_of(operation);
   weir__open *open = weir__task_open(operation->task);
   cuda_open *own = open->native;
-  bool has_event = open->begun && open->status != WEIR_ERROR_DEVICE_LOST;
+  bool has_event = open->begun && open->status != WEIR_ERROR_DEVICE_LOST && !own->awaited;
   if (has_event && !weir__cuda_adopt_event(device)) return false;
   if (device->base.queue_count == device->queue_count) weir__in_order_widen(&device->base, WEIR__CUDA_OPEN_QUEUES);
-  if (!place(device, op, count, device->queue_count + own->slot)) {
+  if (!place(device, op, count, device->queue_count + own->slot, has_event || own->awaited)) {
     device->event_count -= has_event;
     return false;
   }
   op->ops = &open_ops;
-  op->finished = !has_event;
+  op->finished = own->awaited; // a task that was skipped gets an event like any other, when one is asked for
   if (has_event) op->event = own->event;
   if (has_event) own->event = NULL; // it is the op's
   bool says_more = operation->status == WEIR_OK || open->status == WEIR_ERROR_DEVICE_LOST;
@@ -219,6 +236,7 @@ bool weir__cuda_enqueue_open(weir__cuda_device *device, weir__operation *operati
     weir__in_order_refuse(&device->base, operation, open->status, "open task", open->text);
   weir__cuda_queue *queue = queue_of(device, own->slot);
   op->number = ++queue->placed;
+  if (own->awaited) atomic_store_explicit(&queue->awaited, op->number, memory_order_relaxed);
   weir__in_order_append(&device->base, operation);
   atomic_store_explicit(&queue->issued, op->number, memory_order_release);
   return true;
@@ -228,6 +246,7 @@ void weir__cuda_report_open(weir__cuda_device *device, weir__cuda_op *op, weir__
   const cuda_open *own = weir__task_open(op->head.task)->native;
   completion->lane = device->queue_count + WEIR__CUDA_GRAPH_LANES + own->slot;
   if (device->base.device.host->trace != NULL)
-    weir__in_order_set_times(&device->base, op->head.task, weir__cuda_event_ns(device, own->start),
-                             weir__cuda_event_ns(device, own->end), completion);
+    weir__in_order_set_times(&device->base, op->head.task,
+                             weir__cuda_event_ns(device, own->started ? own->start : NULL),
+                             weir__cuda_event_ns(device, own->ended ? own->end : NULL), completion);
 }
