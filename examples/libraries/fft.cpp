@@ -3,8 +3,8 @@
 
 #define VKFFT_BACKEND 0
 #ifdef SPECTRUM_EARLIER_LIMITS
-// VkFFT 1.2 writes the limits of the compiler (glslang) as a list, and later glslangs have some more in the middle of it. Here
-// the list becomes what it was written for, and its address that of what glslang takes.
+// VkFFT 1.2 writes the limits of the compiler (glslang) as a list, and later glslangs have some more in the middle of
+// it. Here the list becomes what it was written for, and its address that of what glslang takes.
 #include <glslang/Include/glslang_c_interface.h>
 
 #include <cstddef>

@@ -4,9 +4,9 @@
 //
 //   layers [ROUNDS]
 //
-// A product is a task whose code is an enqueue function: it hands the queue that Weir chose to CLBlast, which puts as many
-// kernels there as it likes. What follows a product is a kernel of Weir's own. Weir orders both by what they read and
-// write, so that batches, which do not depend on each other, overlap. Numbers are small integers, and so exact.
+// A product is a task whose code is an enqueue function: it hands the queue that Weir chose to CLBlast, which puts as
+// many kernels there as it likes. What follows a product is a kernel of Weir's own. Weir orders both by what they read
+// and write, so that batches, which do not depend on each other, overlap. Numbers are small integers, and so exact.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <clblast_c.h>
@@ -37,8 +37,8 @@ static void require(weir_status status) {
   exit(1);
 }
 
-// Argument 0 = argument 1 * argument 2. Weir has put all that this waits for into the queue, and knows by itself when it is done:
-// CLBlast needs no events.
+// Argument 0 = argument 1 * argument 2. Weir has put all that this waits for into the queue, and knows by itself when
+// it is done: CLBlast needs no events.
 static weir_status multiply(const weir_enqueue *call) {
   const weir_enqueue_arg *to = &call->args[0], *a = &call->args[1], *b = &call->args[2];
   cl_command_queue queue = call->queue;
@@ -104,8 +104,8 @@ static void make_buffers(program *p) {
   }
 }
 
-// x = rectify(weights * x), for each layer. Each product overwrites the result, whose old contents the product before it may
-// still need: Weir gives it fresh storage then.
+// x = rectify(weights * x), for each layer. Each product overwrites the result, whose old contents the product before
+// it may still need: Weir gives it fresh storage then.
 static void submit_batch(program *p, int batch) {
   weir_buffer *x = p->batches[batch], *next = p->results[batch];
   for (int i = 0; i < LAYERS; i++) {

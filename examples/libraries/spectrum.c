@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of a library as tasks: images are filtered in the frequency domain, with transforms by VkFFT, on a Vulkan device.
+// Calls of a library as tasks: images are filtered in the frequency domain, with transforms by VkFFT, on a Vulkan
+// device.
 //
 //   spectrum [ROUNDS]
 //
-// A transform is a task whose code is an enqueue function: VkFFT records it into the command buffer that Weir has open. Between
-// the two transforms of an image is a kernel of Weir's own. Weir puts the barriers between them, and none between images, which
-// so overlap. All that is a graph: the functions are called when it is recorded, and the recording is submitted ROUNDS times.
+// A transform is a task whose code is an enqueue function: VkFFT records it into the command buffer that Weir has open.
+// Between the two transforms of an image is a kernel of Weir's own. Weir puts the barriers between them, and none
+// between images, which so overlap. All that is a graph: the functions are called when it is recorded, and the
+// recording is submitted ROUNDS times.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 
 struct weir__enqueue;
 
-// Bytes of the buffer for a function's scratch memory on a device, with what alignment takes (weir__enqueue_run). 0: it wants none;
-// `enqueue` may be NULL.
+// Bytes of the buffer for a function's scratch memory on a device, with what alignment takes (weir__enqueue_run). 0: it
+// wants none; `enqueue` may be NULL.
 uint64_t weir__scratch_bytes(const struct weir__enqueue *enqueue, const weir_device *device);
 
 // Makes `*out_task` of the task, with room for WEIR_MAX_ARGS arguments in `args`, and the buffer of its scratch

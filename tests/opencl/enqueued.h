@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Enqueue functions that tests of OpenCL share: commands of the caller's on what a call names, whatever kind of memory that is.
+// Enqueue functions that tests of OpenCL share: commands of the caller's on what a call names, whatever kind of memory
+// that is.
 #ifndef WEIR_TESTS_OPENCL_ENQUEUED_H
 #define WEIR_TESTS_OPENCL_ENQUEUED_H
 

@@ -218,8 +218,8 @@ static weir_status release_and_note(const weir_enqueue *call) {
   return release_the_queue(call);
 }
 
-// References of commands and events may hide it for some time. The queue is there until then, and afterwards; in the end it is left
-// to the driver.
+// References of commands and events may hide it for some time. The queue is there until then, and afterwards; in the
+// end it is left to the driver.
 static void released_queues(void **state) {
   (void)state;
   weir_status status = WEIR_OK;

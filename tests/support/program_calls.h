@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of random programs whose code is an enqueue function (weir/enqueue.h): the same bodies as else, launched by commands of
-// the caller's. What the caller keeps for each lane is used without a lock, as lanes allow.
+// Kernels of random programs whose code is an enqueue function (weir/enqueue.h): the same bodies as else, launched by
+// commands of the caller's. What the caller keeps for each lane is used without a lock, as lanes allow.
 #ifndef WEIR_TESTS_PROGRAM_CALLS_H
 #define WEIR_TESTS_PROGRAM_CALLS_H
 
@@ -17,7 +17,8 @@ typedef struct program_call {
   uint32_t form;
 } program_call;
 
-// Give a kernel such code for tasks of a form. What it has is put into the list, and must stay until no task is in flight.
+// Give a kernel such code for tasks of a form. What it has is put into the list, and must stay until no task is in
+// flight.
 weir_status program_opencl_set_call(weir_kernel *kernel, uint32_t form, program_call **list);
 weir_status program_vulkan_set_call(weir_kernel *kernel, uint32_t form, program_call **list);
 

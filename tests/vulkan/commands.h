@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Enqueue functions that tests of Vulkan share: commands of the caller's, and a pipeline of the caller's, on the VkDevice of the
-// last context that was opened.
+// Enqueue functions that tests of Vulkan share: commands of the caller's, and a pipeline of the caller's, on the
+// VkDevice of the last context that was opened.
 #ifndef WEIR_TESTS_VULKAN_COMMANDS_H
 #define WEIR_TESTS_VULKAN_COMMANDS_H
 
@@ -31,8 +31,8 @@ void commands_barrier(const weir_enqueue *call);
 // numbers = 2 * numbers + add, by a pipeline, a descriptor set and push constants of the caller's.
 void commands_scale(const weir_enqueue *call, const weir_enqueue_arg *numbers, uint32_t add);
 
-// Functions: fills argument 0 with argument 1, a value of 4 bytes; copies argument 1 to argument 0; scales argument 0 with
-// argument 1, a value of 4 bytes.
+// Functions: fills argument 0 with argument 1, a value of 4 bytes; copies argument 1 to argument 0; scales argument 0
+// with argument 1, a value of 4 bytes.
 weir_status commands_fill_task(const weir_enqueue *call);
 weir_status commands_copy_task(const weir_enqueue *call);
 weir_status commands_scale_task(const weir_enqueue *call);

@@ -144,8 +144,8 @@ static void graphs_are_in_order(void **state) {
 // ---------------------------------------------------------------------------------------------------------------
 // Lanes
 
-// Workspaces, one for each lane, in a VkBuffer of the caller's. Two calls with the same lane and no barrier between them are
-// found by the validation layer.
+// Workspaces, one for each lane, in a VkBuffer of the caller's. Two calls with the same lane and no barrier between
+// them are found by the validation layer.
 static struct {
   rig_buffer buffer;
   _Atomic uint32_t prepared[MOST_LANES], calls, wrong;
@@ -268,7 +268,8 @@ static weir_status note_lane(const weir_enqueue *call) {
   return commands_fill_task(call);
 }
 
-// A recording is for the lane of the device that it was made for: in another one the function is called again, with a lane of that.
+// A recording is for the lane of the device that it was made for: in another one the function is called again, with a
+// lane of that.
 static void recordings_keep_to_their_lane(void **state) {
   (void)state;
   enum { OTHERS = 7, MOST_ROUNDS = 1000 };

@@ -128,8 +128,8 @@ static void failures_in_graphs(void **state) {
   }
 }
 
-// The device's thread waits for all that is in flight before it goes on behind a launch that failed: also for a copy that the host
-// makes, which was not handed over yet, and when the device has nothing else left to do.
+// The device's thread waits for all that is in flight before it goes on behind a launch that failed: also for a copy
+// that the host makes, which was not handed over yet, and when the device has nothing else left to do.
 static void failures_beside_copies_of_the_host(void **state) {
   (void)state;
   enum { ROUNDS = 300 };

@@ -70,8 +70,9 @@ static cl_int guard(weir__opencl_device *device, weir__opencl_queue *queue) {
   return result;
 }
 
-// Whether there are fewer references than the device has: the queue was released, by this call or one before it. Commands and events
-// have some, too, and hide it meanwhile. How many they have is not known, so the device takes enough for good.
+// Whether there are fewer references than the device has: the queue was released, by this call or one before it.
+// Commands and events have some, too, and hide it meanwhile. How many they have is not known, so the device takes
+// enough for good.
 static bool is_released(const weir__opencl_device *device, weir__opencl_queue *queue) {
   cl_uint count = OWN_REFERENCES;
   device->driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);

@@ -10,9 +10,9 @@
 // weir__device_ops.set_enqueue.
 weir_status weir__opencl_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code);
 
-// Has the function of a call that was begun put its work into a queue, behind what the waits name, of which there are none
-// afterwards. `*out_start` (NULL: not wanted) gets a marker before that work, if the device keeps times. Returns OK, or the
-// status with which the task fails; then `call->text` says why, and what was put into the queue stays there.
+// Has the function of a call that was begun put its work into a queue, behind what the waits name, of which there are
+// none afterwards. `*out_start` (NULL: not wanted) gets a marker before that work, if the device keeps times. Returns
+// OK, or the status with which the task fails; then `call->text` says why, and what was put into the queue stays there.
 weir_status weir__opencl_call(weir__opencl_device *device, weir__enqueue_call *call, weir__enqueue *enqueue,
                               uint32_t queue, weir__opencl_waits *waits, cl_event *out_start);
 

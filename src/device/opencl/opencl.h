@@ -177,8 +177,8 @@ void weir__opencl_finish_run(weir__opencl_device *device, weir__opencl_operation
 void weir__opencl_trace_run(weir__opencl_device *device, const weir__opencl_operation *operation);
 void weir__opencl_release_nodes(weir__opencl_device *device, weir__opencl_operation *operation);
 
-// Times (times.c): when what is between a marker and an event's command started and ended, or, if `start` is NULL, that command
-// alone; in ns since the context was made; 0: not known.
+// Times (times.c): when what is between a marker and an event's command started and ended, or, if `start` is NULL, that
+// command alone; in ns since the context was made; 0: not known.
 void weir__opencl_set_clock(weir__opencl_device *device);
 void weir__opencl_event_times(const weir__opencl_device *device, cl_event start, cl_event event, uint64_t *out_start_ns,
                               uint64_t *out_end_ns);

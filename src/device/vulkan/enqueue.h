@@ -2,9 +2,9 @@
 //
 // Enqueue functions (weir/enqueue.h) on Vulkan devices: calls, what they get, and lanes.
 //
-// A function records commands between two barriers of its lane, as a dispatch does: they overlap with those of other tasks of
-// the same epoch. So each lane of the device has several lanes of functions, and no two calls of one epoch get the same one. When
-// all are used, a barrier begins a new epoch.
+// A function records commands between two barriers of its lane, as a dispatch does: they overlap with those of other
+// tasks of the same epoch. So each lane of the device has several lanes of functions, and no two calls of one epoch get
+// the same one. When all are used, a barrier begins a new epoch.
 #ifndef WEIR_DEVICE_VULKAN_ENQUEUE_H
 #define WEIR_DEVICE_VULKAN_ENQUEUE_H
 
@@ -22,16 +22,16 @@ weir_status weir__vulkan_set_enqueue(weir_kernel *kernel, const weir_enqueue_cod
 // Records a task in a lane's open batch. What it has recorded when it fails stays there.
 void weir__vulkan_call_task(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane);
 
-// Records a node of a run where `recorder` does; `number` is below WEIR__VULKAN_CALLS_AT_ONCE, and is not in use by what may run at
-// the same time in this lane. A failure is the node's.
+// Records a node of a run where `recorder` does; `number` is below WEIR__VULKAN_CALLS_AT_ONCE, and is not in use by
+// what may run at the same time in this lane. A failure is the node's.
 VkResult weir__vulkan_call_node(weir__vulkan_device *device, weir__vulkan_recorder *recorder, weir__graph_run *run,
                                 uint32_t index, uint32_t lane, uint32_t number);
 
 // Whether some node of the plan has a function as its code; that must not be recorded for later launches.
 bool weir__vulkan_plan_calls(const weir__graph_plan *plan, bool *out_each_time);
 
-// Before the commands of a launch with such nodes: no calls before it in the lane have work that may still run when its first
-// node's does. After it the lane's numbers are in use until the next epoch.
+// Before the commands of a launch with such nodes: no calls before it in the lane have work that may still run when its
+// first node's does. After it the lane's numbers are in use until the next epoch.
 void weir__vulkan_take_numbers(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane);
 
 #endif // WEIR_DEVICE_VULKAN_ENQUEUE_H
