@@ -3,7 +3,6 @@
 // Graphs: a plan's steps in level order, recorded as a command buffer, which is submitted again as long as buffers lie where
 // they lay and values are what they were. Several recordings are kept, since launches may be in flight at once. The second
 // launch runs step by step and times each, so that from then on levels can be chosen by what takes the least time.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/allocate.h"
@@ -11,8 +10,7 @@
 #include "base/error.h"
 #include "device/graph.h"
 #include "device/vulkan/enqueue.h"
-#include "device/vulkan/graph_steps.h"
-#include "device/vulkan/vulkan.h"
+#include "device/vulkan/graph_recording.h"
 
 enum {
   RECORDINGS_KEPT = 8,
@@ -22,36 +20,7 @@ enum {
   MOST_TIMED = 1 << 14,   // steps
 };
 
-typedef struct weir__vulkan_recording {
-  struct weir__vulkan_recording *next; // of the plan
-  VkCommandPool pool;
-  VkCommandBuffer commands;
-  VkQueryPool queries; // two per step, for times; else VK_NULL_HANDLE
-  weir__vulkan_sets sets;
-  uint32_t family;
-  uint32_t lane;            // with enqueue functions, whose lanes follow from it; else 0
-  uint64_t sets_generation; // when its sets were made
-  uint64_t generation;      // of the memory, when it was recorded
-  uintptr_t *addresses;     // per argument; 0 for values
-  unsigned char *values;    // of all nodes
-  VkDescriptorSet *bound;   // per step; VK_NULL_HANDLE: not known
-  uint32_t version;         // of the order of steps
-  bool step_by_step;        // with a barrier between each two, to time them
-  bool valid, in_flight;
-  uint64_t last_used;
-} recording;
-
-typedef struct vulkan_plan {
-  weir__vulkan_graph_steps steps;
-  recording *recordings;
-  uint32_t recording_count;
-  bool calls;     // some nodes are enqueue functions
-  bool each_time; // which must be called for each launch
-  uint64_t launches;
-  uintptr_t *addresses; // scratch
-} vulkan_plan;
-
-static void destroy_recording(weir__vulkan_device *device, recording *item) {
+static void destroy_recording(weir__vulkan_device *device, weir__vulkan_recording *item) {
   if (item->pool != VK_NULL_HANDLE) device->calls.vkDestroyCommandPool(device->device, item->pool, NULL);
   if (item->queries != VK_NULL_HANDLE) device->calls.vkDestroyQueryPool(device->device, item->queries, NULL);
   weir__vulkan_sets_deinitialize(&item->sets);
@@ -63,9 +32,9 @@ static void destroy_recording(weir__vulkan_device *device, recording *item) {
 
 void weir__vulkan_graph_forget(weir_device *base, void *device_data) {
   weir__vulkan_device *device = weir__vulkan_of(base);
-  vulkan_plan *plan = device_data;
+  weir__vulkan_plan *plan = device_data;
   while (plan->recordings != NULL) {
-    recording *item = plan->recordings;
+    weir__vulkan_recording *item = plan->recordings;
     plan->recordings = item->next;
     destroy_recording(device, item);
   }
@@ -76,7 +45,7 @@ void weir__vulkan_graph_forget(weir_device *base, void *device_data) {
 
 weir_status weir__vulkan_graph_build(weir_device *base, weir__graph_plan *plan, uint64_t *out_build_ns) {
   uint64_t start = weir__clock_ns();
-  vulkan_plan *made = weir__allocate_zeroed(sizeof *made);
+  weir__vulkan_plan *made = weir__allocate_zeroed(sizeof *made);
   if (made != NULL) made->addresses = weir__allocate((plan->arg_count + 1) * sizeof *made->addresses);
   bool in_order = (base->host->flags & WEIR_CONTEXT_IN_ORDER) != 0;
   if (made == NULL || made->addresses == NULL || !weir__vulkan_steps_find(plan, in_order, &made->steps)) {
@@ -117,7 +86,7 @@ static VkResult record_step(weir__vulkan_device *device, weir__vulkan_recorder *
                                       node->arg_count);
 }
 
-static void mark(const weir__vulkan_device *device, const recording *item, uint32_t index) {
+static void mark(const weir__vulkan_device *device, const weir__vulkan_recording *item, uint32_t index) {
   if (item->queries == VK_NULL_HANDLE) return;
   VkPipelineStageFlagBits stage =
       index % 2 == 0 ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
@@ -151,8 +120,8 @@ static bool is_healthy(weir__graph_run *run, const weir__vulkan_step *step) {
   return atomic_load_explicit(&run->states[step->node], memory_order_relaxed) == WEIR__NODE_OK;
 }
 
-static VkResult record_steps(weir__vulkan_device *device, weir__graph_run *run, const vulkan_plan *plan,
-                             recording *item) {
+static VkResult record_steps(weir__vulkan_device *device, weir__graph_run *run, const weir__vulkan_plan *plan,
+                             weir__vulkan_recording *item) {
   const VkPipelineStageFlags stages = stages_of(run->plan);
   const weir__vulkan_graph_steps *steps = &plan->steps;
   weir__vulkan_recorder recorder = {.commands = item->commands, .sets = &item->sets};
@@ -186,7 +155,8 @@ static VkResult record_steps(weir__vulkan_device *device, weir__graph_run *run, 
   return result;
 }
 
-static VkResult record(weir__vulkan_device *device, weir__graph_run *run, const vulkan_plan *plan, recording *item) {
+static VkResult record(weir__vulkan_device *device, weir__graph_run *run, const weir__vulkan_plan *plan,
+                       weir__vulkan_recording *item) {
   const weir__vulkan_calls *calls = &device->calls;
   const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   // Sets that bind what they bound stay good, as long as no memory was given up.
@@ -213,9 +183,10 @@ static VkResult record(weir__vulkan_device *device, weir__graph_run *run, const 
   return VK_SUCCESS;
 }
 
-static recording *make_recording(weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
-                                 uint32_t family, uint32_t lane, bool timed) {
-  recording *item = weir__allocate_zeroed(sizeof *item);
+static weir__vulkan_recording *make_recording(weir__vulkan_device *device, const weir__graph_run *run,
+                                              const weir__vulkan_plan *plan, uint32_t family, uint32_t lane,
+                                              bool timed) {
+  weir__vulkan_recording *item = weir__allocate_zeroed(sizeof *item);
   if (item == NULL) return NULL;
   item->family = family;
   item->lane = lane;
@@ -242,31 +213,32 @@ static recording *make_recording(weir__vulkan_device *device, const weir__graph_
   return NULL;
 }
 
-static bool binds_the_same(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
-                           const recording *item) {
+static bool binds_the_same(const weir__vulkan_device *device, const weir__graph_run *run, const weir__vulkan_plan *plan,
+                           const weir__vulkan_recording *item) {
   return item->valid && item->generation == device->memory.generation &&
          memcmp(item->addresses, plan->addresses, run->plan->arg_count * sizeof *item->addresses) == 0;
 }
 
-static bool fits(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
-                 const recording *item) {
+static bool fits(const weir__vulkan_device *device, const weir__graph_run *run, const weir__vulkan_plan *plan,
+                 const weir__vulkan_recording *item) {
   return item->version == plan->steps.version && binds_the_same(device, run, plan, item) &&
          memcmp(item->values, run->values, run->plan->value_bytes) == 0;
 }
 
 // A recording of the run as it is, that is not in flight: one that fits, or one made new, or the one that was used longest ago.
 // Where only values differ a few are enough, and what they bind is bound already.
-static VkResult find_recording(weir__vulkan_device *device, weir__graph_run *run, vulkan_plan *plan,
-                               const weir__vulkan_lane *lane, bool step_by_step, recording **out_recording) {
+static VkResult find_recording(weir__vulkan_device *device, weir__graph_run *run, weir__vulkan_plan *plan,
+                               const weir__vulkan_lane *lane, bool step_by_step,
+                               weir__vulkan_recording **out_recording) {
   const weir__vulkan_queue *queue = lane->queue;
   uint32_t lane_index = plan->calls ? (uint32_t)(lane - device->lanes) : 0;
-  recording *idle = NULL, *alike = NULL;
+  weir__vulkan_recording *idle = NULL, *alike = NULL;
   uint32_t alike_count = 0;
   bool timed = queue->has_timestamps && (device->base.device.host->trace != NULL || run->timed || step_by_step);
   for (uint32_t i = 0; i < run->plan->arg_count; i++)
     plan->addresses[i] =
         run->plan->args[i].mode == WEIR_VALUE && !run->plan->args[i].host ? 0 : (uintptr_t)run->args[i];
-  for (recording *item = plan->recordings; item != NULL; item = item->next) {
+  for (weir__vulkan_recording *item = plan->recordings; item != NULL; item = item->next) {
     if (item->in_flight || item->family != queue->family || item->lane != lane_index ||
         (item->queries != VK_NULL_HANDLE) != timed)
       continue;
@@ -281,7 +253,7 @@ static VkResult find_recording(weir__vulkan_device *device, weir__graph_run *run
   }
   if (alike_count >= RECORDINGS_ALIKE) idle = alike;
   if ((plan->recording_count < RECORDINGS_KEPT && alike_count < RECORDINGS_ALIKE) || idle == NULL) {
-    recording *item = make_recording(device, run, plan, queue->family, lane_index, timed);
+    weir__vulkan_recording *item = make_recording(device, run, plan, queue->family, lane_index, timed);
     if (item != NULL) {
       item->next = plan->recordings;
       plan->recordings = item;
@@ -318,7 +290,7 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
 }
 
 // Whether this launch is to time its steps.
-static bool times_steps(const weir__vulkan_device *device, const weir__graph_run *run, const vulkan_plan *plan,
+static bool times_steps(const weir__vulkan_device *device, const weir__graph_run *run, const weir__vulkan_plan *plan,
                         const weir__vulkan_lane *lane) {
   return plan->launches + 1 == TIMED_LAUNCH && !plan->steps.fixed && !plan->steps.timed &&
          plan->steps.count <= MOST_TIMED && lane->queue->has_timestamps && !run->timed &&
@@ -327,7 +299,7 @@ static bool times_steps(const weir__vulkan_device *device, const weir__graph_run
 
 VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane) {
   weir__graph_run *run = op->head.task->run;
-  vulkan_plan *plan = run->plan->device_data;
+  weir__vulkan_plan *plan = run->plan->device_data;
   weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
@@ -346,107 +318,4 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   lane->open->graph = op->recording->commands;
   lane->open->graph_timed = op->recording->queries != VK_NULL_HANDLE;
   return VK_SUCCESS;
-}
-
-// A step's timestamps. False: there are none.
-static bool read_step_times(weir__vulkan_device *device, const recording *item, uint32_t step, uint64_t *out_start_ns,
-                            uint64_t *out_end_ns) {
-  uint64_t ticks[2];
-  if (item == NULL || item->queries == VK_NULL_HANDLE ||
-      device->calls.vkGetQueryPoolResults(device->device, item->queries, 2 * step, 2, sizeof ticks, ticks,
-                                          sizeof ticks[0], VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
-    return false;
-  *out_start_ns = weir__vulkan_ticks_ns(device, ticks[0]);
-  *out_end_ns = weir__vulkan_ticks_ns(device, ticks[1]);
-  return true;
-}
-
-// Goes through the steps in their order. A start is noted as soon as the command is read; the step itself starts when the
-// levels before it are done.
-typedef struct step_times {
-  uint32_t at;
-  uint64_t floor, last_end;
-} step_times;
-
-static bool next_times(weir__vulkan_device *device, const weir__vulkan_op *op, step_times *times, uint32_t *out_step,
-                       uint64_t *out_start_ns, uint64_t *out_end_ns) {
-  const vulkan_plan *plan = op->head.task->run->plan->device_data;
-  const weir__vulkan_graph_steps *steps = &plan->steps;
-  uint32_t i = times->at++, step = steps->order[i];
-  if (i > 0 && (op->recording->step_by_step || steps->levels[step] != steps->levels[steps->order[i - 1]]))
-    times->floor = times->last_end;
-  *out_step = step;
-  if (!read_step_times(device, op->recording, step, out_start_ns, out_end_ns)) return false;
-  if (*out_start_ns < times->floor) *out_start_ns = times->floor;
-  if (*out_end_ns < *out_start_ns) *out_end_ns = *out_start_ns;
-  if (*out_end_ns > times->last_end) times->last_end = *out_end_ns;
-  return true;
-}
-
-// Whether the steps' order is still that of the recording.
-static bool has_times(const weir__vulkan_op *op) {
-  const vulkan_plan *plan = op->head.task->run->plan->device_data;
-  return op->recording != NULL && op->recording->queries != VK_NULL_HANDLE &&
-         op->recording->version == plan->steps.version;
-}
-
-// The times of nodes, for the caller.
-static void note_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  const weir__graph_run *run = op->head.task->run;
-  const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
-  step_times times = {0};
-  uint64_t start, end;
-  for (uint32_t i = 0, step; i < steps->count && has_times(op); i++) {
-    if (!next_times(device, op, &times, &step, &start, &end)) continue;
-    uint32_t node = steps->items[step].node;
-    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
-    if (steps->items[step].dispatch == 0) run->start_ns[node] = start;
-    run->end_ns[node] = end;
-  }
-}
-
-// The times of steps, for choosing levels.
-static void keep_times(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  weir__vulkan_graph_steps *steps = &((vulkan_plan *)op->head.task->run->plan->device_data)->steps;
-  step_times times = {0};
-  uint64_t start, end;
-  for (uint32_t i = 0, step; i < steps->count; i++) {
-    if (!next_times(device, op, &times, &step, &start, &end)) return;
-    steps->times[step] = (double)(end - start) / 1000;
-  }
-  steps->timed = true;
-}
-
-void weir__vulkan_finish_run(weir__vulkan_device *device, const weir__vulkan_op *op) {
-  op->head.task->run->stage_out(op->head.task->run);
-  if (op->head.task->run->timed) note_times(device, op);
-  if (has_times(op) && op->recording->step_by_step) keep_times(device, op);
-}
-
-static void trace_nodes(weir__vulkan_device *device, const weir__vulkan_op *op, weir__completion *completion) {
-  weir__trace *trace = device->base.device.host->trace;
-  const weir__graph_run *run = op->head.task->run;
-  const weir__vulkan_graph_steps *steps = &((const vulkan_plan *)run->plan->device_data)->steps;
-  step_times times = {.floor = completion->start_ns, .last_end = completion->start_ns};
-  for (uint32_t i = 0, step = 0; i < steps->count; i++) {
-    weir__trace_span span = {.lane = completion->lane, .start_ns = completion->start_ns, .end_ns = completion->end_ns};
-    if (has_times(op) && next_times(device, op, &times, &step, &span.start_ns, &span.end_ns))
-      span.lane = weir__vulkan_row(device, op->head.place->queue, span.start_ns, span.end_ns);
-    else
-      step = steps->order[i];
-    uint32_t node = steps->items[step].node;
-    if (atomic_load_explicit(&run->states[node], memory_order_relaxed) != WEIR__NODE_OK) continue;
-    span.node = node + 1;
-    snprintf(span.name, sizeof span.name, "%s", weir__graph_node_name(&run->plan->nodes[node]));
-    weir__trace_add_span(trace, op->head.task->id, &span);
-  }
-  // Its end was marked before the graph's own commands.
-  if (times.last_end > completion->end_ns) completion->end_ns = times.last_end;
-  weir__vulkan_lane *lane = &device->lanes[op->head.place->queue];
-  if (times.last_end > lane->last_end_ns) lane->last_end_ns = times.last_end;
-}
-
-void weir__vulkan_report_run(weir__vulkan_device *device, weir__vulkan_op *op, weir__completion *completion) {
-  if (device->base.device.host->trace != NULL && op->head.status == WEIR_OK) trace_nodes(device, op, completion);
-  if (op->recording != NULL) op->recording->in_flight = false;
 }

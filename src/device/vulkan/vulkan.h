@@ -275,7 +275,7 @@ void weir__vulkan_record_fill(weir__vulkan_device *device, VkCommandBuffer comma
 // The generation of descriptor sets to take sets from now.
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device);
 
-// Graphs (graph.c).
+// Graphs (graph.c, graph_times.c).
 weir_status weir__vulkan_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
 void weir__vulkan_graph_forget(weir_device *device, void *device_data);
 // Finds or makes the recording of a run.
