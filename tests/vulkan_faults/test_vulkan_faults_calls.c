@@ -8,21 +8,58 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vulkan/vulkan_core.h>
-
+#include "device/vulkan/vulkan.h"
 #include "faults.h"
 #include "interposer.h"
 #include "mix.spv.h"
 #include "sweep.h"
+#include "weir/enqueue.h"
 #include "weir/vulkan.h"
 
 enum { MANY = 5000, ASKED = 12 };
 
+static const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
+static const weir_vulkan_launch launch = {0};
+
+// The kernel's code is an enqueue function.
+static bool calls;
+
+static const char *address_of(weir__vulkan_device *device, VkBuffer buffer) {
+  uint32_t i = 0;
+  weir__lock_acquire(&device->memory.lock);
+  while (device->memory.chunks[i]->buffer != buffer) i++;
+  const char *address = (const char *)device->memory.chunks[i]->address;
+  weir__lock_release(&device->memory.lock);
+  return address;
+}
+
+// Records what the kernel would dispatch, with parts of the device's own, which fail as the driver does.
+static weir_status record_mix(const weir_enqueue *call) {
+  weir__vulkan_device *device = weir__vulkan_of(call->device);
+  const weir__vulkan_pipeline *pipeline;
+  weir_status status =
+      weir__vulkan_pipeline_get(weir__vulkan_device_pipelines(call->device), "mix", &code, &launch, &pipeline);
+  if (status != WEIR_OK) return status;
+  weir__vulkan_recorder recorder = {.commands = call->queue, .sets = weir__vulkan_current_sets(device)};
+  weir__vulkan_launch dispatch = {.groups = {1, 1, 1}};
+  weir__vulkan_arg args[4];
+  dispatch.pipelines[call->device->index] = pipeline;
+  for (uint32_t i = 0; i < call->arg_count; i++) {
+    const weir_enqueue_arg *arg = &call->args[i];
+    args[i] = (weir__vulkan_arg){.address = arg->value, .bytes = arg->bytes, .is_value = arg->value != NULL};
+    if (arg->value != NULL) continue;
+    args[i].address = address_of(device, (VkBuffer)arg->handle) + arg->offset;
+  }
+  VkResult result = weir__vulkan_record_dispatch(device, &recorder, &dispatch, call->groups, args, call->arg_count);
+  if (result != VK_SUCCESS) weir_enqueue_fail(call, weir__vulkan_result_name(result));
+  return WEIR_OK;
+}
+
 static weir_status make_kernel(weir_context *context, weir_kernel **out_kernel) {
-  const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
-  const weir_vulkan_launch launch = {0};
   weir_status status = weir_kernel_create(context, "mix", out_kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(*out_kernel, faults_mix_on_cpu);
+  if (status == WEIR_OK && calls)
+    return weir_kernel_set_enqueue(*out_kernel, "vulkan", &(weir_enqueue_code){.function = record_mix});
   return status == WEIR_OK ? weir_kernel_set_vulkan(*out_kernel, &code, &launch, 1) : status;
 }
 
@@ -99,6 +136,15 @@ static void submissions_fail(void **state) {
   sweep("vulkan,cpu:1", "vkAllocateMemory", VK_ERROR_OUT_OF_DEVICE_MEMORY, 1);
 }
 
+static void functions_fail(void **state) {
+  (void)state;
+  calls = true;
+  sweep("vulkan", NULL, VK_ERROR_OUT_OF_HOST_MEMORY, 20);
+  sweep("vulkan,cpu:1", NULL, VK_ERROR_DEVICE_LOST, 5);
+  sweep("vulkan,cpu:1", "vkQueueSubmit", VK_ERROR_OUT_OF_HOST_MEMORY, 2);
+  calls = false;
+}
+
 // As many as are made while something runs: only the first ones are tried.
 static void questions_fail(void **state) {
   (void)state;
@@ -115,10 +161,8 @@ static void questions_fail(void **state) {
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(no_memory),
-      cmocka_unit_test(the_device_is_lost),
-      cmocka_unit_test(submissions_fail),
-      cmocka_unit_test(questions_fail),
+      cmocka_unit_test(no_memory),      cmocka_unit_test(the_device_is_lost), cmocka_unit_test(submissions_fail),
+      cmocka_unit_test(questions_fail), cmocka_unit_test(functions_fail),
   };
   return cmocka_run_group_tests_name("Vulkan: failing calls", tests, NULL, NULL);
 }
