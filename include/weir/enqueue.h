@@ -64,9 +64,10 @@ typedef struct weir_enqueue {
 // after it whatever was bound). It may be called from several threads at once, with different lanes. Returns OK, or
 // the status with which the task fails: its outputs are poisoned, and tasks that read them are skipped. Work that the
 // function put on the queue before it failed is still done before the task ends. In a recorded graph on CUDA the
-// function is also called while the queue is captured, and what it puts there is launched again for later launches of
-// the graph with the same arguments, without another call. So what it does there must depend on args, groups, user,
-// data and scratch alone. docs/guide/enqueue.md says when it is called.
+// function is also called while the queue is captured, and on Vulkan its commands are part of the graph's command
+// buffer: what it puts there is launched again for later launches of the graph with the same arguments, without another
+// call. So what it does there must depend on args, groups, user, data, scratch and lane alone, and stay as long as the
+// graph. docs/guide/enqueue.md says when it is called.
 typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
 
 // Says why the function fails, before it returns another status than OK; if it returns OK, the task fails with
@@ -75,7 +76,7 @@ WEIR_API void weir_enqueue_fail(const weir_enqueue *call, const char *message);
 
 enum {
   // CUDA: the function must not run while its queue is captured into a graph. The graph's nodes go one by one then, and
-  // each launch calls the function.
+  // each launch calls the function. Vulkan: each launch calls the function, and records the graph anew.
   WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
   // CUDA: what the function puts on the queue depends on args, groups, user, data and scratch alone, also outside of
   // recorded graphs, and once `prepare` was called for a lane, even the first call with that lane may be captured.
@@ -109,12 +110,12 @@ static inline weir_status weir_kernel_set_enqueue(weir_kernel *kernel_, const ch
   return weir_kernel_set_enqueue_sized(kernel_, kind_, code_, sizeof *code_);
 }
 
-// What became of launches of a recorded graph with enqueue functions (CUDA; 0 elsewhere).
+// What became of launches of a recorded graph with enqueue functions.
 typedef struct weir_graph_calls {
   uint32_t nodes;    // whose code is an enqueue function
-  uint64_t captured; // calls of functions while their queue was captured into the graph
-  uint64_t made;     // executable graphs that were made of it
-  uint64_t updated;  // launches for which the executable graph was updated in place, for other arguments
+  uint64_t captured; // calls of functions for later launches, too: CUDA: while their queue was captured
+  uint64_t made;     // executable graphs that were made of it (CUDA), command buffers that were recorded (Vulkan)
+  uint64_t updated;  // CUDA: launches for which the executable graph was updated in place, for other arguments
   uint64_t called;   // launches that ran node by node, and called each function
   char reason[160];  // why all launches do so; "": they do not
 } weir_graph_calls;

@@ -118,6 +118,10 @@ static void graphs_are_in_order(void **state) {
       for (int j = 0; j < NODES; j++) mix_one(&m, NULL, false, true);
     }
     close_mixture(&m);
+    weir_graph_calls counted;
+    assert_int_equal(weir_graph_get_calls(graph, &counted), WEIR_OK);
+    assert_true(counted.nodes > 0 && counted.called == LAUNCHES && counted.captured == 0);
+    assert_non_null(strstr(counted.reason, "node by node"));
     assert_int_equal(weir_graph_release(graph), WEIR_OK);
     enqueued_close();
   }

@@ -431,6 +431,12 @@ static void recordings_are_used_again(void **state) {
     submit_counted(graph, 2);
     assert_int_equal(calls - before, flags == 0 ? 1 : 6);
     commands_expect(buffer, 0, SPACE, 2);
+    weir_graph_calls counted;
+    commands_good(weir_graph_get_calls(graph, &counted));
+    assert_int_equal(counted.nodes, 1);
+    assert_int_equal(flags == 0 ? counted.captured : counted.called, calls);
+    assert_int_equal(counted.made, counted.captured);
+    assert_int_equal(counted.reason[0] == '\0', flags == 0);
     // The kernel gets another function.
     before = calls;
     commands_good(weir_kernel_set_enqueue(fill, "vulkan", &(weir_enqueue_code){.function = fill_with_five}));

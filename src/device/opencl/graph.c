@@ -183,12 +183,23 @@ static cl_int launch_spread(weir__opencl_device *device, weir__opencl_operation 
   return result;
 }
 
+// For weir_graph_get_calls. The lock is held.
+static void count_calls(const weir__graph_plan *plan) {
+  for (uint32_t i = 0; i < plan->node_count; i++) {
+    if (plan->nodes[i].kernel == NULL || weir__opencl_code_of(plan->nodes[i].kernel)->head.enqueue == NULL) continue;
+    plan->counts->called++;
+    snprintf(plan->counts->reason, sizeof plan->counts->reason, "graphs go node by node on OpenCL devices");
+    return;
+  }
+}
+
 cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_operation *operation,
                                weir__opencl_waits *waits) {
   weir__graph_run *run = operation->head.task->run;
   bool traces = device->base.device.host->trace != NULL;
   weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
+  count_calls(run->plan);
   weir__host_unlock(device->base.device.host);
   bool spreads = device->base.queue_count > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
   if (spreads || traces) operation->nodes = weir__allocate_zeroed(run->plan->node_count * sizeof *operation->nodes);

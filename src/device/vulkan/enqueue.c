@@ -24,16 +24,27 @@ weir_status weir__vulkan_set_enqueue(weir_kernel *kernel, const weir_enqueue_cod
   return weir__host_set_code(kernel, WEIR__CODE_VULKAN, &vulkan->head, "Vulkan code", NULL);
 }
 
-bool weir__vulkan_plan_calls(const weir__graph_plan *plan, bool *out_each_time) {
-  bool calls = false;
+uint32_t weir__vulkan_plan_calls(const weir__graph_plan *plan, bool *out_each_time) {
+  uint32_t calls = 0;
   *out_each_time = false;
   for (uint32_t i = 0; i < plan->node_count; i++) {
     if (plan->nodes[i].kernel == NULL) continue;
     const weir__enqueue *enqueue = weir__vulkan_code_of(plan->nodes[i].kernel)->head.enqueue;
-    calls = calls || enqueue != NULL;
+    calls += enqueue != NULL;
     *out_each_time = *out_each_time || (enqueue != NULL && (enqueue->code.flags & WEIR_ENQUEUE_NO_CAPTURE) != 0);
   }
   return calls;
+}
+
+void weir__vulkan_count_calls(weir__vulkan_device *device, const weir__graph_run *run, uint32_t captured,
+                              const char *reason) {
+  weir__graph_counts *counts = run->plan->counts;
+  weir__host_lock(device->base.device.host);
+  counts->captured += captured;
+  counts->made += captured > 0;
+  counts->called += captured == 0;
+  snprintf(counts->reason, sizeof counts->reason, "%s", reason != NULL ? reason : "");
+  weir__host_unlock(device->base.device.host);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

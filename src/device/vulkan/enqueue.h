@@ -27,8 +27,13 @@ void weir__vulkan_call_task(weir__vulkan_device *device, weir__vulkan_op *op, we
 VkResult weir__vulkan_call_node(weir__vulkan_device *device, weir__vulkan_recorder *recorder, weir__graph_run *run,
                                 uint32_t index, uint32_t lane, uint32_t number);
 
-// Whether some node of the plan has a function as its code; that must not be recorded for later launches.
-bool weir__vulkan_plan_calls(const weir__graph_plan *plan, bool *out_each_time);
+// How many nodes of the plan have functions as their code; whether one of these must be called for each launch.
+uint32_t weir__vulkan_plan_calls(const weir__graph_plan *plan, bool *out_each_time);
+
+// Counts for weir_graph_get_calls a recording with `captured` calls, or, if that is 0, a launch that called each
+// function; `reason`: why all launches do so, or NULL. Takes the lock.
+void weir__vulkan_count_calls(weir__vulkan_device *device, const weir__graph_run *run, uint32_t captured,
+                              const char *reason);
 
 // Before the commands of a launch with such nodes: no calls before it in the lane have work that may still run when its
 // first node's does. After it the lane's numbers are in use until the next epoch.

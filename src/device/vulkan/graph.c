@@ -180,6 +180,9 @@ static VkResult record(weir__vulkan_device *device, weir__graph_run *run, const 
   memcpy(item->values, run->values, run->plan->value_bytes);
   item->version = plan->steps.version;
   item->valid = !plan->each_time && !weir__graph_run_skips(run);
+  if (plan->calls > 0)
+    weir__vulkan_count_calls(device, run, plan->each_time ? 0 : plan->calls,
+                             plan->each_time ? "a function has WEIR_ENQUEUE_NO_CAPTURE" : NULL);
   return VK_SUCCESS;
 }
 
@@ -231,7 +234,7 @@ static VkResult find_recording(weir__vulkan_device *device, weir__graph_run *run
                                const weir__vulkan_lane *lane, bool step_by_step,
                                weir__vulkan_recording **out_recording) {
   const weir__vulkan_queue *queue = lane->queue;
-  uint32_t lane_index = plan->calls ? (uint32_t)(lane - device->lanes) : 0;
+  uint32_t lane_index = plan->calls > 0 ? (uint32_t)(lane - device->lanes) : 0;
   weir__vulkan_recording *idle = NULL, *alike = NULL;
   uint32_t alike_count = 0;
   bool timed = queue->has_timestamps && (device->base.device.host->trace != NULL || run->timed || step_by_step);
@@ -303,9 +306,12 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   weir__host_lock(device->base.device.host);
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
-  if (plan->calls) weir__vulkan_take_numbers(device, op, lane);
+  if (plan->calls > 0) weir__vulkan_take_numbers(device, op, lane);
   lane->stages |= stages_of(run->plan);
-  if (weir__graph_run_skips(run)) return record_healthy(device, run, lane);
+  if (weir__graph_run_skips(run)) {
+    if (plan->calls > 0) weir__vulkan_count_calls(device, run, 0, NULL);
+    return record_healthy(device, run, lane);
+  }
   if (plan->steps.timed && !plan->steps.fixed) weir__vulkan_steps_balance(&plan->steps);
   bool step_by_step = times_steps(device, run, plan, lane);
   VkResult result = find_recording(device, run, plan, lane, step_by_step, &op->recording);

@@ -32,8 +32,8 @@ typedef struct weir__vulkan_plan {
   weir__vulkan_graph_steps steps;
   weir__vulkan_recording *recordings;
   uint32_t recording_count;
-  bool calls;     // some nodes are enqueue functions
-  bool each_time; // which must be called for each launch
+  uint32_t calls; // nodes that are enqueue functions
+  bool each_time; // some must be called for each launch
   uint64_t launches;
   uintptr_t *addresses; // scratch
 } weir__vulkan_plan;
