@@ -6,7 +6,8 @@
 //   Weir:                 squares = x * x, y = squares + x, part by part
 //
 // The two share memory (cudaMalloc) and order: Weir's tasks start when `fill` is done, `sum` starts when they are done, and
-// the host waits for nothing before the end. All parts use the same buffer `squares`; Weir gives each one storage of its
+// the host waits for nothing before the end. In half of the rounds all of Weir waits for the stream, and the stream for all of
+// Weir; in the others they wait for each other on x and on y only, so that other tasks of a larger program would go on. All parts use the same buffer `squares`; Weir gives each one storage of its
 // own, so that parts overlap.
 //
 // Exit status: 0 the sums are right; 1 they are not, or something failed; 3 this machine lacks what it takes.
@@ -17,6 +18,7 @@
 #include <cuda_runtime.h>
 
 #include <weir/cuda.h>
+#include <weir/external.h>
 
 enum { COUNT = 1 << 20, PARTS = 8, PART = COUNT / PARTS, THREADS = 256, ROUNDS = 10, PERIOD = 1000 };
 
@@ -93,6 +95,30 @@ static bool is_right(const std::vector<float> &sum) {
   return true;
 }
 
+// Later tasks that conflict with what the stream did to the buffer so far come after it.
+static void follow_stream(weir_device *device, cudaStream_t stream, weir_buffer *buffer, weir_mode mode) {
+  weir_event *outside;
+  check(weir_cuda_import_stream(device, stream, &outside), "import");
+  check(weir_buffer_follow(buffer, mode, outside), "follow");
+  weir_event_release(outside);
+}
+
+// The same, by an event of the program's, which must stay as it is until it is done.
+static void follow_event(weir_device *device, cudaEvent_t event, weir_buffer *buffer, weir_mode mode) {
+  weir_event *outside;
+  check(weir_cuda_import_event(device, event, &outside), "import");
+  check(weir_buffer_follow(buffer, mode, outside), "follow");
+  weir_event_release(outside);
+}
+
+// Later work of the stream comes after the tasks that conflict with its access to the buffer.
+static void follow_buffer(weir_device *device, cudaStream_t stream, weir_buffer *buffer, weir_mode mode) {
+  weir_event *users;
+  check(weir_buffer_event(buffer, mode, &users), "event of a buffer");
+  check(weir_cuda_stream_waits_for_tasks(device, stream, users), "the stream behind a buffer");
+  weir_event_release(users);
+}
+
 int main() {
   int count = 0;
   cudaError_t error = cudaGetDeviceCount(&count);
@@ -118,10 +144,16 @@ int main() {
   check(weir_buffer_wrap_cuda(device, (uint64_t)y, COUNT * sizeof *y, &shared_y), "y");
   check(weir_buffer_create(context, PART * sizeof(float), &squares), "squares");
 
+  cudaEvent_t summed[ROUNDS];
   for (int round = 0; round < ROUNDS; round++) {
+    bool all = round % 2 == 0;
+    check(cudaEventCreateWithFlags(&summed[round], cudaEventDisableTiming), "event");
     fill<<<COUNT / THREADS, THREADS, 0, stream>>>(x, round);
     check(cudaGetLastError(), "fill");
-    check(weir_cuda_tasks_wait_for_stream(device, stream), "Weir behind the stream");
+    if (all)
+      check(weir_cuda_tasks_wait_for_stream(device, stream), "Weir behind the stream");
+    else
+      follow_stream(device, stream, shared_x, WEIR_WRITE);
     for (int part = 0; part < PARTS; part++) {
       uint64_t bytes = PART * sizeof(float), offset = part * bytes;
       weir_arg of_square[] = {weir_writes(squares), weir_reads_range(shared_x, offset, bytes)};
@@ -130,9 +162,14 @@ int main() {
       submit(context, "square", square, of_square, 2);
       submit(context, "add", add, of_add, 3);
     }
-    check(weir_cuda_stream_waits_for_tasks(device, stream, nullptr), "the stream behind Weir");
+    if (all)
+      check(weir_cuda_stream_waits_for_tasks(device, stream, nullptr), "the stream behind Weir");
+    else
+      follow_buffer(device, stream, shared_y, WEIR_READ); // whose writers come after all readers of x
     accumulate<<<COUNT / THREADS, THREADS, 0, stream>>>(sum, y);
     check(cudaGetLastError(), "accumulate");
+    check(cudaEventRecord(summed[round], stream), "event");
+    if (!all) follow_event(device, summed[round], shared_y, WEIR_READ);
   }
 
   std::vector<float> result(COUNT);
@@ -143,6 +180,7 @@ int main() {
   printf("%s: %d rounds on %s, %s\n", right ? "right" : "wrong", ROUNDS, weir_device_information(device)->name,
          weir_device_information(device)->description);
   weir_context_release(context);
+  for (cudaEvent_t event : summed) cudaEventDestroy(event);
   cudaStreamDestroy(stream);
   cudaFree(x);
   cudaFree(y);

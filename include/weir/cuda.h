@@ -94,10 +94,21 @@ WEIR_API weir_status weir_buffer_wrap_cuda(weir_device *device, uint64_t pointer
 // a device, WEIR_ISSUE_AUTO gives none of the device's tasks to a resident kernel.
 WEIR_API weir_status weir_cuda_tasks_wait_for_stream(weir_device *device, void *stream);
 
+// Makes an external event (weir/external.h) of a CUevent of any stream: it is done when the work is that was recorded at
+// the call. The caller releases it. The call does not wait. The CUevent must be neither recorded again nor destroyed until
+// the external event is done. weir_cuda_import_stream has no such condition.
+// Errors: INVALID_ARGUMENT, OUT_OF_MEMORY; DEVICE_LOST and others as the driver says.
+WEIR_API weir_status weir_cuda_import_event(weir_device *device, void *cu_event, weir_event **out_event);
+
+// Makes an external event (weir/external.h) of the work that `stream` has at the call. The caller releases it. The call
+// does not wait. A NULL stream is the legacy default stream.
+// Errors: as weir_cuda_import_event.
+WEIR_API weir_status weir_cuda_import_stream(weir_device *device, void *stream, weir_event **out_event);
+
 // Orders later work of `stream` after the task of `event`; if `event` is NULL, after all tasks submitted so far. The
-// host waits in three cases only: if tasks of other devices are among them, or if the context has WEIR_ISSUE_RESIDENT,
+// host waits in four cases only: if tasks of other devices are among them, or if the context has WEIR_ISSUE_RESIDENT,
 // it waits for these tasks and all before them; with WEIR_ISSUE_AUTO the first call waits for tasks of a resident
-// kernel.
+// kernel; for an external event (weir/external.h) that is not of CUDA.
 WEIR_API weir_status weir_cuda_stream_waits_for_tasks(weir_device *device, void *stream, weir_event *event);
 
 #ifdef __cplusplus

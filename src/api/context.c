@@ -15,6 +15,7 @@
 #include "check/card.h"
 #include "check/device.h"
 #include "engine/create.h"
+#include "engine/external.h"
 #include "engine/family.h"
 #include "engine/open.h"
 #include "engine/profile.h"
@@ -176,6 +177,13 @@ static void close_all(weir_context *context) {
   }
 }
 
+// Until all that is in flight is done. Who could signal host events does not use the context any more.
+static void await_tasks(weir_context *context) {
+  weir__externals_abandon(context);
+  weir__context_flush(context);
+  weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
+}
+
 weir_status weir_context_release(weir_context *context) {
   if (context == NULL) return WEIR_OK;
   if (weir__this_thread.in_task)
@@ -189,16 +197,16 @@ weir_status weir_context_release(weir_context *context) {
                        "context release: %s was begun and not ended: nothing is released before weir_task_end", open);
   close_all(context);
   weir__context_lock(context);
-  weir__context_flush(context);
-  weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
+  await_tasks(context);
   // Callbacks that another thread still calls may submit more.
   while (context->host.notices.calling || context->callbacks.due_first != NULL || context->queue.first != NULL ||
-         weir__profile_is_due(context) || !weir__window_empty(&context->host.window)) {
+         weir__profile_is_due(context) || !weir__window_empty(&context->host.window) ||
+         context->externals.first != NULL) {
+    if (weir__window_empty(&context->host.window)) weir__externals_end(context);
     weir__context_unlock(context);
     sched_yield();
     weir__context_lock(context);
-    weir__context_flush(context);
-    weir__context_wait(context, context->host.window.next, WEIR_FOREVER);
+    await_tasks(context);
   }
   weir__watch_acquire_all(context);
   weir__context_unlock(context);
@@ -212,6 +220,7 @@ void weir_context_cancel(weir_context *context) {
   weir__context_lock(context);
   atomic_store_explicit(&context->host.cancel_before, context->host.window.next, memory_order_relaxed);
   weir__queue_cancel(context);
+  weir__externals_cancel(context);
   weir__context_unlock(context);
 }
 

@@ -3,11 +3,14 @@
 // Memory and order that are shared with other CUDA code.
 #include "weir/cuda.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/share.h"
 #include "engine/buffer.h"
+#include "engine/external.h"
 #include "engine/fence.h"
 #include "engine/queue.h"
 
@@ -38,6 +41,37 @@ weir_status weir_cuda_tasks_wait_for_stream(weir_device *base, void *stream) {
   return status;
 }
 
+static weir_status import(weir_device *device, weir__cuda_fence *fence, const char *name, weir_event **out_event) {
+  weir_status status = weir__external_import(device, fence != NULL ? &fence->head : NULL, name, out_event);
+  if (status != WEIR_OK && fence != NULL) weir__cuda_fence_destroy(weir__cuda_of(device), fence);
+  return status;
+}
+
+weir_status weir_cuda_import_event(weir_device *base, void *cu_event, weir_event **out_event) {
+  if (out_event == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "import event: out_event is NULL");
+  *out_event = NULL;
+  weir_status status = weir__cuda_check(base, "import event");
+  if (status != WEIR_OK) return status;
+  if (cu_event == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "import event: the CUevent is NULL");
+  weir__cuda_fence *fence;
+  char name[WEIR__EXTERNAL_NAME_BYTES];
+  snprintf(name, sizeof name, "CUevent %p", cu_event);
+  status = weir__cuda_fence_borrow(weir__cuda_of(base), cu_event, &fence);
+  return status == WEIR_OK ? import(base, fence, name, out_event) : status;
+}
+
+weir_status weir_cuda_import_stream(weir_device *base, void *stream, weir_event **out_event) {
+  if (out_event == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "import stream: out_event is NULL");
+  *out_event = NULL;
+  weir_status status = weir__cuda_check(base, "import stream");
+  if (status != WEIR_OK) return status;
+  weir__cuda_fence *fence;
+  char name[WEIR__EXTERNAL_NAME_BYTES];
+  snprintf(name, sizeof name, "CUstream %p", stream);
+  status = weir__cuda_fence_create(weir__cuda_of(base), stream, &fence);
+  return status == WEIR_OK ? import(base, fence, name, out_event) : status;
+}
+
 // Whether the device can let a stream wait for the task; nothing of a resident kernel's can be waited for by a stream.
 static bool is_handed_over(weir_device *device, weir__id id) {
   const weir__task *task = weir__window_task(&device->host->window, id);
@@ -54,6 +88,15 @@ static void wait_for_others(weir_context *context, weir_device *device, weir__id
   }
 }
 
+// Lets a stream wait for what is an event of CUDA itself. False: it is none. The lock is held, so that it stays.
+static bool let_wait_for_import(weir__cuda_device *device, void *stream, const weir__external *external,
+                                weir_status *out_status) {
+  const weir__external_fence *import = external->import;
+  if (import == NULL || !weir__is_cuda(import->device)) return false;
+  *out_status = weir__cuda_let_stream_wait_for_fence(device, stream, (const weir__cuda_fence *)import);
+  return true;
+}
+
 weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, weir_event *event) {
   weir_status status = weir__cuda_check(base, "stream wait");
   if (status == WEIR_OK && event != NULL)
@@ -66,6 +109,16 @@ weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, we
   weir__resident_disable(device);
   weir__context_lock(context);
   weir__queue_await_all(context);
+  bool external = event != NULL && weir__external_of(event) != NULL;
+  if (external && let_wait_for_import(device, stream, weir__external_of(event), &status)) {
+    weir__context_unlock(context);
+    return status;
+  }
+  if (external) { // nothing on the card stands for it
+    weir__context_unlock(context);
+    weir__event_await(event, WEIR_FOREVER);
+    return WEIR_OK;
+  }
   weir__id first = event != NULL ? event->task : context->host.window.live.oldest;
   weir__id last = event != NULL ? event->last : context->host.window.next - 1;
   wait_for_others(context, base, first, last);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Events as the caller sees them.
+#include <stdio.h>
+
 #include "base/error.h"
+#include "engine/external.h"
 #include "engine/watch.h"
 
 weir_status weir_event_poll(weir_event *event) {
@@ -22,12 +25,19 @@ weir_status weir_event_poll(weir_event *event) {
 
 static weir_status time_is_over(const weir_event *event) {
   weir_context *context = event->object.context;
-  char task[WEIR__MESSAGE_BYTES];
+  char task[WEIR__MESSAGE_BYTES], name[WEIR__EXTERNAL_NAME_BYTES];
   weir__context_lock(context);
+  const weir__external *external = weir__external_of(event);
+  if (external != NULL) snprintf(name, sizeof name, "%s", external->name);
+  const char *awaited = external == NULL ? weir__externals_awaited(context, event->task) : NULL;
+  if (awaited != NULL) snprintf(name, sizeof name, "%s", awaited);
   bool live = weir__live(&context->host.window.live, event->task);
   if (live) weir__context_describe(context, weir__window_task(&context->host.window, event->task), task);
   weir__context_unlock(context);
-  if (live) return weir__error(WEIR_TIMEOUT, "event wait: the time is over; %s is not done", task);
+  if (external != NULL) return weir__error(WEIR_TIMEOUT, "event wait: the time is over; %s is not done", name);
+  if (live)
+    return weir__error(WEIR_TIMEOUT, "event wait: the time is over; %s is not done%s%s", task,
+                       awaited != NULL ? ", and waits for " : "", awaited != NULL ? name : "");
   return weir__error(WEIR_TIMEOUT, "event wait: the time is over; task %llu has run, but is not delivered yet",
                      (unsigned long long)event->task);
 }
@@ -41,7 +51,7 @@ weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir__id task = event->task;
   uint64_t start_ns = weir__host_wait_begin(context);
   status = weir__event_await(event, timeout_ns);
-  weir__host_wait_end(context, WEIR__TRACE_EVENT, task, status != WEIR_TIMEOUT, start_ns);
+  if (task != 0) weir__host_wait_end(context, WEIR__TRACE_EVENT, task, status != WEIR_TIMEOUT, start_ns);
   if (status == WEIR_OK) return status;
   if (status == WEIR_TIMEOUT) return time_is_over(event);
   return weir__error_of_task(status, event->task, "event wait: %s", event->message);
@@ -75,6 +85,9 @@ void weir_event_release(weir_event *event) {
   // Marked at once, though the task may keep the struct for a while.
   if (!event->object.released) {
     event->object.released = true;
+    weir__external *external = weir__external_of(event);
+    if (external != NULL && external->import == NULL)
+      weir__external_abandon(context, external, "it was released before it was signalled");
     weir__event_drop(event);
   }
   weir__context_unlock(context);

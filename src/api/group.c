@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/external.h"
 #include "engine/family.h"
 #include "engine/watch.h"
 
@@ -62,6 +63,7 @@ weir_status weir_group_cancel(weir_group *group) {
   if (status != WEIR_OK) return status;
   weir__context_lock(group->object.context);
   weir__group_cancel(group);
+  weir__externals_cancel(group->object.context);
   weir__context_unlock(group->object.context);
   return WEIR_OK;
 }

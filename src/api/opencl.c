@@ -3,11 +3,14 @@
 // Memory and order that are shared with other OpenCL code.
 #include "weir/opencl.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/share.h"
 #include "engine/buffer.h"
+#include "engine/external.h"
 #include "engine/fence.h"
 
 weir_status weir_opencl_wait_event(weir_device *base, void *cl_event_object) {
@@ -17,9 +20,26 @@ weir_status weir_opencl_wait_event(weir_device *base, void *cl_event_object) {
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "wait for an event: the cl_event is NULL");
   weir__opencl_device *device = weir__opencl_of(base);
   weir__opencl_fence *fence;
-  status = weir__opencl_fence_create(device, cl_event_object, &fence);
+  status = weir__opencl_fence_create(device, cl_event_object, "wait for an event", &fence);
   if (status != WEIR_OK) return status;
   status = weir__fence_submit(base, &fence->head, NULL, "event", NULL);
+  if (status != WEIR_OK) weir__opencl_fence_destroy(&device->base, &fence->head);
+  return status;
+}
+
+weir_status weir_opencl_import_event(weir_device *base, void *cl_event_object, weir_event **out_event) {
+  if (out_event == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "import event: out_event is NULL");
+  *out_event = NULL;
+  weir_status status = weir__opencl_check_device(base, false, "import event");
+  if (status != WEIR_OK) return status;
+  if (cl_event_object == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "import event: the cl_event is NULL");
+  weir__opencl_device *device = weir__opencl_of(base);
+  weir__opencl_fence *fence;
+  char name[WEIR__EXTERNAL_NAME_BYTES];
+  snprintf(name, sizeof name, "cl_event %p", cl_event_object);
+  status = weir__opencl_fence_create(device, cl_event_object, "import event", &fence);
+  if (status != WEIR_OK) return status;
+  status = weir__external_import(base, &fence->head, name, out_event);
   if (status != WEIR_OK) weir__opencl_fence_destroy(&device->base, &fence->head);
   return status;
 }
@@ -28,7 +48,7 @@ weir_status weir_opencl_wait_event(weir_device *base, void *cl_event_object) {
 static weir_status submit_signal(weir_device *base, weir_event **out_event) {
   weir__opencl_device *device = weir__opencl_of(base);
   weir__opencl_fence *fence;
-  weir_status status = weir__opencl_fence_create(device, NULL, &fence);
+  weir_status status = weir__opencl_fence_create(device, NULL, "create event", &fence);
   if (status != WEIR_OK) return status;
   status = weir__fence_submit(base, &fence->head, NULL, "signal", out_event);
   if (status != WEIR_OK) weir__opencl_fence_destroy(&device->base, &fence->head);

@@ -37,6 +37,8 @@ weir_status weir_why(weir_event *earlier, weir_event *later, char *out_text, siz
   if (context->host.trace == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "why: the context was made without WEIR_CONTEXT_TRACE (or WEIR_TRACE=FILE in the environment)");
+  if (earlier->task == 0 || later->task == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "why: an external event (weir/external.h) is no task");
   weir__context_lock(context);
   status = weir__trace_why(context->host.trace, earlier->task, later->task, out_text, size);
   weir__context_unlock(context);

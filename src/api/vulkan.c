@@ -3,10 +3,13 @@
 // Memory and order that are shared with other Vulkan code.
 #include "weir/vulkan.h"
 
+#include <stdio.h>
+
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/vulkan/vulkan.h"
 #include "engine/buffer.h"
+#include "engine/external.h"
 #include "engine/fence.h"
 
 static weir_status check(const weir_device *device, uint64_t semaphore, const char *what) {
@@ -16,8 +19,7 @@ static weir_status check(const weir_device *device, uint64_t semaphore, const ch
   return status;
 }
 
-static weir_status submit(weir_device *device, bool signals, uint64_t semaphore, uint64_t value,
-                          const weir_event *event) {
+static weir_status submit(weir_device *device, bool signals, uint64_t semaphore, uint64_t value, weir_event *event) {
   weir__vulkan_fence *fence = weir__vulkan_fence_create(signals, (VkSemaphore)semaphore, value);
   if (fence == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "semaphore: no memory");
   weir_status status = weir__fence_submit(device, &fence->head, event, signals ? "signal" : "semaphore", NULL);
@@ -28,6 +30,22 @@ static weir_status submit(weir_device *device, bool signals, uint64_t semaphore,
 weir_status weir_vulkan_wait_semaphore(weir_device *device, uint64_t semaphore, uint64_t value) {
   weir_status status = check(device, semaphore, "wait for a semaphore");
   return status == WEIR_OK ? submit(device, false, semaphore, value, NULL) : status;
+}
+
+weir_status weir_vulkan_import_semaphore(weir_device *device, uint64_t semaphore, uint64_t value,
+                                         weir_event **out_event) {
+  if (out_event == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "import semaphore: out_event is NULL");
+  *out_event = NULL;
+  weir_status status = check(device, semaphore, "import semaphore");
+  if (status != WEIR_OK) return status;
+  weir__vulkan_fence *fence = weir__vulkan_fence_create(false, (VkSemaphore)semaphore, value);
+  if (fence == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "import semaphore: no memory");
+  char name[WEIR__EXTERNAL_NAME_BYTES];
+  snprintf(name, sizeof name, "value %llu of VkSemaphore 0x%llx", (unsigned long long)value,
+           (unsigned long long)semaphore);
+  status = weir__external_import(device, &fence->head, name, out_event);
+  if (status != WEIR_OK) weir__free(fence);
+  return status;
 }
 
 weir_status weir_vulkan_signal_semaphore(weir_device *device, uint64_t semaphore, uint64_t value, weir_event *event) {

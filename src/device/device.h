@@ -133,8 +133,12 @@ typedef struct weir__device_ops {
   // Takes over a task. See above for its predecessors.
   void (*issue)(weir_device *device, weir__task *task);
 
-  // Optional, for fences that stall: takes over one whose task was submitted (device/fence.h).
+  // Optional, for fences that stall: takes over one whose task was submitted, or an import (device/fence.h).
   void (*stall)(weir_device *device, struct weir__external_fence *fence);
+
+  // Optional: a fence that stands for nothing but its task's place in the order. Without the lock. NULL: no memory. If its task
+  // is not submitted it is given back by weir__free.
+  struct weir__external_fence *(*marker)(weir_device *device);
 
   // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.
   void (*flush)(weir_device *device);

@@ -9,6 +9,7 @@
 #include "engine/arrivals.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/external.h"
 #include "engine/failures.h"
 #include "engine/family.h"
 #include "engine/queue.h"
@@ -48,10 +49,11 @@ static void trace_task(weir_context *context, const weir__request *request, cons
                                                                                      : WEIR__TRACE_RUN;
   memcpy(record.groups, request->task->groups, sizeof record.groups);
   record.node_count = request->run != NULL ? request->run->plan->node_count : 0;
-  record.after_count = request->task->after_count;
-  record.after = weir__allocate((record.after_count + 1) * sizeof *record.after);
-  if (record.after == NULL) record.after_count = 0;
-  for (uint32_t i = 0; i < record.after_count; i++) record.after[i] = request->task->after[i]->task;
+  record.after = weir__allocate((request->task->after_count + 1) * sizeof *record.after);
+  for (uint32_t i = 0; record.after != NULL && i < request->task->after_count; i++) {
+    // External events are no tasks.
+    if (request->task->after[i]->task != 0) record.after[record.after_count++] = request->task->after[i]->task;
+  }
   record.access_count = request->checked.access_count;
   record.accesses = weir__allocate((request->checked.access_count + 1) * sizeof *record.accesses);
   record.waits = weir__allocate((dependences->count + 1) * sizeof *record.waits);
@@ -339,6 +341,9 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   weir__window *window = &context->host.window;
   if (request->checked.ranged && !reserve(context, request))
     return weir__no_memory(request->submission, "arguments", out_status);
+  const uint32_t after_count = request->task->after_count;
+  if (after_count > 0 && !weir__externals_reserve(context, request->task->after, after_count))
+    return weir__no_memory(request->submission, "events", out_status);
   if (request->checked.needs_storage != 0) {
     weir__admit_result result = weir__storage_find(context, request, out_status);
     if (result != WEIR__ADMITTED) return result;
@@ -364,6 +369,7 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   if (event != NULL && event->dropped) task->dropped = true;
   weir__dependences_clear(&context->order.dependences);
   find_hazards(context, request, task->id);
+  if (after_count > 0) weir__externals_await(context, task, request->task->after, after_count);
   if (request->move != NULL) fill_move(request);
   if (context->devices.checker != NULL) note_check(context, request, task);
   context->host.statistics.tasks++;

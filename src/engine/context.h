@@ -114,6 +114,13 @@ typedef struct weir__graph_notes {
   uint64_t code_changes; // of all kernels; numbers them
 } weir__graph_notes;
 
+// Work outside Weir that tasks may come after (engine/external.h).
+typedef struct weir__externals {
+  struct weir__external *first;
+  struct weir__awaiting *free, *arrays;
+  uint32_t free_count;
+} weir__externals;
+
 struct weir_context {
   weir__host host;                                        // what devices see; the first member
   const struct weir__task_rules *rules[WEIR__TASK_KINDS]; // read by threads of devices at each task
@@ -150,6 +157,7 @@ struct weir_context {
     char text[WEIR__MESSAGE_BYTES];
   } failure; // the first one
   weir__closer *closers;
+  weir__externals externals;     // that have not ended
   struct weir__profile *profile; // NULL: the caller does not want to know (engine/profile.h)
 };
 

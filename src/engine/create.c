@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/commute.h"
+#include "engine/external.h"
 #include "engine/failures.h"
 #include "engine/family.h"
 #include "engine/open.h"
@@ -133,6 +134,7 @@ void weir__context_destroy(weir_context *context) {
     context->callbacks.arrays = array->next;
     weir__free(array);
   }
+  weir__externals_destroy(context);
   for (uint32_t i = 0; i < WEIR__MAX_SPACES; i++) weir__pool_deinitialize(&context->memory.pools[i]);
   destroy_devices(context, true); // after the pools, whose memory is theirs
   weir__range_pool_deinitialize(&context->order.ranges);

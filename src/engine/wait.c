@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/external.h"
 #include "engine/family.h"
 #include "engine/profile.h"
 #include "engine/watch.h"
@@ -156,8 +157,10 @@ static weir_status time_is_over(const weir_context *context) {
   char oldest[WEIR__MESSAGE_BYTES];
   const weir__task *task = weir__window_task(&context->host.window, context->host.window.live.oldest);
   weir__context_describe(context, task, oldest);
-  return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s%s", oldest,
-                     task->commutes == WEIR__STAYS_OPEN ? ", which was begun and has not been ended" : "");
+  const char *awaited = weir__externals_awaited(context, task->id);
+  return weir__error(WEIR_TIMEOUT, "finish: the time is over; the oldest task that is not done is %s%s%s%s", oldest,
+                     task->commutes == WEIR__STAYS_OPEN ? ", which was begun and has not been ended" : "",
+                     awaited != NULL ? ", which waits for " : "", awaited != NULL ? awaited : "");
 }
 
 // The time of the first device. The lock is held.

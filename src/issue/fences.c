@@ -16,7 +16,8 @@ static weir__external_fence *take_over(weir__fences *fences, const weir__host *h
   weir__lock_acquire(&fences->lock);
   for (weir__external_fence **link = &fences->first; *link != NULL;) {
     weir__external_fence *fence = *link;
-    bool cancelled = fence->task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed);
+    bool cancelled =
+        fence->task != NULL && fence->task->id < atomic_load_explicit(&host->cancel_before, memory_order_relaxed);
     if (!is_over(device, fence) && !cancelled) {
       link = &fence->next;
       continue;
@@ -31,16 +32,31 @@ static weir__external_fence *take_over(weir__fences *fences, const weir__host *h
 }
 
 bool weir__fences_serve(weir__fences *fences, weir__host *host,
-                        bool (*is_over)(void *device, weir__external_fence *fence), void *device) {
+                        bool (*is_over)(void *device, weir__external_fence *fence),
+                        void (*destroy)(void *device, weir__external_fence *fence), void *device) {
   if (atomic_load_explicit(&fences->count, memory_order_acquire) == 0) return false;
   weir__external_fence *fence = take_over(fences, host, is_over, device);
   if (fence == NULL) return false;
   weir__host_lock(host);
   while (fence != NULL) {
     weir__external_fence *next = fence->next; // it may be freed as soon as its task is done
-    weir__host_release(host, fence->task);
+    if (fence->task != NULL) {
+      weir__host_release(host, fence->task);
+    } else {
+      fence->ended(fence);
+      destroy(device, fence);
+    }
     fence = next;
   }
   weir__host_unlock(host);
   return true;
+}
+
+void weir__fences_forget(weir__fences *fences, void (*destroy)(void *device, weir__external_fence *fence),
+                         void *device) {
+  while (fences->first != NULL) {
+    weir__external_fence *fence = fences->first;
+    fences->first = fence->next;
+    destroy(device, fence);
+  }
 }

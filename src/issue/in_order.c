@@ -124,4 +124,5 @@ void weir__in_order_stop(weir__in_order_device *device) {
   weir__inbox_stop(&device->inbox);
   pthread_join(device->thread, NULL);
   device->has_thread = false;
+  weir__in_order_forget_fences(device);
 }

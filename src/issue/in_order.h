@@ -71,7 +71,7 @@ typedef struct weir__in_order_table {
   // For devices whose fences stall: whether the caller's work is done; a device that is lost says yes. Called with the fences' lock
   // held.
   bool (*fence_is_over)(void *device, weir__external_fence *fence);
-  // Optional: gives back a fence whose task is reported, in place of weir__free. With the context's lock or without.
+  // Optional: gives back a fence whose task is reported, or an import, in place of weir__free. With the context's lock or without.
   void (*fence_destroy)(weir__in_order_device *device, weir__external_fence *fence);
 } weir__in_order_table;
 
@@ -160,10 +160,8 @@ void weir__in_order_refuse(weir__in_order_device *device, weir__operation *opera
 bool weir__in_order_poll(weir__in_order_device *device, bool all);
 // Reports a queue's operations up to this one, which are done.
 void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, const weir__operation *last);
-// Lets tasks go on whose fences are over. Returns whether there were any.
-static inline bool weir__in_order_serve_fences(weir__in_order_device *device) {
-  return weir__fences_serve(&device->fences, device->device.host, device->table->fence_is_over, device);
-}
+// Lets tasks go on whose fences are over, and reports imports. Returns whether there were any.
+bool weir__in_order_serve_fences(weir__in_order_device *device);
 // Waits for all that is in flight, and reports it.
 void weir__in_order_drain(weir__in_order_device *device);
 
@@ -187,5 +185,7 @@ void weir__in_order_set_times(const weir__in_order_device *device, const weir__t
                               uint64_t end_ns, weir__completion *completion);
 
 void weir__in_order_fence_destroy(weir__in_order_device *device, weir__external_fence *fence);
+// Gives back imports that are left when the thread has ended.
+void weir__in_order_forget_fences(weir__in_order_device *device);
 
 #endif // WEIR_ISSUE_IN_ORDER_H

@@ -15,6 +15,19 @@ void weir__in_order_fence_destroy(weir__in_order_device *device, weir__external_
     weir__free(fence);
 }
 
+static void destroy_fence(void *device, weir__external_fence *fence) {
+  weir__in_order_fence_destroy(device, fence);
+}
+
+bool weir__in_order_serve_fences(weir__in_order_device *device) {
+  if (!weir__fences_any(&device->fences)) return false;
+  return weir__fences_serve(&device->fences, device->device.host, device->table->fence_is_over, destroy_fence, device);
+}
+
+void weir__in_order_forget_fences(weir__in_order_device *device) {
+  weir__fences_forget(&device->fences, destroy_fence, device);
+}
+
 static weir__completion complete(weir__in_order_device *device, const weir__operation *operation) {
   const weir__task *task = operation->task;
   weir__completion completion = {.status = operation->status, .lane = operation->place->queue};

@@ -16,6 +16,7 @@
 #include "gate.h"
 #include "rig.h"
 #include "scale.spv.h"
+#include "weir/external.h"
 #include "weir/vulkan.h"
 
 enum { COUNT = 4096, BYTES = COUNT * 4, ROUNDS = 24, SECOND = 1000000000 };
@@ -136,10 +137,17 @@ static weir_buffer *wrap(uint64_t offset, uint64_t bytes) {
   return wrapped;
 }
 
-static void submit_scale(weir_buffer *numbers, uint32_t add, weir_event **out_event) {
+static void submit_scale_after(weir_buffer *numbers, uint32_t add, weir_event *after, weir_event **out_event) {
   const uint32_t count = (uint32_t)(weir_buffer_bytes(numbers) / 4);
   const weir_arg args[] = {weir_updates(numbers), weir_value(&add, 4), weir_value(&count, 4)};
-  good(weir_submit(context, &(weir_task){.kernel = scale, .args = args, .arg_count = 3}, out_event));
+  good(weir_submit(
+      context,
+      &(weir_task){.kernel = scale, .args = args, .arg_count = 3, .after = &after, .after_count = after != NULL},
+      out_event));
+}
+
+static void submit_scale(weir_buffer *numbers, uint32_t add, weir_event **out_event) {
+  submit_scale_after(numbers, add, NULL, out_event);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -293,6 +301,128 @@ static void a_wait_holds_up_what_comes_after(void **state) {
   rig.calls.vkDestroySemaphore(rig.device, semaphore, NULL);
 }
 
+// The queue, Weir's batches included.
+static void idle(void) {
+  pthread_mutex_lock(&queue_lock);
+  assert_int_equal(rig.calls.vkQueueWaitIdle(rig.queue), VK_SUCCESS);
+  pthread_mutex_unlock(&queue_lock);
+}
+
+// One task waits for a value, others do not, whatever the order in which values come; the wait ends with its task.
+static void one_task_waits(void **state) {
+  (void)state;
+  enum { IMPORTS = 6 };
+  VkSemaphore semaphores[IMPORTS], never = make_semaphore();
+  weir_buffer *numbers[IMPORTS], *other;
+  weir_event *outside[IMPORTS], *steps[IMPORTS], *held, *stuck;
+  uint32_t zeros[COUNT] = {0};
+  good(weir_buffer_create(context, BYTES, &other));
+  good(weir_copy_in(other, 0, BYTES, zeros, NULL));
+  for (uint32_t i = 0; i < IMPORTS; i++) {
+    semaphores[i] = make_semaphore();
+    good(weir_vulkan_import_semaphore(device, (uint64_t)semaphores[i], i + 1, &outside[i]));
+    good(weir_buffer_create(context, BYTES, &numbers[i]));
+    good(weir_copy_in(numbers[i], 0, BYTES, zeros, NULL));
+    submit_scale_after(numbers[i], i, outside[i], &steps[i]);
+  }
+  good(weir_vulkan_import_semaphore(device, (uint64_t)never, 1, &held));
+  submit_scale_after(other, 0, held, &stuck);
+  for (uint32_t i = IMPORTS; i-- > 0;) {
+    weir_event *apart;
+    weir_buffer *free_of_it;
+    good(weir_buffer_create(context, BYTES, &free_of_it));
+    good(weir_copy_in(free_of_it, 0, BYTES, zeros, NULL));
+    submit_scale(free_of_it, 1, &apart);
+    good(weir_event_wait(apart, WEIR_FOREVER));
+    weir_event_release(apart);
+    weir_buffer_release(free_of_it);
+    assert_int_equal(weir_event_wait(steps[i], SECOND / 200), WEIR_TIMEOUT);
+    assert_non_null(strstr(weir_last_error(), "of VkSemaphore 0x"));
+    host_signal(semaphores[i], i + 1);
+    good(weir_event_wait(steps[i], WEIR_FOREVER));
+    good(weir_event_wait(outside[i], WEIR_FOREVER));
+    weir_event_release(steps[i]);
+    weir_event_release(outside[i]);
+    weir_buffer_release(numbers[i]);
+  }
+  weir_context_cancel(context);
+  assert_int_equal(weir_event_wait(stuck, WEIR_FOREVER), WEIR_ERROR_CANCELLED);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_CANCELLED);
+  host_signal(never, 1);
+  good(weir_event_wait(held, WEIR_FOREVER));
+  weir_event_release(held);
+  weir_event_release(stuck);
+  weir_buffer_release(other);
+  good(weir_finish(context));
+  idle();
+  for (uint32_t i = 0; i < IMPORTS; i++) rig.calls.vkDestroySemaphore(rig.device, semaphores[i], NULL);
+  rig.calls.vkDestroySemaphore(rig.device, never, NULL);
+}
+
+// As in_turns, by events of the buffer alone, while another one follows something else all the time.
+static void turns_of_one_buffer(void **state) {
+  (void)state;
+  enum { TURNS = 6 };
+  VkSemaphore mine = make_semaphore(), weirs = make_semaphore(), never = make_semaphore();
+  weir_buffer *numbers = wrap(0, BYTES), *apart = NULL;
+  uint32_t memory[COUNT] = {0};
+  weir_event *outside, *users, *stuck, *held;
+  good(weir_buffer_wrap(context, memory, sizeof memory, &apart));
+  good(weir_vulkan_import_semaphore(device, (uint64_t)never, 1, &held));
+  good(weir_buffer_follow(apart, WEIR_WRITE, held));
+  submit_scale(apart, 1, &stuck);
+  uint32_t expected = 0;
+  for (uint64_t turn = 1; turn <= TURNS; turn++) {
+    rig_begin(&rig);
+    rig.calls.vkCmdFillBuffer(rig.commands, buffer.buffer, 0, BYTES, (uint32_t)turn);
+    barrier(VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+            VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+    caller_submit(mine, turn);
+    good(weir_vulkan_import_semaphore(device, (uint64_t)mine, turn, &outside));
+    good(weir_buffer_follow(numbers, WEIR_WRITE, outside));
+    weir_event_release(outside);
+    submit_scale(numbers, 3, NULL);
+    good(weir_buffer_event(numbers, WEIR_READ_WRITE, &users));
+    good(weir_vulkan_signal_semaphore(device, (uint64_t)weirs, turn, users));
+    weir_event_release(users);
+    caller_await(weirs, turn);
+    expected = 2 * (uint32_t)turn + 3;
+    caller_expects(0, COUNT, expected);
+  }
+  assert_int_equal(weir_event_poll(stuck), WEIR_PENDING);
+  host_signal(never, 1);
+  good(weir_event_wait(stuck, WEIR_FOREVER));
+  weir_event_release(stuck);
+  weir_event_release(held);
+  good(weir_finish(context));
+  weir_buffer_release(numbers);
+  weir_buffer_release(apart);
+  good(weir_finish(context));
+  idle();
+  rig.calls.vkDestroySemaphore(rig.device, mine, NULL);
+  rig.calls.vkDestroySemaphore(rig.device, weirs, NULL);
+  rig.calls.vkDestroySemaphore(rig.device, never, NULL);
+}
+
+// A semaphore is signalled when an event of the host is.
+static void signal_follows_the_host(void **state) {
+  (void)state;
+  VkSemaphore semaphore = make_semaphore();
+  weir_event *flag = NULL;
+  uint64_t value = 1;
+  good(weir_host_event_create(context, "flag", &flag));
+  good(weir_vulkan_signal_semaphore(device, (uint64_t)semaphore, 5, flag));
+  assert_int_equal(weir_finish_for(context, SECOND / 100), WEIR_TIMEOUT);
+  assert_non_null(strstr(weir_last_error(), "which waits for host event 'flag'"));
+  assert_int_equal(rig.calls.vkGetSemaphoreCounterValue(rig.device, semaphore, &value), VK_SUCCESS);
+  assert_int_equal(value, 0);
+  good(weir_host_event_signal(flag, WEIR_OK));
+  caller_await(semaphore, 5);
+  weir_event_release(flag);
+  good(weir_finish(context));
+  rig.calls.vkDestroySemaphore(rig.device, semaphore, NULL);
+}
+
 static void fail_here(const weir_work *work) {
   weir_work_fail(work, "on purpose");
 }
@@ -368,6 +498,11 @@ static void refused_calls(void **state) {
   assert_null(wrapped);
   refused(weir_vulkan_wait_semaphore(cpu, 1, 1), WEIR_ERROR_INVALID_ARGUMENT, "is no Vulkan device");
   refused(weir_vulkan_wait_semaphore(device, 0, 1), WEIR_ERROR_INVALID_ARGUMENT, "VK_NULL_HANDLE");
+  weir_event *outside = NULL;
+  refused(weir_vulkan_import_semaphore(cpu, 1, 1, &outside), WEIR_ERROR_INVALID_ARGUMENT, "is no Vulkan device");
+  refused(weir_vulkan_import_semaphore(device, 0, 1, &outside), WEIR_ERROR_INVALID_ARGUMENT, "VK_NULL_HANDLE");
+  refused(weir_vulkan_import_semaphore(device, 1, 1, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_event is NULL");
+  assert_null(outside);
   refused(weir_vulkan_signal_semaphore(device, 0, 1, NULL), WEIR_ERROR_INVALID_ARGUMENT, "VK_NULL_HANDLE");
   good(weir_vulkan_forget_buffer(device, handle));
 }
@@ -475,6 +610,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(in_turns, create, destroy),
       cmocka_unit_test_setup_teardown(parts, create, destroy),
       cmocka_unit_test_setup_teardown(a_wait_holds_up_what_comes_after, create, destroy),
+      cmocka_unit_test_setup_teardown(one_task_waits, create, destroy),
+      cmocka_unit_test_setup_teardown(turns_of_one_buffer, create, destroy),
+      cmocka_unit_test_setup_teardown(signal_follows_the_host, create, destroy),
       cmocka_unit_test_setup_teardown(failed_and_cancelled, create, destroy),
       cmocka_unit_test_setup_teardown(host_memory, create, destroy),
       cmocka_unit_test_setup_teardown(beside_another_device, create, destroy),

@@ -356,6 +356,8 @@ const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .set_enqueue = weir__cuda_set_enqueue,
                                          .has_code = has_code,
                                          .issue = weir__in_order_push,
+                                         .stall = weir__in_order_stall,
+                                         .marker = weir__cuda_marker,
                                          .flush = weir__in_order_flush,
                                          .prewake = weir__in_order_prewake,
                                          .time = time_now};

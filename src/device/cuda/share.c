@@ -3,6 +3,8 @@
 // Memory and streams that are shared with other CUDA code.
 #include "device/cuda/share.h"
 
+#include <stdio.h>
+
 #include "base/allocate.h"
 #include "base/error.h"
 #include "device/cuda/cuda_device.h"
@@ -77,11 +79,54 @@ weir_status weir__cuda_fence_create(weir__cuda_device *device, void *stream, wei
 }
 
 void weir__cuda_fence_destroy(weir__cuda_device *device, weir__cuda_fence *fence) {
-  if (fence->event != NULL && weir__cuda_enter(device) == CUDA_SUCCESS) {
+  if (fence->event != NULL && !fence->borrowed && weir__cuda_enter(device) == CUDA_SUCCESS) {
     device->driver->cuEventDestroy(fence->event);
     weir__cuda_leave(device);
   }
   weir__free(fence);
+}
+
+weir_status weir__cuda_fence_borrow(weir__cuda_device *device, void *event, weir__cuda_fence **out_fence) {
+  *out_fence = NULL;
+  CUresult result = weir__cuda_enter(device);
+  if (result == CUDA_SUCCESS) {
+    result = device->driver->cuEventQuery((CUevent)event);
+    weir__cuda_leave(device);
+  }
+  if (result != CUDA_ERROR_NOT_READY) return weir__cuda_error(device->driver, result, "import event: the CUevent");
+  weir__cuda_fence *fence = weir__allocate_zeroed(sizeof *fence);
+  if (fence == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "import event: no memory");
+  fence->event = (CUevent)event;
+  fence->borrowed = true;
+  *out_fence = fence;
+  return WEIR_OK;
+}
+
+weir__external_fence *weir__cuda_marker(weir_device *device) {
+  (void)device;
+  weir__cuda_fence *fence = weir__allocate_zeroed(sizeof *fence);
+  if (fence == NULL) return NULL;
+  fence->head.signals = true;
+  return &fence->head;
+}
+
+bool weir__cuda_fence_is_over(void *user, weir__external_fence *head) {
+  weir__cuda_device *device = user;
+  const weir__cuda_fence *fence = (const weir__cuda_fence *)head;
+  if (device->base.lost != WEIR_OK) {
+    head->status = device->base.lost;
+    snprintf(head->text, sizeof head->text, "%.*s", (int)sizeof head->text - 1, device->base.lost_text);
+    return true;
+  }
+  CUresult result = device->driver->cuEventQuery(fence->event);
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  if (weir__cuda_is_sticky(result)) {
+    weir__cuda_trouble(device, result); // the next look finds the device lost
+    return false;
+  }
+  head->status = result == CUDA_SUCCESS ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
+  if (result != CUDA_SUCCESS) weir__cuda_result_text(device->driver, result, head->text, sizeof head->text);
+  return true;
 }
 
 // Hands a request to the device's thread, and waits for its answer.
@@ -103,4 +148,14 @@ weir_status weir__cuda_let_stream_wait_for(weir__cuda_device *device, void *stre
 
 weir_status weir__cuda_let_stream_wait(weir__cuda_device *device, void *stream, weir__id task) {
   return weir__cuda_let_stream_wait_for(device, stream, task == 0 ? NULL : &task, task != 0);
+}
+
+weir_status weir__cuda_let_stream_wait_for_fence(const weir__cuda_device *device, void *stream,
+                                                 const weir__cuda_fence *fence) {
+  CUresult result = weir__cuda_enter(device);
+  if (result == CUDA_SUCCESS) {
+    result = device->driver->cuStreamWaitEvent((CUstream)stream, fence->event, CU_EVENT_WAIT_DEFAULT);
+    weir__cuda_leave(device);
+  }
+  return weir__cuda_error(device->driver, result, "stream wait");
 }

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/share.h"
 
 enum {
   TASKS_AT_ONCE = 16,
@@ -13,6 +14,7 @@ enum {
   PAUSES = 8,
   ROUNDS_PER_CLOCK = 64,
   FEW_CORES = 2,
+  IMPORT_NAP_NS = 20000, // between looks at events of the caller's
 };
 
 static CUresult let_wait(weir__cuda_device *device, CUstream stream, weir__cuda_op *op) {
@@ -105,6 +107,7 @@ static bool work(weir__in_order_device *base) {
   if (polls) device->last_poll = base->inbox.taken;
   if (weir__in_order_is_well(base) ? polls && weir__cuda_poll(device, !any) : weir__cuda_fail_all(device)) any = true;
   if (weir__cuda_go_on(device)) any = true;
+  if (weir__in_order_serve_fences(base)) any = true;
   if (any) return true;
   if (weir__core_count() <= FEW_CORES) sched_yield(); // to who is waited for
   return !weir__cuda_is_busy(device) && weir__cuda_rest(device);
@@ -121,7 +124,7 @@ static bool is_busy(weir__in_order_device *base) {
 }
 
 static bool may_sleep(weir__in_order_device *base, uint64_t *out_ns) {
-  (void)out_ns;
+  if (weir__fences_any(&base->fences)) *out_ns = IMPORT_NAP_NS;
   return !has_requests(weir__cuda_of_in_order(base));
 }
 
@@ -144,4 +147,5 @@ const weir__in_order_table weir__cuda_table = {.operation_bytes = sizeof(weir__c
                                                .await = weir__cuda_await,
                                                .lose = weir__cuda_lose,
                                                .drain = weir__cuda_drain_all,
+                                               .fence_is_over = weir__cuda_fence_is_over,
                                                .fence_destroy = weir__cuda_end_fence};

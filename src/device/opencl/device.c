@@ -245,7 +245,7 @@ static const weir__image_ops image_ops = {.make = weir__opencl_image_make, .can_
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
   .create = create, .destroy = destroy, .check = weir__opencl_kernel_check, .use = weir__opencl_kernel_use,            \
   .has_code = has_code, .set_enqueue = weir__opencl_set_enqueue, .issue = weir__in_order_push,                         \
-  .stall = weir__in_order_stall, .prewake = weir__in_order_prewake, .time = time_now
+  .stall = weir__in_order_stall, .marker = weir__opencl_marker, .prewake = weir__in_order_prewake, .time = time_now
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = &memory_ops, .images = &image_ops};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

@@ -44,17 +44,18 @@ void weir__opencl_stop_listening(weir__opencl_device *device) {
   weir__lock_release(&listeners.lock);
 }
 
-weir_status weir__opencl_fence_create(weir__opencl_device *device, cl_event event, weir__opencl_fence **out_fence) {
+weir_status weir__opencl_fence_create(weir__opencl_device *device, cl_event event, const char *what,
+                                      weir__opencl_fence **out_fence) {
   *out_fence = NULL;
   if (event != NULL) {
     cl_int result = device->driver->clRetainEvent(event);
-    if (result != CL_SUCCESS) return weir__opencl_error(result, "wait for an event: the cl_event");
+    if (result != CL_SUCCESS) return weir__opencl_error(result, "%s: the cl_event", what);
     weir__opencl_listen(device, event);
   }
   weir__opencl_fence *fence = weir__allocate(sizeof *fence);
   if (fence == NULL) {
     if (event != NULL) device->driver->clReleaseEvent(event);
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "event: no memory");
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
   }
   *fence = (weir__opencl_fence){.head = {.signals = event == NULL, .stalled = event != NULL}, .event = event};
   *out_fence = fence;
@@ -71,12 +72,30 @@ void weir__opencl_fence_destroy(weir__in_order_device *device, weir__external_fe
   weir__free(fence);
 }
 
+weir__external_fence *weir__opencl_marker(weir_device *device) {
+  (void)device;
+  weir__opencl_fence *fence = weir__allocate_zeroed(sizeof *fence);
+  if (fence == NULL) return NULL;
+  fence->head.signals = true;
+  return &fence->head;
+}
+
+// Of an import.
+static void note_result(weir__opencl_fence *fence) {
+  char text[64];
+  fence->head.status = fence->result == CL_SUCCESS ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
+  if (fence->result == CL_SUCCESS) return;
+  snprintf(fence->head.text, sizeof fence->head.text, "%s", weir__opencl_result_text(fence->result, text, sizeof text));
+}
+
 bool weir__opencl_fence_is_over(void *user, weir__external_fence *head) {
   const weir__opencl_device *device = user;
   const weir__opencl_driver *driver = device->driver;
   weir__opencl_fence *fence = (weir__opencl_fence *)head;
   cl_int status = CL_COMPLETE;
   if (device->base.lost != WEIR_OK) {
+    head->status = device->base.lost;
+    snprintf(head->text, sizeof head->text, "%.*s", (int)sizeof head->text - 1, device->base.lost_text);
     release_event(device, fence);
     return true;
   }
@@ -86,6 +105,7 @@ bool weir__opencl_fence_is_over(void *user, weir__external_fence *head) {
   fence->result = status;
   // Asking does not make what was written visible to other commands; waiting does.
   if (status == CL_COMPLETE) fence->result = driver->clWaitForEvents(1, &fence->event);
+  note_result(fence);
   release_event(device, fence);
   return true;
 }

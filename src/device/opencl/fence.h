@@ -18,9 +18,12 @@ typedef struct weir__opencl_fence {
   bool released;  // the reference was given back
 } weir__opencl_fence;
 
-// A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure.
-weir_status weir__opencl_fence_create(struct weir__opencl_device *device, cl_event event,
+// A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure; `what` begins
+// the text.
+weir_status weir__opencl_fence_create(struct weir__opencl_device *device, cl_event event, const char *what,
                                       weir__opencl_fence **out_fence);
+// weir__device_ops.marker.
+weir__external_fence *weir__opencl_marker(weir_device *device);
 // weir__in_order_table.fence_destroy; also of a fence whose task was not submitted.
 void weir__opencl_fence_destroy(weir__in_order_device *device, weir__external_fence *fence);
 // weir__in_order_table.fence_is_over: the caller's event is done; on a device that is lost nothing waits.

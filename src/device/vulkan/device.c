@@ -389,6 +389,7 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .has_code = has_code,
                                            .issue = weir__in_order_push,
                                            .stall = weir__in_order_stall,
+                                           .marker = weir__vulkan_marker,
                                            .flush = weir__in_order_flush,
                                            .prewake = weir__in_order_prewake,
                                            .time = time_now};

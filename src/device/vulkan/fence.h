@@ -13,12 +13,15 @@ struct weir__vulkan_device;
 
 typedef struct weir__vulkan_fence {
   weir__external_fence head;
-  VkSemaphore semaphore;
+  VkSemaphore semaphore; // VK_NULL_HANDLE: a marker
   uint64_t value;
 } weir__vulkan_fence;
 
 // NULL: no memory. The task's device frees it with weir__free.
 weir__vulkan_fence *weir__vulkan_fence_create(bool signals, VkSemaphore semaphore, uint64_t value);
+
+// weir__device_ops.marker.
+weir__external_fence *weir__vulkan_marker(weir_device *device);
 
 // weir__in_order_table.fence_is_over: the semaphore has reached the value; on a device that is lost nothing waits.
 bool weir__vulkan_fence_is_over(void *device, weir__external_fence *fence);

@@ -95,14 +95,12 @@ static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t
   const weir__vulkan_fence *fence = (const weir__vulkan_fence *)weir__task_fence(op->head.task);
   uint32_t lane_index = weir__vulkan_choose_lane(device, count);
   weir__vulkan_lane *lane = &device->lanes[lane_index];
+  bool marker = fence->semaphore == VK_NULL_HANDLE;
   if (!fence->head.signals) weir__vulkan_submit(device, lane); // a wait comes before all that is in its batch
   if (!weir__vulkan_place(device, op, count, lane_index)) return false;
-  if (fence->head.signals)
-    lane->open->signal = fence;
-  else
-    lane->open->await = fence;
+  if (!marker) *(fence->head.signals ? &lane->open->signal : &lane->open->await) = fence;
   weir__vulkan_append(device, op);
-  if (fence->head.signals) weir__vulkan_submit(device, lane); // and a signal behind all
+  if (fence->head.signals && !marker) weir__vulkan_submit(device, lane); // and a signal behind all
   return true;
 }
 

@@ -37,7 +37,8 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
 void weir__cuda_end_fence(weir__in_order_device *base, weir__external_fence *head) {
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_fence *fence = (weir__cuda_fence *)head;
-  if (!fence->reported) { // there was no memory for its task: nothing that comes after it is launched before its end
+  if (fence->head.task != NULL && fence->event != NULL &&
+      !fence->reported) { // there was no memory for its task: nothing that comes after it is launched before its end
     CUresult result = device->driver->cuEventSynchronize(fence->event);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   }

@@ -8,6 +8,7 @@
 // The stream waits for the end of what was in a stream of the caller's.
 static CUresult launch_fence(weir__cuda_device *device, const weir__external_fence *head, CUstream stream) {
   CUevent event = ((const weir__cuda_fence *)head)->event;
+  if (event == NULL) return CUDA_SUCCESS; // a marker
   CUresult result = device->driver->cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
   bool must_wait = result != CUDA_SUCCESS && !weir__cuda_is_sticky(result);
   return must_wait ? device->driver->cuEventSynchronize(event) : result;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// External events: they stand for work that Weir does not run, and are outside of the window. A task that comes after one
+// has a blocker until it ends, and is in its list. The lock is held in all of this.
+#ifndef WEIR_ENGINE_EXTERNAL_H
+#define WEIR_ENGINE_EXTERNAL_H
+
+#include "device/fence.h"
+#include "engine/context.h"
+
+enum { WEIR__EXTERNAL_NAME_BYTES = 80 };
+
+typedef struct weir__external weir__external;
+
+// A task that waits.
+struct weir__awaiting {
+  struct weir__awaiting *next;
+  weir__id task;
+};
+
+// One that has not ended. It is its event's ending, so that an event knows.
+struct weir__external {
+  weir__ending ending; // the first member
+  weir__external *next, **link;
+  weir_event *event;                           // the reference that a task would have
+  struct weir__awaiting *waiting, **last_link; // as they came
+  weir__external_fence *import;                // what its device watches; NULL: the host signals it
+  char name[WEIR__EXTERNAL_NAME_BYTES];        // for messages: "host event 'decoded'"
+};
+
+extern const weir__ending_rules weir__external_rules;
+
+// The external event that an event stands for, if it has not ended; else NULL.
+static inline weir__external *weir__external_of(const weir_event *event) {
+  weir__ending *ending = event->ending;
+  return ending != NULL && ending->rules == &weir__external_rules ? (weir__external *)(void *)ending : NULL;
+}
+
+// Makes an event that the caller has a reference of. NULL: no memory.
+weir__external *weir__external_create(weir_context *context, const char *name);
+
+// The work outside ended. Tasks that waited go on; the external event is gone. `message`: why it failed.
+void weir__external_end(weir_context *context, weir__external *external, weir_status status, const char *message);
+
+// Nobody can signal it any more: tasks that wait are skipped.
+void weir__external_abandon(weir_context *context, weir__external *external, const char *why);
+
+// The context is released. Abandons those of the host; then, once no task waits, ends all that are left.
+void weir__externals_abandon(weir_context *context);
+void weir__externals_end(weir_context *context);
+void weir__externals_destroy(weir_context *context);
+
+// Memory for a task that comes after these events. False: there is none.
+bool weir__externals_reserve(weir_context *context, weir_event *const *events, uint32_t count);
+// The task, which is being submitted, waits for those of the events that are external; memory was reserved.
+void weir__externals_await(weir_context *context, weir__task *task, weir_event *const *events, uint32_t count);
+
+// Tasks were cancelled: those among them that wait go on, and are skipped.
+void weir__externals_cancel(weir_context *context);
+
+// The name of what a task waits for; NULL: it waits for no external event.
+const char *weir__externals_awaited(const weir_context *context, weir__id task);
+
+// Makes an event of an import, which `device` watches from then on. `fence` NULL: the work is done already. On failure the fence
+// is the caller's. Takes the lock.
+weir_status weir__external_import(weir_device *device, weir__external_fence *fence, const char *name,
+                                  weir_event **out_event);
+
+#endif // WEIR_ENGINE_EXTERNAL_H

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events of CUDA code of the caller's as predecessors of single tasks and as the state of single buffers, and events of single
+// buffers that a stream of the caller's waits for. On the driver of stub/, in random orders.
+#include <string.h>
+
+#include "share.h"
+#include "weir/external.h"
+
+enum { COUNT = 64, BYTES = COUNT * 4 };
+
+static weir_buffer *wrap(const share *s, CUdeviceptr memory) {
+  weir_buffer *buffer;
+  share_ok(weir_buffer_wrap_cuda(s->cuda, memory, BYTES, &buffer));
+  return buffer;
+}
+
+// The caller's memory with zeros, and `held` on it in the caller's stream, which makes 7 of each.
+static CUdeviceptr begin_own_work(const share *s) {
+  uint32_t zero[COUNT] = {0};
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  share_write(s, memory, zero, COUNT);
+  share_launch(s, s->own_held, memory, COUNT, 7);
+  return memory;
+}
+
+static void submit_after(const share *s, weir_device *device, weir_buffer *buffer, uint32_t value, weir_event *after,
+                         weir_event **out_event) {
+  uint32_t count = COUNT;
+  weir_arg args[] = {weir_updates(buffer), weir_value(&count, 4), weir_value(&value, 4)};
+  weir_task task = {
+      .kernel = s->step, .args = args, .arg_count = 3, .device = device, .after = &after, .after_count = 1};
+  share_ok(weir_submit(s->context, &task, out_event));
+}
+
+// What was set to 7 by the work outside, or by a task, was stepped with 1.
+static void expect_step(const share *s, weir_buffer *buffer, bool by_task) {
+  uint32_t numbers[COUNT];
+  share_ok(weir_read(buffer, 0, BYTES, numbers));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(by_task ? 7 + i : 7, 1));
+  share_ok(weir_finish(s->context));
+}
+
+// Tasks that have nothing to do with the work outside are not held back, however many there are.
+static void others_go_on(const share *s, uint32_t rounds) {
+  weir_buffer *buffers[8];
+  for (uint32_t i = 0; i < 8; i++) buffers[i] = share_buffer(s, COUNT);
+  for (uint32_t round = 0; round < rounds; round++) {
+    weir_event *events[8];
+    for (uint32_t i = 0; i < 8; i++) share_submit(s, s->set, s->cuda, buffers[i], COUNT, i, NULL);
+    for (uint32_t i = 0; i < 8; i++) share_submit(s, s->step, s->cuda, buffers[i], COUNT, i, &events[i]);
+    for (uint32_t i = 0; i < 8; i++) share_ok(share_await(events[i]));
+  }
+  for (uint32_t i = 0; i < 8; i++) share_ok(weir_buffer_release(buffers[i]));
+}
+
+static void one_task_waits(share *s, bool by_event, weir_device *device) {
+  CUdeviceptr memory = begin_own_work(s);
+  bool elsewhere = device != s->cuda; // contents go there before the task; `follow` is for that
+  weir_buffer *buffer = elsewhere ? share_buffer(s, COUNT) : wrap(s, memory);
+  weir_event *outside = NULL, *step = NULL;
+  CUevent event = NULL;
+  if (elsewhere) share_submit(s, s->set, s->cuda, buffer, COUNT, 7, NULL);
+  if (by_event) {
+    share_good(s->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    share_good(s->driver->cuEventRecord(event, s->stream));
+    share_ok(weir_cuda_import_event(s->cuda, event, &outside));
+  } else {
+    share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  }
+  submit_after(s, device, buffer, 1, outside, &step);
+  others_go_on(s, 2);
+  assert_int_equal(weir_event_poll(step), WEIR_PENDING);
+  assert_int_equal(weir_event_poll(outside), WEIR_PENDING);
+  share_refused(weir_event_wait(outside, 1000), WEIR_TIMEOUT, by_event ? "CUevent 0x" : "CUstream 0x");
+  share_refused(weir_event_wait(step, 1000), WEIR_TIMEOUT, by_event ? "waits for CUevent 0x" : "waits for CUstream 0x");
+  share_open();
+  share_ok(share_await(step));
+  share_ok(weir_event_wait(outside, WEIR_FOREVER));
+  expect_step(s, buffer, elsewhere);
+  weir_event_release(outside);
+  if (event != NULL) { // which is done already
+    share_ok(weir_cuda_import_event(s->cuda, event, &outside));
+    assert_int_equal(weir_event_poll(outside), WEIR_OK);
+    weir_event_release(outside);
+    share_good(s->driver->cuEventDestroy(event));
+  }
+  share_free(s, memory);
+}
+
+static void task_of_cuda_waits_for_event(share *s) {
+  one_task_waits(s, true, s->cuda);
+}
+
+static void task_of_cuda_waits_for_stream(share *s) {
+  one_task_waits(s, false, s->cuda);
+}
+
+static void task_of_cpu_waits(share *s) {
+  one_task_waits(s, true, s->cpu);
+}
+
+static void task_of_another_card_waits(share *s) {
+  one_task_waits(s, false, s->second);
+}
+
+static void test_one_task(void **state) {
+  (void)state;
+  share_run("cuda", task_of_cuda_waits_for_event);
+  share_run("cuda", task_of_cuda_waits_for_stream);
+  share_run("cuda,cpu:2", task_of_cpu_waits);
+  share_run("cuda:0,cuda:1", task_of_another_card_waits);
+}
+
+// More imports than the device has queues, which end in no order, and hold nobody else back.
+static void many_imports(share *s) {
+  enum { IMPORTS = 20 };
+  CUdeviceptr memory = begin_own_work(s);
+  weir_buffer *buffers[IMPORTS];
+  weir_event *outside[IMPORTS], *steps[IMPORTS];
+  for (uint32_t i = 0; i < IMPORTS; i++) {
+    buffers[i] = share_buffer(s, COUNT);
+    share_submit(s, s->set, s->cuda, buffers[i], COUNT, i, NULL);
+    share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside[i]));
+    submit_after(s, s->cuda, buffers[i], 1, outside[i], &steps[i]);
+    weir_event_release(outside[i]);
+  }
+  others_go_on(s, 1);
+  for (uint32_t i = 0; i < IMPORTS; i++) assert_int_equal(weir_event_poll(steps[i]), WEIR_PENDING);
+  share_open();
+  for (uint32_t i = 0; i < IMPORTS; i++) {
+    uint32_t numbers[COUNT];
+    share_ok(share_await(steps[i]));
+    share_ok(weir_read(buffers[i], 0, BYTES, numbers));
+    share_expect(numbers, COUNT, i, (uint32_t[]){1}, 1);
+  }
+  share_free(s, memory);
+}
+
+static void test_many(void **state) {
+  (void)state;
+  share_run("cuda", many_imports);
+}
+
+static void one_buffer_waits(share *s) {
+  CUdeviceptr memory = begin_own_work(s);
+  weir_buffer *buffer = wrap(s, memory);
+  weir_event *outside = NULL, *step = NULL, *host = NULL;
+  share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  share_ok(weir_buffer_follow(buffer, WEIR_WRITE, outside));
+  weir_event_release(outside);
+  share_submit(s, s->step, s->cuda, buffer, COUNT, 1, &step);
+  share_submit(s, s->step, s->cpu, buffer, COUNT, 2, &host);
+  others_go_on(s, 2);
+  assert_int_equal(weir_event_poll(step), WEIR_PENDING);
+  assert_int_equal(weir_event_poll(host), WEIR_PENDING);
+  share_open();
+  share_ok(share_await(step));
+  share_ok(share_await(host));
+  uint32_t numbers[COUNT];
+  share_ok(weir_finish(s->context));
+  share_read(s, numbers, memory, COUNT);
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(stepped(7, 1), 2));
+  share_free(s, memory);
+}
+
+static void test_one_buffer(void **state) {
+  (void)state;
+  share_run("cuda,cpu:2", one_buffer_waits);
+}
+
+// The call comes back while the tasks are held, and the stream waits for those of this buffer alone.
+static void stream_waits_for_buffer(share *s, weir_device *last) {
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  weir_buffer *buffer = wrap(s, memory), *other = share_buffer(s, COUNT);
+  uint32_t numbers[COUNT];
+  weir_event *event = NULL, *held = NULL;
+  share_submit(s, s->set, s->cuda, other, COUNT, 1, NULL);
+  share_submit(s, s->set, s->cuda, buffer, COUNT, 3, NULL);
+  share_submit(s, s->step, last, buffer, COUNT, 1, NULL);
+  share_ok(weir_buffer_event(buffer, WEIR_READ_WRITE, &event));
+  share_submit(s, s->held, s->cuda, other, COUNT, 1, &held);
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, event));
+  share_launch(s, s->own_step, memory, COUNT, 2);
+  share_read(s, numbers, memory, COUNT); // not held by the task of the other buffer
+  share_expect(numbers, COUNT, 3, (uint32_t[]){1, 2}, 2);
+  share_ok(share_await(event));
+  assert_int_equal(weir_event_poll(held), WEIR_PENDING);
+  share_open();
+  share_ok(share_await(held));
+  share_ok(weir_finish(s->context));
+  share_free(s, memory);
+}
+
+static void stream_waits_for_buffer_of_card(share *s) {
+  stream_waits_for_buffer(s, s->cuda);
+}
+
+static void stream_waits_for_buffer_of_cpu(share *s) {
+  stream_waits_for_buffer(s, s->cpu);
+}
+
+static void stream_waits_without_host(share *s) {
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  weir_buffer *buffer = wrap(s, memory);
+  uint32_t numbers[COUNT];
+  weir_event *event = NULL;
+  share_submit(s, s->set, s->cuda, buffer, COUNT, 3, NULL);
+  share_submit(s, s->held, s->cuda, buffer, COUNT, 1, NULL);
+  share_ok(weir_buffer_event(buffer, WEIR_READ, &event));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, event));
+  share_launch(s, s->own_step, memory, COUNT, 2);
+  assert_int_equal(weir_event_poll(event), WEIR_PENDING);
+  share_open();
+  share_read(s, numbers, memory, COUNT);
+  share_expect(numbers, COUNT, 3, (uint32_t[]){1, 2}, 2);
+  share_ok(share_await(event));
+  share_ok(weir_finish(s->context));
+  share_free(s, memory);
+}
+
+static void test_buffer_event(void **state) {
+  (void)state;
+  share_run("cuda", stream_waits_without_host);
+  share_run("cuda", stream_waits_for_buffer_of_card);
+  share_run("cuda,cpu:1", stream_waits_for_buffer_of_cpu);
+}
+
+// A stream waits for what was imported from another stream, on the card; for an event of the host the host waits.
+static void stream_waits_for_external(share *s) {
+  CUdeviceptr memory = begin_own_work(s);
+  CUstream mine = s->stream, second;
+  weir_event *outside = NULL, *host = NULL;
+  uint32_t numbers[COUNT];
+  share_good(s->driver->cuStreamCreateWithPriority(&second, CU_STREAM_NON_BLOCKING, 0));
+  share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, second, outside));
+  s->stream = second;
+  share_launch(s, s->own_step, memory, COUNT, 1);
+  assert_int_equal(weir_event_poll(outside), WEIR_PENDING);
+  share_open();
+  share_read(s, numbers, memory, COUNT);
+  s->stream = mine;
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(7, 1));
+  share_good(s->driver->cuStreamDestroy(second));
+  share_ok(weir_host_event_create(s->context, "flag", &host));
+  share_ok(weir_host_event_signal(host, WEIR_OK));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, host));
+  weir_event_release(host);
+  share_ok(weir_event_wait(outside, WEIR_FOREVER));
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, outside));
+  weir_event_release(outside);
+  share_free(s, memory);
+}
+
+static void test_stream_behind_external(void **state) {
+  (void)state;
+  share_run("cuda", stream_waits_for_external);
+}
+
+typedef struct heard {
+  atomic_uint count;
+  _Atomic int status;
+} heard;
+
+static void hear(void *user, weir_status status) {
+  heard *self = user;
+  atomic_store(&self->status, (int)status);
+  atomic_fetch_add(&self->count, 1);
+}
+
+// A context does not wait for imports that no task waits for; they end with it.
+static heard left;
+
+static void leave_behind(share *s) {
+  weir_event *outside = NULL;
+  left = (heard){0};
+  CUdeviceptr memory = begin_own_work(s);
+  share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  share_ok(weir_event_on_done(outside, hear, &left));
+  weir_event_release(outside);
+  share_ok(weir_context_release(s->context));
+  s->context = NULL;
+  assert_int_equal(left.count, 1);
+  assert_int_equal(left.status, WEIR_ERROR_CANCELLED);
+  share_open();
+  share_good(s->driver->cuStreamSynchronize(s->stream));
+  share_free(s, memory);
+}
+
+static void test_release(void **state) {
+  (void)state;
+  share_run("cuda", leave_behind);
+}
+
+// The device is lost: imports end, and so do tasks that wait for them.
+static void lost_device_ends_imports(share *s) {
+  weir_event *outside = NULL, *step = NULL;
+  weir_buffer *buffer = share_buffer(s, COUNT), *other = share_buffer(s, COUNT);
+  CUdeviceptr memory = begin_own_work(s);
+  share_submit(s, s->set, s->cuda, buffer, COUNT, 1, NULL);
+  share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  submit_after(s, s->cuda, buffer, 1, outside, &step);
+  share_submit(s, s->broken, s->cuda, other, COUNT, 1, NULL);
+  share_open();
+  weir_status status = weir_event_wait(outside, WEIR_FOREVER);
+  assert_true(status == WEIR_OK || status == WEIR_ERROR_DEVICE_LOST);
+  (void)share_await(step);
+  weir_event_release(outside);
+  assert_int_equal(weir_finish(s->context), WEIR_ERROR_DEVICE_LOST);
+  s->driver->cuMemFree(memory); // fails, and frees
+}
+
+static void test_lost(void **state) {
+  (void)state;
+  share_run("cuda", lost_device_ends_imports);
+}
+
+static void misuse_is_refused(share *s) {
+  const weir_status invalid = WEIR_ERROR_INVALID_ARGUMENT;
+  weir_event *outside = NULL;
+  share_refused(weir_cuda_import_event(NULL, s, &outside), invalid, "the device is NULL");
+  share_refused(weir_cuda_import_event(s->cpu, s, &outside), invalid, "is no CUDA device");
+  share_refused(weir_cuda_import_event(s->cuda, NULL, &outside), invalid, "the CUevent is NULL");
+  share_refused(weir_cuda_import_event(s->cuda, s, NULL), invalid, "out_event is NULL");
+  share_refused(weir_cuda_import_stream(s->cpu, NULL, &outside), invalid, "is no CUDA device");
+  share_refused(weir_cuda_import_stream(s->cuda, NULL, NULL), invalid, "out_event is NULL");
+  share_ok(weir_cuda_import_stream(s->cuda, NULL, &outside));
+  share_ok(share_await(outside));
+}
+
+static void test_misuse(void **state) {
+  (void)state;
+  share_run("cuda,cpu:1", misuse_is_refused);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_task),
+      cmocka_unit_test(test_many),
+      cmocka_unit_test(test_one_buffer),
+      cmocka_unit_test(test_buffer_event),
+      cmocka_unit_test(test_stream_behind_external),
+      cmocka_unit_test(test_release),
+      cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_misuse),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
