@@ -16,7 +16,8 @@
 // - `after` is order alone. If the external work fails, the event has its status and text, and tasks after it run.
 //   weir_buffer_follow is for contents: there a failure skips who reads them.
 // - weir_finish_for and weir_event_wait name the external event that the oldest task waits for.
-// - weir_context_cancel and weir_group_cancel skip tasks that wait for an external event, without waiting for it.
+// - weir_context_cancel and weir_group_cancel skip tasks that wait for an external event, without waiting for it. Not
+//   skipped is a task that waits on the card, in a CUDA stream: it counts as started.
 // - weir_context_release waits for tasks, and so for the external events that they wait for, except that of the host.
 //   External events that no task waits for end with CANCELLED then, and their callbacks are called.
 // - Graphs record no `after`, hence no external events. A launch comes after what its buffers follow.

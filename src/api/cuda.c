@@ -75,7 +75,8 @@ weir_status weir_cuda_import_stream(weir_device *base, void *stream, weir_event 
 // Whether the device can let a stream wait for the task; nothing of a resident kernel's can be waited for by a stream.
 static bool is_handed_over(weir_device *device, weir__id id) {
   const weir__task *task = weir__window_task(&device->host->window, id);
-  return task->device == device->index && task->issued && device->host->issue != WEIR_ISSUE_RESIDENT;
+  bool issued = task->issued || (task->awaits && task->blockers == 0);
+  return task->device == device->index && issued && device->host->issue != WEIR_ISSUE_RESIDENT;
 }
 
 // Waits until all tasks from `first` to `last` that are still in flight have been handed to the device.

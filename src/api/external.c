@@ -7,6 +7,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "base/tsan.h"
 #include "engine/check.h"
 #include "engine/external.h"
 #include "engine/fence.h"
@@ -38,6 +39,7 @@ weir_status weir_host_event_signal(weir_event *event, weir_status status) {
   weir__context_lock(context);
   weir__external *external = weir__external_of(event);
   bool pending = external != NULL && external->import == NULL;
+  if (pending && event->sync != NULL) weir__tsan_release(&event->sync->end);
   if (pending) weir__external_end(context, external, status, weir_status_text(status));
   weir__context_unlock(context);
   if (pending) return WEIR_OK;

@@ -130,6 +130,17 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   for (size_t i = before; notes_buffers && i < dependences->count; i++) dependences->list[i].buffer = buffer->id;
 }
 
+// Predecessors that the task names.
+static __attribute__((noinline, cold)) void find_after(weir_context *context, const weir_task *asked, weir__id id) {
+  for (uint32_t i = 0; i < asked->after_count; i++) {
+    for (weir__id after = asked->after[i]->task; after <= asked->after[i]->last; after++)
+      weir__depend_on_task(context, &context->order.dependences, after, WEIR__HAZARD_AFTER);
+  }
+  weir__task *task = weir__window_task(&context->host.window, id);
+  weir_device *device = task->kind == WEIR__TASK_KERNEL ? context->host.devices[task->device] : NULL;
+  weir__externals_await(context, task, device, asked->after, asked->after_count);
+}
+
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
   const weir__liveness *live = &context->host.window.live;
@@ -151,11 +162,7 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
                           dependences);
     access->serial = buffer->serial;
   }
-  const weir_task *task = request->task;
-  for (uint32_t i = 0; i < task->after_count; i++) {
-    for (weir__id after = task->after[i]->task; after <= task->after[i]->last; after++)
-      weir__depend_on_task(context, dependences, after, WEIR__HAZARD_AFTER);
-  }
+  if (__builtin_expect(request->task->after_count > 0, false)) find_after(context, request->task, id);
 }
 
 // Fills in the pointers and values, once the storage of all buffers is known.
@@ -239,6 +246,7 @@ static inline void commit_run_ahead(weir_context *context, weir_device *device, 
       context->ready.first != NULL) {
     weir__window_commit(&context->host.window, task);
     weir__context_issue_ready(context);
+    if (task->awaits) weir__host_release(&context->host, task); // see weir__externals_await
     return;
   }
   context->host.window.next++;
@@ -341,9 +349,6 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   weir__window *window = &context->host.window;
   if (request->checked.ranged && !reserve(context, request))
     return weir__no_memory(request->submission, "arguments", out_status);
-  const uint32_t after_count = request->task->after_count;
-  if (after_count > 0 && !weir__externals_reserve(context, request->task->after, after_count))
-    return weir__no_memory(request->submission, "events", out_status);
   if (request->checked.needs_storage != 0) {
     weir__admit_result result = weir__storage_find(context, request, out_status);
     if (result != WEIR__ADMITTED) return result;
@@ -369,7 +374,6 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   if (event != NULL && event->dropped) task->dropped = true;
   weir__dependences_clear(&context->order.dependences);
   find_hazards(context, request, task->id);
-  if (after_count > 0) weir__externals_await(context, task, request->task->after, after_count);
   if (request->move != NULL) fill_move(request);
   if (context->devices.checker != NULL) note_check(context, request, task);
   context->host.statistics.tasks++;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/external.h"
 #include "engine/reduce.h"
 #include "engine/transfer.h"
 
@@ -369,6 +370,8 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     weir_status status = weir__object_check(task->after[i], WEIR__KIND_EVENT, context, place);
     if (status != WEIR_OK) return status;
   }
+  if (!weir__externals_reserve(context, task->after, task->after_count))
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its events", what);
   if (task->device != NULL && task->device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
   if (submission->device != NULL) {

@@ -249,9 +249,10 @@ void weir__context_issue_ready(weir_context *context) {
     context->ready.first = task->next;
     if (context->ready.first == NULL) context->ready.last = NULL;
     weir_device *device = context->host.devices[task->device];
-    task->issued = true;
+    bool followed = !task->awaits;
+    task->issued = followed;
     device->ops->issue(device, task);
-    weir__window_issued(&context->host.window, task);
+    if (followed) weir__window_issued(&context->host.window, task);
   }
 }
 

@@ -5,14 +5,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-
-enum { AWAITING_AT_ONCE = 64 };
-
-static void forget(weir__ending *ending) {
-  weir__free(ending);
-}
-
-const weir__ending_rules weir__external_rules = {.end = forget}; // it delivers nothing
+#include "base/tsan.h"
 
 weir__external *weir__external_create(weir_context *context, const char *name) {
   weir__external *external = weir__allocate_zeroed(sizeof *external);
@@ -28,29 +21,44 @@ weir__external *weir__external_create(weir_context *context, const char *name) {
   if (*first != NULL) (*first)->link = &external->next;
   *first = external;
   event->ending = &external->ending;
+  if (context->host.watch != NULL) event->sync = weir__sync_create();
   return external;
 }
 
-static void give(weir_context *context, struct weir__awaiting *awaiting) {
-  awaiting->next = context->externals.free;
-  context->externals.free = awaiting;
-  context->externals.free_count++;
+// The task was put behind an import that is over, and perhaps behind others: those that come after it may follow it in its device's
+// queues once all are.
+static void follow_in_queues(weir_context *context, weir__id id) {
+  weir__window *window = &context->host.window;
+  if (!weir__live(&window->live, id) || weir__externals_awaited(context, id) != NULL) return;
+  weir__task *task = weir__window_task(window, id);
+  task->awaits = false;
+  if (task->blockers > 0) return;
+  task->issued = true;
+  weir__window_issued(window, task);
+  weir__context_issue_ready(context);
 }
 
 void weir__external_end(weir_context *context, weir__external *external, weir_status status, const char *message) {
   struct weir__awaiting *waiting = external->waiting;
+  weir__external_fence *import = external->import;
   char text[WEIR__MESSAGE_BYTES];
   snprintf(text, sizeof text, "%s: %s", external->name, message);
   *external->link = external->next;
   if (external->next != NULL) external->next->link = external->link;
-  if (external->import != NULL) external->import->external = NULL;
+  if (import != NULL) import->external = NULL;
   weir__event_finish(external->event, status, text); // frees it
   bool any = waiting != NULL;
   while (waiting != NULL) {
     struct weir__awaiting *next = waiting->next;
-    weir__task *task = weir__window_task(&context->host.window, waiting->task);
-    give(context, waiting);
-    weir__host_release(&context->host, task);
+    weir_device *device = waiting->device;
+    weir__id id = waiting->task;
+    weir__externals_give(context, waiting);
+    if (device != NULL) {
+      device->ops->forget_import(device, import);
+      follow_in_queues(context, id);
+    } else {
+      weir__host_release(&context->host, weir__window_task(&context->host.window, id));
+    }
     waiting = next;
   }
   if (any && context->devices.flushes) weir__context_flush(context); // who waits for the tasks asked for this before
@@ -80,45 +88,29 @@ void weir__externals_end(weir_context *context) {
     weir__external_abandon(context, context->externals.first, "its context was released before it was done");
 }
 
-void weir__externals_destroy(weir_context *context) {
-  while (context->externals.arrays != NULL) {
-    struct weir__awaiting *array = context->externals.arrays;
-    context->externals.arrays = array->next;
-    weir__free(array);
-  }
+static bool is_kept_by(weir_device *device, const weir__task *task, weir__external_fence *import) {
+  return import != NULL && device != NULL && device->ops->await_import != NULL &&
+         device->ops->await_import(device, task->id, import);
 }
 
-// One array for each growth, whose first element links the arrays.
-static bool add_array(weir_context *context) {
-  struct weir__awaiting *more = weir__allocate(AWAITING_AT_ONCE * sizeof *more);
-  if (more == NULL) return false;
-  more[0].next = context->externals.arrays;
-  context->externals.arrays = more;
-  for (int i = 1; i < AWAITING_AT_ONCE; i++) give(context, &more[i]);
-  return true;
-}
-
-bool weir__externals_reserve(weir_context *context, weir_event *const *events, uint32_t count) {
-  uint32_t needed = 0;
-  for (uint32_t i = 0; i < count; i++) needed += weir__external_of(events[i]) != NULL;
-  while (context->externals.free_count < needed) {
-    if (!add_array(context)) return false;
-  }
-  return true;
-}
-
-void weir__externals_await(weir_context *context, weir__task *task, weir_event *const *events, uint32_t count) {
+void weir__externals_await(weir_context *context, weir__task *task, weir_device *device, weir_event *const *events,
+                           uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     weir__external *external = weir__external_of(events[i]);
     if (external == NULL) continue;
     struct weir__awaiting *awaiting = context->externals.free;
     context->externals.free = awaiting->next;
     context->externals.free_count--;
-    *awaiting = (struct weir__awaiting){.task = task->id};
+    bool kept = is_kept_by(device, task, external->import);
+    *awaiting = (struct weir__awaiting){.task = task->id, .device = kept ? device : NULL};
     *external->last_link = awaiting;
     external->last_link = &awaiting->next;
-    task->blockers++;
+    if (kept)
+      task->awaits = true;
+    else
+      task->blockers++;
   }
+  if (task->awaits) task->blockers++;
 }
 
 // Lets the tasks go on that were cancelled.
@@ -126,13 +118,13 @@ static void cancel(weir_context *context, weir__external *external) {
   for (struct weir__awaiting **link = &external->waiting; *link != NULL;) {
     struct weir__awaiting *awaiting = *link;
     weir__task *task = weir__window_task(&context->host.window, awaiting->task);
-    if (weir__host_skip_status(&context->host, task) != WEIR_ERROR_CANCELLED) {
+    if (awaiting->device != NULL || weir__host_skip_status(&context->host, task) != WEIR_ERROR_CANCELLED) {
       link = &awaiting->next;
       continue;
     }
     *link = awaiting->next;
     if (*link == NULL) external->last_link = link;
-    give(context, awaiting);
+    weir__externals_give(context, awaiting);
     weir__host_release(&context->host, task);
   }
 }

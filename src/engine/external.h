@@ -16,6 +16,7 @@ typedef struct weir__external weir__external;
 struct weir__awaiting {
   struct weir__awaiting *next;
   weir__id task;
+  weir_device *device; // NULL: the task has a blocker; else this device keeps it behind the import
 };
 
 // One that has not ended. It is its event's ending, so that an event knows.
@@ -52,8 +53,13 @@ void weir__externals_destroy(weir_context *context);
 
 // Memory for a task that comes after these events. False: there is none.
 bool weir__externals_reserve(weir_context *context, weir_event *const *events, uint32_t count);
-// The task, which is being submitted, waits for those of the events that are external; memory was reserved.
-void weir__externals_await(weir_context *context, weir__task *task, weir_event *const *events, uint32_t count);
+// Gives back what was reserved for one task and one event.
+void weir__externals_give(weir_context *context, struct weir__awaiting *awaiting);
+// The task, which is being submitted, waits for those of the events that are external; memory was reserved. `device` (may be NULL)
+// may keep it behind imports itself. Then the task has another blocker, which goes when it is committed, so that it is not
+// issued before as a task that others may follow at once.
+void weir__externals_await(weir_context *context, weir__task *task, weir_device *device, weir_event *const *events,
+                           uint32_t count);
 
 // Tasks were cancelled: those among them that wait go on, and are skipped.
 void weir__externals_cancel(weir_context *context);

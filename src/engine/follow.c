@@ -6,6 +6,7 @@
 #include "device/work.h"
 #include "engine/admit.h"
 #include "engine/check.h"
+#include "engine/external.h"
 #include "engine/reduce.h"
 #include "engine/room.h"
 #include "engine/transfer.h"
@@ -40,6 +41,8 @@ static weir__admit_result enter(weir_context *context, const weir__submission *s
                            .device = context->devices.copier,
                            .asked = WEIR__NO_CHECK,
                            .fresh = context->order.fresh};
+  if (!weir__externals_reserve(context, task->after, task->after_count))
+    return weir__no_memory(submission, "events", out_status);
   weir__task *slot = weir__window_task(&context->host.window, context->host.window.next);
   request.accesses = weir__window_payload(slot, sizeof(weir__access) + sizeof(void *));
   *out_status = weir__check_args(context, task, space, request.accesses, &request.checked);

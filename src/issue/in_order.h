@@ -162,8 +162,9 @@ bool weir__in_order_poll(weir__in_order_device *device, bool all);
 void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, const weir__operation *last);
 // Lets tasks go on whose fences are over, and reports imports. Returns whether there were any.
 bool weir__in_order_serve_fences(weir__in_order_device *device);
-// Waits for all that is in flight, and reports it.
+// Waits for all that is in flight, and reports it; or for what is in one queue.
 void weir__in_order_drain(weir__in_order_device *device);
+void weir__in_order_drain_queue(weir__in_order_device *device, uint32_t queue);
 
 // The driver failed for good: the thread will lose the device. Any thread of the device's.
 static inline void weir__in_order_trouble(weir__in_order_device *device, uint32_t result) {

@@ -123,6 +123,13 @@ void weir__in_order_drain(weir__in_order_device *device) {
   weir__in_order_report_lost(device);
 }
 
+void weir__in_order_drain_queue(weir__in_order_device *device, uint32_t queue) {
+  while (device->in_flight[queue].first != NULL && weir__in_order_is_well(device)) {
+    if (!weir__in_order_poll(device, true)) device->table->await(device);
+  }
+  weir__in_order_report_lost(device);
+}
+
 static uint64_t at_least(uint64_t ns, uint64_t least) {
   return ns < least ? least : ns;
 }

@@ -9,6 +9,7 @@ typedef struct queue_state {
   weir__queue_task *last; // NULL: none was issued, or it is done
   uint64_t issued;        // sequence of the last task
   uint32_t in_flight;
+  bool stalled;
   uint64_t *clock;
 } queue_state;
 
@@ -111,7 +112,8 @@ static uint32_t emptiest_queue(weir__queues *queues) {
   uint32_t best = queues->next;
   for (uint32_t i = 0; i < queues->ordinary; i++) {
     uint32_t at = (queues->next + i) % queues->ordinary;
-    if (queues->items[at].in_flight < queues->items[best].in_flight) best = at;
+    const queue_state *item = &queues->items[at], *former = &queues->items[best];
+    if (!item->stalled && (former->stalled || item->in_flight < former->in_flight)) best = at;
   }
   queues->next = (best + 1) % queues->ordinary;
   return best;
@@ -148,7 +150,9 @@ weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *co
   weir__queue_task *task = new_task(queues);
   if (task == NULL) return choice;
   choice = (weir__queue_choice){.task = task,
-                                .queue = wanted == WEIR__ANY_QUEUE ? choose(queues, predecessors, count) : wanted,
+                                .queue = wanted == WEIR__ANY_QUEUE || queues->items[wanted].stalled
+                                             ? choose(queues, predecessors, count)
+                                             : wanted,
                                 .waits = queues->waits,
                                 .records = queues->records};
   queue_state *queue = &queues->items[choice.queue];
@@ -166,7 +170,7 @@ weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *co
   }
   for (uint32_t i = 0; i < choice.wait_count; i++) merge(queue->clock, choice.waits[i]->clock, queues->count);
   task->queue = choice.queue;
-  task->recorded = false;
+  task->recorded = task->stalls = false;
   task->sequence = ++queue->issued;
   queue->clock[choice.queue] = task->sequence;
   memcpy(task->clock, queue->clock, queues->count * sizeof task->clock[0]);
@@ -175,9 +179,23 @@ weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *co
   return choice;
 }
 
+void weir__queues_stall(weir__queues *queues, weir__queue_task *task) {
+  task->stalls = queues->items[task->queue].stalled = true;
+}
+
+uint32_t weir__queues_quietest(const weir__queues *queues, uint32_t first, uint32_t end) {
+  uint32_t best = WEIR__ANY_QUEUE;
+  for (uint32_t i = first; i < end; i++) {
+    const queue_state *item = &queues->items[i];
+    if (!item->stalled && (best == WEIR__ANY_QUEUE || item->in_flight < queues->items[best].in_flight)) best = i;
+  }
+  return best;
+}
+
 void weir__queues_done(weir__queues *queues, weir__queue_task *task) {
   queue_state *queue = &queues->items[task->queue];
   if (queue->last == task) queue->last = NULL;
   queue->in_flight--;
+  if (task->stalls) queue->stalled = false;
   free_task(queues, task);
 }

@@ -25,6 +25,7 @@ typedef struct weir__queue_task {
   struct weir__queue_task *next_free, *next_allocated;
   uint32_t queue;
   bool recorded;     // an event stands for its end
+  bool stalls;       // weir__queues_stall
   void *user;        // the caller's
   uint64_t sequence; // in its queue: 1, 2, ...
   uint64_t clock[];  // per queue: the last sequence that is done when this task is
@@ -53,6 +54,13 @@ void weir__queues_destroy(weir__queues *queues); // NULL is allowed; frees its t
 #define WEIR__ANY_QUEUE UINT32_MAX
 weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count,
                                       uint32_t wanted);
+
+// The task, which was placed last in its queue, waits for something else: until it is done no other task is placed behind it,
+// whatever queue that wants, except one that comes after it.
+void weir__queues_stall(weir__queues *queues, weir__queue_task *task);
+
+// The queue with the fewest tasks, of those from `first` up to `end` that no task stalls; WEIR__ANY_QUEUE: all are stalled.
+uint32_t weir__queues_quietest(const weir__queues *queues, uint32_t first, uint32_t end);
 
 // The task is done and everything that it came after; it is freed.
 void weir__queues_done(weir__queues *queues, weir__queue_task *task);

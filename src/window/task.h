@@ -116,6 +116,7 @@ typedef struct weir__task {
   bool failing : 1;          // it will not end well, though it is not done yet
   uint8_t commutes : 2;      // see window/commute.h
   bool labelled : 1;         // its label is kept (weir__context_keep_label)
+  bool awaits : 1;           // its device keeps it behind an import in flight: it counts as issued when that is over
   _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
                              // to pass on did not arrive
   weir_event *event;         // NULL: none; guarded by the lock

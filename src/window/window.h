@@ -92,7 +92,7 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->more_successors = NULL;
   task->ancestors = 0;
   task->commutes = 0;
-  task->issued = task->failing = task->labelled = false;
+  task->issued = task->failing = task->labelled = task->awaits = false;
   atomic_store_explicit(&task->dropped, false, memory_order_relaxed);
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   task->predecessor_count = 0;

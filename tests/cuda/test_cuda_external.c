@@ -2,8 +2,11 @@
 //
 // Events of CUDA code of the caller's as predecessors of single tasks and as the state of single buffers, and events of single
 // buffers that a stream of the caller's waits for. On the driver of stub/, in random orders.
+#include <sched.h>
 #include <string.h>
 
+#include "device/cuda/cuda_device.h"
+#include "random.h"
 #include "share.h"
 #include "weir/external.h"
 
@@ -140,6 +143,120 @@ static void many_imports(share *s) {
 static void test_many(void **state) {
   (void)state;
   share_run("cuda", many_imports);
+}
+
+// How many tasks of the device are in streams that wait for the caller.
+static uint32_t stalls(const share *s) {
+  weir__cuda_device *device = weir__cuda_of(s->cuda);
+  weir__host_lock(s->cuda->host);
+  uint32_t count = device->imports.stalls;
+  weir__host_unlock(s->cuda->host);
+  return count;
+}
+
+// The card keeps the order: the task is in a stream while the work outside goes on, and a stream of the caller's can wait for it.
+static void the_card_waits(share *s) {
+  CUdeviceptr memory = begin_own_work(s);
+  CUstream second;
+  weir_buffer *buffer = wrap(s, memory), *other = share_buffer(s, COUNT);
+  weir_event *outside = NULL, *step = NULL, *behind = NULL;
+  uint32_t numbers[COUNT];
+  share_good(s->driver->cuStreamCreateWithPriority(&second, CU_STREAM_NON_BLOCKING, 0));
+  share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  submit_after(s, s->cuda, buffer, 1, outside, &step);
+  share_submit(s, s->step, s->cuda, buffer, COUNT, 2, &behind);
+  while (stalls(s) == 0) sched_yield();
+  others_go_on(s, 3);
+  share_submit(s, s->set, s->cuda, other, COUNT, 9, NULL); // by way of the queues for copies as well
+  share_ok(weir_read(other, 0, BYTES, numbers));
+  share_expect(numbers, COUNT, 9, NULL, 0);
+  share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, second, step));
+  assert_int_equal(weir_event_poll(step), WEIR_PENDING);
+  share_open();
+  share_good(s->driver->cuStreamSynchronize(second)); // behind the task, and so behind the work outside
+  assert_int_equal(s->driver->cuStreamQuery(s->stream), CUDA_SUCCESS);
+  share_ok(share_await(step));
+  share_ok(share_await(behind));
+  share_ok(weir_finish(s->context));
+  assert_int_equal(stalls(s), 0);
+  share_read(s, numbers, memory, COUNT);
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(stepped(7, 1), 2));
+  weir_event_release(outside);
+  share_good(s->driver->cuStreamDestroy(second));
+  share_free(s, memory);
+}
+
+static void test_card(void **state) {
+  (void)state;
+  share_run("cuda", the_card_waits);
+}
+
+// Weir and two streams of the caller's step buffers in turn, ordered task by task and buffer by buffer.
+static void random_turns(share *s) {
+  enum { BUFFERS = 5, STEPS = 120 };
+  CUdeviceptr memory[BUFFERS];
+  weir_buffer *buffers[BUFFERS];
+  weir_event *outside[BUFFERS] = {NULL}; // what the next task on the buffer must come after
+  uint32_t expected[BUFFERS] = {0}, zero[COUNT] = {0}, numbers[COUNT];
+  static uint64_t seed = 1;
+  random_state random = {++seed};
+  CUstream mine = s->stream, streams[2] = {mine, NULL};
+  share_good(s->driver->cuStreamCreateWithPriority(&streams[1], CU_STREAM_NON_BLOCKING, 0));
+  for (uint32_t i = 0; i < BUFFERS; i++) {
+    memory[i] = share_allocate(s, COUNT);
+    share_write(s, memory[i], zero, COUNT);
+    buffers[i] = wrap(s, memory[i]);
+  }
+  share_good(s->driver->cuStreamSynchronize(mine));
+  for (uint32_t value = 0; value < STEPS; value++) {
+    uint32_t i = random_below(&random, BUFFERS), what = random_below(&random, 5);
+    expected[i] = stepped(expected[i], value);
+    if (what < 3) {
+      if (outside[i] != NULL)
+        submit_after(s, s->cuda, buffers[i], value, outside[i], NULL);
+      else
+        share_submit(s, s->step, s->cuda, buffers[i], COUNT, value, NULL);
+      weir_event_release(outside[i]);
+      outside[i] = NULL;
+      continue;
+    }
+    weir_event *users = NULL, *now = NULL;
+    s->stream = streams[random_below(&random, 2)];
+    if (outside[i] != NULL) share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, outside[i]));
+    weir_event_release(outside[i]);
+    outside[i] = NULL;
+    share_ok(weir_buffer_event(buffers[i], WEIR_READ_WRITE, &users));
+    share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, users));
+    weir_event_release(users);
+    share_launch(s, s->own_step, memory[i], COUNT, value);
+    share_ok(weir_cuda_import_stream(s->cuda, s->stream, &now));
+    if (what == 3) {
+      outside[i] = now;
+      continue;
+    }
+    share_ok(weir_buffer_follow(buffers[i], WEIR_READ_WRITE, now));
+    weir_event_release(now);
+  }
+  share_ok(weir_finish(s->context));
+  for (int i = 0; i < 2; i++) share_good(s->driver->cuStreamSynchronize(streams[i]));
+  s->stream = mine;
+  for (uint32_t i = 0; i < BUFFERS; i++) {
+    share_read(s, numbers, memory[i], COUNT);
+    assert_int_equal(numbers[COUNT - 1], expected[i]);
+    weir_event_release(outside[i]);
+    share_ok(weir_buffer_release(buffers[i]));
+    share_free(s, memory[i]);
+  }
+  share_good(s->driver->cuStreamDestroy(streams[1]));
+}
+
+static void test_random_turns(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) share_run("cuda", random_turns);
+  share_run_with(&(weir_context_options){.devices = "cuda", .window = 8, .queues = 5}, random_turns);
+  share_run_with(&(weir_context_options){.devices = "cuda", .queues = 1}, random_turns);
+  share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, random_turns);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:1", .flags = WEIR_CONTEXT_IN_ORDER}, random_turns);
 }
 
 static void one_buffer_waits(share *s) {
@@ -316,6 +433,53 @@ static void test_lost(void **state) {
   share_run("cuda", lost_device_ends_imports);
 }
 
+// Calls of the driver fail: the call of Weir's that made them says so, or weir_finish does, or the order was kept otherwise.
+static void driver_fails(share *s) {
+  static const char *const CALLS[] = {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery"};
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  uint32_t numbers[COUNT] = {0};
+  for (size_t call = 0; call < sizeof CALLS / sizeof CALLS[0]; call++) {
+    for (uint64_t n = 1; n <= 6; n++) {
+      weir_buffer *buffer = wrap(s, memory);
+      weir_event *outside = NULL, *users = NULL;
+      for (uint32_t i = 0; i < COUNT; i++) numbers[i] = i;
+      share_write(s, memory, numbers, COUNT);
+      share_launch(s, s->own_step, memory, COUNT, 1);
+      stub_fail_nth(CALLS[call], n, CUDA_ERROR_OPERATING_SYSTEM);
+      if (weir_cuda_import_stream(s->cuda, s->stream, &outside) != WEIR_OK) {
+        assert_null(outside);
+        assert_true(stub_failed());
+        share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+      }
+      submit_after(s, s->cuda, buffer, 2, outside, NULL);
+      share_ok(weir_buffer_event(buffer, WEIR_WRITE, &users));
+      if (weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, users) != WEIR_OK) {
+        assert_true(stub_failed());
+        share_ok(weir_cuda_stream_waits_for_tasks(s->cuda, s->stream, users));
+      }
+      share_launch(s, s->own_step, memory, COUNT, 3);
+      share_ok(weir_event_wait(outside, WEIR_FOREVER));
+      weir_status status = weir_finish(s->context);
+      bool failed = stub_failed();
+      stub_fail_nth(CALLS[call], 0, 0);
+      share_read(s, numbers, memory, COUNT);
+      if (status == WEIR_OK)
+        share_expect(numbers, COUNT, 0, (uint32_t[]){1, 2, 3}, 3);
+      else
+        assert_true(failed);
+      weir_event_release(outside);
+      weir_event_release(users);
+      share_ok(weir_buffer_release(buffer));
+    }
+  }
+  share_free(s, memory);
+}
+
+static void test_driver_fails(void **state) {
+  (void)state;
+  share_run("cuda", driver_fails);
+}
+
 static void misuse_is_refused(share *s) {
   const weir_status invalid = WEIR_ERROR_INVALID_ARGUMENT;
   weir_event *outside = NULL;
@@ -338,11 +502,14 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_task),
       cmocka_unit_test(test_many),
+      cmocka_unit_test(test_card),
+      cmocka_unit_test(test_random_turns),
       cmocka_unit_test(test_one_buffer),
       cmocka_unit_test(test_buffer_event),
       cmocka_unit_test(test_stream_behind_external),
       cmocka_unit_test(test_release),
       cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_driver_fails),
       cmocka_unit_test(test_misuse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

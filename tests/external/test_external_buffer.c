@@ -6,6 +6,7 @@
 
 #include "api.h"
 #include "weir/external.h"
+#include "weir/graph.h"
 #include "weir/reduce.h"
 
 enum { COUNT = 16, BYTES = COUNT * sizeof(uint64_t) };
@@ -144,6 +145,29 @@ static void test_follows_a_task(void **state) {
   assert_int_equal(weir_context_release(self.context), WEIR_OK);
 }
 
+// The launch of a graph comes after what its buffers follow; nodes name no events.
+static void graphs_wait(scene *self) {
+  weir_graph *graph = NULL;
+  weir_event *launch = NULL;
+  assert_int_equal(weir_graph_create(self->context, NULL, &graph), WEIR_OK);
+  const weir_arg arg = weir_updates(self->buffer);
+  weir_task node = {.host = api_nothing, .args = &arg, .arg_count = 1, .after = &self->event, .after_count = 1};
+  api_expect(weir_graph_add(graph, &node, NULL), WEIR_ERROR_INVALID_ARGUMENT, "after", NULL);
+  node.after_count = 0;
+  assert_int_equal(weir_graph_add(graph, &node, NULL), WEIR_OK);
+  assert_int_equal(weir_buffer_follow(self->buffer, WEIR_READ, self->event), WEIR_OK);
+  assert_int_equal(weir_graph_launch(graph, &launch), WEIR_OK);
+  expect_pending(launch);
+  assert_int_equal(weir_host_event_signal(self->event, WEIR_OK), WEIR_OK);
+  assert_int_equal(api_await(launch), WEIR_OK);
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
+}
+
+static void test_graphs(void **state) {
+  (void)state;
+  run_all(graphs_wait);
+}
+
 static void misuse_is_refused(scene *self) {
   const weir_status invalid = WEIR_ERROR_INVALID_ARGUMENT;
   weir_event *event = self->event;
@@ -276,6 +300,7 @@ int main(void) {
       cmocka_unit_test(test_cancel),  cmocka_unit_test(test_follows_a_task),
       cmocka_unit_test(test_misuse),  cmocka_unit_test(test_buffer_events),
       cmocka_unit_test(test_sets),    cmocka_unit_test(test_commuters),
+      cmocka_unit_test(test_graphs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,6 +156,33 @@ static void independent_tasks_use_all_queues(void **state) {
   weir__queues_destroy(queues);
 }
 
+// Behind a task that stalls its queue comes only what comes after it, whatever others want, until it is done.
+static void who_stalls_is_alone(void **state) {
+  (void)state;
+  enum { QUEUES = 4, SPECIAL = 1 };
+  weir__queues *queues = weir__queues_create(QUEUES, SPECIAL);
+  assert_non_null(queues);
+  weir__queue_task *before = weir__queues_issue(queues, NULL, 0, 2).task;
+  assert_int_equal(weir__queues_quietest(queues, 0, 3), 0);
+  assert_int_equal(weir__queues_quietest(queues, 2, 3), 2);
+  weir__queue_task *stalls = weir__queues_issue(queues, NULL, 0, 2).task;
+  weir__queues_stall(queues, stalls);
+  assert_int_equal(weir__queues_quietest(queues, 2, 3), WEIR__ANY_QUEUE);
+  for (uint32_t i = 0; i < 40; i++) {
+    weir__queue_choice choice =
+        weir__queues_issue(queues, i % 4 == 0 ? &before : NULL, i % 4 == 0, i % 3 == 0 ? 2 : WEIR__ANY_QUEUE);
+    assert_int_not_equal(choice.queue, 2);
+    assert_in_range(choice.queue, 0, 1);
+  }
+  assert_int_equal(weir__queues_issue(queues, &stalls, 1, WEIR__ANY_QUEUE).queue, 2);
+  weir__queues_done(queues, before);
+  assert_int_equal(weir__queues_quietest(queues, 2, 3), WEIR__ANY_QUEUE);
+  weir__queues_done(queues, stalls);
+  assert_int_equal(weir__queues_issue(queues, NULL, 0, WEIR__ANY_QUEUE).queue, 2);
+  assert_int_equal(weir__queues_issue(queues, NULL, 0, 2).queue, 2);
+  weir__queues_destroy(queues);
+}
+
 static void memory_that_fails_changes_nothing(void **state) {
   (void)state;
   for (uint64_t n = 1; n <= 4; n++) {
@@ -177,6 +204,7 @@ int main(void) {
       cmocka_unit_test(all_small_graphs),
       cmocka_unit_test(a_chain_stays_in_its_queue),
       cmocka_unit_test(independent_tasks_use_all_queues),
+      cmocka_unit_test(who_stalls_is_alone),
       cmocka_unit_test(memory_that_fails_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

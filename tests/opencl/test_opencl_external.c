@@ -205,6 +205,33 @@ static void left_behind(void **state) {
   clReleaseEvent(gate);
 }
 
+// Calls of OpenCL fail, each in turn: the import is refused, or all goes well, and nothing is left.
+static void refused_calls(void **state) {
+  (void)state;
+  static const char *const functions[] = {"clRetainEvent", "clSetEventCallback", "clGetEventInfo", "clWaitForEvents"};
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    for (uint64_t n = 1; n < 4; n++) {
+      int64_t before = fault_loader_live();
+      cl_event gate = make_gate();
+      weir_event *outside = NULL;
+      fault_loader_fail(functions[i], n, -6);
+      weir_status status = weir_opencl_import_event(device, gate, &outside);
+      bool refused = fault_loader_failed();
+      if (status != WEIR_OK) {
+        assert_true(refused);
+        assert_null(outside);
+      }
+      assert_int_equal(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+      if (outside != NULL) (void)weir_event_wait(outside, WEIR_FOREVER);
+      fault_loader_fail("", 0, 0);
+      weir_event_release(outside);
+      clReleaseEvent(gate);
+      assert_int_equal(weir_finish(context), WEIR_OK);
+      assert_int_equal(fault_loader_live(), before);
+    }
+  }
+}
+
 static void misuse(void **state) {
   (void)state;
   const weir_status invalid = WEIR_ERROR_INVALID_ARGUMENT;
@@ -234,6 +261,7 @@ int main(void) {
       WITH_CONTEXT(turns_on_one_buffer),
       WITH_CONTEXT(caller_waits_for_the_host),
       WITH_CONTEXT(left_behind),
+      WITH_CONTEXT(refused_calls),
       WITH_CONTEXT(misuse),
   };
   return cmocka_run_group_tests_name("OpenCL: external events", tests, caller_open, caller_close);

@@ -19,7 +19,8 @@ SEED = int(os.environ.get("WEIR_TEST_SEED", "1"))
 SMALL = os.environ.get("WEIR_SMALL_TESTS") == "1"
 DEVICES = ["cpu:1", "cpu:2", "sim:ideal,cpu:1"]
 RIGHT = ["right_tasks", "right_calls", "right_pipelines"]
-EXAMPLES = [("quickstart.c", []), ("transpose.c", []), ("record.c", []), ("quicksort/quicksort.c", ["200000"])]
+EXAMPLES = [("quickstart.c", []), ("transpose.c", []), ("record.c", []), ("quicksort/quicksort.c", ["200000"]),
+            ("external/decode.c", [])]
 ALL_REPORTS = "suppress_equal_stacks=0:suppress_equal_addresses=0"
 ONE_WORKER_ORDERS = {"groups_share"}  # one call of its function runs all work-groups there
 TRIES = 4  # a report may be missed where many programs were run before

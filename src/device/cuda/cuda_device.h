@@ -11,6 +11,7 @@
 
 #include "device/cuda/api.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/imports.h"
 #include "device/cuda/kernel.h"
 #include "device/cuda/path.h"
 #include "device/graph.h"
@@ -48,6 +49,7 @@ struct weir__cuda_op {
   uint64_t done_ns; // a guess, on the device's own time-scale
   bool finished;    // known without an event
   bool here;        // launched by the device's thread, though its queue has a launcher
+  bool stalls;      // its stream waits for events of the caller's first (imports.h)
   weir__cuda_wait waits[WEIR__CUDA_WAITS];
   uint32_t wait_count;
 };
@@ -98,11 +100,12 @@ struct weir__cuda_device {
     bool made;      // the streams are there
     uint32_t taken; // a bit for each
     uint32_t next;
-    _Atomic uint32_t changes;                         // word of those who wait for one
-  } opens;                                            // queues of open tasks
-  weir__cuda_module *modules;                         // loaded code; see module.c
-  weir__arena memory, pinned;                         // guarded by the context's lock
-  weir__cuda_unpinned *unpinned;                      // guarded by the context's lock
+    _Atomic uint32_t changes;    // word of those who wait for one
+  } opens;                       // queues of open tasks
+  weir__cuda_module *modules;    // loaded code; see module.c
+  weir__arena memory, pinned;    // guarded by the context's lock
+  weir__cuda_unpinned *unpinned; // guarded by the context's lock
+  weir__cuda_imports imports;
   alignas(64) _Atomic(weir__cuda_request *) requests; // newest first
   // Of the thread alone.
   alignas(64) uint64_t last_poll; // tasks that were taken by then

@@ -120,6 +120,8 @@ bool weir__cuda_fence_is_over(void *user, weir__external_fence *head) {
   }
   CUresult result = device->driver->cuEventQuery(fence->event);
   if (result == CUDA_ERROR_NOT_READY) return false;
+  if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result))
+    result = device->driver->cuEventSynchronize(fence->event); // the only other way to know
   if (weir__cuda_is_sticky(result)) {
     weir__cuda_trouble(device, result); // the next look finds the device lost
     return false;

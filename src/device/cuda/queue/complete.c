@@ -29,6 +29,7 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
   if (op->ops->report != NULL) op->ops->report(device, op, completion);
   if (completion != NULL && weir__task_fence(task) != NULL)
     ((weir__cuda_fence *)weir__task_fence(task))->reported = true;
+  if (op->stalls) weir__cuda_stalls_no_more(device);
   if (op->event != NULL) weir__cuda_give_event(device, op->event);
   if (op->start != NULL) device->driver->cuEventDestroy(op->start);
   if (op->end != NULL) device->driver->cuEventDestroy(op->end);

@@ -45,6 +45,10 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
   while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
   for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
   look_again(device, op);
+  if (op->stalls && op->head.status == WEIR_OK) {
+    CUresult result = weir__cuda_let_wait_for_imports(device, op, stream);
+    if (result != CUDA_SUCCESS) refuse(device, op, result);
+  }
   if (op->head.status == WEIR_OK) {
     weir__cuda_mark_start(device, op, stream);
     CUresult result = op->ops->launch(device, op, stream);

@@ -14,7 +14,7 @@ weir__cuda_op *weir__cuda_reset(weir__operation *operation) {
   weir__cuda_op *op = weir__cuda_op_of(operation);
   op->event = op->start = op->end = NULL;
   op->batch = NULL;
-  op->finished = op->here = false;
+  op->finished = op->here = op->stalls = false;
   op->done_ns = 0;
   op->wait_count = 0;
   return op;
@@ -38,8 +38,12 @@ bool weir__cuda_record_choice(weir__cuda_device *device, const weir__queue_choic
 static void wait_for(weir__cuda_device *device, const weir__queue_choice *choice) {
   for (uint32_t i = 0; i < choice->wait_count; i++) {
     const weir__cuda_queue *queue = &device->streams[choice->waits[i]->queue];
+    const weir__cuda_op *before = choice->waits[i]->user;
     weir__cuda_drain(queue);
-    CUresult result = device->driver->cuStreamSynchronize(queue->stream);
+    // Not for what is behind it in the stream, which may wait for the caller (imports.h).
+    bool recorded = before->event != NULL && choice->waits[i]->recorded;
+    CUresult result = recorded ? device->driver->cuEventSynchronize(before->event)
+                               : device->driver->cuStreamSynchronize(queue->stream);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   }
 }
@@ -132,6 +136,12 @@ static bool must_drain(const weir__cuda_device *device, weir__graph_run *run) {
          atomic_load_explicit(&run->failed_count, memory_order_relaxed) > 0;
 }
 
+static void give_up_stall(weir__cuda_device *device) {
+  weir__host_lock(device->base.device.host);
+  weir__cuda_stalls_no_more(device);
+  weir__host_unlock(device->base.device.host);
+}
+
 bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation, uint32_t count) {
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_op *op = weir__cuda_reset(operation);
@@ -140,7 +150,13 @@ bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation,
   uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
                         ? earliest_queue(device, op, task, count)
                         : wanted_queue(device, task, count);
-  if (!weir__cuda_place(device, op, count, wanted)) return false;
+  bool stalls = operation->status == WEIR_OK && weir__cuda_stalls(device, task->id, &wanted);
+  if (!weir__cuda_place(device, op, count, wanted)) {
+    if (stalls) give_up_stall(device);
+    return false;
+  }
+  if (stalls) weir__queues_stall(base->queues, op->head.place);
+  op->stalls = stalls;
   op->ops = task->run != NULL ? &device->runs->head : &weir__cuda_task_ops;
   // What nothing in flight can poison any more, and has no times, needs nobody to wait for how its launch went.
   op->here = task->run != NULL && (count > 0 || device->runs->may_fail(task) || task->reads_poison ||
@@ -152,5 +168,5 @@ bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation,
 void weir__cuda_issue(weir__cuda_device *device, weir__task *task) {
   weir__operation *operation = weir__in_order_issue(&device->base, task);
   if (operation != NULL && weir__cuda_op_of(operation)->here && must_drain(device, task->run))
-    weir__in_order_drain(&device->base);
+    weir__in_order_drain_queue(&device->base, operation->place->queue);
 }
