@@ -8,6 +8,7 @@
 #include "device/cuda/cuda_device.h"
 #include "random.h"
 #include "share.h"
+#include "weir/enqueue.h"
 #include "weir/external.h"
 
 enum { COUNT = 64, BYTES = COUNT * 4 };
@@ -375,6 +376,55 @@ static void test_stream_behind_external(void **state) {
   share_run("cuda", stream_waits_for_external);
 }
 
+// Steps with 1, by a call of the caller's on the task's queue.
+static weir_status step_by_call(const weir_enqueue *call) {
+  const share *s = call->data;
+  CUdeviceptr pointer = call->args[0].pointer;
+  uint32_t count = COUNT, value = 1;
+  void *params[] = {&pointer, &count, &value};
+  CUresult result = s->driver->cuLaunchKernel(s->own_step, 1, 1, 1, 1, 1, 1, 0, (CUstream)call->queue, params, NULL);
+  return result == CUDA_SUCCESS ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
+}
+
+// Tasks that are calls, and open tasks, come after what is outside, too.
+static void calls_wait(share *s) {
+  CUdeviceptr memory = begin_own_work(s);
+  weir_buffer *buffer = wrap(s, memory);
+  weir_event *outside = NULL, *step = NULL;
+  weir_kernel *kernel;
+  weir_open_task *open;
+  const weir_enqueue *call;
+  const weir_arg arg = weir_updates(buffer);
+  share_ok(weir_kernel_create(s->context, "call", &kernel));
+  share_ok(weir_kernel_set_enqueue(kernel, "cuda", &(weir_enqueue_code){.function = step_by_call, .data = s}));
+  share_ok(weir_cuda_import_stream(s->cuda, s->stream, &outside));
+  weir_task task = {.kernel = kernel, .args = &arg, .arg_count = 1, .after = &outside, .after_count = 1};
+  share_ok(weir_submit(s->context, &task, &step));
+  others_go_on(s, 1);
+  assert_int_equal(weir_event_poll(step), WEIR_PENDING);
+  share_open();
+  task.kernel = NULL;
+  task.device = s->cuda;
+  share_ok(weir_task_begin(s->context, &task, &open, &call));
+  assert_int_equal(weir_event_poll(outside), WEIR_OK); // the call waited for it
+  weir_enqueue again = *call;
+  again.data = s;
+  share_ok(step_by_call(&again));
+  share_ok(weir_task_end(open, NULL, 0, NULL));
+  share_ok(share_await(step));
+  uint32_t numbers[COUNT];
+  share_ok(weir_finish(s->context));
+  share_read(s, numbers, memory, COUNT);
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], stepped(stepped(7, 1), 1));
+  weir_event_release(outside);
+  share_free(s, memory);
+}
+
+static void test_calls(void **state) {
+  (void)state;
+  share_run("cuda", calls_wait);
+}
+
 typedef struct heard {
   atomic_uint count;
   _Atomic int status;
@@ -508,6 +558,7 @@ int main(void) {
       cmocka_unit_test(test_buffer_event),
       cmocka_unit_test(test_stream_behind_external),
       cmocka_unit_test(test_release),
+      cmocka_unit_test(test_calls),
       cmocka_unit_test(test_lost),
       cmocka_unit_test(test_driver_fails),
       cmocka_unit_test(test_misuse),
