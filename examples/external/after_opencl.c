@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A task of Weir's that comes after a command of the program's own OpenCL code, while other tasks do not wait for it. The
-// program maps a buffer of its own cl_context, and the task starts when the map is done.
+// A task of Weir's that comes after a command of the program's own OpenCL code, while other tasks do not wait for it.
+// The program maps a buffer of its own cl_context, and the task starts when the map is done.
 //
 // Exit status: 0 good; 1 something failed; 77 this machine has no OpenCL device.
 #define CL_TARGET_OPENCL_VERSION 120

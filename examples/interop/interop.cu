@@ -5,10 +5,10 @@
 //   its stream:  fill x                                            sum += y   fill x ...
 //   Weir:                 squares = x * x, y = squares + x, part by part
 //
-// The two share memory (cudaMalloc) and order: Weir's tasks start when `fill` is done, `sum` starts when they are done, and
-// the host waits for nothing before the end. In half of the rounds all of Weir waits for the stream, and the stream for all of
-// Weir; in the others they wait for each other on x and on y only, so that other tasks of a larger program would go on. All parts use the same buffer `squares`; Weir gives each one storage of its
-// own, so that parts overlap.
+// The two share memory (cudaMalloc) and order: Weir's tasks start when `fill` is done, `sum` starts when they are done,
+// and the host waits for nothing before the end. In half of the rounds all of Weir waits for the stream, and the stream
+// for all of Weir; in the others they wait for each other on x and on y only, so that other tasks of a larger program
+// would go on. All parts use the same buffer `squares`; Weir gives each one storage of its own, so that parts overlap.
 //
 // Exit status: 0 the sums are right; 1 they are not, or something failed; 3 this machine lacks what it takes.
 #include <cstdio>

@@ -94,10 +94,10 @@ WEIR_API weir_status weir_buffer_wrap_cuda(weir_device *device, uint64_t pointer
 // a device, WEIR_ISSUE_AUTO gives none of the device's tasks to a resident kernel.
 WEIR_API weir_status weir_cuda_tasks_wait_for_stream(weir_device *device, void *stream);
 
-// Makes an external event (weir/external.h) of a CUevent of any stream: it is done when the work is that was recorded at
-// the call. The caller releases it. The call does not wait. A task of a CUDA device that comes after it waits on the card,
-// if the device has a stream for it alone (docs/guide/external-events.md). The CUevent must be neither recorded again nor destroyed until
-// the external event is done. weir_cuda_import_stream has no such condition.
+// Makes an external event (weir/external.h) of a CUevent of any stream: it is done when the work is that was recorded
+// at the call. The caller releases it. The call does not wait. A task of a CUDA device that comes after it waits on the
+// card, if the device has a stream for it alone (docs/guide/external-events.md). The CUevent must be neither recorded
+// again nor destroyed until the external event is done. weir_cuda_import_stream has no such condition.
 // Errors: INVALID_ARGUMENT, OUT_OF_MEMORY; DEVICE_LOST and others as the driver says.
 WEIR_API weir_status weir_cuda_import_event(weir_device *device, void *cu_event, weir_event **out_event);
 

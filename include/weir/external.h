@@ -3,16 +3,16 @@
 // Order with work outside Weir, for one task or one buffer (docs/guide/external-events.md).
 //
 // *External events* stand for work that Weir does not run: an event of CUDA (weir_cuda_import_event,
-// weir_cuda_import_stream in weir/cuda.h), OpenCL (weir_opencl_import_event) or Vulkan (weir_vulkan_import_semaphore), or
-// a flag of the host, which is below. They are weir_events: a task can name them in `after`, weir_event_wait waits for
-// them, weir_event_on_done calls back. Other tasks are not held back. For that the functions that order all later tasks
-// remain: weir_cuda_tasks_wait_for_stream, weir_opencl_wait_event, weir_vulkan_wait_semaphore.
+// weir_cuda_import_stream in weir/cuda.h), OpenCL (weir_opencl_import_event) or Vulkan (weir_vulkan_import_semaphore),
+// or a flag of the host, which is below. They are weir_events: a task can name them in `after`, weir_event_wait waits
+// for them, weir_event_on_done calls back. Other tasks are not held back. For that the functions that order all later
+// tasks remain: weir_cuda_tasks_wait_for_stream, weir_opencl_wait_event, weir_vulkan_wait_semaphore.
 //
-// - An external event is no task: it takes no slot of the window, and weir_finish does not wait for it. A task that waits
-//   for one has a slot, as every task in flight. So at most `window` tasks can be submitted from such a task on before
-//   the event must be done (weir_context_options.window).
-// - `after` orders the task, and not copies that Weir makes between memories for it. Where a task of one device reads what
-//   external work writes in the memory of another one, weir_buffer_follow says so.
+// - An external event is no task: it takes no slot of the window, and weir_finish does not wait for it. A task that
+//   waits for one has a slot, as every task in flight. So at most `window` tasks can be submitted from such a task on
+//   before the event must be done (weir_context_options.window).
+// - `after` orders the task, and not copies that Weir makes between memories for it. Where a task of one device reads
+//   what external work writes in the memory of another one, weir_buffer_follow says so.
 // - `after` is order alone. If the external work fails, the event has its status and text, and tasks after it run.
 //   weir_buffer_follow is for contents: there a failure skips who reads them.
 // - weir_finish_for and weir_event_wait name the external event that the oldest task waits for.
@@ -30,10 +30,10 @@
 extern "C" {
 #endif
 
-// Creates a host event: an external event that is done when weir_host_event_signal says so. `label` names it in messages,
-// and is copied and cut at 47 bytes; NULL: none. The caller releases the event.
-// If it is released before it was signalled, or its context is, nobody can signal it any more. Then it ends with
-// CANCELLED, and tasks that wait for it are skipped with CANCELLED.
+// Creates a host event: an external event that is done when weir_host_event_signal says so. `label` names it in
+// messages, and is copied and cut at 47 bytes; NULL: none. The caller releases the event. If it is released before it
+// was signalled, or its context is, nobody can signal it any more. Then it ends with CANCELLED, and tasks that wait for
+// it are skipped with CANCELLED.
 // Errors: OUT_OF_MEMORY.
 WEIR_API weir_status weir_host_event_create(weir_context *context, const char *label, weir_event **out_event);
 
@@ -54,9 +54,9 @@ WEIR_API weir_status weir_host_event_signal(weir_event *event, weir_status statu
 // Errors: INVALID_ARGUMENT (another mode; a buffer whose storage is Weir's own), OUT_OF_MEMORY.
 WEIR_API weir_status weir_buffer_follow(weir_buffer *buffer, weir_mode mode, weir_event *event);
 
-// Creates an event that is done when all tasks submitted so far which conflict with an access of this mode to the buffer
-// are done: for READ those that write, for WRITE and READ_WRITE all that use it. Copies back to wrapped memory count. The
-// caller releases the event. Work outside Weir waits for it by weir_cuda_stream_waits_for_tasks,
+// Creates an event that is done when all tasks submitted so far which conflict with an access of this mode to the
+// buffer are done: for READ those that write, for WRITE and READ_WRITE all that use it. Copies back to wrapped memory
+// count. The caller releases the event. Work outside Weir waits for it by weir_cuda_stream_waits_for_tasks,
 // weir_opencl_create_event, weir_vulkan_signal_semaphore, weir_event_wait or weir_event_on_done. Later tasks do not
 // wait for it. It takes a slot of the window, and runs nothing. Where the buffer is in the memory of a CUDA, OpenCL or
 // Vulkan device, the event belongs to a point in that device's queues, so that a CUDA stream waits without the host.

@@ -107,10 +107,10 @@ WEIR_API weir_status weir_buffer_wrap_opencl(weir_device *device, void *cl_mem_o
 // Errors: INVALID_ARGUMENT, OUT_OF_MEMORY.
 WEIR_API weir_status weir_opencl_wait_event(weir_device *device, void *cl_event_object);
 
-// Makes an external event (weir/external.h) of a cl_event of any cl_context. It is done when the cl_event is complete, and
-// fails with TASK_FAILED if that ends with an error. The caller releases it. The call does not wait, and the caller must
-// flush the cl_event's queue. Tasks that come after it are enqueued once the host has seen the cl_event's end: in a wait
-// list a cl_event that fails would keep them from running, and a queue that waits would hold back other tasks.
+// Makes an external event (weir/external.h) of a cl_event of any cl_context. It is done when the cl_event is complete,
+// and fails with TASK_FAILED if that ends with an error. The caller releases it. The call does not wait, and the caller
+// must flush the cl_event's queue. Tasks that come after it are enqueued once the host has seen the cl_event's end: in
+// a wait list a cl_event that fails would keep them from running, and a queue that waits would hold back other tasks.
 // Errors: INVALID_ARGUMENT, OUT_OF_MEMORY.
 WEIR_API weir_status weir_opencl_import_event(weir_device *device, void *cl_event_object, weir_event **out_event);
 

@@ -194,11 +194,11 @@ WEIR_API weir_status weir_vulkan_forget_buffer(weir_device *device, uint64_t vk_
 WEIR_API weir_status weir_vulkan_wait_semaphore(weir_device *device, uint64_t semaphore, uint64_t value);
 
 // Makes an external event (weir/external.h) that is done when a timeline semaphore reaches `value`. The caller releases
-// it. The call does not wait. Tasks that come after it are submitted once the host has seen the value, since a queue that
-// waits would hold back other tasks; what was written before the semaphore was signalled is visible to them: before
-// the event is done, Weir submits an empty batch that waits for the value, which is reached, to each queue that it uses.
-// So the semaphore must stay valid until these queues were idle once after that (vkQueueWaitIdle), or the context was
-// released.
+// it. The call does not wait. Tasks that come after it are submitted once the host has seen the value, since a queue
+// that waits would hold back other tasks; what was written before the semaphore was signalled is visible to them:
+// before the event is done, Weir submits an empty batch that waits for the value, which is reached, to each queue that
+// it uses. So the semaphore must stay valid until these queues were idle once after that (vkQueueWaitIdle), or the
+// context was released.
 // Errors: INVALID_ARGUMENT, OUT_OF_MEMORY.
 WEIR_API weir_status weir_vulkan_import_semaphore(weir_device *device, uint64_t semaphore, uint64_t value,
                                                   weir_event **out_event);

@@ -136,13 +136,14 @@ typedef struct weir__device_ops {
   // Optional, for fences that stall: takes over one whose task was submitted, or an import (device/fence.h).
   void (*stall)(weir_device *device, struct weir__external_fence *fence);
 
-  // Optional, both or none: the device keeps a task of its own, which is being submitted, behind an import in its queues, so that
-  // nothing else waits. False: not now; the task is held back until the import is over. And the import is over.
+  // Optional, both or none: the device keeps a task of its own, which is being submitted, behind an import in its
+  // queues, so that nothing else waits. False: not now; the task is held back until the import is over. And the import
+  // is over.
   bool (*await_import)(weir_device *device, weir__id task, struct weir__external_fence *import);
   void (*forget_import)(weir_device *device, const struct weir__external_fence *import);
 
-  // Optional: a fence that stands for nothing but its task's place in the order. Without the lock. NULL: no memory. If its task
-  // is not submitted it is given back by weir__free.
+  // Optional: a fence that stands for nothing but its task's place in the order. Without the lock. NULL: no memory. If
+  // its task is not submitted it is given back by weir__free.
   struct weir__external_fence *(*marker)(weir_device *device);
 
   // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.

@@ -18,8 +18,8 @@ typedef struct weir__external_fence {
   bool stalled;
   bool always;      // it is carried out even if its task is skipped
   weir__task *task; // NULL: it is an import, the caller's work of an external event (engine/external.h), and stalled
-  // Of an import. `external` is guarded by the context's lock; NULL: nobody wants to know any more. `device` watches it, and notes
-  // how it ended before it says that it is over. `ended` is called then, with the lock held.
+  // Of an import. `external` is guarded by the context's lock; NULL: nobody wants to know any more. `device` watches
+  // it, and notes how it ended before it says that it is over. `ended` is called then, with the lock held.
   struct weir__external *external;
   weir_device *device;
   void (*ended)(struct weir__external_fence *fence);

@@ -6,8 +6,9 @@
 
 #include "engine/submission.h"
 
-// Takes a request into the window, which has room. For external events in the task's `after` memory was reserved (external.h). The lock is held before and after; RETRY: it was released meanwhile,
-// to wait for memory. On failure nothing has changed and `*out_status` and weir_last_error() say why.
+// Takes a request into the window, which has room. For external events in the task's `after` memory was reserved
+// (external.h). The lock is held before and after; RETRY: it was released meanwhile, to wait for memory. On failure
+// nothing has changed and `*out_status` and weir_last_error() say why.
 weir__admit_result weir__admit(weir_context *context, const weir__request *request, weir_event **out_event,
                                weir_status *out_status);
 

@@ -25,8 +25,8 @@ weir__external *weir__external_create(weir_context *context, const char *name) {
   return external;
 }
 
-// The task was put behind an import that is over, and perhaps behind others: those that come after it may follow it in its device's
-// queues once all are.
+// The task was put behind an import that is over, and perhaps behind others: those that come after it may follow it in
+// its device's queues once all are.
 static void follow_in_queues(weir_context *context, weir__id id) {
   weir__window *window = &context->host.window;
   if (!weir__live(&window->live, id) || weir__externals_awaited(context, id) != NULL) return;

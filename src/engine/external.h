@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// External events: they stand for work that Weir does not run, and are outside of the window. A task that comes after one
-// has a blocker until it ends, and is in its list. The lock is held in all of this.
+// External events: they stand for work that Weir does not run, and are outside of the window. A task that comes after
+// one has a blocker until it ends, and is in its list. The lock is held in all of this.
 #ifndef WEIR_ENGINE_EXTERNAL_H
 #define WEIR_ENGINE_EXTERNAL_H
 
@@ -55,9 +55,9 @@ void weir__externals_destroy(weir_context *context);
 bool weir__externals_reserve(weir_context *context, weir_event *const *events, uint32_t count);
 // Gives back what was reserved for one task and one event.
 void weir__externals_give(weir_context *context, struct weir__awaiting *awaiting);
-// The task, which is being submitted, waits for those of the events that are external; memory was reserved. `device` (may be NULL)
-// may keep it behind imports itself. Then the task has another blocker, which goes when it is committed, so that it is not
-// issued before as a task that others may follow at once.
+// The task, which is being submitted, waits for those of the events that are external; memory was reserved. `device`
+// (may be NULL) may keep it behind imports itself. Then the task has another blocker, which goes when it is committed,
+// so that it is not issued before as a task that others may follow at once.
 void weir__externals_await(weir_context *context, weir__task *task, weir_device *device, weir_event *const *events,
                            uint32_t count);
 
@@ -67,8 +67,8 @@ void weir__externals_cancel(weir_context *context);
 // The name of what a task waits for; NULL: it waits for no external event.
 const char *weir__externals_awaited(const weir_context *context, weir__id task);
 
-// Makes an event of an import, which `device` watches from then on. `fence` NULL: the work is done already. On failure the fence
-// is the caller's. Takes the lock.
+// Makes an event of an import, which `device` watches from then on. `fence` NULL: the work is done already. On failure
+// the fence is the caller's. Takes the lock.
 weir_status weir__external_import(weir_device *device, weir__external_fence *fence, const char *name,
                                   weir_event **out_event);
 

@@ -13,8 +13,8 @@
 weir_status weir__fence_submit(weir_device *device, weir__external_fence *fence, weir_event *event, const char *label,
                                weir_event **out_event);
 
-// The same of a marker (weir__device_ops.marker), which comes after all tasks that conflict with an access of `mode` (READ, WRITE,
-// READ_WRITE) to the buffer. `fence` NULL: the device has none, and runs host tasks.
+// The same of a marker (weir__device_ops.marker), which comes after all tasks that conflict with an access of `mode`
+// (READ, WRITE, READ_WRITE) to the buffer. `fence` NULL: the device has none, and runs host tasks.
 weir_status weir__fence_submit_behind(weir_device *device, weir__external_fence *fence, weir_buffer *buffer,
                                       weir_mode mode, weir_event **out_event);
 

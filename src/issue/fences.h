@@ -20,9 +20,9 @@ static inline bool weir__fences_any(const weir__fences *fences) {
   return atomic_load_explicit(&fences->count, memory_order_seq_cst) > 0;
 }
 
-// Releases the tasks of fences that are over, and reports imports that are, which are destroyed: those that were cancelled, and
-// those of which `is_over` says it, which is called with the fences' lock held. Returns whether there were any. By the
-// device's thread.
+// Releases the tasks of fences that are over, and reports imports that are, which are destroyed: those that were
+// cancelled, and those of which `is_over` says it, which is called with the fences' lock held. Returns whether there
+// were any. By the device's thread.
 bool weir__fences_serve(weir__fences *fences, weir__host *host,
                         bool (*is_over)(void *device, weir__external_fence *fence),
                         void (*destroy)(void *device, weir__external_fence *fence), void *device);

@@ -71,7 +71,8 @@ typedef struct weir__in_order_table {
   // For devices whose fences stall: whether the caller's work is done; a device that is lost says yes. Called with the fences' lock
   // held.
   bool (*fence_is_over)(void *device, weir__external_fence *fence);
-  // Optional: gives back a fence whose task is reported, or an import, in place of weir__free. With the context's lock or without.
+  // Optional: gives back a fence whose task is reported, or an import, in place of weir__free. With the context's lock
+  // or without.
   void (*fence_destroy)(weir__in_order_device *device, weir__external_fence *fence);
 } weir__in_order_table;
 

@@ -55,11 +55,12 @@ void weir__queues_destroy(weir__queues *queues); // NULL is allowed; frees its t
 weir__queue_choice weir__queues_issue(weir__queues *queues, weir__queue_task *const *predecessors, uint32_t count,
                                       uint32_t wanted);
 
-// The task, which was placed last in its queue, waits for something else: until it is done no other task is placed behind it,
-// whatever queue that wants, except one that comes after it.
+// The task, which was placed last in its queue, waits for something else: until it is done no other task is placed
+// behind it, whatever queue that wants, except one that comes after it.
 void weir__queues_stall(weir__queues *queues, weir__queue_task *task);
 
-// The queue with the fewest tasks, of those from `first` up to `end` that no task stalls; WEIR__ANY_QUEUE: all are stalled.
+// The queue with the fewest tasks, of those from `first` up to `end` that no task stalls; WEIR__ANY_QUEUE: all are
+// stalled.
 uint32_t weir__queues_quietest(const weir__queues *queues, uint32_t first, uint32_t end);
 
 // The task is done and everything that it came after; it is freed.

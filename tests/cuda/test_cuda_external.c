@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of CUDA code of the caller's as predecessors of single tasks and as the state of single buffers, and events of single
-// buffers that a stream of the caller's waits for. On the driver of stub/, in random orders.
+// Events of CUDA code of the caller's as predecessors of single tasks and as the state of single buffers, and events of
+// single buffers that a stream of the caller's waits for. On the driver of stub/, in random orders.
 #include <sched.h>
 #include <string.h>
 
@@ -155,7 +155,8 @@ static uint32_t stalls(const share *s) {
   return count;
 }
 
-// The card keeps the order: the task is in a stream while the work outside goes on, and a stream of the caller's can wait for it.
+// The card keeps the order: the task is in a stream while the work outside goes on, and a stream of the caller's can
+// wait for it.
 static void the_card_waits(share *s) {
   CUdeviceptr memory = begin_own_work(s);
   CUstream second;
@@ -483,7 +484,8 @@ static void test_lost(void **state) {
   share_run("cuda", lost_device_ends_imports);
 }
 
-// Calls of the driver fail: the call of Weir's that made them says so, or weir_finish does, or the order was kept otherwise.
+// Calls of the driver fail: the call of Weir's that made them says so, or weir_finish does, or the order was kept
+// otherwise.
 static void driver_fails(share *s) {
   static const char *const CALLS[] = {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery"};
   CUdeviceptr memory = share_allocate(s, COUNT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Allocation fails at the Nth call, for every N, while tasks and buffers come after events of the host: a call is refused, or all
-// is as it should be. Nothing leaks, nothing hangs.
+// Allocation fails at the Nth call, for every N, while tasks and buffers come after events of the host: a call is
+// refused, or all is as it should be. Nothing leaks, nothing hangs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random programs with events of the host, which other threads signal at any time, and buffers that follow them: what tasks
-// and the threads did is what serial execution gives.
+// Random programs with events of the host, which other threads signal at any time, and buffers that follow them: what
+// tasks and the threads did is what serial execution gives.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of the caller's as predecessors of single tasks and as the state of single buffers, and events of single buffers for
-// the caller.
+// Events of the caller's as predecessors of single tasks and as the state of single buffers, and events of single
+// buffers for the caller.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +133,8 @@ static void many(void **state) {
   weir_buffer_release(buffer);
 }
 
-// Turns of the caller and of Weir on one buffer, by events of it, while another buffer waits for something else all the time.
+// Turns of the caller and of Weir on one buffer, by events of it, while another buffer waits for something else all the
+// time.
 static void turns_on_one_buffer(void **state) {
   (void)state;
   weir_buffer *buffer, *other = make_buffer();

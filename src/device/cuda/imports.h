@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks that the card itself keeps behind events of the caller's. Such a task goes to a stream that waits for the event, and
-// nothing else goes there until the task is done, since a stream that waits holds back all that is put in later. So there are
-// few of them at a time; other tasks are held back on the host. Some streams never wait for the caller.
+// Tasks that the card itself keeps behind events of the caller's. Such a task goes to a stream that waits for the
+// event, and nothing else goes there until the task is done, since a stream that waits holds back all that is put in
+// later. So there are few of them at a time; other tasks are held back on the host. Some streams never wait for the
+// caller.
 #ifndef WEIR_DEVICE_CUDA_IMPORTS_H
 #define WEIR_DEVICE_CUDA_IMPORTS_H
 

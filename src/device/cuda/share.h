@@ -22,7 +22,8 @@ typedef struct weir__cuda_fence {
 weir_status weir__cuda_fence_create(weir__cuda_device *device, void *stream, weir__cuda_fence **out_fence);
 void weir__cuda_fence_destroy(weir__cuda_device *device, weir__cuda_fence *fence);
 
-// An import of an event of the caller's. `*out_fence` NULL and OK: it is done already. Sets weir_last_error() on failure.
+// An import of an event of the caller's. `*out_fence` NULL and OK: it is done already. Sets weir_last_error() on
+// failure.
 weir_status weir__cuda_fence_borrow(weir__cuda_device *device, void *event, weir__cuda_fence **out_fence);
 // weir__device_ops.marker.
 weir__external_fence *weir__cuda_marker(weir_device *device);

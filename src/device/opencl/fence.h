@@ -18,8 +18,8 @@ typedef struct weir__opencl_fence {
   bool released;  // the reference was given back
 } weir__opencl_fence;
 
-// A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure; `what` begins
-// the text.
+// A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure;
+// `what` begins the text.
 weir_status weir__opencl_fence_create(struct weir__opencl_device *device, cl_event event, const char *what,
                                       weir__opencl_fence **out_fence);
 // weir__device_ops.marker.

@@ -50,8 +50,8 @@ static bool is_first_of_queue(const weir__vulkan_device *device, uint32_t lane) 
   return device->lanes[lane].queue != NULL;
 }
 
-// The layer (1.3.239) notes a value that the host sets after the driver does, and reports an error of its own for a batch that
-// waits for it in between.
+// The layer (1.3.239) notes a value that the host sets after the driver does, and reports an error of its own for a
+// batch that waits for it in between.
 static void let_layer_catch_up(void) {
   _Atomic uint32_t nobody = 0;
   if (weir__vulkan_validation_wanted()) weir__sleep_on(&nobody, 0, LAYER_NS);
