@@ -142,6 +142,7 @@ static inline weir_status weir_graph_get_calls(weir_graph *graph_, weir_graph_ca
 // weir_context_release refuses to release a context with an open task and names it, and so does weir_finish_for after
 // a TIMEOUT.
 
+// A task that was begun and not ended. Its members are private.
 typedef struct weir_open_task weir_open_task;
 
 // Begins a task: neither `kernel` nor `host` is set, `args` is what is known of its accesses, `groups` is ignored.
