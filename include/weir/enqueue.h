@@ -80,8 +80,8 @@ enum {
   WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
   // CUDA: what the function puts on the queue depends on args, groups, user, data and scratch alone, also outside of
   // recorded graphs, and once `prepare` was called for a lane, even the first call with that lane may be captured.
-  // Then tasks that recur become part of the graphs that Weir finds by itself (WEIR_ISSUE_AUTO, WEIR_ISSUE_GRAPHS),
-  // and their functions are not called for each of them.
+  // Then, with WEIR_ISSUE_GRAPHS, tasks that recur become part of the graphs that Weir finds by itself, and their
+  // functions are not called for each of them. With WEIR_ISSUE_AUTO it changes nothing.
   WEIR_ENQUEUE_PURE = 1u << 1,
 };
 

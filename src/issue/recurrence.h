@@ -57,8 +57,6 @@ typedef struct weir__recurrence_ops {
   // Optional: has a graph made elsewhere for the batch that was prepared, which comes by weir__graph_cache_add. NULL: graphs are
   // made when they are needed.
   void (*request_graph)(void *device, const weir__batch *batch);
-  // Optional: whether the graph of the batch that was prepared must be made when it is needed, all the same.
-  bool (*made_at_once)(void *device);
 } weir__recurrence_ops;
 
 typedef struct weir__recurrence weir__recurrence;

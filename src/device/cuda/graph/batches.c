@@ -160,11 +160,6 @@ static weir__cached_graph *make(void *user) {
   return exec != NULL ? &exec->head : NULL;
 }
 
-// What tasks point to is gone before the builder would capture it.
-static bool made_at_once(void *user) {
-  return weir__cuda_of(user)->batches->calls;
-}
-
 static void destroy(void *user, weir__cached_graph *graph) {
   weir__cuda_exec_destroy(weir__cuda_of(user), (weir__cuda_exec *)graph);
 }
@@ -290,8 +285,7 @@ static const weir__recurrence_ops on_the_side = {.graphs = GRAPH_OPS,
                                                  .launch_task = launch_task,
                                                  .prepare = prepare,
                                                  .launch_batch = start_batch,
-                                                 .request_graph = request_graph,
-                                                 .made_at_once = made_at_once};
+                                                 .request_graph = request_graph};
 
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -328,11 +322,13 @@ void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
   weir__free(batches);
 }
 
-// Enqueue functions only where they say that they do the same each time.
+// Enqueue functions only where they say that they do the same each time, and the program asks for graphs: each new set of
+// arguments is a capture, and each change an update of a child graph, which cost the driver more than the call itself.
 static bool may_collect(const weir__cuda_device *device, const weir__cuda_kernel *code) {
   const weir__enqueue *enqueue = code->head.enqueue;
   return enqueue == NULL ||
-         ((enqueue->code.flags & (WEIR_ENQUEUE_PURE | WEIR_ENQUEUE_NO_CAPTURE)) == WEIR_ENQUEUE_PURE &&
+         (device->base.device.host->issue == WEIR_ISSUE_GRAPHS &&
+          (enqueue->code.flags & (WEIR_ENQUEUE_PURE | WEIR_ENQUEUE_NO_CAPTURE)) == WEIR_ENQUEUE_PURE &&
           !atomic_load_explicit(&enqueue->refuses_capture, memory_order_relaxed) && weir__cuda_can_capture(device));
 }
 
