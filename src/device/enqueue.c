@@ -109,9 +109,7 @@ static weir_status run(weir__enqueue_call *call, weir_enqueue_function function,
 
 // Whether the code's lane is still to be prepared.
 static bool is_new(const weir__enqueue *enqueue, const weir_enqueue *call) {
-  if (enqueue->code.prepare == NULL || call->capturing) return false;
-  const _Atomic uint64_t *lanes = &enqueue->prepared[call->device->index][call->lane / 64];
-  return (atomic_load_explicit(lanes, memory_order_acquire) >> call->lane % 64 & 1) == 0;
+  return !call->capturing && !weir__enqueue_is_prepared(enqueue, call->device, call->lane);
 }
 
 // The last argument, from the first aligned byte on.

@@ -28,7 +28,15 @@ typedef struct weir__enqueue {
   // The same for lanes in which the function has been called outside of a capture.
   _Atomic uint64_t called[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
   _Atomic bool refuses_capture; // it failed in one
+  _Atomic bool joins;           // a capture of it alone has ended well, with all joined that it had forked
 } weir__enqueue;
+
+// Whether the lane is ready for a call that is captured.
+static inline bool weir__enqueue_is_prepared(const weir__enqueue *enqueue, const weir_device *device, uint32_t lane) {
+  if (enqueue->code.prepare == NULL) return true;
+  const _Atomic uint64_t *lanes = &enqueue->prepared[device->index][lane / 64];
+  return (atomic_load_explicit(lanes, memory_order_acquire) >> lane % 64 & 1) != 0;
+}
 
 // Whether the function has been called in the lane, so that what it sets up at its first call is there.
 static inline bool weir__enqueue_was_called(const weir__enqueue *enqueue, const weir_device *device, uint32_t lane) {

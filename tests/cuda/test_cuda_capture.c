@@ -17,8 +17,9 @@ typedef struct library {
   const share *s;
   CUfunction set, sum;
   atomic_bool busy[MOST_LANES];
-  CUdeviceptr workspaces[MOST_LANES];
+  CUdeviceptr workspaces[MOST_LANES], memory;
   atomic_uint calls, captures;
+  uint32_t joined; // captures in which leave_fork does join
 } library;
 
 static uint32_t number(const weir_enqueue_arg *arg) {
@@ -278,6 +279,33 @@ static void have_scratch_and_forks(share *s) {
   share_ok(weir_graph_release(graph));
 }
 
+// What the driver does for each call in a capture does not grow with the graph: the captures into it are few.
+static void capture_in_linear_time(share *s) {
+  enum { FEW = 40, MANY = 160, BUFFERS = 10 };
+  uint64_t begun[2], walked[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t count = i == 0 ? FEW : MANY;
+    library lib;
+    begin(s, &lib);
+    weir_kernel *kernel = make(s, &lib, (weir_enqueue_code){.function = step});
+    weir_buffer *buffers[BUFFERS];
+    weir_graph *graph;
+    share_ok(weir_graph_create(s->context, NULL, &graph));
+    for (uint32_t j = 0; j < BUFFERS; j++) add_own(s, graph, s->set, buffers[j] = share_buffer(s, COUNT), j);
+    for (uint32_t j = 0; j < count; j++) add(graph, kernel, WEIR_READ_WRITE, buffers[j % BUFFERS], j);
+    launch(graph);
+    begun[i] = stub_calls("cuStreamBeginCaptureToGraph");
+    walked[i] = stub_capture_walked();
+    launch(graph);
+    begun[i] = stub_calls("cuStreamBeginCaptureToGraph") - begun[i];
+    walked[i] = stub_capture_walked() - walked[i];
+    assert_int_equal(calls_of(graph).captured, count);
+    share_ok(weir_graph_release(graph));
+  }
+  assert_true(begun[0] == begun[1] && begun[0] <= 2);
+  assert_true(walked[1] <= (uint64_t)2 * MANY + 4 * BUFFERS);
+}
+
 static void test_calls(void **state) {
   (void)state;
   share_run("cuda", are_captured_once);
@@ -286,6 +314,7 @@ static void test_calls(void **state) {
   share_run("cuda", follow_renaming);
   share_run("cuda", change_their_work);
   share_run("cuda", have_scratch_and_forks);
+  share_run("cuda", capture_in_linear_time);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -408,6 +437,58 @@ static void go_one_by_one(share *s) {
   }
 }
 
+// Work in another stream, which in a capture is not joined, but for the first ones.
+static weir_status leave_fork(const weir_enqueue *call) {
+  library *lib = call->data;
+  const weir__cuda_driver *driver = lib->s->driver;
+  CUstream other;
+  CUevent event;
+  if (!call->capturing) return step(call);
+  weir_status status = step(call);
+  share_good(driver->cuStreamCreateWithPriority(&other, CU_STREAM_NON_BLOCKING, 0));
+  share_good(driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  share_good(driver->cuEventRecord(event, call->queue));
+  share_good(driver->cuStreamWaitEvent(other, event, CU_EVENT_WAIT_DEFAULT));
+  share_good(driver->cuMemsetD32Async(lib->memory, 1, 1, other));
+  uint32_t number = atomic_load(&lib->captures);
+  if (number <= lib->joined) share_good(driver->cuEventRecord(event, other));
+  if (number <= lib->joined) share_good(driver->cuStreamWaitEvent(call->queue, event, CU_EVENT_WAIT_DEFAULT));
+  share_good(driver->cuEventDestroy(event));
+  lib->workspaces[number] = (CUdeviceptr)(uintptr_t)other; // destroyed when nothing is captured
+  return status;
+}
+
+// It is found when the capture ends, be that after the call or after others.
+static void find_forks(share *s) {
+  enum { NODES = 3 };
+  for (uint32_t joined = 0; joined <= NODES; joined++) {
+    library lib;
+    begin(s, &lib);
+    lib.joined = joined;
+    share_good(s->driver->cuMemAlloc(&lib.memory, 4));
+    weir_kernel *kernel = make(s, &lib, (weir_enqueue_code){.function = leave_fork});
+    weir_buffer *buffer = share_buffer(s, COUNT);
+    weir_graph *graph;
+    uint32_t numbers[COUNT];
+    share_ok(weir_graph_create(s->context, NULL, &graph));
+    add_own(s, graph, s->set, buffer, 1);
+    for (uint32_t i = 0; i < NODES; i++) add(graph, kernel, WEIR_READ_WRITE, buffer, i);
+    for (uint32_t i = 0; i < 3; i++) {
+      launch(graph);
+      share_ok(weir_read(buffer, 0, BYTES, numbers));
+      share_expect(numbers, COUNT, 1, (uint32_t[]){0, 1, 2}, NODES);
+    }
+    weir_graph_calls calls = calls_of(graph);
+    assert_int_equal(strstr(calls.reason, "cannot be captured") != NULL, joined < NODES);
+    assert_int_equal(calls.called, joined < NODES ? 3 : 1);
+    share_ok(weir_graph_release(graph));
+    share_ok(weir_finish(s->context));
+    for (uint32_t i = 0; i < MOST_LANES; i++)
+      if (lib.workspaces[i] != 0) s->driver->cuStreamDestroy((CUstream)(uintptr_t)lib.workspaces[i]);
+    share_free(s, lib.memory);
+  }
+}
+
 // Times are wanted: node by node as well.
 static void with_times(share *s) {
   library lib;
@@ -429,6 +510,7 @@ static void with_times(share *s) {
 static void test_refusals(void **state) {
   (void)state;
   share_run("cuda", go_one_by_one);
+  share_run("cuda", find_forks);
   share_run("cuda", with_times);
 }
 

@@ -111,6 +111,7 @@
 #define WEIR__CUDA_FLAGS(X)                                                                                            \
   X(CU_STREAM_DEFAULT, 0)                                                                                              \
   X(CU_STREAM_NON_BLOCKING, 1)                                                                                         \
+  X(CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                                                                             \
   X(CU_EVENT_DEFAULT, 0)                                                                                               \
   X(CU_EVENT_DISABLE_TIMING, 2)                                                                                        \
   X(CU_EVENT_WAIT_DEFAULT, 0)                                                                                          \

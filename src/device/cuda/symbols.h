@@ -55,6 +55,9 @@
   X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3, OPTIONAL, \
     (CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, \
      const CUgraphEdgeData **edges, size_t *dependency_count)) \
+  X(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_v2, OPTIONAL, \
+    (CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t dependency_count, \
+     unsigned int flags)) \
   X(cuStreamEndCapture, cuStreamEndCapture, OPTIONAL, (CUstream stream, CUgraph *graph)) \
   X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, OPTIONAL, (CUstreamCaptureMode *mode)) \
   X(cuStreamWaitEvent, cuStreamWaitEvent, REQUIRED, (CUstream stream, CUevent event, unsigned int flags)) \

@@ -23,6 +23,7 @@ struct stub_capture {
 
 static stub_capture *captures;
 static uint64_t last_id;
+static uint64_t walked; // nodes of graphs in which captures began and ended
 static _Thread_local CUstreamCaptureMode thread_mode;
 
 static void set_frontier(CUgraphNode **frontier, uint32_t *count, const CUgraphNode *nodes, size_t node_count) {
@@ -54,6 +55,7 @@ static void forget(stub_capture *capture) {
 
 void stub_capture_forget_all(void) {
   while (captures != NULL) forget(captures);
+  walked = 0;
 }
 
 static stub_capture *find(uint64_t id) {
@@ -145,8 +147,16 @@ static CUresult begin(CUstream stream, CUgraph graph, bool own, const CUgraphNod
       .next = captures, .id = ++last_id, .graph = graph, .own = own, .mode = mode, .thread = pthread_self()};
   captures = capture;
   join(capture, stream);
+  walked += graph->count;
   set_frontier(&stream->frontier, &stream->frontier_count, nodes, count);
   return CUDA_SUCCESS;
+}
+
+uint64_t stub_capture_walked(void) {
+  pthread_mutex_lock(&stub.lock);
+  uint64_t nodes = walked;
+  pthread_mutex_unlock(&stub.lock);
+  return nodes;
 }
 
 // The stream, if it may be captured.
@@ -182,6 +192,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgra
 // Whether all that was put into other streams comes before the end of the first.
 static bool is_joined(const stub_capture *capture) {
   uint32_t count = capture->graph->count;
+  walked += count;
   bool *before = stub_allocate(count + 1);
   const struct CUstream_st *first = capture->streams[0];
   for (uint32_t i = 0; i < first->frontier_count; i++) before[first->frontier[i]->index] = true;
@@ -247,6 +258,21 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *statu
   if (dependencies != NULL) *dependencies = stream->frontier;
   if (edges != NULL) *edges = NULL;
   if (count != NULL) *count = stream->frontier_count;
+  return stub_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+                                              size_t count, unsigned int flags) {
+  STUB_ENTER(cuStreamUpdateCaptureDependencies_v2, STUB_CONTEXT);
+  const char *function = "cuStreamUpdateCaptureDependencies";
+  CUstream stream = stub_stream_of(handle, function);
+  if (stream == NULL) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  if (stream->capture == NULL) return stub_leave(CUDA_ERROR_ILLEGAL_STATE);
+  if (stream->capture->invalid) return stub_leave(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  bool good = edges == NULL && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES &&
+              stub_graph_check_dependencies(stream->capture->graph, dependencies, count, function);
+  if (!good) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  set_frontier(&stream->frontier, &stream->frontier_count, dependencies, count);
   return stub_leave(CUDA_SUCCESS);
 }
 

@@ -106,6 +106,9 @@ STUB_API uint64_t stub_live_count(void);
 STUB_API uint64_t stub_violations(void);
 STUB_API const char *stub_violation_text(void);
 
+// Nodes that graphs had when a capture into them began, and when one ended, all added up: what a driver may have to look at.
+STUB_API uint64_t stub_capture_walked(void);
+
 // Operations that were executed: launches, copies and memsets, by themselves or as nodes of graphs.
 STUB_API uint64_t stub_executed(void);
 

@@ -103,6 +103,40 @@ static void captures_go_into_graphs(void **state) {
   fixture_end(&f, 0);
 }
 
+// A capture moves to other nodes of its graph, where more can be added meanwhile: b and a are set, then a is added to.
+static void captures_move(void **state) {
+  (void)state;
+  fixture f;
+  fixture_begin(&f, &manual);
+  CUstream stream = make_stream();
+  CUdeviceptr a = make_memory(4), b = make_memory(4);
+  CUgraph graph, same;
+  CUgraphNode first;
+  uint64_t operand = 7, walked = stub_capture_walked();
+  void *params[] = {&a, &operand};
+  CUDA_KERNEL_NODE_PARAMS parameters = {f.set, 1, 1, 1, 1, 1, 1, 0, params, NULL, NULL, NULL};
+  const unsigned set = CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+  good(cuGraphCreate(&graph, 0));
+  assert_int_equal(cuStreamUpdateCaptureDependencies_v2(stream, NULL, NULL, 0, set), CUDA_ERROR_ILLEGAL_STATE);
+  good(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  good(launch(f.set, stream, b, 5));
+  good(cuGraphAddKernelNode_v2(&first, graph, NULL, 0, &parameters));
+  good(cuStreamUpdateCaptureDependencies_v2(stream, &first, NULL, 1, set));
+  good(launch(f.add, stream, a, 1));
+  good(cuStreamEndCapture(stream, &same));
+  assert_int_equal(stub_capture_walked() - walked, 3);
+  CUgraphExec exec = instantiate(graph);
+  launch_and_wait(exec);
+  assert_int_equal(read_word(a), 7 * 3 + 1);
+  assert_int_equal(read_word(b), 5);
+  good(cuStreamDestroy_v2(stream));
+  good(cuGraphExecDestroy(exec));
+  good(cuGraphDestroy(graph));
+  good(cuMemFree_v2(a));
+  good(cuMemFree_v2(b));
+  fixture_end(&f, 0);
+}
+
 static CUgraph capture_add(const fixture *f, CUstream stream, CUdeviceptr a, uint64_t value, int times) {
   CUgraph graph;
   good(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -203,9 +237,8 @@ static void wrong_use_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(streams_become_graphs),
-      cmocka_unit_test(captures_go_into_graphs),
-      cmocka_unit_test(children_are_replaced),
+      cmocka_unit_test(streams_become_graphs), cmocka_unit_test(captures_go_into_graphs),
+      cmocka_unit_test(captures_move),         cmocka_unit_test(children_are_replaced),
       cmocka_unit_test(wrong_use_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

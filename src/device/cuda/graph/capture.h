@@ -3,7 +3,10 @@
 // Enqueue functions (device/enqueue.h) as parts of executable graphs: their queue is captured.
 //
 // DESIGN. A function is captured straight into the graph that is being built, behind the nodes that its step comes
-// after, where the driver can; the work is then as good as nodes of Weir's own. When a later launch has other
+// after, where the driver can; the work is then as good as nodes of Weir's own. To begin or end a capture into a graph
+// may take the driver time with the size of that graph, so that as many captures as calls would take time with its
+// square. So a session has one capture, which moves from call to call: between them what comes next in the queue is set
+// to come after other nodes, and nodes of Weir's own are added to the graph meanwhile, as the driver allows. When a later launch has other
 // arguments, what was captured cannot be told from the rest of the graph. So a step for which that happens becomes a
 // child graph, once, in a graph that is made anew: a child is replaced by one call, and children that were captured
 // for other arguments are kept, since overwritten buffers go round among few storages. A function is called again
@@ -61,10 +64,25 @@ void weir__cuda_sets_destroy(weir__cuda_device *device);
 bool weir__cuda_can_capture(const weir__cuda_device *device);
 bool weir__cuda_can_capture_straight(const weir__cuda_device *device);
 
-// Captures the call behind nodes of a graph. `*out_end`: the node after which its work is done. A failure says why,
-// and the graph is of no use then; `*graph` is NULL if it may be gone.
-CUresult weir__cuda_capture_straight(weir__cuda_device *device, weir__cuda_call_step *call, CUgraph *graph,
-                                     const CUgraphNode *before, size_t count, CUgraphNode *out_end);
+// Calls that are captured into a graph that is being built, one after another, by one thread. Until the end, or a failure,
+// the device captures for nobody else. Zeroed but for the first two.
+typedef struct weir__cuda_session {
+  weir__cuda_device *device;
+  CUgraph *graph;                         // NULL in there: it may be gone
+  CUgraphNode ends[WEIR__CUDA_SET_LANES]; // per lane: of the last call since the capture began; NULL: none
+  weir__cuda_call_step *last;
+  CUstreamCaptureMode mode; // the thread's, outside
+  bool entered, capturing;
+} weir__cuda_session;
+
+// Captures the call behind nodes of the graph. `*out_end`: the node after which its work is done. A failure says why, and
+// the graph is of no use then.
+CUresult weir__cuda_session_capture(weir__cuda_session *session, weir__cuda_call_step *call, CUgraphNode *before,
+                                    size_t count, CUgraphNode *out_end);
+
+// After the last call, also after a failure, and before a call is captured otherwise; more calls may follow. A failure
+// says why, and the graph is of no use then.
+CUresult weir__cuda_session_end(weir__cuda_session *session);
 
 // Makes the variant for the call's arguments the current one: it is captured if it is not kept.
 CUresult weir__cuda_choose_variant(weir__cuda_device *device, weir__cuda_call_step *call);

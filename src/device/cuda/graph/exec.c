@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/allocate.h"
-#include "device/cuda/graph/capture.h"
 
 enum { KNOWN_PARAMETERS = 16, POINTER_BYTES = 8 };
 
@@ -162,10 +161,10 @@ static CUresult add_call(const weir__cuda_exec_builder *build, weir__cuda_call_s
                          size_t count, CUgraphNode *out_node) {
   const weir__cuda_driver *driver = build->device->driver;
   laid->straight = !call->child && weir__cuda_can_capture_straight(build->device);
-  if (laid->straight)
-    return weir__cuda_capture_straight(build->device, call, &build->exec->graph, build->before, count, out_node);
+  if (laid->straight) return weir__cuda_session_capture(build->session, call, build->before, count, out_node);
   call->child = true;
-  CUresult result = weir__cuda_choose_variant(build->device, call);
+  CUresult result = weir__cuda_session_end(build->session);
+  if (result == CUDA_SUCCESS) result = weir__cuda_choose_variant(build->device, call);
   if (result != CUDA_SUCCESS) return result;
   CUgraph graph = call->variants[call->current].graph;
   if (graph == NULL) return driver->cuGraphAddEmptyNode(out_node, build->exec->graph, build->before, count);
@@ -218,6 +217,8 @@ static CUresult build_graph(const weir__cuda_exec_builder *build, const weir__cu
   CUresult result = driver->cuGraphCreate(&build->exec->graph, 0);
   for (uint32_t i = 0; i < build->exec->step_count && result == CUDA_SUCCESS; i++)
     result = add_step(build, &steps[i], i);
+  CUresult ended = weir__cuda_session_end(build->session);
+  if (result == CUDA_SUCCESS) result = ended;
   if (result == CUDA_SUCCESS) result = weir__cuda_exec_add_last(build);
   if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&build->exec->exec, build->exec->graph, 0);
   return result;
@@ -228,6 +229,8 @@ CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step
   *out_exec = NULL;
   weir__cuda_exec_builder build = {.device = device, .exec = weir__allocate_zeroed(sizeof *build.exec)};
   if (build.exec == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+  weir__cuda_session session = {.device = device, .graph = &build.exec->graph};
+  build.session = &session;
   build.ends = weir__allocate(count * sizeof(CUgraphNode));
   build.before = weir__allocate((count + 1) * sizeof(CUgraphNode));
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -4,6 +4,7 @@
 #ifndef WEIR_DEVICE_CUDA_GRAPH_EXEC_INSIDE_H
 #define WEIR_DEVICE_CUDA_GRAPH_EXEC_INSIDE_H
 
+#include "device/cuda/graph/capture.h"
 #include "device/cuda/graph/exec.h"
 #include "device/cuda/graph/mover.h"
 
@@ -46,6 +47,7 @@ typedef struct weir__cuda_exec_builder {
   weir__cuda_exec *exec;
   CUgraphNode *ends;   // per step: the node after which it is done
   CUgraphNode *before; // scratch, one more than there are steps
+  weir__cuda_session *session;
 } weir__cuda_exec_builder;
 
 // Collects what a step comes after in build->before, each node once, behind `count` that are there already; returns how many
