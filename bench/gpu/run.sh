@@ -122,6 +122,8 @@ sanitizers() {
     sanitize $tool cholesky --device "$device" --size 256 --tile 64
   done
   sanitize memcheck interop
+  sanitize memcheck enqueue
+  sanitize memcheck cholesky --device "$device" --size 512 --tile 128 --kernels cublas
 }
 
 # ---------------------------------------------------------------------------------------------------------------
