@@ -19,7 +19,7 @@
 
 typedef struct share {
   weir_context *context;
-  weir_issue issue; // of the context
+  weir_issue issue;                 // of the context
   weir_device *cuda, *second, *cpu; // NULL: the context has none
   weir_kernel *set;                 // (out, count, value): out[i] = value + i
   weir_kernel *step;                // (data, count, value): data[i] = data[i] * 3 + value, which depends on the order

@@ -49,7 +49,7 @@ static weir_status prepare(const weir_enqueue *call) {
   uint32_t device = call->device->index;
   cl_int result;
   pthread_mutex_lock(&own->lock);
-  own->driver = weir__opencl_of(call->device)->driver;
+  if (own->driver == NULL) own->driver = weir__opencl_of(call->device)->driver;
   if (own->programs[device] == NULL) own->programs[device] = build(own, call);
   cl_program program = own->programs[device];
   pthread_mutex_unlock(&own->lock);
