@@ -53,6 +53,27 @@ static bool predicts(const weir_context *context, uint32_t space) {
   return context->memory.predictor != NULL && space != WEIR__HOST_SPACE;
 }
 
+// Scratch memory is new for each task, and many tasks of a kernel look alike: the one that comes again is known by what else it
+// names.
+static uint32_t scratch_access(const weir_task *task) {
+  uint64_t hash = task->arg_count;
+  for (uint32_t i = 0; i + 1 < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    if (arg->mode != WEIR_VALUE) hash = (hash ^ (uintptr_t)arg->buffer ^ arg->offset << 32) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  return (uint32_t)hash;
+}
+
+// What could be had for scratch memory is tried first the next time, so that tasks come to blocks that nobody else uses then.
+static prediction *put_first(const weir_buffer *buffer, prediction *set, uint32_t used) {
+  if (!buffer->scratch || used == 0) return &set[used];
+  prediction taken = set[used];
+  set[used] = set[0];
+  set[0] = taken;
+  return &set[0];
+}
+
 // Takes a block for the access: one that it had before, if it can be had.
 static weir__pool_result take_predicted(weir_context *context, const weir_buffer *buffer, uint32_t space,
                                         uint32_t access, weir__block **out_block) {
@@ -67,7 +88,7 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
         !weir__pool_take_block(pool, block, set[used].number, buffer->bytes, &context->host.window.live))
       continue;
     *out_block = block;
-    note_taken(predictor, &set[used]);
+    note_taken(predictor, put_first(buffer, set, used));
     return WEIR__POOL_OK;
   }
   weir__pool_result result = weir__pool_take(pool, buffer->bytes, &context->host.window.live, out_block);
@@ -75,7 +96,7 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   if (used == PREDICTOR_WAYS) used = (uint32_t)((*out_block)->number % PREDICTOR_WAYS);
   set[used].block = *out_block;
   set[used].number = (*out_block)->number;
-  note_taken(predictor, &set[used]);
+  note_taken(predictor, put_first(buffer, set, used));
   return WEIR__POOL_OK;
 }
 
@@ -219,7 +240,9 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     request->fresh[i] = NULL;
     bool first = buffer->replicas[access->space].memory == NULL && !named_before(request, i);
     if (first) {
-      weir__pool_result result = take_at_once(context, buffer, access->space, i, is_whole(access), &request->fresh[i]);
+      uint32_t like = buffer->scratch ? scratch_access(request->task) : i;
+      weir__pool_result result =
+          take_at_once(context, buffer, access->space, like, is_whole(access), &request->fresh[i]);
       if (result == WEIR__POOL_OK) continue;
       // First: waiting releases the lock, and others use the list meanwhile.
       weir__storage_give_back(context, request, i);

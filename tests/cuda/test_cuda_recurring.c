@@ -8,7 +8,15 @@
 #include "share.h"
 #include "weir/enqueue.h"
 
-enum { COUNT = 64, BYTES = COUNT * 4, BLOCKS = 2, LAYERS = 8, PASSES = 12, CALLS = BLOCKS * LAYERS };
+enum {
+  COUNT = 64,
+  BYTES = COUNT * 4,
+  BLOCKS = 12,
+  LAYERS = 8,
+  PASSES = 12,
+  MOST_PASSES = 100,
+  CALLS = BLOCKS * LAYERS
+};
 
 typedef struct library {
   const share *s;
@@ -73,9 +81,9 @@ static void pass(network *net) {
     for (uint32_t i = 0; i < LAYERS / 2; i++) {
       weir_buffer *between = net->between[block][i];
       uint64_t own = i * (uint64_t)BYTES, other = (i + 1) % (LAYERS / 2) * (uint64_t)BYTES;
-      layer(net, i % 2, weir_reads_range(net->inputs[block], own, BYTES),
+      layer(net, block > 0, weir_reads_range(net->inputs[block], own, BYTES),
             weir_reads_range(net->inputs[block], other, BYTES), weir_writes(between));
-      layer(net, i == 3, weir_reads(between), weir_reads(between),
+      layer(net, block > 0, weir_reads(between), weir_reads(between),
             weir_writes_range(net->inputs[block + 1], own, BYTES));
     }
   }
@@ -127,22 +135,39 @@ static void passes_of_a_network(share *s) {
     pass(&net);
     counts now = count_now(&net);
     check(&net);
-    if (s->issue == WEIR_ISSUE_GRAPHS) continue;
+    if (s->issue == WEIR_ISSUE_GRAPHS) continue; // below
     assert_int_equal(now.calls, i * CALLS);
     assert_int_equal(now.captures, 0);
     assert_int_equal(now.made, before.made);
     assert_int_equal(now.launched, before.launched);
     assert_int_equal(now.updated, before.updated);
   }
-  if (s->issue != WEIR_ISSUE_GRAPHS) return;
-  assert_true(count_now(&net).captures > 0);
-  assert_true(count_now(&net).calls < PASSES * CALLS);
+}
+
+// With graphs there comes a time when passes need no capture, no update and no other graph: scratch memory is where it was, and
+// runs of layers that differ in nothing but their arguments have graphs of their own.
+static void passes_need_nothing(share *s) {
+  network net;
+  make(&net, s);
+  begin(&net);
+  uint32_t quiet = 0;
+  for (uint32_t i = 0; s->issue == WEIR_ISSUE_GRAPHS && i < MOST_PASSES && quiet < PASSES; i++) {
+    counts before = count_now(&net);
+    pass(&net);
+    counts now = count_now(&net);
+    check(&net);
+    bool same = now.captures == before.captures && now.made == before.made && now.updated == before.updated;
+    quiet = same && now.launched > before.launched ? quiet + 1 : 0;
+  }
+  if (s->issue == WEIR_ISSUE_GRAPHS) assert_int_equal(quiet, PASSES);
 }
 
 static void test_network(void **state) {
   (void)state;
   share_run_with(&(weir_context_options){.devices = "cuda", .window = 1024}, passes_of_a_network);
   share_run("cuda", passes_of_a_network);
+  share_run_with(&(weir_context_options){.devices = "cuda", .window = 1024}, passes_need_nothing);
+  share_run("cuda", passes_need_nothing);
 }
 
 int main(void) {

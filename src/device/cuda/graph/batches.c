@@ -65,7 +65,8 @@ static weir__graph_likeness compare(void *user, const weir__cached_graph *graph)
     const weir__cuda_step *step = &batches->steps[i];
     if (step->enqueue == NULL) continue;
     if (exec->calls[i].enqueue != step->enqueue) return WEIR__OTHER_TOPOLOGY;
-    if (!weir__cuda_call_is_for(&exec->calls[i], step->task)) likeness = WEIR__SAME_SHAPE;
+    // A child graph is as dear to set as a node is with another function.
+    if (!weir__cuda_call_is_for(&exec->calls[i], step->task)) likeness = WEIR__OTHER_SHAPE;
   }
   weir__graph_likeness others = weir__cuda_exec_likeness(device, exec, batches->steps);
   return others < likeness ? others : likeness;
