@@ -5,8 +5,28 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/error.h"
 #include "device/graph.h"
 #include "window/buffer.h"
+
+static void destroy(weir__code *head) {
+  weir__free(head->enqueue);
+  weir__free(head);
+}
+
+weir__code *weir__enqueue_make_code(const weir_kernel *kernel, size_t bytes, const weir_enqueue_code *code) {
+  weir__code *head = weir__allocate_zeroed(bytes);
+  weir__enqueue *enqueue = weir__allocate_zeroed(sizeof *enqueue);
+  if (head == NULL || enqueue == NULL) {
+    weir__free(head);
+    weir__free(enqueue);
+    weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel->name);
+    return NULL;
+  }
+  enqueue->code = *code;
+  *head = (weir__code){.destroy = destroy, .takes_all = code->scratch_bytes == 0, .enqueue = enqueue};
+  return head;
+}
 
 // What the task says of its arguments.
 static void fill_args(weir__enqueue_call *call, const weir__task *task) {
@@ -107,11 +127,6 @@ static weir_status run(weir__enqueue_call *call, weir_enqueue_function function,
   return is_failure ? status : WEIR_ERROR_TASK_FAILED;
 }
 
-// Whether the code's lane is still to be prepared.
-static bool is_new(const weir__enqueue *enqueue, const weir_enqueue *call) {
-  return !call->capturing && !weir__enqueue_is_prepared(enqueue, call->device, call->lane);
-}
-
 // The last argument, from the first aligned byte on.
 static void set_scratch(weir__enqueue_call *call, const weir__enqueue *enqueue) {
   weir_enqueue_arg *scratch = &call->call.scratch;
@@ -129,7 +144,8 @@ static void note(_Atomic uint64_t lanes[][WEIR__ENQUEUE_MOST_LANES / 64], const 
 
 weir_status weir__enqueue_prepare(weir__enqueue_call *call, weir__enqueue *enqueue) {
   if (enqueue->code.scratch_bytes > 0) set_scratch(call, enqueue);
-  if (!is_new(enqueue, &call->call)) return WEIR_OK;
+  const weir_enqueue *made = &call->call;
+  if (made->capturing || weir__enqueue_is_prepared(enqueue, made->device, made->lane)) return WEIR_OK;
   weir_status status = run(call, enqueue->code.prepare, "prepare");
   if (status == WEIR_OK) note(enqueue->prepared, &call->call);
   return status;

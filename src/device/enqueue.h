@@ -54,6 +54,10 @@ typedef struct weir__enqueue_call {
   char text[WEIR__WORK_MESSAGE_BYTES + 96]; // set by weir__enqueue_run: why it failed
 } weir__enqueue_call;
 
+// Makes code of `bytes` bytes that begins with its head: a function. All else in it is zero. It frees itself as a whole. NULL: no
+// memory, and weir_last_error says so.
+weir__code *weir__enqueue_make_code(const weir_kernel *kernel, size_t bytes, const weir_enqueue_code *code);
+
 // weir__device_ops.check of a task whose kernel has this code. PENDING: the code wants scratch memory, and the task
 // does not have it yet: who submits it adds an argument (engine/scratch.h).
 weir_status weir__enqueue_check(const weir__enqueue *enqueue, const weir_task *task);

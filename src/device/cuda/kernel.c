@@ -24,7 +24,6 @@ static weir__lock shared_limits;
 static void destroy(weir__code *head) {
   weir__cuda_kernel *cuda = (weir__cuda_kernel *)head;
   for (uint32_t i = 0; i < cuda->count; i++) weir__free(cuda->launches[i].value);
-  weir__free(cuda->head.enqueue);
   weir__free(cuda);
 }
 
@@ -332,19 +331,11 @@ weir_status weir_kernel_set_cuda_sized(weir_kernel *kernel, const weir_cuda_code
 }
 
 weir_status weir__cuda_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code) {
-  weir__cuda_kernel *cuda = NULL;
-  weir_status status = make_launches(kernel, NULL, 0, &cuda);
-  if (status != WEIR_OK) return status;
-  cuda->empty = false;
-  cuda->head.enqueue = weir__allocate_zeroed(sizeof *cuda->head.enqueue);
-  if (cuda->head.enqueue == NULL) {
-    destroy(&cuda->head);
-    return no_memory(kernel);
-  }
-  cuda->head.enqueue->code = *code;
+  weir__code *head = weir__enqueue_make_code(kernel, sizeof(weir__cuda_kernel), code);
+  if (head == NULL) return WEIR_ERROR_OUT_OF_MEMORY;
+  weir__cuda_kernel *cuda = (weir__cuda_kernel *)(void *)head;
   snprintf(cuda->not_resident, sizeof cuda->not_resident, "its code is an enqueue function");
-  cuda->head.takes_all = code->scratch_bytes == 0;
-  return weir__host_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", NULL);
+  return weir__host_set_code(kernel, WEIR__CODE_CUDA, head, "CUDA code", NULL);
 }
 
 // A launch that differs from another only by its functions keeps those of the other's devices.

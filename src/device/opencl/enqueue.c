@@ -3,27 +3,12 @@
 
 #include <stdio.h>
 
-#include "base/allocate.h"
-#include "base/error.h"
-
 enum { OWN_REFERENCES = 1 + WEIR__OPENCL_GUARDS }; // to a queue that functions get
 
-static void destroy(weir__code *head) {
-  weir__free(head->enqueue);
-  weir__free(head);
-}
-
 weir_status weir__opencl_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code) {
-  weir__opencl_kernel *opencl = weir__allocate_zeroed(sizeof *opencl);
-  weir__enqueue *enqueue = weir__allocate_zeroed(sizeof *enqueue);
-  if (opencl == NULL || enqueue == NULL) {
-    weir__free(opencl);
-    weir__free(enqueue);
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel->name);
-  }
-  enqueue->code = *code;
-  opencl->head = (weir__code){.destroy = destroy, .takes_all = code->scratch_bytes == 0, .enqueue = enqueue};
-  return weir__host_set_code(kernel, WEIR__CODE_OPENCL, &opencl->head, "OpenCL code", NULL);
+  weir__code *head = weir__enqueue_make_code(kernel, sizeof(weir__opencl_kernel), code);
+  if (head == NULL) return WEIR_ERROR_OUT_OF_MEMORY;
+  return weir__host_set_code(kernel, WEIR__CODE_OPENCL, head, "OpenCL code", NULL);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -3,25 +3,10 @@
 
 #include <stdio.h>
 
-#include "base/allocate.h"
-#include "base/error.h"
-
-static void destroy(weir__code *head) {
-  weir__free(head->enqueue);
-  weir__free(head);
-}
-
 weir_status weir__vulkan_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code) {
-  weir__vulkan_kernel *vulkan = weir__allocate_zeroed(sizeof *vulkan);
-  weir__enqueue *enqueue = weir__allocate_zeroed(sizeof *enqueue);
-  if (vulkan == NULL || enqueue == NULL) {
-    weir__free(vulkan);
-    weir__free(enqueue);
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory for its code", kernel->name);
-  }
-  enqueue->code = *code;
-  vulkan->head = (weir__code){.destroy = destroy, .takes_all = code->scratch_bytes == 0, .enqueue = enqueue};
-  return weir__host_set_code(kernel, WEIR__CODE_VULKAN, &vulkan->head, "Vulkan code", NULL);
+  weir__code *head = weir__enqueue_make_code(kernel, sizeof(weir__vulkan_kernel), code);
+  if (head == NULL) return WEIR_ERROR_OUT_OF_MEMORY;
+  return weir__host_set_code(kernel, WEIR__CODE_VULKAN, head, "Vulkan code", NULL);
 }
 
 uint32_t weir__vulkan_plan_calls(const weir__graph_plan *plan, bool *out_each_time) {
