@@ -10,7 +10,7 @@
 #include "leaks.h"
 #include "weir/opencl.h"
 
-enum { SKIPPED = 77, WORDS = 1024, BYTES = WORDS * 4, STEP = 128 };
+enum { WORDS = 1024, BYTES = WORDS * 4, STEP = 128 };
 
 #define CALLER_DECLARE(result, name, need, parameters) result name parameters;
 WEIR__OPENCL_SYMBOLS(CALLER_DECLARE)

@@ -7,9 +7,21 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 // Whether the real loader lists a device with two compute units at least; else why the tests cannot run.
 bool fault_loader_available(const char **out_why);
+
+// Has Weir use this library, at `path`. Where the tests cannot run, says why and ends the program as skipped.
+static inline void fault_loader_use_or_skip(const char *path) {
+  const char *why;
+  if (!fault_loader_available(&why)) {
+    printf("%s\n", why);
+    exit(77); // the code of a skipped test
+  }
+  setenv("WEIR_OPENCL_LOADER", path, 1);
+}
 
 // The `n`th call of the function from now on (1: the next) fails with the result; 0: none does. A status that is asked for, of an
 // event, is then the result.

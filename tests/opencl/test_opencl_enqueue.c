@@ -428,12 +428,7 @@ static void times_are_those_of_the_work(void **state) {
 }
 
 int main(void) {
-  const char *why;
-  if (!fault_loader_available(&why)) {
-    printf("%s\n", why);
-    return SKIPPED;
-  }
-  setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
+  fault_loader_use_or_skip(FAULT_LOADER);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tasks_are_in_order),
       cmocka_unit_test(graphs_are_in_order),

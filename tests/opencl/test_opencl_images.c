@@ -18,7 +18,7 @@
 #include "weir/opencl.h"
 #include "weir/vulkan.h"
 
-enum { SKIPPED = 77, WIDTH = 37, HEIGHT = 11, DEPTH = 3, TEXELS = WIDTH * HEIGHT, TYPES = WEIR_IMAGE_UNORM8 + 1 };
+enum { WIDTH = 37, HEIGHT = 11, DEPTH = 3, TEXELS = WIDTH * HEIGHT, TYPES = WEIR_IMAGE_UNORM8 + 1 };
 
 static const char source[] =
     "__kernel void store(write_only image2d_t to, float add) {\n"
@@ -516,13 +516,8 @@ static void nothing_leaked(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const char *why;
-  if (!fault_loader_available(&why)) {
-    printf("%s\n", why);
-    return SKIPPED;
-  }
+  fault_loader_use_or_skip(FAULT_LOADER);
   if (argc > 1) memory = argv[1];
-  setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
   setenv("WEIR_OPENCL_MEMORY", memory, 1);
 #define WITH_CONTEXT(test) cmocka_unit_test_setup_teardown(test, open_context, close_context)
   const struct CMUnitTest tests[] = {

@@ -17,7 +17,7 @@
 #include "weir/graph.h"
 #include "weir/opencl.h"
 
-enum { SKIPPED = 77, WORDS = 1024, BYTES = WORDS * 4, STEP = FAULT_LOADER_ALIGNMENT, MANY = 9000, NEVER = 1 << 30 };
+enum { WORDS = 1024, BYTES = WORDS * 4, STEP = FAULT_LOADER_ALIGNMENT, MANY = 9000, NEVER = 1 << 30 };
 
 static const char source[] = "__kernel void add(__global uint *to, __global const uint *from, uint value) {\n"
                              "  to[get_global_id(0)] = from[get_global_id(0)] + value;\n"
@@ -249,12 +249,7 @@ static void nothing_newer_was_called(void **state) {
 }
 
 int main(void) {
-  const char *why;
-  if (!fault_loader_available(&why)) {
-    printf("%s\n", why);
-    return SKIPPED;
-  }
-  setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
+  fault_loader_use_or_skip(FAULT_LOADER);
   fault_loader_hide(false, true);
 #define WITH_CONTEXT(test) cmocka_unit_test_setup_teardown(test, open_context, close_context)
   const struct CMUnitTest tests[] = {

@@ -134,12 +134,7 @@ static void cancelled_waits(void **state) {
 }
 
 int main(void) {
-  const char *why;
-  if (!fault_loader_available(&why)) {
-    printf("%s\n", why);
-    return SKIPPED;
-  }
-  setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
+  fault_loader_use_or_skip(FAULT_LOADER);
 #define WITH_CONTEXT(test) cmocka_unit_test_setup_teardown(test, caller_open_context, caller_close_context)
   const struct CMUnitTest tests[] = {
       WITH_CONTEXT(turns),

@@ -263,12 +263,7 @@ static void refused_calls(void **state) {
 }
 
 int main(void) {
-  const char *why;
-  if (!fault_loader_available(&why)) {
-    printf("%s\n", why);
-    return SKIPPED;
-  }
-  setenv("WEIR_OPENCL_LOADER", FAULT_LOADER, 1);
+  fault_loader_use_or_skip(FAULT_LOADER);
 #define WITH_CONTEXT(test) cmocka_unit_test_setup_teardown(test, caller_open_context, caller_close_context)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refused_registrations), cmocka_unit_test(devices_of_the_context),

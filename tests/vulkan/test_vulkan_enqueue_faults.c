@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/allocate.h"
 #include "commands.h"
+#include "enqueue_allocations.h"
 #include "gate.h"
 #include "rig.h"
 
@@ -244,54 +244,15 @@ static void misuse(void **state) {
 // ---------------------------------------------------------------------------------------------------------------
 // Allocations
 
-enum { MANY = 20, MOST_ALLOCATIONS = 300 }; // MANY: arguments that do not fit on the stack
-
 static weir_status fill_all(const weir_enqueue *call) {
-  for (uint32_t i = 0; i < call->arg_count; i++) commands_fill(call, &call->args[i], 9);
+  for (uint32_t i = 0; i < call->arg_count; i++) commands_fill(call, &call->args[i], ENQUEUE_ALLOCATIONS_PATTERN);
   return WEIR_OK;
-}
-
-// A task and the launch of a graph with many arguments each, and scratch memory. The first failure, if there is one.
-static weir_status run_many(weir_kernel **out_kernel, weir_buffer **buffers, weir_graph **out_graph) {
-  const weir_enqueue_code code = {.function = fill_all, .scratch_bytes = 100};
-  weir_arg args[MANY];
-  weir_status status = weir_kernel_create(commands_context, "fill all", out_kernel);
-  if (status == WEIR_OK) status = weir_kernel_set_enqueue(*out_kernel, "vulkan", &code);
-  for (int i = 0; i < MANY && status == WEIR_OK; i++) {
-    status = weir_buffer_create(commands_context, 64, &buffers[i]);
-    args[i] = weir_writes(buffers[i]);
-  }
-  const weir_task task = {.kernel = *out_kernel, .args = args, .arg_count = MANY};
-  if (status == WEIR_OK) status = weir_submit(commands_context, &task, NULL);
-  if (status == WEIR_OK) status = weir_graph_create(commands_context, NULL, out_graph);
-  if (status == WEIR_OK) status = weir_graph_add(*out_graph, &task, NULL);
-  if (status == WEIR_OK) status = weir_graph_launch(*out_graph, NULL);
-  weir_status finished = weir_finish(commands_context);
-  return status == WEIR_OK ? finished : status;
 }
 
 static void failing_allocations(void **state) {
   (void)state;
   commands_open(NULL);
-  bool failed = true;
-  for (uint64_t n = 1; failed && n < MOST_ALLOCATIONS; n++) {
-    weir_kernel *kernel_of_many = NULL;
-    weir_buffer *buffers[MANY] = {NULL};
-    weir_graph *graph = NULL;
-    weir__allocate_fail_at(n);
-    const uint64_t before = weir__allocate_count();
-    weir_status status = run_many(&kernel_of_many, buffers, &graph);
-    failed = weir__allocate_count() - before >= n;
-    weir__allocate_fail_at(0);
-    if (status != WEIR_OK && status != WEIR_ERROR_OUT_OF_MEMORY && status != WEIR_ERROR_TASK_FAILED)
-      fail_msg("allocation %llu fails: %s", (unsigned long long)n, weir_last_error());
-    for (int i = 0; i < MANY && status == WEIR_OK; i++) commands_expect(buffers[i], 0, 64, 9);
-    weir_graph_release(graph);
-    for (int i = 0; i < MANY; i++) weir_buffer_release(buffers[i]);
-    weir_kernel_release(kernel_of_many);
-    weir_finish(commands_context);
-  }
-  assert_false(failed);
+  enqueue_allocations_fail(commands_context, "vulkan", fill_all, commands_expect);
   commands_close();
 }
 
