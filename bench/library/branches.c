@@ -33,8 +33,7 @@ static void load(branches *net) {
   CHECK(lib.p_nvrtcCreateProgram(&program, source, "branches.cu", 0, NULL, NULL));
   CHECK(lib.p_nvrtcCompileProgram(program, 0, NULL));
   CHECK(lib.p_nvrtcGetPTXSize(program, &bytes));
-  char *ptx = malloc(bytes);
-  if (ptx == NULL) exit(1);
+  char *ptx = gpu_memory(bytes, 1);
   CHECK(lib.p_nvrtcGetPTX(program, ptx));
   CUmodule module;
   CHECK(lib.p_cuModuleLoadData(&module, ptx));
@@ -167,9 +166,8 @@ static void add_blocks(branches *net) {
 // Random numbers from -scale to scale.
 static CUdeviceptr random_memory(size_t count, float scale) {
   static unsigned state = 1;
-  float *host = malloc(count * sizeof *host);
+  float *host = gpu_memory(count, sizeof *host);
   CUdeviceptr memory;
-  if (host == NULL) exit(1);
   for (size_t i = 0; i < count; i++) {
     state = state * 1664525u + 1013904223u;
     host[i] = scale * ((float)(state >> 8) / (float)(1 << 23) - 1);
@@ -196,14 +194,18 @@ static void create(branches *net) {
   }
 }
 
+double branches_sum(const float *values, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += fabs(values[i]);
+  return sum;
+}
+
 static double sum_of(const branches *net) {
   int last = net->layers[net->layer_count - 1].output;
   size_t bytes = branches_bytes(net, net->channels[last]);
-  float *host = malloc(bytes);
-  if (host == NULL) exit(1);
+  float *host = gpu_memory(bytes, 1);
   CHECK(lib.p_cuMemcpyDtoH(host, net->activations[last], bytes));
-  double sum = 0;
-  for (size_t i = 0; i < bytes / sizeof *host; i++) sum += fabs(host[i]);
+  double sum = branches_sum(host, bytes / sizeof *host);
   free(host);
   return sum;
 }
@@ -268,10 +270,10 @@ static double by_hand(const branches *net, int streams, int passes, table *repor
   CUgraphExec exec = capture(&hand);
   double times[REPORT_MOST];
   for (int pass = 0; pass <= passes; pass++) {
-    double start = report_now_us();
+    double start = gpu_now_us();
     CHECK(lib.p_cuGraphLaunch(exec, hand.lanes[0].stream));
     CHECK(lib.p_cuStreamSynchronize(hand.lanes[0].stream));
-    times[pass] = report_now_us() - start;
+    times[pass] = gpu_now_us() - start;
   }
   report_add(report, net->name, streams == 1 ? "captured in one stream" : "captured by hand, 4 streams", "us", times,
              passes + 1);

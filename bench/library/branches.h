@@ -45,6 +45,9 @@ int branches_call(const branches *net, const net_layer *layer, cublasHandle_t bl
 // Measures all ways, `passes` times after the first.
 void branches_measure(int passes, table *report);
 
+// The sum of the values' sizes, to compare results by.
+double branches_sum(const float *values, size_t count);
+
 // By Weir (branches_weir.c); the sum of the last activations is compared with `expected`.
 void branches_by_weir(const branches *net, int issue, bool graph, double expected, int passes, table *report);
 

@@ -66,11 +66,10 @@ static void create(weir_run *run, const branches *net, int issue) {
 
 static void compare(weir_run *run, double expected) {
   int last = run->net->layers[run->net->layer_count - 1].output, channels = run->net->channels[last];
-  float *host = malloc(branches_bytes(run->net, channels));
-  if (host == NULL) exit(1);
+  size_t bytes = branches_bytes(run->net, channels);
+  float *host = gpu_memory(bytes, 1);
   WEIR_CHECK_CALL(weir_read(run->activations[last], 0, WEIR_WHOLE, host));
-  double sum = 0;
-  for (size_t i = 0; i < (size_t)channels * (size_t)branches_pixels(run->net); i++) sum += fabs(host[i]);
+  double sum = branches_sum(host, bytes / sizeof *host);
   free(host);
   if (fabs(sum - expected) <= 1e-3 * expected) return;
   fprintf(stderr, "weir-bench-library: %s: a sum of %g, not of %g\n", run->net->name, sum, expected);
@@ -82,14 +81,14 @@ void branches_by_weir(const branches *net, int issue, bool graph, double expecte
   create(&run, net, issue);
   double times[REPORT_MOST];
   for (int pass = 0; pass <= passes; pass++) {
-    double start = report_now_us();
+    double start = gpu_now_us();
     if (!graph || run.graph == NULL) {
       if (graph) WEIR_CHECK_CALL(weir_graph_create(run.calls.context, NULL, &run.graph));
       submit_all(&run);
     }
     if (graph) WEIR_CHECK_CALL(weir_graph_launch(run.graph, NULL));
     WEIR_CHECK_CALL(weir_finish(run.calls.context));
-    times[pass] = report_now_us() - start;
+    times[pass] = gpu_now_us() - start;
   }
   compare(&run, expected);
   report_add(report, net->name,

@@ -34,11 +34,11 @@ static void alone(int passes, table *report) {
   double submit[REPORT_MOST], whole[REPORT_MOST];
   for (int pass = 0; pass <= passes; pass++) {
     CHECK(lib.p_cuCtxSynchronize());
-    double start = report_now_us();
+    double start = gpu_now_us();
     for (int i = 0; i < CALLS; i++) CHECK(multiply(own.blas, memory, memory + (size_t)(1 + i % BUFFERS) * BYTES));
-    submit[pass] = (report_now_us() - start) / CALLS;
+    submit[pass] = (gpu_now_us() - start) / CALLS;
     CHECK(lib.p_cuStreamSynchronize(own.stream));
-    whole[pass] = (report_now_us() - start) / CALLS;
+    whole[pass] = (gpu_now_us() - start) / CALLS;
   }
   report_add(report, "calls, the caller's time", "one stream", "us", submit, passes + 1);
   report_add(report, "calls, until done", "one stream", "us", whole, passes + 1);
@@ -49,11 +49,11 @@ static void alone(int passes, table *report) {
   CHECK(lib.p_cuStreamEndCapture(own.stream, &graph));
   CHECK(lib.p_cuGraphInstantiateWithFlags(&exec, graph, 0));
   for (int pass = 0; pass <= passes; pass++) {
-    double start = report_now_us();
+    double start = gpu_now_us();
     CHECK(lib.p_cuGraphLaunch(exec, own.stream));
-    submit[pass] = report_now_us() - start;
+    submit[pass] = gpu_now_us() - start;
     CHECK(lib.p_cuStreamSynchronize(own.stream));
-    whole[pass] = report_now_us() - start;
+    whole[pass] = gpu_now_us() - start;
   }
   report_add(report, "graph of 200, caller's time", "captured in one stream", "us", submit, passes + 1);
   report_add(report, "graph of 200, until done", "captured in one stream", "us", whole, passes + 1);
@@ -117,14 +117,14 @@ static void by_weir(int issue, bool graphs, bool own, int passes, table *report)
   int count = graphs ? 1 : CALLS;
   for (int pass = 0; pass <= passes; pass++) {
     WEIR_CHECK_CALL(weir_finish(calls.context));
-    double start = report_now_us();
+    double start = gpu_now_us();
     if (graphs)
       WEIR_CHECK_CALL(weir_graph_launch(graph, NULL));
     else
       submit_calls(&calls, NULL, kernel, buffers, CALLS);
-    submit[pass] = (report_now_us() - start) / count;
+    submit[pass] = (gpu_now_us() - start) / count;
     WEIR_CHECK_CALL(weir_finish(calls.context));
-    whole[pass] = (report_now_us() - start) / count;
+    whole[pass] = (gpu_now_us() - start) / count;
   }
   char way[64];
   snprintf(way, sizeof way, "Weir%s%s",

@@ -46,8 +46,7 @@ static void add(cholesky *problem, cholesky_what what, int i, int j, int k) {
 
 static void list_operations(cholesky *problem) {
   size_t count = (size_t)problem->count;
-  problem->operations = malloc((count * count * count + 4 * count * count) * sizeof *problem->operations);
-  if (problem->operations == NULL) exit(1);
+  problem->operations = gpu_memory(count * count * count + 4 * count * count, sizeof *problem->operations);
   for (int k = 0; k < problem->count; k++) {
     add(problem, POTRF, k, k, k);
     for (int i = k + 1; i < problem->count; i++) add(problem, TRSM, i, k, k);
@@ -61,8 +60,7 @@ static void list_operations(cholesky *problem) {
 // A symmetric matrix with elements from 0 to 1 off the diagonal, which `size` more make dominant.
 static void fill(cholesky *problem) {
   size_t n = (size_t)problem->tile;
-  double *tile = malloc(problem->tile_bytes);
-  if (tile == NULL) exit(1);
+  double *tile = gpu_memory(problem->tile_bytes, 1);
   uint64_t state = 1;
   for (int i = 0; i < problem->count; i++) {
     for (int j = 0; j <= i; j++) {
@@ -85,8 +83,7 @@ void cholesky_compare(cholesky *problem, const char *way, CUdeviceptr factors) {
     CHECK(lib.p_cuMemcpyDtoD(problem->factors, factors, bytes));
     return;
   }
-  double *pair = malloc(2 * problem->tile_bytes), greatest = 0;
-  if (pair == NULL) exit(1);
+  double *pair = gpu_memory(2, problem->tile_bytes), greatest = 0;
   size_t n = (size_t)problem->tile;
   for (int i = 0; i<problem->count; i += problem->count> 8 ? 7 : 1) {
     for (int j = 0; j <= i; j += problem->count > 8 ? 3 : 1) {

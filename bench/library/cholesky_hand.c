@@ -77,9 +77,8 @@ static void create(hand_run *hand, cholesky *problem, int streams) {
   }
   CHECK(lib.p_cuEventCreate(&hand->fork, CU_EVENT_DISABLE_TIMING));
   CHECK(lib.p_cuMemAlloc(&hand->tiles, (size_t)problem->stored * problem->tile_bytes));
-  hand->events = calloc((size_t)problem->stored, sizeof *hand->events);
-  hand->waits = calloc((size_t)problem->stored * (size_t)streams, sizeof *hand->waits);
-  if (hand->events == NULL || hand->waits == NULL) exit(1);
+  hand->events = gpu_memory((size_t)problem->stored, sizeof *hand->events);
+  hand->waits = gpu_memory((size_t)problem->stored * (size_t)streams, sizeof *hand->waits);
   for (int i = 0; i < problem->stored; i++) CHECK(lib.p_cuEventCreate(&hand->events[i], CU_EVENT_DISABLE_TIMING));
 }
 
@@ -104,7 +103,7 @@ void cholesky_by_hand(cholesky *problem, int streams, bool graph, int passes, ta
   for (int pass = 0; pass <= passes; pass++) {
     CHECK(lib.p_cuMemcpyDtoD(hand.tiles, problem->matrix, (size_t)problem->stored * problem->tile_bytes));
     CHECK(lib.p_cuCtxSynchronize());
-    double start = report_now_us();
+    double start = gpu_now_us();
     if (graph) {
       if (exec == NULL) exec = capture(&hand);
       CHECK(lib.p_cuGraphLaunch(exec, hand.lanes[0].stream));
@@ -112,7 +111,7 @@ void cholesky_by_hand(cholesky *problem, int streams, bool graph, int passes, ta
       enqueue_all(&hand);
     }
     CHECK(lib.p_cuCtxSynchronize());
-    times[pass] = 1e-3 * (report_now_us() - start);
+    times[pass] = 1e-3 * (gpu_now_us() - start);
   }
   snprintf(subject, sizeof subject, "cholesky %d, tiles of %d", problem->size, problem->tile);
   snprintf(way, sizeof way, "by hand, %d stream%s%s", streams, streams == 1 ? "" : "s", graph ? ", graph" : "");
@@ -139,12 +138,12 @@ void cholesky_by_solver(const cholesky *problem, int passes, table *report) {
                                sizeof value));
     }
     CHECK(lib.p_cuCtxSynchronize());
-    double start = report_now_us();
+    double start = gpu_now_us();
     CHECK(lib.p_cusolverDnDpotrf(own.solver, CUBLAS_FILL_MODE_LOWER, n, (double *)(uintptr_t)matrix, n,
                                  (double *)(uintptr_t)work, work_size,
                                  (int *)(void *)((double *)(uintptr_t)work + work_size)));
     CHECK(lib.p_cuCtxSynchronize());
-    times[pass] = 1e-3 * (report_now_us() - start);
+    times[pass] = 1e-3 * (gpu_now_us() - start);
   }
   char subject[64];
   snprintf(subject, sizeof subject, "cholesky %d, tiles of %d", problem->size, problem->tile);

@@ -60,8 +60,7 @@ static void create(weir_run *run, cholesky *problem, int issue) {
   WEIR_CHECK_CALL(weir_kernel_set_enqueue(run->kernel, "cuda", &code));
   uint64_t bytes = (uint64_t)problem->stored * problem->tile_bytes;
   WEIR_CHECK_CALL(weir_buffer_wrap_cuda(weir_context_device(context, 0), problem->matrix, bytes, &run->whole));
-  run->tiles = calloc((size_t)problem->stored, sizeof *run->tiles);
-  if (run->tiles == NULL) exit(1);
+  run->tiles = gpu_memory((size_t)problem->stored, sizeof *run->tiles);
   for (int i = 0; i < problem->stored; i++)
     WEIR_CHECK_CALL(weir_buffer_create(context, problem->tile_bytes, &run->tiles[i]));
 }
@@ -94,14 +93,14 @@ void cholesky_by_weir(cholesky *problem, int issue, bool graph, int passes, tabl
   double times[REPORT_MOST];
   for (int pass = 0; pass <= passes; pass++) {
     copy_in(&run);
-    double start = report_now_us();
+    double start = gpu_now_us();
     if (!graph || run.graph == NULL) {
       if (graph) WEIR_CHECK_CALL(weir_graph_create(run.calls.context, NULL, &run.graph));
       submit_all(&run);
     }
     if (graph) WEIR_CHECK_CALL(weir_graph_launch(run.graph, NULL));
     WEIR_CHECK_CALL(weir_finish(run.calls.context));
-    times[pass] = 1e-3 * (report_now_us() - start);
+    times[pass] = 1e-3 * (gpu_now_us() - start);
   }
   char subject[64], way[64];
   snprintf(subject, sizeof subject, "cholesky %d, tiles of %d", problem->size, problem->tile);

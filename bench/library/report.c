@@ -2,14 +2,6 @@
 #include "report.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-double report_now_us(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
-}
 
 void report_begin(table *report, const char *card) {
   if (report->json)
@@ -22,16 +14,10 @@ void report_end(const table *report) {
   if (report->json) printf("\n]}\n");
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 void report_add(table *report, const char *subject, const char *way, const char *unit, double *times, int count) {
   double first = times[0], *later = count > 1 ? times + 1 : times;
   int later_count = count > 1 ? count - 1 : 1;
-  qsort(later, (size_t)later_count, sizeof *later, by_size);
-  double median = later[later_count / 2], least = later[0], most = later[later_count - 1];
+  double median = gpu_statistics(later, (uint32_t)later_count).median, least = later[0], most = later[later_count - 1];
   if (report->json)
     printf("%s\n {\"case\": \"%s\", \"way\": \"%s\", \"unit\": \"%s\", \"first\": %.3f, \"median\": %.3f, \"least\": "
            "%.3f, "

@@ -6,14 +6,14 @@
 
 #include <stdbool.h>
 
+#include "../gpu/timing.h"
+
 typedef struct table {
   bool json;
   int rows;
 } table;
 
 enum { REPORT_MOST = 4096 };
-
-double report_now_us(void);
 
 // Prints the head, and the end.
 void report_begin(table *report, const char *card);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../gpu/timing.h"
+
 void weir_calls_check(weir_status status, const char *call, const char *file, int line) {
   if (status == WEIR_OK) return;
   fprintf(stderr, "weir-bench-library: %s:%d: %s: %s: %s\n", file, line, call, weir_status_name(status),
@@ -16,8 +18,7 @@ void weir_calls_open(weir_calls *calls, int issue, int rows) {
   *calls = (weir_calls){.rows = rows};
   WEIR_CHECK_CALL(weir_context_create(&options, &calls->context));
   calls->lane_count = weir_device_information(weir_context_device(calls->context, 0))->enqueue_lanes;
-  calls->lanes = calloc(calls->lane_count, sizeof *calls->lanes);
-  if (calls->lanes == NULL) exit(1);
+  calls->lanes = gpu_memory(calls->lane_count, sizeof *calls->lanes);
 }
 
 void weir_calls_close(weir_calls *calls) {
