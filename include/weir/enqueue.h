@@ -39,7 +39,7 @@ typedef struct weir_enqueue_arg {
   uint64_t reserved[2];
 } weir_enqueue_arg;
 
-// What an enqueue function gets. Valid during the call only.
+// A call of an enqueue function: its queue, arguments and lane. Valid during the call only.
 typedef struct weir_enqueue {
   weir_device *device;
   void *queue;          // CUstream, cl_command_queue or VkCommandBuffer

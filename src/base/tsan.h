@@ -36,7 +36,7 @@ void weir__tsan_release(weir__point *point);
 // The calling thread reads or writes bytes of the caller's.
 void weir__tsan_access(const void *memory, uint64_t bytes, bool writes);
 
-// What the calling thread does with memory until the end is the library's own affair. The two nest.
+// ThreadSanitizer ignores the calling thread's accesses from weir__tsan_ignore to weir__tsan_heed. Pairs nest.
 void weir__tsan_ignore(void);
 void weir__tsan_heed(void);
 

@@ -485,7 +485,7 @@ static void test_misuse(void **state) {
   share_run("cuda", cancelled_while_open);
 }
 
-// Each call of the driver fails in turn, for now or for good: tasks end well and are right, or fail; nothing hangs or is left.
+// Each call of the driver fails in turn, once or from then on: tasks end well and are right, or fail; nothing hangs or is left.
 // The same with allocations of Weir's own.
 static uint64_t failing;
 static bool failing_allocation;
