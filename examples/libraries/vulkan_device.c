@@ -9,7 +9,7 @@ enum { MOST = 16 };
 
 static const float PRIORITY = 1;
 
-// What the device is made with.
+// What the caller creates the device with: queues and features.
 typedef struct creation {
   VkDeviceQueueCreateInfo queue;
   VkPhysicalDeviceVulkan12Features features;
