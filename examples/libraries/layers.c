@@ -15,6 +15,8 @@
 #include <weir/enqueue.h>
 #include <weir/opencl.h>
 
+#include "require.h"
+
 enum { SIZE = 32, LAYERS = 3, BATCHES = 4, NUMBERS = SIZE * SIZE, NO_DEVICE = 3 };
 
 static const char rectify_source[] = "__kernel void rectify(__global float *x) {\n"
@@ -30,12 +32,6 @@ typedef struct program {
   weir_buffer *weights[LAYERS], *batches[BATCHES], *results[BATCHES];
   float weight_numbers[LAYERS][NUMBERS], batch_numbers[BATCHES][NUMBERS], result_numbers[BATCHES][NUMBERS];
 } program;
-
-static void require(weir_status status) {
-  if (status == WEIR_OK) return;
-  fprintf(stderr, "%s\n", weir_last_error());
-  exit(1);
-}
 
 // Argument 0 = argument 1 * argument 2. Weir has put all that this waits for into the queue, and knows by itself when
 // it is done: CLBlast needs no events.
