@@ -60,6 +60,7 @@ int branches_call(const branches *net, const net_layer *layer, cublasHandle_t bl
     input = scratch;
   }
   CUdeviceptr weights = net->weights[layer - net->layers];
+  CHECK(lib.p_cublasSetMathMode(blas, net->math));
   return (int)lib.p_cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, pixels, layer->to, inner, &one,
                                 (float *)(uintptr_t)input, pixels, (float *)(uintptr_t)weights, inner, &zero,
                                 (float *)(uintptr_t)output, pixels);
@@ -288,8 +289,8 @@ static double by_hand(const branches *net, int streams, int passes, table *repor
   return sum;
 }
 
-static void measure(const char *name, int side, int passes, table *report) {
-  branches net = {.name = name, .side = side};
+static void measure(const char *name, int side, cublasMath_t math, int passes, table *report) {
+  branches net = {.name = name, .side = side, .math = math};
   create(&net);
   double expected = by_hand(&net, 1, passes, report);
   by_hand(&net, BRANCHES_STREAMS, passes, report);
@@ -302,8 +303,12 @@ static void measure(const char *name, int side, int passes, table *report) {
   }
 }
 
+// In single precision, and as frameworks have convolutions do it unless told otherwise: by tensor cores (TF32).
 void branches_measure(int passes, table *report) {
-  measure("inception, 35 x 35", 35, passes, report);
-  measure("inception, 17 x 17", 17, passes, report);
-  measure("inception, 8 x 8", 8, passes, report);
+  measure("inception, 35 x 35", 35, CUBLAS_DEFAULT_MATH, passes, report);
+  measure("inception, 17 x 17", 17, CUBLAS_DEFAULT_MATH, passes, report);
+  measure("inception, 8 x 8", 8, CUBLAS_DEFAULT_MATH, passes, report);
+  measure("inception, 35 x 35, TF32", 35, CUBLAS_TF32_TENSOR_OP_MATH, passes, report);
+  measure("inception, 17 x 17, TF32", 17, CUBLAS_TF32_TENSOR_OP_MATH, passes, report);
+  measure("inception, 8 x 8, TF32", 8, CUBLAS_TF32_TENSOR_OP_MATH, passes, report);
 }

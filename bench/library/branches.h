@@ -21,7 +21,8 @@ typedef struct net_layer {
 
 typedef struct branches {
   const char *name;
-  int side; // pixels in x and y
+  int side;          // pixels in x and y
+  cublasMath_t math; // of the products
   int layer_count, activation_count, block;
   net_layer layers[BRANCHES_MOST_LAYERS];
   int channels[BRANCHES_MOST_LAYERS]; // of activations

@@ -45,6 +45,7 @@
 #define BLAS_FUNCTIONS(X)                                                                                              \
   X(cublasCreate)                                                                                                      \
   X(cublasDestroy)                                                                                                     \
+  X(cublasSetMathMode)                                                                                                 \
   X(cublasSetStream)                                                                                                   \
   X(cublasDtrsm)                                                                                                       \
   X(cublasDsyrk)                                                                                                       \
