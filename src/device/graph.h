@@ -69,6 +69,22 @@ typedef struct weir__graph_counts {
   char reason[160];
 } weir__graph_counts;
 
+// What nodes of a graph point to, and several plans may share.
+typedef struct weir__graph_source {
+  _Atomic uint32_t references;
+  void (*destroy)(struct weir__graph_source *source); // by whoever drops the last, perhaps with the context's lock
+} weir__graph_source;
+
+static inline weir__graph_source *weir__graph_source_retain(weir__graph_source *source) {
+  atomic_fetch_add_explicit(&source->references, 1, memory_order_relaxed);
+  return source;
+}
+
+static inline void weir__graph_source_drop(weir__graph_source *source) {
+  if (source != NULL && atomic_fetch_sub_explicit(&source->references, 1, memory_order_acq_rel) == 1)
+    source->destroy(source);
+}
+
 typedef struct weir__graph_plan {
   uint32_t references; // the graph's and one per run; guarded by the context's lock
   uint32_t node_count, arg_count, buffer_count, external_count, host_count;
@@ -90,6 +106,7 @@ typedef struct weir__graph_plan {
   bool timed;                 // launches note when nodes start and end
   void *device_data;          // what the device made of it; NULL: nothing
   weir__graph_counts *counts; // the graph's, which is there while a run is in flight
+  weir__graph_source *source; // of its adopted nodes; NULL: it has none. A reference
 } weir__graph_plan;
 
 typedef enum weir__node_state {

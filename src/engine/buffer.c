@@ -22,7 +22,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   fetch_next(&context->objects.buffers);
   buffer->id = ++context->objects.next_buffer;
   buffer->bytes = bytes;
-  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = false;
+  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
   buffer->valid = buffer->held = 0;
   memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
   weir__written_clear(buffer);

@@ -16,7 +16,7 @@ static weir_graph_calls calls_of(const weir_graph *graph) {
   memcpy(calls.reason, counts->reason, sizeof calls.reason);
   const weir_device *device = weir__graph_device(graph);
   for (uint32_t i = 0; i < graph->recorded_count; i++)
-    calls.nodes += weir__kernel_enqueue(graph->recorded[i].task.kernel, device) != NULL;
+    calls.nodes += graph->recorded[i].adopted || weir__kernel_enqueue(graph->recorded[i].task.kernel, device) != NULL;
   return calls;
 }
 

@@ -14,6 +14,9 @@ static weir_status set_arg(weir_graph *graph, uint32_t node, uint32_t index, con
       index >= graph->recorded[node].task.arg_count - (graph->recorded[node].scratch != NULL))
     return weir__error(WEIR_ERROR_OUT_OF_RANGE, "graph set arg: there is no argument %u of node %u", index, node);
   struct weir__recorded *recorded = &graph->recorded[node];
+  if (recorded->adopted)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "graph set arg: node %u was adopted: the addresses that it uses are part of it", node);
   weir_arg *old = &recorded->args[index];
   if (arg->reserved != 0)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph set arg: the argument's reserved member must be 0");
@@ -93,6 +96,11 @@ static weir_status replace_buffer(weir_graph *graph, weir_buffer *buffer, weir_b
     const weir_task *task = &graph->recorded[i].task;
     for (uint32_t j = 0; j < task->arg_count; j++) {
       if (task->args[j].mode == WEIR_VALUE) continue;
+      if (graph->recorded[i].adopted && task->args[j].buffer == buffer)
+        return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "graph replace buffer: node %u, which uses buffer %llu '%s', was adopted: the addresses "
+                           "that it uses are part of it",
+                           i, (unsigned long long)buffer->id, buffer->label);
       found = found || task->args[j].buffer == buffer;
       replacement_known = replacement_known || task->args[j].buffer == replacement;
     }

@@ -14,6 +14,7 @@
 #include "engine/buffer.h"
 #include "engine/check.h"
 #include "engine/scratch.h"
+#include "graph/adopt.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
 #include "graph/queued.h"
@@ -58,8 +59,9 @@ weir_status weir_graph_create_sized(weir_context *context, const weir_graph_opti
   return status;
 }
 
-// The graph's own buffers return, after the last launch that uses them.
-static void drop_scratch(weir_graph *graph) {
+// The graph's own buffers and kernels return, after the last launch that uses them.
+static void drop_own(weir_graph *graph) {
+  weir__graph_drop_adopted(graph);
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     if (graph->recorded[i].scratch != NULL) weir__buffer_give_up(graph->recorded[i].scratch);
     graph->recorded[i].scratch = NULL;
@@ -68,6 +70,7 @@ static void drop_scratch(weir_graph *graph) {
 
 void weir__graph_empty(weir_graph *graph) {
   weir__graph_forget_plan(graph);
+  weir__graph_forget_adopted(graph);
   for (uint32_t i = 0; i < graph->recorded_count; i++) weir__recorded_clear(&graph->recorded[i]);
   graph->recorded_count = 0;
   graph->buffer_count = 0;
@@ -273,7 +276,7 @@ weir_status weir_graph_clear(weir_graph *graph) {
   weir_context *context = graph->object.context;
   weir__context_lock(context);
   status = weir__graph_settle(graph, "graph clear");
-  if (status == WEIR_OK) drop_scratch(graph);
+  if (status == WEIR_OK) drop_own(graph);
   if (status == WEIR_OK) weir__graph_empty(graph);
   weir__context_unlock(context);
   return status;
@@ -281,7 +284,7 @@ weir_status weir_graph_clear(weir_graph *graph) {
 
 // Frees a graph that was released, once its launches are done.
 static void let_go(weir_graph *graph) {
-  drop_scratch(graph);
+  drop_own(graph);
   weir__graph_empty(graph);
   graph->to_be_freed = graph->running > 0;
   if (!graph->to_be_freed) weir__object_give(&graph->object.context->objects.graphs, &graph->object);

@@ -19,6 +19,14 @@ typedef struct weir__graph_launch {
   bool reported;    // a failure is not for weir_graph_wait: somebody else learns of it
 } weir__graph_launch;
 
+// What a graph has for its adopted nodes alone (graph/adopt.h).
+typedef struct weir__graph_adopted {
+  weir__graph_source *source; // that they point to; NULL: there are none. A reference
+  weir_kernel **kernels;
+  weir_buffer **buffers;
+  uint32_t kernel_count, buffer_count;
+} weir__graph_adopted;
+
 struct weir_graph {
   weir__object object;
   struct weir__recorded *recorded;
@@ -43,6 +51,7 @@ struct weir_graph {
   uint64_t failed_launch;  // number of the last launch that was noted as failed
   char failure_text[WEIR__MESSAGE_BYTES];
   weir__graph_counts counts;
+  weir__graph_adopted adopted;
   uint32_t time_count; // of the last launch with times that is done
   uint64_t *times;     // its starts, then its ends
 };

@@ -138,6 +138,7 @@ static bool is_checked(const weir_graph *graph) {
   for (uint32_t i = 0; i < graph->recorded_count && why == NULL; i++) {
     const weir_task *task = &graph->recorded[i].task;
     if (weir__kernel_enqueue(task->kernel, weir__graph_device(graph)) != NULL) why = "it has an enqueue function";
+    if (graph->recorded[i].adopted) why = "it was adopted";
     for (uint32_t j = 0; j < task->arg_count; j++)
       if (task->args[j].mode != WEIR_VALUE && task->args[j].buffer->image) why = "it works on images";
   }
@@ -160,6 +161,7 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   plan->space = stays_on_card(graph, plan) ? plan->asked->space : plan->device->space;
   plan->timed = graph->timed;
   plan->counts = &graph->counts;
+  if (graph->adopted.source != NULL) plan->source = weir__graph_source_retain(graph->adopted.source);
   builder build = {.graph = graph, .plan = plan};
   bool complete = number_buffers(&build) && fill_nodes(&build) && weir__plan_find_intervals(&build) &&
                   weir__plan_find_edges(&build) && weir__plan_find_externals(&build);

@@ -17,6 +17,8 @@ struct weir__recorded {
   unsigned char *values;
   weir_buffer *scratch; // the last argument, which the graph added for the kernel's enqueue function; NULL: none
   bool *autos;          // per argument: its mode was taken from the code (weir_auto); NULL: none
+  bool adopted;         // its arguments only say what it accesses, and cannot be replaced (graph/adopt.h)
+  bool wall;            // it comes after all tasks before it, and before all after it
   char label[WEIR__LABEL_BYTES];
 };
 

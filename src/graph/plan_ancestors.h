@@ -27,6 +27,7 @@ typedef struct weir__plan_ancestors {
   size_t *ends;      // per node: where its part of `entries` ends
   uint32_t *entries; // per node: its newest ancestors on other chains than its own
   size_t entry_count, entry_capacity;
+  uint32_t wall; // all nodes before this one come before it, and before all after it
   // The node that is being looked at.
   uint32_t node;
   uint32_t look; // number of this look at the node
@@ -50,6 +51,7 @@ static inline void weir__plan_ancestors_begin(weir__plan_ancestors *ancestors, u
 
 // Whether `before` is known to be an ancestor of the node.
 static inline bool weir__plan_is_ancestor(const weir__plan_ancestors *ancestors, uint32_t before) {
+  if (before < ancestors->wall) return true;
   const weir__plan_newest *newest = &ancestors->newest[ancestors->chains[before]];
   return newest->reader == ancestors->look && newest->node >= before;
 }

@@ -27,6 +27,7 @@ typedef struct weir__plan_builder {
   uint32_t *by_buffer;   // numbers of uses, in order of buffers and then of nodes
   uint32_t *buffer_uses; // per buffer, and one more: where its part of `by_buffer` begins
   uint32_t use_count;
+  bool has_wall; // some node so far is one: ancestors.wall is the last
 } weir__plan_builder;
 
 // Each is a step; false: no memory. find_intervals: cuts each buffer where a use begins or ends. find_edges: the hazards

@@ -140,16 +140,36 @@ static bool add_predecessors(builder *build, uint32_t node) {
   return true;
 }
 
+// A wall comes after each node since the last one that none comes after yet.
+static void find_all_before(builder *build, uint32_t node) {
+  const weir__graph_node *nodes = build->plan->nodes;
+  for (uint32_t i = node; i-- > build->ancestors.wall;)
+    if (nodes[i].successor_count == 0)
+      weir__plan_hazards_add(&build->hazards, &(hazard){.node = i, .kind = WEIR__HAZARD_AFTER});
+}
+
+// What the node comes after. Whatever it finds comes after the last wall, or is the wall.
+static void find_before(builder *build, uint32_t node, const use *uses, uint32_t count) {
+  bool in_order = (build->graph->object.context->host.flags & WEIR_CONTEXT_IN_ORDER) != 0;
+  const hazard wall = {.node = build->ancestors.wall, .kind = WEIR__HAZARD_AFTER};
+  if (in_order && node > 0)
+    weir__plan_hazards_add(&build->hazards, &(hazard){.node = node - 1, .kind = WEIR__HAZARD_AFTER});
+  if (build->graph->recorded[node].wall) {
+    find_all_before(build, node);
+    return;
+  }
+  find_hazards(build, uses, count);
+  if (build->hazards.found_count == 0 && build->has_wall) weir__plan_hazards_add(&build->hazards, &wall);
+}
+
 static bool find_predecessors(builder *build) {
   weir__plan_hazards *hazards = &build->hazards;
-  bool in_order = (build->graph->object.context->host.flags & WEIR_CONTEXT_IN_ORDER) != 0;
   if (!reserve_edges(build, 1)) return false;
   for (uint32_t node = 0, first = 0, end; node < build->plan->node_count; node++, first = end) {
     for (end = first; end < build->use_count && build->uses[end].node == node;) end++;
     weir__plan_ancestors_begin(&build->ancestors, node);
     hazards->found_count = 0;
-    if (in_order && node > 0) weir__plan_hazards_add(hazards, &(hazard){.node = node - 1, .kind = WEIR__HAZARD_AFTER});
-    find_hazards(build, build->uses + first, end - first);
+    find_before(build, node, build->uses + first, end - first);
     if (hazards->no_memory) return false;
     if (hazards->found_count > 1) reduce(build, node);
     if (!add_predecessors(build, node)) return false;
@@ -158,6 +178,9 @@ static bool find_predecessors(builder *build) {
       weir__plan_hazards_record(hazards, &access);
     }
     if (hazards->no_memory || !weir__plan_ancestors_end(&build->ancestors)) return false;
+    if (!build->graph->recorded[node].wall) continue;
+    build->ancestors.wall = node;
+    build->has_wall = true;
   }
   return true;
 }

@@ -58,6 +58,17 @@ static weir_mode mode_of(uint8_t state) {
   return state == WRITTEN ? WEIR_WRITE : WEIR_READ;
 }
 
+// Nobody but the graph uses the buffer, so that it does not matter which bytes of it a launch uses.
+static void add_adopted(weir__graph_plan *plan, uint32_t buffer, uint64_t bytes, const uint8_t *states) {
+  uint32_t interval_count = plan->first_cuts[buffer + 1] - plan->first_cuts[buffer] - 1;
+  bool written = false;
+  for (uint32_t i = 0; i < interval_count && !written; i++) written = (states[i] & WRITTEN) != 0;
+  if (plan->externals != NULL)
+    plan->externals[plan->external_count] =
+        (weir__graph_external){.buffer = buffer, .mode = written ? WEIR_READ_WRITE : WEIR_READ, .lo = 0, .hi = bytes};
+  plan->external_count++;
+}
+
 // The externals of one buffer, from the states of its intervals. Counts them alone if there is no room yet.
 static void add_externals(weir__graph_plan *plan, uint32_t buffer, const uint8_t *states) {
   uint32_t interval_count = plan->first_cuts[buffer + 1] - plan->first_cuts[buffer] - 1;
@@ -72,9 +83,16 @@ static void add_externals(weir__graph_plan *plan, uint32_t buffer, const uint8_t
   }
 }
 
-static void add_all_externals(weir__graph_plan *plan, const uint8_t *states) {
+static void add_all_externals(const builder *build, const uint8_t *states) {
+  weir__graph_plan *plan = build->plan;
   plan->external_count = 0;
-  for (uint32_t i = 0; i < plan->buffer_count; i++) add_externals(plan, i, states + plan->first_cuts[i]);
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    const weir_buffer *buffer = build->graph->buffers[i];
+    if (buffer->adopted)
+      add_adopted(plan, i, buffer->bytes, states + plan->first_cuts[i]);
+    else
+      add_externals(plan, i, states + plan->first_cuts[i]);
+  }
 }
 
 bool weir__plan_find_externals(builder *build) {
@@ -93,11 +111,11 @@ bool weir__plan_find_externals(builder *build) {
                 plan->first_cuts[i + 1] - plan->first_cuts[i] - 1, &all);
   }
   if (complete) {
-    add_all_externals(plan, states); // counts them
+    add_all_externals(build, states); // counts them
     plan->externals = weir__allocate(((size_t)plan->external_count + 1) * sizeof *plan->externals);
     complete = plan->externals != NULL;
   }
-  if (complete) add_all_externals(plan, states);
+  if (complete) add_all_externals(build, states);
   weir__free(states);
   weir__free(nexts);
   return complete;

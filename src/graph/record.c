@@ -60,6 +60,8 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const weir_tas
                                       .bytes = like->bytes,
                                       .host = like->host,
                                       .scratch = like->scratch,
+                                      .adopted = like->adopted,
+                                      .wall = like->wall,
                                       .task = *task};
   uint64_t value_bytes = 0;
   for (uint32_t i = 0; i < task->arg_count; i++) {
@@ -106,6 +108,7 @@ bool weir__graph_record(weir_graph *graph, const weir_task *task, const weir_tas
 void weir__graph_plan_drop(weir__graph_plan *plan) {
   if (--plan->references > 0) return;
   if (plan->device_data != NULL) plan->device->ops->graphs->forget(plan->device, plan->device_data);
+  weir__graph_source_drop(plan->source);
   weir__free(plan->nodes);
   weir__free(plan->args);
   weir__free(plan->successors);

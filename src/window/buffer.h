@@ -42,6 +42,7 @@ struct weir_buffer {
   uint8_t home;   // space of wrapped memory
   bool wrapped : 1;
   bool scratch : 1; // scratch memory of one task (engine/scratch.h)
+  bool adopted : 1; // of a graph that was adopted, and of nobody else (graph/adopt.h): wrapped
   bool image : 1;   // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   union {
     struct {

@@ -22,7 +22,7 @@ import tempfile
 
 # Structs that grow because the library makes them and programs see pointers to them only.
 HANDED_OUT = {"weir_work", "weir_profile_event", "weir_token", "weir_device_info", "weir_split_view",
-              "weir_enqueue"}
+              "weir_enqueue", "weir_cuda_nodes"}
 # Structs that never change; weir.h names them.
 FIXED = {"weir_box", "weir_vulkan_constant", "weir_vulkan_queue", "weir_split_part", "weir_split_measure", "weir_split_way"}
 RECORD = pathlib.Path(__file__).parent / "abi.txt"

@@ -19,6 +19,8 @@ typedef enum CUpointer_attribute { WEIR__CUDA_POINTER_ATTRIBUTES(WEIR__CUDA_NUMB
 typedef enum CUmemorytype { WEIR__CUDA_MEMORY_TYPES(WEIR__CUDA_NUMBER) } CUmemorytype;
 typedef enum CUstreamCaptureStatus { WEIR__CUDA_CAPTURE_STATUSES(WEIR__CUDA_NUMBER) } CUstreamCaptureStatus;
 typedef enum CUstreamCaptureMode { WEIR__CUDA_CAPTURE_MODES(WEIR__CUDA_NUMBER) } CUstreamCaptureMode;
+typedef enum CUgraphNodeType { WEIR__CUDA_NODE_TYPES(WEIR__CUDA_NUMBER) } CUgraphNodeType;
+typedef enum CUlaunchAttributeID { WEIR__CUDA_LAUNCH_ATTRIBUTES(WEIR__CUDA_NUMBER) } CUlaunchAttributeID;
 typedef enum CUjit_option { WEIR__CUDA_JIT_OPTIONS(WEIR__CUDA_NUMBER) } CUjit_option;
 typedef enum CUjitInputType { WEIR__CUDA_JIT_INPUTS(WEIR__CUDA_NUMBER) } CUjitInputType;
 enum { WEIR__CUDA_FLAGS(WEIR__CUDA_NUMBER) };
@@ -82,5 +84,19 @@ typedef struct CUDA_MEMSET_NODE_PARAMS {
   size_t width; // elements
   size_t height;
 } CUDA_MEMSET_NODE_PARAMS;
+
+typedef struct CUDA_HOST_NODE_PARAMS {
+  void (*fn)(void *user);
+  void *userData;
+} CUDA_HOST_NODE_PARAMS;
+
+typedef union CUlaunchAttributeValue {
+  char pad[64];
+  int cooperative;
+  struct {
+    unsigned int x, y, z;
+  } clusterDim;
+  long long alignment;
+} CUlaunchAttributeValue;
 
 #endif // WEIR_DEVICE_CUDA_API_H

@@ -29,6 +29,7 @@ static void destroy(weir__code *head) {
 
 bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device) {
   if (cuda == NULL || device >= WEIR__MAX_DEVICES) return false;
+  if (cuda->adopted != 0) return cuda->adopted == device + 1;
   for (uint32_t i = 0; i < cuda->count; i++)
     if (cuda->launches[i].functions[device] == NULL) return false;
   return cuda->empty || cuda->count > 0 || cuda->head.enqueue != NULL;
@@ -336,6 +337,15 @@ weir_status weir__cuda_set_enqueue(weir_kernel *kernel, const weir_enqueue_code 
   weir__cuda_kernel *cuda = (weir__cuda_kernel *)(void *)head;
   snprintf(cuda->not_resident, sizeof cuda->not_resident, "its code is an enqueue function");
   return weir__host_set_code(kernel, WEIR__CODE_CUDA, head, "CUDA code", NULL);
+}
+
+weir_status weir__cuda_set_adopted(weir_kernel *kernel, const weir_device *device) {
+  weir__cuda_kernel *cuda = weir__allocate_zeroed(sizeof *cuda);
+  if (cuda == NULL) return no_memory(kernel);
+  cuda->head = (weir__code){.destroy = destroy, .takes_all = true};
+  cuda->adopted = device->index + 1;
+  snprintf(cuda->not_resident, sizeof cuda->not_resident, "it is a node of an adopted graph");
+  return weir__host_set_code(kernel, WEIR__CODE_CUDA, &cuda->head, "CUDA code", NULL);
 }
 
 // A launch that differs from another only by its functions keeps those of the other's devices.

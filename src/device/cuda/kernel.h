@@ -27,7 +27,9 @@ typedef struct weir__cuda_kernel {
   uint32_t count;
   // By mode, a bit for each of the first parameters: the code of some device may refute it for this one (device/use.h).
   uint16_t refuted[WEIR_READ_WRITE + 1];
-  bool empty;             // count is 0: the kernel has code everywhere and launches nothing
+  bool empty; // count is 0: the kernel has code everywhere and launches nothing
+  uint32_t
+      adopted; // not 0: count is 0, and its tasks are adopted nodes (graph/adopted.h) of the device with this index, plus 1
   char not_resident[160]; // why some launch has no part of a resident kernel; "": all have, or they are not wanted
   weir__cuda_launch launches[];
 } weir__cuda_kernel;
@@ -42,6 +44,9 @@ bool weir__cuda_kernel_has_code(const weir__cuda_kernel *cuda, uint32_t device);
 
 // weir__device_ops.set_enqueue.
 weir_status weir__cuda_set_enqueue(weir_kernel *kernel, const struct weir_enqueue_code *code);
+
+// Makes the kernel's code that of adopted nodes of a device.
+weir_status weir__cuda_set_adopted(weir_kernel *kernel, const weir_device *device);
 
 // Checks a task against what the device can launch: the grid's size, number and sizes of parameters, modes that the code refutes.
 // The text names the task.

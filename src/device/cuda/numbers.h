@@ -99,6 +99,26 @@
   X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)                                                                            \
   X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
+#define WEIR__CUDA_NODE_TYPES(X)                                                                                       \
+  X(CU_GRAPH_NODE_TYPE_KERNEL, 0)                                                                                      \
+  X(CU_GRAPH_NODE_TYPE_MEMCPY, 1)                                                                                      \
+  X(CU_GRAPH_NODE_TYPE_MEMSET, 2)                                                                                      \
+  X(CU_GRAPH_NODE_TYPE_HOST, 3)                                                                                        \
+  X(CU_GRAPH_NODE_TYPE_GRAPH, 4)                                                                                       \
+  X(CU_GRAPH_NODE_TYPE_EMPTY, 5)                                                                                       \
+  X(CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6)                                                                                  \
+  X(CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                                                                \
+  X(CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, 8)                                                                            \
+  X(CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, 9)                                                                              \
+  X(CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                                                                  \
+  X(CU_GRAPH_NODE_TYPE_MEM_FREE, 11)                                                                                   \
+  X(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 12)                                                                               \
+  X(CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)
+
+#define WEIR__CUDA_LAUNCH_ATTRIBUTES(X)                                                                                \
+  X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                                                                \
+  X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)
+
 #define WEIR__CUDA_JIT_OPTIONS(X)                                                                                      \
   X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                                        \
   X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)

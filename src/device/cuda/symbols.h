@@ -114,6 +114,27 @@
   X(cuGraphGetNodes, cuGraphGetNodes, OPTIONAL, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
   X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, OPTIONAL, \
     (CUgraphExec exec, CUgraphNode node, CUgraph child)) \
+  X(cuGraphGetEdges, cuGraphGetEdges_v2, OPTIONAL, \
+    (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)) \
+  X(cuGraphClone, cuGraphClone, OPTIONAL, (CUgraph *clone, CUgraph graph)) \
+  X(cuGraphNodeGetType, cuGraphNodeGetType, OPTIONAL, (CUgraphNode node, CUgraphNodeType *type)) \
+  X(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2, OPTIONAL, \
+    (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *parameters)) \
+  X(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute, OPTIONAL, \
+    (CUgraphNode node, CUlaunchAttributeID attribute, CUlaunchAttributeValue *value)) \
+  X(cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeCopyAttributes, OPTIONAL, \
+    (CUgraphNode destination, CUgraphNode source)) \
+  X(cuGraphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams, OPTIONAL, (CUgraphNode node, CUDA_MEMCPY3D *parameters)) \
+  X(cuGraphMemsetNodeGetParams, cuGraphMemsetNodeGetParams, OPTIONAL, \
+    (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters)) \
+  X(cuGraphHostNodeGetParams, cuGraphHostNodeGetParams, OPTIONAL, \
+    (CUgraphNode node, CUDA_HOST_NODE_PARAMS *parameters)) \
+  X(cuGraphAddHostNode, cuGraphAddHostNode, OPTIONAL, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, \
+     const CUDA_HOST_NODE_PARAMS *parameters)) \
+  X(cuGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph, OPTIONAL, (CUgraphNode node, CUgraph *graph)) \
+  X(cuFuncGetName, cuFuncGetName, OPTIONAL, (const char **name, CUfunction function)) \
+  X(cuKernelGetFunction, cuKernelGetFunction, OPTIONAL, (CUfunction *function, CUkernel kernel)) \
   X(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode, REQUIRED, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count, CUevent event)) \
   X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, REQUIRED, \

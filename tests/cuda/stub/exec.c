@@ -98,7 +98,7 @@ static stub_topology *topology_create(const flat *graph) {
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
   STUB_ENTER(cuGraphInstantiateWithFlags, STUB_CONTEXT);
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphInstantiate")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
-  if (exec == NULL || (flags & ~15ull) != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+  if (exec == NULL || (flags & ~15ull) != 0 || stub_graph_has_other(graph)) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   CUgraphExec made = stub_object_create(STUB_EXEC, sizeof *made);
   flat all = flat_create(graph, &made->first);
   made->graph_serial = graph->serial;

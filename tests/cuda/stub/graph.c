@@ -107,10 +107,21 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
       stub_graph_add(node, graph, dependencies, dependency_count, stub_work_create(STUB_EMPTY), function));
 }
 
+// The order is not said to be any.
+static void shuffle(CUgraphNode *nodes, uint32_t count) {
+  for (uint32_t i = count; i > 1; i--) {
+    uint32_t other = random_below(&stub.random, i);
+    CUgraphNode node = nodes[i - 1];
+    nodes[i - 1] = nodes[other];
+    nodes[other] = node;
+  }
+}
+
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
   STUB_ENTER(cuGraphGetNodes, STUB_CONTEXT);
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphGetNodes")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
   for (size_t i = 0; nodes != NULL && i < *count && i < graph->count; i++) nodes[i] = graph->nodes[i];
+  if (nodes != NULL && *count >= graph->count) shuffle(nodes, graph->count);
   *count = graph->count;
   return stub_leave(CUDA_SUCCESS);
 }
@@ -184,14 +195,15 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 }
 
 stub_work *stub_work_set(const CUDA_MEMSET_NODE_PARAMS *parameters, const char *function) {
-  if (parameters->elementSize != sizeof(uint32_t) || parameters->height != 1 || parameters->width == 0 ||
-      parameters->dst % sizeof(uint32_t) != 0) {
+  bool bytes_alone = parameters->elementSize == 1;
+  if ((parameters->elementSize != sizeof(uint32_t) && !bytes_alone) || parameters->height != 1 ||
+      parameters->width == 0 || parameters->dst % parameters->elementSize != 0) {
     stub_violation("%s: %zu x %zu elements of %u bytes are not a range of words", function, parameters->width,
                    parameters->height, parameters->elementSize);
     return NULL;
   }
   stub_allocation *to;
-  uint64_t bytes = parameters->width * sizeof(uint32_t);
+  uint64_t bytes = parameters->width * parameters->elementSize;
   if (!stub_memory_check(parameters->dst, bytes, function, &to)) return NULL;
   if (to == NULL || to->kind != STUB_DEVICE_MEMORY) {
     stub_violation("%s: memory of the host", function);
@@ -200,7 +212,7 @@ stub_work *stub_work_set(const CUDA_MEMSET_NODE_PARAMS *parameters, const char *
   stub_work *work = stub_work_create(STUB_SET);
   work->destination = parameters->dst;
   work->bytes = bytes;
-  work->value = parameters->value;
+  work->value = bytes_alone ? (parameters->value & 0xff) * 0x01010101u : parameters->value;
   return work;
 }
 

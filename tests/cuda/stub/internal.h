@@ -170,7 +170,16 @@ void stub_memory_count(stub_live_objects *live);
 // ---------------------------------------------------------------------------------------------------------------
 // work.c: what one operation does
 
-typedef enum stub_work_kind { STUB_KERNEL, STUB_COPY, STUB_SET, STUB_EMPTY, STUB_RECORD, STUB_CHILD } stub_work_kind;
+typedef enum stub_work_kind {
+  STUB_KERNEL,
+  STUB_COPY,
+  STUB_SET,
+  STUB_EMPTY,
+  STUB_RECORD,
+  STUB_CHILD,
+  STUB_HOST,
+  STUB_OTHER
+} stub_work_kind;
 
 typedef struct stub_work {
   uint32_t references;
@@ -184,6 +193,11 @@ typedef struct stub_work {
   uint32_t value;                      // of a set: the pattern
   CUevent event;                       // record
   CUgraph child;                       // of a child: owned
+  void (*host)(void *user);            // of a function of the host
+  void *user;                          // the same
+  CUgraphNodeType type;                // of another kind, that is never launched
+  bool by_kernel, cooperative;         // of a launch: the node names a CUkernel; its attributes
+  uint32_t cluster[3];                 // the same
 } stub_work;
 
 stub_work *stub_work_create(stub_work_kind kind);
@@ -381,6 +395,7 @@ bool stub_graph_check_dependencies(CUgraph graph, const CUgraphNode *dependencie
 CUresult stub_graph_add(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
                         stub_work *work, const char *function);
 CUgraph stub_graph_clone(CUgraph graph);
+bool stub_graph_has_other(const struct CUgraph_st *graph); // a node that the stub cannot launch
 
 struct CUgraph_st {
   stub_object object;

@@ -37,6 +37,8 @@ typedef struct stub_launch {
   const uint32_t *param_bytes;
   int device;
   void *internal;
+  bool cooperative;    // attributes of the node that it is
+  uint32_t cluster[3]; // the same; 0: none
 } stub_launch;
 
 // A kernel: called once per launch, for all of its blocks, in a thread of the stub's.
@@ -108,6 +110,13 @@ STUB_API const char *stub_violation_text(void);
 
 // Nodes that graphs had when a capture into them began, and when one ended, all added up: what a driver may have to look at.
 STUB_API uint64_t stub_capture_walked(void);
+
+// Sets attributes of a kernel's node, which is a CUgraphNode; they go with the node as cuGraphKernelNodeCopyAttributes says.
+STUB_API void stub_node_set_attributes(void *node, bool cooperative, uint32_t cluster_x);
+
+// Adds a node of another kind (a CUgraphNodeType) to a CUgraph, behind its last node. Such a graph can be neither cloned nor
+// launched.
+STUB_API void stub_add_other_node(void *graph, int type);
 
 // Operations that were executed: launches, copies and memsets, by themselves or as nodes of graphs.
 STUB_API uint64_t stub_executed(void);

@@ -53,7 +53,8 @@ static bool copy_params(stub_work *work, const CUDA_KERNEL_NODE_PARAMS *launch) 
 }
 
 CUresult stub_work_kernel(const CUDA_KERNEL_NODE_PARAMS *launch, CUcontext context, stub_work **out_work) {
-  CUfunction function = launch->func;
+  bool by_kernel = launch->func == NULL && launch->kern != NULL; // here a CUkernel is its function
+  CUfunction function = by_kernel ? (CUfunction)(void *)launch->kern : launch->func;
   if (!stub_object_check(function, STUB_FUNCTION, "launch")) return CUDA_ERROR_INVALID_HANDLE;
   if (context != NULL && function->module->context != context) {
     stub_violation("launch of %s: the function was loaded in another context than the stream's", function->name);
@@ -67,6 +68,7 @@ CUresult stub_work_kernel(const CUDA_KERNEL_NODE_PARAMS *launch, CUcontext conte
   }
   stub_work *work = stub_work_create(STUB_KERNEL);
   work->function = function;
+  work->by_kernel = by_kernel;
   memcpy(work->grid, (uint32_t[]){launch->gridDimX, launch->gridDimY, launch->gridDimZ}, sizeof work->grid);
   memcpy(work->block, (uint32_t[]){launch->blockDimX, launch->blockDimY, launch->blockDimZ}, sizeof work->block);
   work->shared_bytes = launch->sharedMemBytes;
@@ -101,8 +103,12 @@ void stub_work_run(const stub_work *work, CUcontext context) {
         .param_bytes = function->param_bytes,
         .device = context->device,
         .internal = context,
+        .cooperative = work->cooperative,
+        .cluster = {work->cluster[0], work->cluster[1], work->cluster[2]},
     };
     function->body(&launch);
+  } else if (work->kind == STUB_HOST) {
+    work->host(work->user);
   }
 }
 

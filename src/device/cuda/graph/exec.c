@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/graph/exec_inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/allocate.h"
+#include "device/cuda/graph/adopted.h"
 
-enum { KNOWN_PARAMETERS = 16, POINTER_BYTES = 8 };
+enum { KNOWN_PARAMETERS = 16, POINTER_BYTES = 8, FEW_EDGES = 64 };
 
 static uint32_t launches_of(const weir__cuda_step *step) {
   return step->kernel == NULL ? 0 : step->kernel->count;
@@ -137,7 +139,24 @@ static bool lay_out(weir__cuda_exec *exec, const weir__cuda_step *steps, uint32_
   return exec->bytes != NULL;
 }
 
+static int by_handle(const void *left, const void *right) {
+  uintptr_t a = (uintptr_t) * (const CUgraphNode *)left, b = (uintptr_t) * (const CUgraphNode *)right;
+  return a < b ? -1 : a > b;
+}
+
+// The same for many edges of a step, in order of handles.
+static size_t find_many_before(const weir__cuda_exec_builder *build, const exec_step *laid) {
+  size_t kept = 0;
+  for (uint32_t i = 0; i < laid->edge_count; i++)
+    build->before[i] = build->ends[build->exec->edges[laid->first_edge + i]];
+  qsort(build->before, laid->edge_count, sizeof *build->before, by_handle);
+  for (uint32_t i = 0; i < laid->edge_count; i++)
+    if (kept == 0 || build->before[i] != build->before[kept - 1]) build->before[kept++] = build->before[i];
+  return kept;
+}
+
 size_t weir__cuda_exec_before(const weir__cuda_exec_builder *build, const exec_step *laid, size_t count) {
+  if (count == 0 && laid->edge_count > FEW_EDGES) return find_many_before(build, laid);
   for (uint32_t i = 0; i < laid->edge_count; i++) {
     CUgraphNode end = build->ends[build->exec->edges[laid->first_edge + i]];
     size_t at = 0;
@@ -191,6 +210,9 @@ static CUresult add_step(const weir__cuda_exec_builder *build, const weir__cuda_
     result = add_call(build, step->call, laid, count, &node);
   } else if (step->bytes != NULL && result == CUDA_SUCCESS) {
     result = weir__cuda_exec_add_bytes(build, step->bytes, laid, count, &node);
+  } else if (step->adopted != NULL && result == CUDA_SUCCESS) {
+    const weir__cuda_adopted_node *from = step->adopted;
+    result = weir__cuda_copy_node(build->device, from->kind, from->node, exec->graph, build->before, count, &node);
   } else if (laid->launch_count == 0 && result == CUDA_SUCCESS) {
     result = driver->cuGraphAddEmptyNode(&node, exec->graph, build->before, count);
   }

@@ -30,6 +30,8 @@ typedef struct weir__cuda_step {
   uint32_t predecessor_count;
   const weir__cuda_bytes
       *bytes; // not NULL: these instead of a kernel; only in graphs that are not compared with others
+  struct weir__cuda_adopted_node
+      *adopted;                      // not NULL: a copy of this node, and no launches of a kernel; it never changes
   struct weir__cuda_call_step *call; // the same for an enqueue function (capture.h), in an executable graph
   struct weir__enqueue *enqueue;     // of a batch's task that is one, not NULL before it is in any
   const weir__task *task;            // that task

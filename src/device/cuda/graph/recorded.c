@@ -7,6 +7,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/cuda/graph/adopted.h"
 #include "device/cuda/graph/binding.h"
 #include "device/cuda/graph/capture.h"
 #include "device/cuda/graph/exec.h"
@@ -100,6 +101,11 @@ static bool is_call(const weir__graph_node *node) {
   return node->kernel != NULL && weir__cuda_code_of(node->kernel)->head.enqueue != NULL;
 }
 
+// Whether the node is one that was adopted.
+static bool is_adopted(const weir__graph_node *node) {
+  return node->kernel != NULL && weir__cuda_code_of(node->kernel)->adopted != 0;
+}
+
 // The nodes that are enqueue functions. False: no memory.
 static bool make_calls(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
   made->calls = weir__allocate_zeroed(plan->node_count * sizeof *made->calls);
@@ -128,6 +134,7 @@ static bool make_steps(const weir__graph_plan *plan, bool has_bytes, cuda_plan *
     if (is_bytes) made->bytes[i] = (weir__cuda_bytes){.fill = node->kind == WEIR__GRAPH_FILL, .count = node->bytes};
     made->steps[i] = (weir__cuda_step){
         .kernel = is_bytes || calls ? NULL : weir__cuda_code_of(node->kernel),
+        .adopted = is_adopted(node) ? node->user : NULL,
         .bytes = is_bytes ? &made->bytes[i] : NULL,
         .call = calls ? &made->calls[i] : NULL,
         .groups = node->groups,
@@ -190,6 +197,14 @@ static CUresult make_marks(weir__cuda_device *device, uint32_t count, cuda_plan 
   return result;
 }
 
+// What adopted nodes need to be launched one by one.
+static CUresult prepare_adopted(const weir__graph_plan *plan) {
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < plan->node_count && result == CUDA_SUCCESS; i++)
+    if (is_adopted(&plan->nodes[i])) result = weir__cuda_adopted_prepare(plan->nodes[i].user);
+  return result;
+}
+
 // What is launched: an executable graph, or its nodes one by one. A copy or fill can only be made where it is known which memory
 // it is about: then the first launch makes the graph. The device's context is current.
 static CUresult make_launches(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
@@ -199,12 +214,18 @@ static CUresult make_launches(weir__cuda_device *device, const weir__graph_plan 
   if (calls && made->one_by_one) snprintf(made->why, sizeof made->why, "times of its nodes are wanted");
   if (calls && !made->one_by_one) made->one_by_one = refuses_capture(device, plan, made->why);
   if (calls && !make_calls(device, plan, made)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (made->one_by_one && plan->source != NULL) {
+    CUresult result = prepare_adopted(plan);
+    if (result != CUDA_SUCCESS) return result;
+  }
   if (made->one_by_one && (plan->timed || traces)) return make_marks(device, plan->node_count, made);
   if (made->one_by_one) return CUDA_SUCCESS;
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
-  return with_bytes || calls ? CUDA_SUCCESS
-                             : weir__cuda_exec_create(device, made->steps, plan->node_count,
-                                                      traces ? WEIR__CUDA_EXEC_MARKS : 0, &made->exec);
+  if (with_bytes || calls) return CUDA_SUCCESS;
+  CUresult result =
+      weir__cuda_exec_create(device, made->steps, plan->node_count, traces ? WEIR__CUDA_EXEC_MARKS : 0, &made->exec);
+  made->counts.made += result == CUDA_SUCCESS;
+  return result;
 }
 
 weir_status weir__cuda_graph_build(weir_device *base, weir__graph_plan *plan, uint64_t *out_build_ns) {
@@ -249,7 +270,7 @@ static void bind_parameters(const weir__graph_run *run, cuda_plan *plan) {
 static CUresult launch_node(weir__cuda_device *device, const weir__graph_run *run, const weir__graph_node *node,
                             void **parameters, CUstream stream) {
   void *const *args = run->args + node->first_arg;
-  CUdeviceptr to = (CUdeviceptr)(uintptr_t)args[0];
+  CUdeviceptr to = node->arg_count > 0 ? (CUdeviceptr)(uintptr_t)args[0] : 0;
   uint32_t pattern;
   CUresult result = CUDA_SUCCESS;
   switch (node->kind) {
@@ -262,6 +283,7 @@ static CUresult launch_node(weir__cuda_device *device, const weir__graph_run *ru
     break;
   }
   const weir__cuda_kernel *kernel = weir__cuda_code_of(node->kernel);
+  if (kernel->adopted != 0) return weir__cuda_adopted_launch(node->user, stream);
   for (uint32_t i = 0; i < kernel->count && result == CUDA_SUCCESS; i++)
     result = weir__cuda_launch_one(device, &kernel->launches[i], node->groups, parameters, stream);
   return result;
@@ -323,7 +345,7 @@ static CUresult set_exec(weir__cuda_device *device, weir__graph_run *run, cuda_p
   if (change_count == 0) return CUDA_SUCCESS;
   if (!must_have_children(run, made, changed)) {
     CUresult result = weir__cuda_exec_set(device, made->exec, made->steps, changed, &set);
-    made->counts.updated += result == CUDA_SUCCESS;
+    made->counts.updated += result == CUDA_SUCCESS && (set > 0 || made->calls != NULL);
     if (!made->exec->outgrown && result != CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) return result;
     if (made->exec->outgrown) flags = 0;
   }
@@ -409,7 +431,7 @@ static CUresult launch_run(weir__cuda_device *device, weir__cuda_op *op, CUstrea
   plan->by_nodes = false;
   CUresult result = plan->one_by_one || weir__graph_run_skips(run) ? launch_nodes(device, run, plan, queue, false)
                                                                    : launch_exec(device, run, plan, queue);
-  if (plan->calls == NULL) return result;
+  if (plan->calls == NULL && run->plan->source == NULL) return result;
   weir__host_lock(host);
   give_counts(run, plan);
   weir__host_unlock(host);
