@@ -180,11 +180,12 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
   stub_register("sum", cuda_sum);
   stub_register("broken", cuda_broken);
   for (uint64_t seed = first; seed < first + SEEDS; seed++) {
-    for (size_t way = 0; way < sizeof WAYS / sizeof WAYS[0]; way++) {
+    bool resident = options->issue == WEIR_ISSUE_RESIDENT;
+    for (size_t way = 0; way < (resident ? 1 : sizeof WAYS / sizeof WAYS[0]); way++) {
       // Of a context's seed come its launching threads: none to three.
       weir_context_options run = *options;
       if (run.window == 0) run.window = 64;
-      run.issue = WAYS[way];
+      if (!resident) run.issue = WAYS[way];
       run.seed = seed;
       run_once(&run, seed * 8 + way, test);
     }

@@ -37,7 +37,7 @@ typedef struct share {
 // Runs a test in contexts with these devices, of which the first two CUDA devices and the CPU are put into the struct.
 void share_run(const char *devices, void (*test)(share *s));
 
-// The same with other options: issue and seed are chosen here, a window of 0 is 64 slots.
+// The same with other options: seed, and issue if it is not RESIDENT, are chosen here, a window of 0 is 64 slots.
 void share_run_with(const weir_context_options *options, void (*test)(share *s));
 
 // Lets `held` go on, which waits otherwise; ends the process if nobody calls it for a minute.
