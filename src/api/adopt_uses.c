@@ -202,11 +202,11 @@ static weir_status make_all(const adoption *to, uint32_t node, weir_arg *args, u
 }
 
 weir_status weir__adopt_make_args(const adoption *to, uint32_t node, weir_arg *args, uint32_t *out_count) {
-  const use *uses = to->uses + to->first_use[node];
   uint32_t count = to->first_use[node + 1] - to->first_use[node], active[WEIR_READ_WRITE + 1] = {0};
   *out_count = 0;
   if (to->unknown[node]) return make_all(to, node, args, out_count);
   if (count == 0) return WEIR_OK;
+  const use *uses = to->uses + to->first_use[node];
   edge *edges = weir__allocate(2 * (size_t)count * sizeof *edges);
   if (edges == NULL) return weir__adopt_no_memory();
   for (uint32_t i = 0; i < count; i++) {

@@ -20,7 +20,7 @@ static void refuse(share *s, CUdeviceptr data, const weir_cuda_access *said, uin
   chain_begin(s, &c);
   chain_step(&c, data, COUNT, 1);
   chain_fill(&c, data, COUNT, 1);
-  memcpy(c.accesses, said, count * sizeof *said);
+  if (count > 0) memcpy(c.accesses, said, count * sizeof *said);
   c.access_count = count;
   share_refused(chain_try(&c, options, &graph), wanted, text);
   assert_null(graph);
@@ -137,7 +137,7 @@ static void nodes(share *s) {
   for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
     chain_begin(s, &c);
     chain_step(&c, data, COUNT, 1);
-    stub_add_other_node(c.graph, TYPES[i].type);
+    stub_add_other_node(c.graph, (int)TYPES[i].type);
     refuse_read(s, c.graph, s->cuda, bad, TYPES[i].text);
     share_good(s->driver->cuGraphDestroy(c.graph));
   }
