@@ -110,9 +110,9 @@ static inline weir_status weir_kernel_set_enqueue(weir_kernel *kernel_, const ch
   return weir_kernel_set_enqueue_sized(kernel_, kind_, code_, sizeof *code_);
 }
 
-// What became of launches of a recorded graph with enqueue functions.
+// What became of launches of a recorded graph with enqueue functions, or with adopted nodes (weir/adopt.h).
 typedef struct weir_graph_calls {
-  uint32_t nodes;    // whose code is an enqueue function
+  uint32_t nodes;    // whose code is an enqueue function, or which were adopted
   uint64_t captured; // calls of functions for later launches, too: CUDA: while their queue was captured
   uint64_t made;     // executable graphs that were made of it (CUDA), command buffers that were recorded (Vulkan)
   uint64_t updated;  // CUDA: launches for which the executable graph was updated in place, for other arguments

@@ -108,6 +108,27 @@ static void walls(share *s) {
   share_free(s, memory);
 }
 
+// Many nodes, with a wall in the middle that comes after all before it.
+static void many(share *s) {
+  enum { MANY = 300 };
+  CUdeviceptr memory = share_allocate(s, 2 * MANY);
+  uint32_t numbers[2 * MANY] = {0};
+  chain c;
+  share_write(s, memory, numbers, 2 * MANY);
+  chain_begin(s, &c);
+  for (uint32_t i = 0; i < 2 * MANY; i++) {
+    if (i == MANY) chain_step(&c, memory, MANY, 5);
+    chain_said_step(&c, memory + i * sizeof(uint32_t), 1, i);
+  }
+  weir_graph *graph = chain_adopt(&c, (weir_cuda_adopt_options){0});
+  assert_int_equal(adopt_edges(graph), 2 * MANY);
+  adopt_launch(graph);
+  share_read(s, numbers, memory, 2 * MANY);
+  for (uint32_t i = 0; i < 2 * MANY; i++) assert_int_equal(numbers[i], i < MANY ? stepped(i, 5) : i);
+  share_ok(weir_graph_release(graph));
+  share_free(s, memory);
+}
+
 // Launches are in order with other tasks that use the caller's buffer, on any device; the graph uses part of it.
 static void buffers(share *s) {
   CUdeviceptr memory = make_memory(s), own = make_memory(s);
@@ -415,6 +436,7 @@ static void kinds_of_copies(void **state) {
   }
 TEST(independent)
 TEST(walls)
+TEST(many)
 TEST(buffers)
 TEST(poison)
 TEST(kinds)
@@ -428,10 +450,10 @@ static void test_traced(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kinds_of_copies), cmocka_unit_test(test_independent),
-                                     cmocka_unit_test(test_walls),      cmocka_unit_test(test_buffers),
-                                     cmocka_unit_test(test_poison),     cmocka_unit_test(test_kinds),
-                                     cmocka_unit_test(test_attributes), cmocka_unit_test(test_by_function),
-                                     cmocka_unit_test(test_lives),      cmocka_unit_test(test_traced)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(kinds_of_copies), cmocka_unit_test(test_independent), cmocka_unit_test(test_walls),
+      cmocka_unit_test(test_many),       cmocka_unit_test(test_buffers),     cmocka_unit_test(test_poison),
+      cmocka_unit_test(test_kinds),      cmocka_unit_test(test_attributes),  cmocka_unit_test(test_by_function),
+      cmocka_unit_test(test_lives),      cmocka_unit_test(test_traced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
