@@ -165,6 +165,28 @@ static void buffers(share *s) {
   share_free(s, own);
 }
 
+// An allocation that is mapped in pieces, each of which the driver reports by itself.
+static void pieces(share *s) {
+  CUdeviceptr memory = make_memory(s);
+  chain c;
+  stub_map_in_pieces(BYTES / 2);
+  chain_begin(s, &c);
+  chain_said_step(&c, memory + BYTES, COUNT, 1);
+  chain_step(&c, memory, COUNT, 2);
+  chain_say(&c, memory, 2 * BYTES, WEIR_READ_WRITE);
+  weir_graph *graph = chain_adopt(&c, (weir_cuda_adopt_options){0}), *none;
+  assert_int_equal(adopt_edges(graph), 1);
+  adopt_launch(graph);
+  expect(s, memory, (uint32_t[]){2}, 1);
+  share_ok(weir_graph_release(graph));
+  chain_begin(s, &c);
+  chain_step(&c, memory, COUNT, 2);
+  chain_say(&c, memory, PARTS * BYTES + 1, WEIR_READ_WRITE);
+  share_refused(chain_try(&c, (weir_cuda_adopt_options){0}, &none), WEIR_ERROR_OUT_OF_RANGE, "leave their allocation");
+  stub_map_in_pieces(0);
+  share_free(s, memory);
+}
+
 // Bytes that another task failed to write: nodes that would read them are skipped, and the others run.
 static void poison(share *s) {
   CUdeviceptr memory = make_memory(s);
@@ -310,8 +332,14 @@ static void attributes(share *s) {
     if (timed == 1) share_ok(weir_graph_times(graph, 2, starts, ends));
     share_ok(weir_graph_release(graph));
   }
+  weir_graph *several[3]; // of the same nodes, in flight at the same time
+  for (uint32_t i = 0; i < 3; i++)
+    share_ok(weir_cuda_graph_adopt(nodes, &(weir_cuda_adopt_options){.timing = i < 2, .queue = i + 1}, &several[i]));
   weir_cuda_nodes_release(nodes);
+  for (uint32_t i = 0; i < 12; i++) share_ok(weir_graph_launch(several[i % 3], NULL));
+  for (uint32_t i = 0; i < 3; i++) share_ok(weir_graph_release(several[i]));
   share_ok(weir_finish(s->context));
+  assert_int_equal(atomic_load(&with_attributes), 8 + 24);
   share_good(s->driver->cuModuleUnload(module));
 }
 
@@ -438,6 +466,7 @@ TEST(independent)
 TEST(walls)
 TEST(many)
 TEST(buffers)
+TEST(pieces)
 TEST(poison)
 TEST(kinds)
 TEST(attributes)
@@ -451,9 +480,9 @@ static void test_traced(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(kinds_of_copies), cmocka_unit_test(test_independent), cmocka_unit_test(test_walls),
-      cmocka_unit_test(test_many),       cmocka_unit_test(test_buffers),     cmocka_unit_test(test_poison),
-      cmocka_unit_test(test_kinds),      cmocka_unit_test(test_attributes),  cmocka_unit_test(test_by_function),
-      cmocka_unit_test(test_lives),      cmocka_unit_test(test_traced)};
+      cmocka_unit_test(kinds_of_copies),  cmocka_unit_test(test_independent), cmocka_unit_test(test_walls),
+      cmocka_unit_test(test_many),        cmocka_unit_test(test_buffers),     cmocka_unit_test(test_pieces),
+      cmocka_unit_test(test_poison),      cmocka_unit_test(test_kinds),       cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_by_function), cmocka_unit_test(test_lives),       cmocka_unit_test(test_traced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,12 +203,22 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return stub_leave(CUDA_SUCCESS);
 }
 
+static uint64_t piece_bytes;
+
+void stub_map_in_pieces(uint64_t bytes) {
+  pthread_mutex_lock(&stub.lock);
+  piece_bytes = bytes;
+  pthread_mutex_unlock(&stub.lock);
+}
+
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
   STUB_ENTER(cuMemGetAddressRange_v2, STUB_CONTEXT);
   stub_allocation *allocation = stub_allocation_find(pointer);
   if (allocation == NULL || allocation->freed) return stub_leave(CUDA_ERROR_NOT_FOUND);
-  if (base != NULL) *base = allocation->base;
-  if (bytes != NULL) *bytes = allocation->bytes;
+  uint64_t skipped = piece_bytes > 0 ? (pointer - allocation->base) / piece_bytes * piece_bytes : 0;
+  uint64_t left = allocation->bytes - skipped;
+  if (base != NULL) *base = allocation->base + skipped;
+  if (bytes != NULL) *bytes = piece_bytes > 0 && left > piece_bytes ? piece_bytes : left;
   return stub_leave(CUDA_SUCCESS);
 }
 

@@ -114,6 +114,9 @@ STUB_API uint64_t stub_capture_walked(void);
 // Sets attributes of a kernel's node, which is a CUgraphNode; they go with the node as cuGraphKernelNodeCopyAttributes says.
 STUB_API void stub_node_set_attributes(void *node, bool cooperative, uint32_t cluster_x);
 
+// From now on an allocation is reported as several of this size, as one that is mapped in pieces; 0: not any more.
+STUB_API void stub_map_in_pieces(uint64_t bytes);
+
 // Adds a node of another kind (a CUgraphNodeType) to a CUgraph, behind its last node. Such a graph can be neither cloned nor
 // launched.
 STUB_API void stub_add_other_node(void *graph, int type);

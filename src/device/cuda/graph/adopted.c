@@ -52,6 +52,14 @@ CUresult weir__cuda_copy_node(const weir__cuda_device *device, weir_cuda_node_ki
   return device->driver->cuGraphAddEmptyNode(out_node, graph, before, count);
 }
 
+CUresult weir__cuda_adopted_add(weir__cuda_adopted_node *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                CUgraphNode *out_node) {
+  weir__lock_acquire(&node->of->lock);
+  CUresult result = weir__cuda_copy_node(node->of->device, node->kind, node->node, graph, before, count, out_node);
+  weir__lock_release(&node->of->lock);
+  return result;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // One by one
 
@@ -59,7 +67,7 @@ static bool is_launched_alone(const weir__cuda_adopted_node *node) {
   return node->kind != WEIR_CUDA_NODE_EMPTY && (node->kind != WEIR_CUDA_NODE_KERNEL || node->attributes);
 }
 
-// A graph of the node alone.
+// A graph of the node alone. The lock of `node->of` is held, as for what follows.
 static CUresult make_alone(weir__cuda_adopted_node *node) {
   const weir__cuda_device *device = node->of->device;
   const weir__cuda_driver *driver = device->driver;
@@ -73,12 +81,8 @@ static CUresult make_alone(weir__cuda_adopted_node *node) {
   return result;
 }
 
-CUresult weir__cuda_adopted_prepare(weir__cuda_adopted_node *node) {
-  if (!is_launched_alone(node)) return CUDA_SUCCESS;
-  weir__lock_acquire(&node->of->lock);
-  CUresult result = node->alone == NULL ? make_alone(node) : CUDA_SUCCESS;
-  weir__lock_release(&node->of->lock);
-  return result;
+static CUresult prepare(weir__cuda_adopted_node *node) {
+  return node->alone == NULL && is_launched_alone(node) ? make_alone(node) : CUDA_SUCCESS;
 }
 
 // The driver takes a CUkernel in place of a function.
@@ -91,14 +95,24 @@ static CUresult launch_kernel(const weir__cuda_driver *driver, CUgraphNode node,
                                 p.sharedMemBytes, stream, p.kernelParams, p.extra);
 }
 
-CUresult weir__cuda_adopted_launch(weir__cuda_adopted_node *node, CUstream stream) {
+static CUresult launch(weir__cuda_adopted_node *node, CUstream stream) {
   const weir__cuda_driver *driver = node->of->device->driver;
-  if (node->kind == WEIR_CUDA_NODE_EMPTY) return CUDA_SUCCESS;
   if (!is_launched_alone(node)) return launch_kernel(driver, node->node, stream);
-  CUresult result = weir__cuda_adopted_prepare(node);
-  if (result != CUDA_SUCCESS) return result;
-  weir__lock_acquire(&node->of->lock); // two graphs may have adopted it
-  result = driver->cuGraphLaunch(node->alone, stream);
+  CUresult result = prepare(node);
+  return result == CUDA_SUCCESS ? driver->cuGraphLaunch(node->alone, stream) : result;
+}
+
+CUresult weir__cuda_adopted_prepare(weir__cuda_adopted_node *node) {
+  weir__lock_acquire(&node->of->lock);
+  CUresult result = prepare(node);
+  weir__lock_release(&node->of->lock);
+  return result;
+}
+
+CUresult weir__cuda_adopted_launch(weir__cuda_adopted_node *node, CUstream stream) {
+  if (node->kind == WEIR_CUDA_NODE_EMPTY) return CUDA_SUCCESS;
+  weir__lock_acquire(&node->of->lock);
+  CUresult result = launch(node, stream);
   weir__lock_release(&node->of->lock);
   return result;
 }

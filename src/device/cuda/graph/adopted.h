@@ -38,7 +38,7 @@ struct weir__cuda_adopted {
   weir__graph_source source;
   weir__cuda_device *device;
   CUgraph graph, clone; // the copies; the caller's graph
-  weir__lock lock;
+  weir__lock lock;      // of `graph`
   uint32_t count, capacity;
   weir_cuda_node *nodes;
   weir__cuda_adopted_node *own; // per node
@@ -65,9 +65,15 @@ void weir__cuda_set_accesses(const CUDA_MEMSET_NODE_PARAMS *set, weir_cuda_acces
 
 // What follows is called with the device's context current.
 
-// Copies a node of this kind into a graph, behind nodes of that.
+// Copies a node of this kind into a graph, behind nodes of that. The driver leaves it to its callers that a graph is used by
+// one thread at a time.
 CUresult weir__cuda_copy_node(const weir__cuda_device *device, weir_cuda_node_kind kind, CUgraphNode from,
                               CUgraph graph, const CUgraphNode *before, size_t count, CUgraphNode *out_node);
+
+// The same for a node that was read. From here on the copies are guarded by their lock, which graphs that adopted the same
+// nodes share.
+CUresult weir__cuda_adopted_add(weir__cuda_adopted_node *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                CUgraphNode *out_node);
 
 // Launches the node by itself. `prepare` makes what that needs, and is called by it.
 CUresult weir__cuda_adopted_prepare(weir__cuda_adopted_node *node);

@@ -211,8 +211,7 @@ static CUresult add_step(const weir__cuda_exec_builder *build, const weir__cuda_
   } else if (step->bytes != NULL && result == CUDA_SUCCESS) {
     result = weir__cuda_exec_add_bytes(build, step->bytes, laid, count, &node);
   } else if (step->adopted != NULL && result == CUDA_SUCCESS) {
-    const weir__cuda_adopted_node *from = step->adopted;
-    result = weir__cuda_copy_node(build->device, from->kind, from->node, exec->graph, build->before, count, &node);
+    result = weir__cuda_adopted_add(step->adopted, exec->graph, build->before, count, &node);
   } else if (laid->launch_count == 0 && result == CUDA_SUCCESS) {
     result = driver->cuGraphAddEmptyNode(&node, exec->graph, build->before, count);
   }
