@@ -229,7 +229,7 @@ static weir_graph *adopt(weir_device *device, void *graph) {
   weir_cuda_nodes *nodes;
   weir_graph *adopted;
   weir_graph_info info;
-  const weir_cuda_adopt_options options = {.describe = describe};
+  const weir_cuda_adopt_options options = {.describe = describe, .check_parameters = true};
   uint64_t start = now_ns();
   check(weir_cuda_nodes_read(device, graph, &nodes));
   uint64_t read = now_ns();

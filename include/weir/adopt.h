@@ -114,6 +114,13 @@ typedef struct weir_cuda_adopt_options {
   const char *const *labels;
   uint32_t queue; // as in weir_graph_options
   bool timing;    // the same
+  // Kernels may use memory that their operator's signature does not name: a library's workspace, temporaries. With this
+  // option a kernel counts as one that nobody describes if its parameters have an address of memory of the device that
+  // is neither in nor at the end of an access that is said of it, or if the driver does not tell its parameters' sizes.
+  // What a kernel reaches by addresses in memory is not found, nor what it uses beyond the ranges that are said.
+  bool check_parameters;
+  // Gets for each node, of which there are weir_cuda_nodes.count, whether nobody describes it. NULL: not wanted.
+  bool *out_undescribed;
 } weir_cuda_adopt_options;
 
 // Makes a recorded graph of the nodes, any number of times. Task i of it is node i. A node that nobody describes, and

@@ -4,6 +4,7 @@
 #include "api/adopt.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/allocate.h"
 #include "base/error.h"
@@ -142,8 +143,11 @@ weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *nodes, const weir
                  .first_unknown = UINT32_MAX};
   status = weir__adopt_take_buffers(&to);
   if (status == WEIR_OK) status = weir__adopt_find_uses(&to);
+  if (status == WEIR_OK && options.check_parameters) status = weir__adopt_check_parameters(&to);
   if (status == WEIR_OK) status = weir__adopt_find_places(&to);
   if (status == WEIR_OK) status = make_graph(&to, out_graph);
+  if (status == WEIR_OK && options.out_undescribed != NULL)
+    memcpy(options.out_undescribed, to.unknown, nodes->count * sizeof to.unknown[0]);
   clean_up(&to);
   return status;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a graph is adopted (weir/adopt.h), in steps: what each node uses (adopt_uses.c), in which memory that is
-// (adopt_memory.c), and the graph of it (adopt.c).
+// How a graph is adopted (weir/adopt.h), in steps: what each node uses (adopt_uses.c), whether its parameters agree
+// (adopt_parameters.c), in which memory that is (adopt_memory.c), and the graph of it (adopt.c).
 #ifndef WEIR_API_ADOPT_H
 #define WEIR_API_ADOPT_H
 
@@ -45,6 +45,9 @@ weir_status weir__adopt_take_buffers(weir__adoption *adoption);
 
 // Finds what each node uses; what is not in a buffer of the caller's has no place yet.
 weir_status weir__adopt_find_uses(weir__adoption *adoption);
+
+// Finds kernels that use more than is said of them, as far as their parameters show it. They may use anything.
+weir_status weir__adopt_check_parameters(weir__adoption *adoption);
 
 // Finds places for the rest, without buffers.
 weir_status weir__adopt_find_places(weir__adoption *adoption);

@@ -375,6 +375,38 @@ static void by_function(share *s) {
   share_free(s, memory);
 }
 
+// A kernel with the address of memory in its parameters that nothing says of it is one that nobody describes.
+static void hidden(share *s) {
+  CUdeviceptr memory = make_memory(s);
+  chain c;
+  weir_graph *graph;
+  bool undescribed[5];
+  chain_begin(s, &c);
+  chain_said_step(&c, memory, COUNT, 1);
+  chain_said_step(&c, memory + BYTES, COUNT, 1);
+  chain_sum(&c, memory + 2 * BYTES, memory, memory + 5 * BYTES, COUNT); // the last one is not said
+  chain_say(&c, memory + 2 * BYTES, BYTES, WEIR_WRITE);
+  chain_say(&c, memory, BYTES, WEIR_READ);
+  chain_sum(&c, memory + 2 * BYTES, memory, memory + BYTES, COUNT); // the end of what is said
+  chain_say(&c, memory, BYTES, WEIR_READ);
+  chain_say(&c, memory + 2 * BYTES, BYTES, WEIR_WRITE);
+  chain_step(&c, memory + 4 * BYTES, COUNT, 1);
+  chain_say(&c, 0, 0, WEIR_READ); // nothing, it is said
+  weir_cuda_nodes *nodes = chain_read(&c);
+  weir_cuda_adopt_options options = {
+      .accesses = c.accesses, .access_count = c.access_count, .out_undescribed = undescribed};
+  for (uint32_t checks = 0; checks < 2; checks++) {
+    options.check_parameters = checks == 1;
+    share_ok(weir_cuda_graph_adopt(nodes, &options, &graph));
+    for (uint32_t i = 0; i < 5; i++) assert_int_equal(undescribed[i], checks == 1 && (i == 2 || i == 4));
+    assert_int_equal(adopt_edges(graph), checks == 1 ? 2 + 1 + 1 : 2);
+    adopt_launch(graph);
+    share_ok(weir_graph_release(graph));
+  }
+  weir_cuda_nodes_release(nodes);
+  share_free(s, memory);
+}
+
 // Released while launches are in flight, in any order; cleared and used for other tasks; extended; left to the context.
 static void lives(share *s) {
   CUdeviceptr memory = make_memory(s);
@@ -471,6 +503,7 @@ TEST(poison)
 TEST(kinds)
 TEST(attributes)
 TEST(by_function)
+TEST(hidden)
 TEST(lives)
 
 static void test_traced(void **state) {
@@ -483,6 +516,7 @@ int main(void) {
       cmocka_unit_test(kinds_of_copies),  cmocka_unit_test(test_independent), cmocka_unit_test(test_walls),
       cmocka_unit_test(test_many),        cmocka_unit_test(test_buffers),     cmocka_unit_test(test_pieces),
       cmocka_unit_test(test_poison),      cmocka_unit_test(test_kinds),       cmocka_unit_test(test_attributes),
-      cmocka_unit_test(test_by_function), cmocka_unit_test(test_lives),       cmocka_unit_test(test_traced)};
+      cmocka_unit_test(test_by_function), cmocka_unit_test(test_lives),       cmocka_unit_test(test_hidden),
+      cmocka_unit_test(test_traced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
