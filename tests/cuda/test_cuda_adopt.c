@@ -375,7 +375,8 @@ static void by_function(share *s) {
   share_free(s, memory);
 }
 
-// A kernel with the address of memory in its parameters that nothing says of it is one that nobody describes.
+// A kernel with the address of memory in its parameters that nothing says of it is one that nobody describes. What is said here is
+// not the truth, so that nothing is launched.
 static void hidden(share *s) {
   CUdeviceptr memory = make_memory(s);
   chain c;
@@ -400,7 +401,6 @@ static void hidden(share *s) {
     share_ok(weir_cuda_graph_adopt(nodes, &options, &graph));
     for (uint32_t i = 0; i < 5; i++) assert_int_equal(undescribed[i], checks == 1 && (i == 2 || i == 4));
     assert_int_equal(adopt_edges(graph), checks == 1 ? 2 + 1 + 1 : 2);
-    adopt_launch(graph);
     share_ok(weir_graph_release(graph));
   }
   weir_cuda_nodes_release(nodes);
