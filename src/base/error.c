@@ -2,19 +2,59 @@
 #include "base/error.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "weir/error.h"
 
+// Room for a whole text is allocated at a thread's first failure. Thread-locals must be few bytes: a library that a program
+// loads while it runs, as extensions of Python do, has 512 bytes of those that are at a fixed distance (base/thread.h).
 typedef struct failure {
-  char text[8192];
-  uint64_t task; // 0: none
+  char *whole;     // TEXT_BYTES, or NULL
+  uint64_t task;   // 0: none
+  char brief[120]; // where there is no memory
 } failure;
 
+enum { TEXT_BYTES = 8192 };
 static _Thread_local failure last;
 static const char CUT[] = " ... (cut)";
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool has_key;
+
+static void thread_ends(void *whole) {
+  last.whole = NULL;
+  free(whole);
+}
+
+static void make_key(void) {
+  has_key = pthread_key_create(&key, thread_ends) == 0;
+}
+
+// The text of this thread, and its room.
+static char *text_now(size_t *out_room) {
+  *out_room = last.whole ? TEXT_BYTES : sizeof last.brief;
+  return last.whole ? last.whole : last.brief;
+}
+
+// The same for a new text.
+static char *text_for_writing(size_t *out_room) {
+  if (!last.whole) {
+    pthread_once(&once, make_key);
+    char *whole = has_key ? malloc(TEXT_BYTES) : NULL;
+    if (whole && pthread_setspecific(key, whole) == 0) {
+      memcpy(whole, last.brief, sizeof last.brief);
+      last.whole = whole;
+    } else
+      free(whole);
+  }
+  return text_now(out_room);
+}
 
 // Name, code and text of every status.
 #define STATUS_LIST(X)                                                                                                 \
@@ -56,7 +96,7 @@ const char *weir_status_text(weir_status status) {
 }
 
 const char *weir_last_error(void) {
-  return last.text;
+  return last.whole ? last.whole : last.brief;
 }
 
 uint64_t weir_last_error_task(void) {
@@ -64,8 +104,10 @@ uint64_t weir_last_error_task(void) {
 }
 
 static void set_text(const char *format, va_list arguments) {
-  int length = vsnprintf(last.text, sizeof last.text, format, arguments);
-  if (length >= (int)sizeof last.text) memcpy(last.text + sizeof last.text - sizeof CUT, CUT, sizeof CUT);
+  size_t room;
+  char *text = text_for_writing(&room);
+  int length = vsnprintf(text, room, format, arguments);
+  if (length >= (int)room) memcpy(text + room - sizeof CUT, CUT, sizeof CUT);
 }
 
 weir_status weir__error(weir_status status, const char *format, ...) {
@@ -87,21 +129,25 @@ weir_status weir__error_of_task(weir_status status, uint64_t task, const char *f
 }
 
 void weir__error_keep(weir__kept_error *kept) {
-  static_assert(sizeof kept->text == sizeof last.text, "the whole text is kept");
-  memcpy(kept->text, last.text, strlen(last.text) + 1);
+  static_assert(sizeof kept->text == TEXT_BYTES, "the whole text is kept");
+  const char *text = weir_last_error();
+  memcpy(kept->text, text, strlen(text) + 1);
   kept->task = last.task;
 }
 
 void weir__error_put_back(const weir__kept_error *kept) {
-  memcpy(last.text, kept->text, strlen(kept->text) + 1);
+  size_t room;
+  char *text = text_now(&room); // no less than when it was kept
+  snprintf(text, room, "%s", kept->text);
   last.task = kept->task;
 }
 
 weir_status weir__error_prefix(weir_status status, const char *prefix) {
-  char *text = last.text;
+  size_t room;
+  char *text = text_for_writing(&room);
   size_t length = strlen(prefix), kept = strlen(text);
-  if (length >= sizeof last.text) return status;
-  if (kept > sizeof last.text - 1 - length) kept = sizeof last.text - 1 - length;
+  if (length >= room) return status;
+  if (kept > room - 1 - length) kept = room - 1 - length;
   memmove(text + length, text, kept);
   memcpy(text, prefix, length);
   text[length + kept] = '\0';
