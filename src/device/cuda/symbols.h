@@ -116,6 +116,10 @@
     (CUgraphExec exec, CUgraphNode node, CUgraph child)) \
   X(cuGraphGetEdges, cuGraphGetEdges_v2, OPTIONAL, \
     (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)) \
+  X(cuGraphAddDependencies, cuGraphAddDependencies_v2, OPTIONAL, \
+    (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \
+  X(cuGraphRemoveDependencies, cuGraphRemoveDependencies_v2, OPTIONAL, \
+    (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \
   X(cuGraphClone, cuGraphClone, OPTIONAL, (CUgraph *clone, CUgraph graph)) \
   X(cuGraphNodeGetType, cuGraphNodeGetType, OPTIONAL, (CUgraphNode node, CUgraphNodeType *type)) \
   X(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2, OPTIONAL, \

@@ -50,6 +50,50 @@ CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, C
   return stub_leave(CUDA_SUCCESS);
 }
 
+// Edges as CUDA takes them: between two nodes of the graph. This driver wants them in the order of its nodes, too.
+static bool check_edge(CUgraph graph, CUgraphNode from, CUgraphNode to, const char *function) {
+  if (!stub_object_check(from, STUB_NODE, function) || !stub_object_check(to, STUB_NODE, function)) return false;
+  if (from->graph == graph && to->graph == graph && from->index < to->index) return true;
+  stub_violation("%s: an edge between nodes that are not of the graph, or against their order", function);
+  return false;
+}
+
+// Where an edge is among those of the node that it leads to. Their count: there is no such edge.
+static uint32_t find_edge(CUgraphNode from, CUgraphNode to) {
+  uint32_t at = 0;
+  while (at < to->predecessor_count && to->predecessors[at] != from->index) at++;
+  return at;
+}
+
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                   const CUgraphEdgeData *edges, size_t count) {
+  STUB_ENTER(cuGraphAddDependencies_v2, STUB_CONTEXT);
+  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphAddDependencies")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  for (size_t i = 0; i < count; i++) {
+    if (!check_edge(graph, from[i], to[i], "cuGraphAddDependencies") ||
+        find_edge(from[i], to[i]) < to[i]->predecessor_count || (edges != NULL && edges[i].type != 0))
+      return stub_leave(CUDA_ERROR_INVALID_VALUE);
+    uint32_t more = to[i]->predecessor_count + 1;
+    to[i]->predecessors = stub_grow(to[i]->predecessors, more * sizeof(uint32_t));
+    to[i]->predecessors[to[i]->predecessor_count++] = from[i]->index;
+  }
+  return stub_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                      const CUgraphEdgeData *edges, size_t count) {
+  STUB_ENTER(cuGraphRemoveDependencies_v2, STUB_CONTEXT);
+  if (!stub_object_check(graph, STUB_GRAPH, "cuGraphRemoveDependencies")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  for (size_t i = 0; i < count; i++) {
+    if (!check_edge(graph, from[i], to[i], "cuGraphRemoveDependencies") || (edges != NULL && edges[i].type != 0))
+      return stub_leave(CUDA_ERROR_INVALID_VALUE);
+    uint32_t at = find_edge(from[i], to[i]);
+    if (at == to[i]->predecessor_count) return stub_leave(CUDA_ERROR_INVALID_VALUE);
+    to[i]->predecessors[at] = to[i]->predecessors[--to[i]->predecessor_count];
+  }
+  return stub_leave(CUDA_SUCCESS);
+}
+
 CUresult cuGraphClone(CUgraph *clone, CUgraph graph) {
   STUB_ENTER(cuGraphClone, STUB_CONTEXT);
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphClone")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
