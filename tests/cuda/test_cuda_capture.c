@@ -356,8 +356,39 @@ static void lanes_are_exclusive(share *s) {
     if (lib.workspaces[i] != 0) share_free(s, lib.workspaces[i]);
 }
 
+// What was recorded last is the longest path, and comes first in its lane: edges for lanes go to nodes that were recorded earlier.
+static void long_chains_come_first(share *s) {
+  enum { SHORT = 6, LONG = 5 };
+  library lib;
+  begin(s, &lib);
+  weir_kernel *fills = make(s, &lib, (weir_enqueue_code){.function = with_workspace, .prepare = make_workspace});
+  weir_kernel *kernel = make(s, &lib, (weir_enqueue_code){.function = step});
+  weir_buffer *buffers[SHORT], *chain = share_buffer(s, COUNT);
+  weir_graph *graph;
+  uint32_t numbers[COUNT], steps[LONG];
+  share_ok(weir_graph_create(s->context, NULL, &graph));
+  for (uint32_t i = 0; i < SHORT; i++) add(graph, fills, WEIR_WRITE, buffers[i] = share_buffer(s, COUNT), i);
+  add_own(s, graph, s->set, chain, 1);
+  for (uint32_t i = 0; i < LONG; i++) add(graph, kernel, WEIR_READ_WRITE, chain, steps[i] = i);
+  for (uint32_t round = 0; round < 4; round++) {
+    if (round == 3) set_value(graph, 0, 99);
+    launch(graph);
+    share_ok(weir_read(chain, 0, BYTES, numbers));
+    share_expect(numbers, COUNT, 1, steps, LONG);
+    for (uint32_t i = 0; i < SHORT; i++) {
+      share_ok(weir_read(buffers[i], 0, BYTES, numbers));
+      for (uint32_t j = 0; j < COUNT; j++) assert_int_equal(numbers[j], 2 * ((round == 3 && i == 0 ? 99 : i) + j));
+    }
+  }
+  assert_string_equal(calls_of(graph).reason, "");
+  share_ok(weir_graph_release(graph));
+  for (uint32_t i = 0; i < MOST_LANES; i++)
+    if (lib.workspaces[i] != 0) share_free(s, lib.workspaces[i]);
+}
+
 static void test_lanes(void **state) {
   (void)state;
+  share_run("cuda", long_chains_come_first);
   share_run("cuda", lanes_are_exclusive);
   share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_TRACE}, lanes_are_exclusive);
 }

@@ -28,7 +28,7 @@ enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs o
 enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
 
 enum { WEIR__CUDA_OPEN_QUEUES = 8 };                         // tasks that may be open at the same time (queue/open.h)
-enum { WEIR__CUDA_LANE_SETS = 4, WEIR__CUDA_SET_LANES = 8 }; // of enqueue functions in graphs (graph/capture.h)
+enum { WEIR__CUDA_LANE_SETS = 4, WEIR__CUDA_SET_LANES = 16 }; // of enqueue functions in graphs (graph/capture.h)
 
 // An op in another queue that must be done before an op starts.
 typedef struct weir__cuda_wait {

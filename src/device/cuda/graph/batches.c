@@ -104,7 +104,7 @@ static bool set(void *user, weir__cached_graph *graph) {
 }
 
 // Calls for the batch's enqueue functions, with their lanes. NULL: no memory.
-static weir__cuda_call_step *make_calls(weir__cuda_device *device, weir__cuda_batches *batches, uint32_t *out_set) {
+static weir__cuda_call_step *make_calls(weir__cuda_device *device, weir__cuda_batches *batches, uint32_t set) {
   uint32_t count = batches->step_count, edges = 0;
   for (uint32_t i = 0; i < count; i++) edges += batches->steps[i].predecessor_count;
   weir__cuda_call_step *calls = weir__allocate_zeroed(count * sizeof *calls);
@@ -119,7 +119,7 @@ static weir__cuda_call_step *make_calls(weir__cuda_device *device, weir__cuda_ba
     calls[i] = (weir__cuda_call_step){
         .enqueue = step->enqueue, .child = true, .captured = &batches->captured, .why = batches->why};
   }
-  good = good && weir__cuda_assign_lanes(device, calls, count, first, predecessors, out_set);
+  good = good && weir__cuda_assign_lanes(device, calls, count, first, predecessors, set, batches->order);
   weir__free(first);
   weir__free(predecessors);
   if (good) return calls;
@@ -129,12 +129,12 @@ static weir__cuda_call_step *make_calls(weir__cuda_device *device, weir__cuda_ba
 
 static weir__cuda_exec *make_with_calls(weir__cuda_device *device, uint32_t flags) {
   weir__cuda_batches *batches = device->batches;
-  uint32_t set;
+  uint32_t set = weir__cuda_take_set(device);
   weir__cuda_exec *exec = NULL;
-  weir__cuda_call_step *calls = make_calls(device, batches, &set);
+  weir__cuda_call_step *calls = make_calls(device, batches, set);
   if (calls == NULL) return NULL;
   aim_calls(batches, calls);
-  CUresult result = weir__cuda_exec_create(device, batches->steps, batches->step_count, flags, &exec);
+  CUresult result = weir__cuda_exec_create(device, batches->steps, batches->order, batches->step_count, flags, &exec);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   if (exec == NULL) {
     note_refusals(batches);
@@ -156,7 +156,7 @@ static weir__cached_graph *make(void *user) {
     exec = make_with_calls(device, flags);
     return exec != NULL ? &exec->head : NULL;
   }
-  CUresult result = weir__cuda_exec_create(device, batches->steps, batches->step_count, flags, &exec);
+  CUresult result = weir__cuda_exec_create(device, batches->steps, NULL, batches->step_count, flags, &exec);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   return exec != NULL ? &exec->head : NULL;
 }

@@ -173,7 +173,7 @@ static void *builder_main(void *argument) {
     if (builder->first == NULL) builder->last = NULL;
     pthread_mutex_unlock(&builder->mutex);
     be_polite(builder, next);
-    CUresult result = weir__cuda_exec_create(device, next->steps, next->count, 0, &next->exec);
+    CUresult result = weir__cuda_exec_create(device, next->steps, NULL, next->count, 0, &next->exec);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
     // Otherwise the first launch would have to do it.
     if (result == CUDA_SUCCESS && stream != NULL &&

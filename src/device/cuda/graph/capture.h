@@ -40,7 +40,7 @@ typedef struct weir__cuda_call_step {
   weir__graph_run *run;   // this run's, and its node there
   uint32_t node;
   uint32_t lane;
-  uint32_t after; // an earlier step with the same lane that no edge puts before this one; WEIR__CUDA_NO_STEP: none
+  uint32_t after; // the step before it in its lane, if no edge puts that before this one; else WEIR__CUDA_NO_STEP
   bool child;     // it is, or is to be, a child graph
   weir__cuda_variant variants[WEIR__CUDA_VARIANTS];
   uint32_t variant_count, next_variant, current;
@@ -50,10 +50,14 @@ typedef struct weir__cuda_call_step {
   char *why;          // WEIR__CUDA_WHY_BYTES: what went wrong
 } weir__cuda_call_step;
 
-// Gives calls of a graph their lanes, those of a set that is taken in turn, which is returned. `first`, per step and
-// one more, and `predecessors`: the edges. `calls`, per step: `enqueue` NULL is no call. False: no memory.
+// The set for another graph: they are taken in turn.
+uint32_t weir__cuda_take_set(weir__cuda_device *device);
+
+// Gives calls of a graph their lanes, those of a set. `first`, per step and one more, and `predecessors`: the edges, from
+// earlier steps. `calls`, per step: `enqueue` NULL is no call. `out_order` (`count` long) gets the steps in an order in which each
+// comes after its predecessors and after the one before it in its lane, which may be a later step. False: no memory.
 bool weir__cuda_assign_lanes(weir__cuda_device *device, weir__cuda_call_step *calls, uint32_t count,
-                             const uint64_t *first, const uint32_t *predecessors, uint32_t *out_set);
+                             const uint64_t *first, const uint32_t *predecessors, uint32_t set, uint32_t *out_order);
 
 // Around a launch that uses the lanes of a set, in a stream. The device's context is current.
 CUresult weir__cuda_begin_set(weir__cuda_device *device, uint32_t set, CUstream stream);

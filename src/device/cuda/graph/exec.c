@@ -233,11 +233,13 @@ static CUresult add_step(const weir__cuda_exec_builder *build, const weir__cuda_
   return result;
 }
 
-static CUresult build_graph(const weir__cuda_exec_builder *build, const weir__cuda_step *steps) {
+static CUresult build_graph(const weir__cuda_exec_builder *build, const weir__cuda_step *steps, const uint32_t *order) {
   const weir__cuda_driver *driver = build->device->driver;
   CUresult result = driver->cuGraphCreate(&build->exec->graph, 0);
-  for (uint32_t i = 0; i < build->exec->step_count && result == CUDA_SUCCESS; i++)
-    result = add_step(build, &steps[i], i);
+  for (uint32_t i = 0; i < build->exec->step_count && result == CUDA_SUCCESS; i++) {
+    uint32_t index = order != NULL ? order[i] : i;
+    result = add_step(build, &steps[index], index);
+  }
   CUresult ended = weir__cuda_session_end(build->session);
   if (result == CUDA_SUCCESS) result = ended;
   if (result == CUDA_SUCCESS) result = weir__cuda_exec_add_last(build);
@@ -245,8 +247,8 @@ static CUresult build_graph(const weir__cuda_exec_builder *build, const weir__cu
   return result;
 }
 
-CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, uint32_t flags,
-                                weir__cuda_exec **out_exec) {
+CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, const uint32_t *order,
+                                uint32_t count, uint32_t flags, weir__cuda_exec **out_exec) {
   *out_exec = NULL;
   weir__cuda_exec_builder build = {.device = device, .exec = weir__allocate_zeroed(sizeof *build.exec)};
   if (build.exec == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -258,7 +260,7 @@ CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step
   if (build.ends != NULL && build.before != NULL &&
       lay_out(build.exec, steps, count, (flags & WEIR__CUDA_EXEC_MARKS) != 0) &&
       ((flags & WEIR__CUDA_EXEC_MOVES) == 0 || weir__cuda_exec_plan_moves(device, build.exec, steps)))
-    result = build_graph(&build, steps);
+    result = build_graph(&build, steps, order);
   weir__free(build.ends);
   weir__free(build.before);
   if (result != CUDA_SUCCESS) {

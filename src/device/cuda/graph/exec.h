@@ -63,10 +63,11 @@ enum {
   WEIR__CUDA_EXEC_MOVES = 2, // small copies and fills by a kernel, where it reaches them; called by the device's thread
 };
 
-// Makes an executable graph of steps and sets everything as the steps say. CUDA_ERROR_OUT_OF_MEMORY also stands for the host's
+// Makes an executable graph of steps and sets everything as the steps say. `order`: in which steps are added, each after what it
+// comes after (weir__cuda_assign_lanes); NULL: as they are, of which none has a lane. CUDA_ERROR_OUT_OF_MEMORY also stands for the host's
 // memory. On failure `*out_exec` is NULL.
-CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, uint32_t count, uint32_t flags,
-                                weir__cuda_exec **out_exec);
+CUresult weir__cuda_exec_create(weir__cuda_device *device, const weir__cuda_step *steps, const uint32_t *order,
+                                uint32_t count, uint32_t flags, weir__cuda_exec **out_exec);
 void weir__cuda_exec_destroy(weir__cuda_device *device, weir__cuda_exec *exec);
 
 // Whether the steps have the topology that the graph was made for.

@@ -35,6 +35,7 @@ typedef struct cuda_plan {
   bool by_nodes;               // the last launch was: its nodes one by one
   weir__cuda_call_step *calls; // per node; NULL: no node is an enqueue function, which may fail
   uint32_t set;                // of lanes, of these
+  uint32_t *turns;             // the nodes in the order in which they become part of `exec`; NULL: as they are
   weir__graph_counts counts;   // since they were last added to the graph's
   char why[WEIR__CUDA_WHY_BYTES];
   uint32_t home; // the queue where it is launched, counted from 1; 0: it has none yet
@@ -62,6 +63,7 @@ static void destroy_plan(weir__cuda_device *device, cuda_plan *plan) {
   weir__free(plan->steps);
   weir__free(plan->bytes);
   weir__free(plan->calls);
+  weir__free(plan->turns);
   weir__free(plan->parameters);
   weir__cuda_binding_free(&plan->binding);
   weir__free(plan);
@@ -109,7 +111,8 @@ static bool is_adopted(const weir__graph_node *node) {
 // The nodes that are enqueue functions. False: no memory.
 static bool make_calls(weir__cuda_device *device, const weir__graph_plan *plan, cuda_plan *made) {
   made->calls = weir__allocate_zeroed(plan->node_count * sizeof *made->calls);
-  if (made->calls == NULL) return false;
+  made->turns = weir__allocate(plan->node_count * sizeof *made->turns);
+  if (made->calls == NULL || made->turns == NULL) return false;
   bool children = (device->base.device.host->seed >> 5 & 1) != 0; // from the start: a seed, for tests
   for (uint32_t i = 0; i < plan->node_count; i++) {
     if (!is_call(&plan->nodes[i])) continue;
@@ -120,7 +123,7 @@ static bool make_calls(weir__cuda_device *device, const weir__graph_plan *plan, 
                                             .why = made->why};
   }
   return weir__cuda_assign_lanes(device, made->calls, plan->node_count, made->order.first, made->order.predecessors,
-                                 &made->set);
+                                 made->set = weir__cuda_take_set(device), made->turns);
 }
 
 static bool make_steps(const weir__graph_plan *plan, bool has_bytes, cuda_plan *made) {
@@ -222,8 +225,8 @@ static CUresult make_launches(weir__cuda_device *device, const weir__graph_plan 
   if (made->one_by_one) return CUDA_SUCCESS;
   if (!make_steps(plan, with_bytes, made)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (with_bytes || calls) return CUDA_SUCCESS;
-  CUresult result =
-      weir__cuda_exec_create(device, made->steps, plan->node_count, traces ? WEIR__CUDA_EXEC_MARKS : 0, &made->exec);
+  CUresult result = weir__cuda_exec_create(device, made->steps, NULL, plan->node_count,
+                                           traces ? WEIR__CUDA_EXEC_MARKS : 0, &made->exec);
   made->counts.made += result == CUDA_SUCCESS;
   return result;
 }
@@ -322,7 +325,7 @@ static void outgrow(weir__cuda_device *device, cuda_plan *made) {
 
 static CUresult make_exec(weir__cuda_device *device, const weir__graph_run *run, cuda_plan *made, uint32_t flags) {
   if (device->base.device.host->trace != NULL) flags = WEIR__CUDA_EXEC_MARKS;
-  CUresult result = weir__cuda_exec_create(device, made->steps, run->plan->node_count, flags, &made->exec);
+  CUresult result = weir__cuda_exec_create(device, made->steps, made->turns, run->plan->node_count, flags, &made->exec);
   made->counts.made += result == CUDA_SUCCESS;
   return result;
 }
