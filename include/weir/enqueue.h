@@ -75,8 +75,9 @@ typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
 WEIR_API void weir_enqueue_fail(const weir_enqueue *call, const char *message);
 
 enum {
-  // CUDA: the function must not run while its queue is captured into a graph. The graph's nodes go one by one then, and
-  // each launch calls the function. Vulkan: each launch calls the function, and records the graph anew.
+  // CUDA: the function must not run while its queue is captured into a graph. Each launch of the graph calls it then, in
+  // order with the graph's other nodes (docs/guide/enqueue.md). Vulkan: each launch calls the function, and records the
+  // graph anew.
   WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
   // CUDA: what the function puts on the queue depends on args, groups, user, data and scratch alone, also outside of
   // recorded graphs, and once `prepare` was called for a lane, even the first call with that lane may be captured.
@@ -116,8 +117,8 @@ typedef struct weir_graph_calls {
   uint64_t captured; // calls of functions for later launches, too: CUDA: while their queue was captured
   uint64_t made;     // executable graphs that were made of it (CUDA), command buffers that were recorded (Vulkan)
   uint64_t updated;  // CUDA: launches for which the executable graph was updated in place, for other arguments
-  uint64_t called;   // launches that ran node by node, and called each function
-  char reason[160];  // why all launches do so; "": they do not
+  uint64_t called;   // launches that called functions for queues: all of them, or those that are not captured
+  char reason[160];  // why all launches do so, and how many functions, if it is not all; "": they do not
 } weir_graph_calls;
 
 // Reads these counts. Does not wait.

@@ -132,6 +132,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   out_run->options.pure = random_chance(&random, 60);
   out_run->options.scratch = context->memory_limit == 0 && random_chance(&random, 50);
   out_run->options.opens = !shape.failures && random_chance(&random, 40);
+  if (random_chance(&random, 40)) out_run->options.refusal = random_between(&random, 1, 2);
 }
 
 void random_run_print(const random_run *run, FILE *file) {
@@ -144,7 +145,11 @@ void random_run_print(const random_run *run, FILE *file) {
           context->flags & WEIR_CONTEXT_IN_ORDER ? ", in order" : "",
           context->flags & WEIR_CONTEXT_TRACE ? ", traced" : "", run->options.abandon ? ", abandoned" : "");
   if (run->options.enqueues)
-    fprintf(file, "an enqueue function%s\n", run->options.scratch ? " with scratch memory" : "");
+    fprintf(file, "an enqueue function%s%s%s\n", run->options.scratch ? " with scratch memory" : "",
+            run->options.pure ? ", pure" : "",
+            run->options.refusal == 0   ? ""
+            : run->options.refusal == 1 ? ", not captured"
+                                        : ", which fails in a capture");
   if (run->options.opens) fprintf(file, "open tasks\n");
   if (run->options.calls) fprintf(file, "kernel %d is an enqueue function on Vulkan and OpenCL\n", PROGRAM_CALLED);
   program_print(&run->program, file);

@@ -104,11 +104,16 @@ static weir_status enqueue(const weir_enqueue *call) {
   return WEIR_OK;
 }
 
-weir_status program_enqueue_set(weir_kernel *kernel, bool scratch, bool pure) {
-  weir_enqueue_code code = {.function = enqueue,
+static weir_status refuse_capture(const weir_enqueue *call) {
+  return call->capturing ? WEIR_ERROR_TASK_FAILED : enqueue(call);
+}
+
+weir_status program_enqueue_set(weir_kernel *kernel, bool scratch, bool pure, uint32_t refusal) {
+  uint32_t flags = (pure ? WEIR_ENQUEUE_PURE : 0) | (refusal == 1 ? WEIR_ENQUEUE_NO_CAPTURE : 0);
+  weir_enqueue_code code = {.function = refusal == 2 ? refuse_capture : enqueue,
                             .prepare = prepare,
                             .scratch_bytes = scratch ? SCRATCH_BYTES : 0,
-                            .flags = pure ? WEIR_ENQUEUE_PURE : 0};
+                            .flags = flags};
   return weir_kernel_set_enqueue(kernel, "cuda", &code);
 }
 

@@ -7,8 +7,9 @@
 
 #include "weir/enqueue.h"
 
-// Gives a kernel an enqueue function as its code for CUDA. `pure`: its tasks may become part of graphs that Weir finds.
-weir_status program_enqueue_set(weir_kernel *kernel, bool scratch, bool pure);
+// Gives a kernel an enqueue function as its code for CUDA. `pure`: its tasks may become part of graphs that Weir finds. `refusal`: it
+// is not captured: 1: its code says so; 2: it fails in a capture; 0: it is.
+weir_status program_enqueue_set(weir_kernel *kernel, bool scratch, bool pure, uint32_t refusal);
 
 // Puts the work of a task, with these work-groups and this description, on the queue of an open task.
 void program_enqueue_open(const weir_enqueue *call, const uint32_t groups[3]);

@@ -17,6 +17,7 @@ typedef struct program_options {
   bool opencl;          // or for OpenCL devices; not with `vulkan`
   bool enqueues;        // on the stub driver: one kernel's code for CUDA is an enqueue function
   bool pure;            // whose tasks may become part of graphs
+  uint32_t refusal;     // and which is not captured (program_enqueue_set)
   bool scratch;         // which wants scratch memory
   bool opens;           // on the stub driver: some tasks are open ones; not where tasks fail
   bool calls;           // of the code for Vulkan and OpenCL, let the kernel PROGRAM_CALLED be an enqueue function

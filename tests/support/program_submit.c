@@ -103,7 +103,7 @@ static weir_kernel *create_kernel(runner *r, uint32_t number, uint32_t form) {
   weir_status status = weir_kernel_create(r->context, names[number], &kernel);
   if (status == WEIR_OK) status = weir_kernel_set_cpu(kernel, run_function);
   if (status == WEIR_OK && r->options->cuda && r->options->enqueues && number == 0)
-    status = program_enqueue_set(kernel, r->options->scratch, r->options->pure);
+    status = program_enqueue_set(kernel, r->options->scratch, r->options->pure, r->options->refusal);
   else if (status == WEIR_OK && r->options->cuda)
     status = program_cuda_set(kernel, split.args, atomic_load(&packed),
                               r->options->resident && number >= PROGRAM_FIRST_RESIDENT);

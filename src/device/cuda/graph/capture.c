@@ -31,17 +31,30 @@ typedef struct capture {
   CUgraphNode end;             // in a session
 } capture;
 
+static void note(weir__cuda_call_step *call, const char *what) {
+  snprintf(call->why, WEIR__CUDA_WHY_BYTES, "%.*s", WEIR__CUDA_WHY_BYTES - 1, what);
+}
+
 static CUresult say(weir__cuda_call_step *call, CUresult result, const char *what) {
   call->failed = true;
-  snprintf(call->why, WEIR__CUDA_WHY_BYTES, "%.*s", WEIR__CUDA_WHY_BYTES - 1, what);
+  note(call, what);
   return result == CUDA_SUCCESS ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : result;
+}
+
+// It went wrong, though perhaps not for this call.
+static CUresult note_result(const weir__cuda_device *device, weir__cuda_call_step *call, CUresult result,
+                            const char *what) {
+  char text[96], all[WEIR__CUDA_WHY_BYTES];
+  snprintf(all, sizeof all, "%s: %s", what, weir__cuda_result_text(device->driver, result, text, sizeof text));
+  note(call, all);
+  return result;
 }
 
 static CUresult say_result(const weir__cuda_device *device, weir__cuda_call_step *call, CUresult result,
                            const char *what) {
-  char text[96], all[WEIR__CUDA_WHY_BYTES];
-  snprintf(all, sizeof all, "%s: %s", what, weir__cuda_result_text(device->driver, result, text, sizeof text));
-  return say(call, result, all);
+  note_result(device, call, result, what);
+  call->failed = true;
+  return result == CUDA_SUCCESS ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : result;
 }
 
 static CUresult take_stream(weir__cuda_device *device) {
@@ -211,7 +224,7 @@ static CUresult run_in_session(capture *c, CUgraphNode *before, size_t count) {
   bool alone = !atomic_load_explicit(&enqueue->joins, memory_order_relaxed);
   CUresult result = CUDA_SUCCESS;
   if (alone || !weir__enqueue_is_prepared(enqueue, &c->device->base.device, c->call->lane)) result = stop(c->session);
-  if (result != CUDA_SUCCESS) return say_result(c->device, c->call, result, "the capture before it does not end");
+  if (result != CUDA_SUCCESS) return note_result(c->device, c->call, result, "the functions cannot be captured");
   result = prepare(c);
   if (result != CUDA_SUCCESS) return result;
   result = go_on(c->session, before, count);
@@ -241,7 +254,7 @@ CUresult weir__cuda_session_end(weir__cuda_session *session) {
   if (!session->entered) return CUDA_SUCCESS;
   CUresult result = stop(session);
   if (result != CUDA_SUCCESS && !session->last->failed)
-    say_result(session->device, session->last, result, "the functions cannot be captured");
+    note_result(session->device, session->last, result, "the functions cannot be captured");
   leave(session->device, session->mode);
   session->entered = false;
   return result;

@@ -168,7 +168,7 @@ static void run_round(schedule *s) {
 static bool allocate(schedule *s) {
   size_t count = s->count;
   s->first_successor = weir__allocate_zeroed((count + 2) * sizeof *s->first_successor);
-  s->successors = weir__allocate((s->first[count] + 1) * sizeof *s->successors);
+  s->successors = weir__allocate((s->first[count] - s->first[0] + 1) * sizeof *s->successors);
   s->rows = weir__allocate_zeroed(count * sizeof *s->rows);
   s->waits = weir__allocate_zeroed(4 * count * sizeof *s->waits);
   if (s->first_successor == NULL || s->successors == NULL || s->rows == NULL || s->waits == NULL) return false;
@@ -180,7 +180,7 @@ static bool allocate(schedule *s) {
 
 static void turn_edges(schedule *s) {
   uint64_t *at = s->first_successor + 1; // where the next successor of each step goes; then where the last one is
-  for (uint64_t i = 0; i < s->first[s->count]; i++) at[s->predecessors[i] + 1]++;
+  for (uint64_t i = s->first[0]; i < s->first[s->count]; i++) at[s->predecessors[i] + 1]++;
   for (uint32_t i = 0; i < s->count; i++) at[i + 1] += at[i];
   for (uint32_t i = 0; i < s->count; i++)
     for (uint64_t j = s->first[i]; j < s->first[i + 1]; j++) s->successors[at[s->predecessors[j]]++] = i;
