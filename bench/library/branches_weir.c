@@ -50,6 +50,7 @@ static void create(weir_run *run, const branches *net, int issue) {
     weir_enqueue_code code = {.function = enqueue,
                               .prepare = weir_calls_prepare,
                               .scratch_bytes = i == 1 ? net->scratch_bytes : 0,
+                              .flags = weir_calls_flags,
                               .data = &run->calls};
     WEIR_CHECK_CALL(weir_kernel_create(context, i == 1 ? "convolution" : "layer", &run->kernels[i]));
     WEIR_CHECK_CALL(weir_kernel_set_enqueue(run->kernels[i], "cuda", &code));

@@ -93,8 +93,10 @@ static weir_kernel *create_kernel(weir_calls *calls, work of) {
     launch.grid[1] = launch.grid[2] = 1;
     WEIR_CHECK_CALL(weir_kernel_set_cuda(kernel, &code, &launch, 1));
   } else {
-    weir_enqueue_code code = {
-        .function = of == NOTHING ? enqueue_nothing : enqueue, .prepare = weir_calls_prepare, .data = calls};
+    weir_enqueue_code code = {.function = of == NOTHING ? enqueue_nothing : enqueue,
+                              .prepare = weir_calls_prepare,
+                              .flags = weir_calls_flags,
+                              .data = calls};
     WEIR_CHECK_CALL(weir_kernel_set_enqueue(kernel, "cuda", &code));
   }
   return kernel;

@@ -55,7 +55,8 @@ static void create(weir_run *run, cholesky *problem, int issue) {
   run->problem = problem;
   weir_calls_open(&run->calls, issue, problem->tile);
   weir_context *context = run->calls.context;
-  weir_enqueue_code code = {.function = enqueue, .prepare = weir_calls_prepare, .data = &run->calls};
+  weir_enqueue_code code = {
+      .function = enqueue, .prepare = weir_calls_prepare, .flags = weir_calls_flags, .data = &run->calls};
   WEIR_CHECK_CALL(weir_kernel_create(context, "tile", &run->kernel));
   WEIR_CHECK_CALL(weir_kernel_set_enqueue(run->kernel, "cuda", &code));
   uint64_t bytes = (uint64_t)problem->stored * problem->tile_bytes;

@@ -8,16 +8,18 @@
 #include "branches.h"
 #include "calls.h"
 #include "cholesky.h"
+#include "weir_calls.h"
 
 static const char usage[] =
     "Measures calls of cuBLAS and cuSOLVER as tasks of Weir, beside the same calls by hand, on CUDA device 0.\n"
     "\n"
-    "usage: weir-bench-library [--json] [--size N] [--passes N] [calls|branches|cholesky ...]\n"
+    "usage: weir-bench-library [--json] [--pure] [--size N] [--passes N] [calls|branches|cholesky ...]\n"
     "  calls            what a small call costs the host, one by one and in a graph\n"
     "  branches         blocks of Inception v3, four branches each\n"
     "  cholesky         a tiled factorisation in double precision, tiles of 256, 512 and 1024\n"
     "  --size N         rows of the matrix, a multiple of 1024 (default 16384)\n"
     "  --passes N       passes after the first, 1 to 1000: of cholesky a tenth of them (default 50)\n"
+    "  --pure           functions say WEIR_ENQUEUE_PURE: auto captures those that come again with the same arguments\n"
     "  --json           JSON in place of a table\n"
     "\n"
     "Exit codes: 0 done, 1 a call failed or a result is wrong, 2 bad usage, 3 no card or library.\n";
@@ -43,6 +45,8 @@ int main(int argc, char **argv) {
       chosen[part] = any = true;
     } else if (strcmp(argv[i], "--json") == 0) {
       report.json = true;
+    } else if (strcmp(argv[i], "--pure") == 0) {
+      weir_calls_flags = WEIR_ENQUEUE_PURE;
     } else if (strcmp(argv[i], "--size") == 0) {
       size = read_number(argv[++i], 1024, 32768) / 1024 * 1024;
     } else if (strcmp(argv[i], "--passes") == 0) {

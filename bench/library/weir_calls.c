@@ -13,6 +13,8 @@ void weir_calls_check(weir_status status, const char *call, const char *file, in
   exit(1);
 }
 
+uint32_t weir_calls_flags;
+
 void weir_calls_open(weir_calls *calls, int issue, int rows) {
   weir_context_options options = {.devices = "cuda:0", .issue = (weir_issue)issue};
   *calls = (weir_calls){.rows = rows};

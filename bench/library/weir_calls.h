@@ -16,6 +16,9 @@ typedef struct weir_calls {
   call_lane *lanes; // each as soon as it was prepared
 } weir_calls;
 
+// weir_enqueue_code.flags of all functions: 0, or with --pure WEIR_ENQUEUE_PURE.
+extern uint32_t weir_calls_flags;
+
 // `issue`: weir_issue.
 void weir_calls_open(weir_calls *calls, int issue, int rows);
 // Releases the context, and then the handles.

@@ -75,14 +75,15 @@ typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
 WEIR_API void weir_enqueue_fail(const weir_enqueue *call, const char *message);
 
 enum {
-  // CUDA: the function must not run while its queue is captured into a graph. Each launch of the graph calls it then, in
-  // order with the graph's other nodes (docs/guide/enqueue.md). Vulkan: each launch calls the function, and records the
-  // graph anew.
+  // CUDA: the function must not run while its queue is captured into a graph. Each launch of the graph calls it then,
+  // in order with the graph's other nodes (docs/guide/enqueue.md). Vulkan: each launch calls the function, and records
+  // the graph anew.
   WEIR_ENQUEUE_NO_CAPTURE = 1u << 0,
   // CUDA: what the function puts on the queue depends on args, groups, user, data and scratch alone, also outside of
   // recorded graphs, and once `prepare` was called for a lane, even the first call with that lane may be captured.
-  // Then, with WEIR_ISSUE_GRAPHS, tasks that recur become part of the graphs that Weir finds by itself, and their
-  // functions are not called for each of them. With WEIR_ISSUE_AUTO it changes nothing.
+  // Then tasks that recur become part of the graphs that Weir finds by itself, and their functions are not called for
+  // each of them: with WEIR_ISSUE_GRAPHS all, with WEIR_ISSUE_AUTO those that recur with the same arguments, groups and
+  // `user`.
   WEIR_ENQUEUE_PURE = 1u << 1,
 };
 

@@ -104,13 +104,13 @@ static bool set(weir__graph_cache *cache, weir__cached_graph *graph) {
 // What is to be used where no graph is set as the batch says.
 static weir__graph_found set_or_make(weir__graph_cache *cache, const weir__graph_request *request,
                                      const candidates *found) {
-  bool enough = found->copies >= MOST_COPIES;
+  bool enough = found->copies >= MOST_COPIES || request->keeps_shape;
   weir__graph_found use = {.graph = found->same_shape};
   if (use.graph == NULL && !cache->exclusive && (enough || !request->make_now)) {
     use.graph = found->busy;
     use.wanted = !enough;
   }
-  if (use.graph == NULL && (!request->known || found->shapes >= MOST_SHAPES)) {
+  if (use.graph == NULL && !request->keeps_shape && (!request->known || found->shapes >= MOST_SHAPES)) {
     use.graph = found->other;
     use.wanted = found->shapes < MOST_SHAPES;
   }

@@ -47,6 +47,7 @@ typedef struct weir__graph_request {
   bool known;        // its sequence was met before: graphs of other shapes will be wanted again, and are left alone
   bool make_now;     // a graph is made where none can be used
   bool only_same;    // nothing is to be set or made
+  bool keeps_shape;  // no graph of another shape is set, and none is copied
 } weir__graph_request;
 
 typedef struct weir__graph_found {

@@ -83,15 +83,18 @@ static bool find_graph(weir__recurrence *recurrence, weir__batch *batch, bool on
   batch->topology = topology_of(batch->collection, batch->count);
   batch->known = recurrence->boundaries.known;
   if (!ops->prepare(recurrence->device, batch)) return false;
+  weir__batch_wish wish = ops->wish != NULL ? ops->wish(recurrence->device, batch) : WEIR__ANY_GRAPH;
+  bool any = wish == WEIR__ANY_GRAPH;
   weir__graph_request request = {.topology = batch->topology,
                                  .known = batch->known,
-                                 .make_now = ops->request_graph == NULL,
-                                 .only_same = only_same};
+                                 .make_now = any ? ops->request_graph == NULL : wish == WEIR__GRAPH_MADE_AT_ONCE,
+                                 .only_same = any && only_same,
+                                 .keeps_shape = !any};
   *out_found = weir__graph_cache_take(recurrence->graphs, &request);
   bool found = out_found->graph != NULL;
   weir__batch_history_note(&recurrence->history, batch->count,
                            found && (out_found->same || batch->count >= recurrence->worth_a_wait));
-  if (out_found->wanted && ops->request_graph != NULL && (batch->known || !only_same))
+  if (any && out_found->wanted && ops->request_graph != NULL && (batch->known || !only_same))
     ops->request_graph(recurrence->device, batch);
   return found;
 }

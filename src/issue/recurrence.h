@@ -42,6 +42,13 @@ typedef struct weir__direct_ops {
   void (*drain)(void *device);
 } weir__direct_ops;
 
+// How a graph is found for a batch.
+typedef enum weir__batch_wish {
+  WEIR__ANY_GRAPH,          // one that is set for it, or is made, as seems best
+  WEIR__GRAPH_OF_SHAPE,     // one of its shape, or none
+  WEIR__GRAPH_MADE_AT_ONCE, // one of its shape, or a new one
+} weir__batch_wish;
+
 // What a device does for its recurrence.
 typedef struct weir__recurrence_ops {
   weir__graph_cache_ops graphs;
@@ -50,6 +57,8 @@ typedef struct weir__recurrence_ops {
   void (*launch_task)(void *device, weir__task *task);
   // Makes ready to compare, to set and to make graphs for a batch. False: no memory.
   bool (*prepare)(void *device, const weir__batch *batch);
+  // Optional: how a graph is found for the batch that was prepared. NULL: ANY_GRAPH.
+  weir__batch_wish (*wish)(void *device, const weir__batch *batch);
   // Launches the batch that was prepared as one, by a graph that is set as it says; `same`: nothing had to be set. NULL: nothing is
   // to be launched. False: it cannot be done, and nothing was changed. The device gives the graph back by
   // weir__graph_cache_give when it has run.

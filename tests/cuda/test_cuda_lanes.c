@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lanes of enqueue functions in graphs: on random graphs, calls with the same lane are in order, and no more lanes are used than are of
-// use. On a tiled Cholesky factorisation, what lanes add to the order takes no longer than no lanes at all.
+// Lanes of enqueue functions in graphs: on random graphs, calls with the same lane are in order, and no more lanes are
+// used than are of use. On a tiled Cholesky factorisation, what lanes add to the order takes no longer than no lanes at
+// all.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

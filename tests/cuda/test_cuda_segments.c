@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recorded graphs on CUDA with enqueue functions that are not captured: the rest goes as executable graphs. How nodes are split, on
-// random graphs; and, on the driver of stub/, results, failures, other arguments and times.
+// Recorded graphs on CUDA with enqueue functions that are not captured: the rest goes as executable graphs. How nodes
+// are split, on random graphs; and, on the driver of stub/, results, failures, other arguments and times.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,8 @@ static void test_split(void **state) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// A graph of four chains of twelve steps. One step of the first chain is not captured; the second chain follows it from there on.
+// A graph of four chains of twelve steps. One step of the first chain is not captured; the second chain follows it from
+// there on.
 
 typedef struct library {
   const share *s;
@@ -281,7 +282,8 @@ static void set_value(const scene *g, uint32_t node, uint32_t value) {
   share_ok(weir_graph_set_arg(g->graph, node, 1, &arg));
 }
 
-// Another value of the node that is called makes nothing anew; another one of a captured node concerns its own graph alone.
+// Another value of the node that is called makes nothing anew; another one of a captured node concerns its own graph
+// alone.
 static void values_change(share *s) {
   scene g;
   begin(&g, s, (weir_enqueue_code){.function = step, .flags = WEIR_ENQUEUE_NO_CAPTURE});

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/cuda/graph/batches_inside.h"
 #include "device/cuda/graph/capture.h"
+#include "device/cuda/graph/steady.h"
 #include "device/cuda/resident/automatic.h"
 #include "device/cuda/resident/resident.h"
 
@@ -33,7 +34,7 @@ static bool prepare(void *user, const weir__batch *batch) {
   uint32_t total = 0, at = 0;
   for (uint32_t i = 0; i < batch->count; i++) total += collection->tasks[i].task->arg_count;
   if (!reserve_parameters(batches, total + 1)) return false;
-  batches->calls = false;
+  batches->calls = batches->made = false;
   for (uint32_t i = 0; i < batch->count; i++) {
     const weir__collected *from = &collection->tasks[i];
     const weir__task *task = from->task;
@@ -60,16 +61,42 @@ static weir__graph_likeness compare(void *user, const weir__cached_graph *graph)
   const weir__cuda_batches *batches = device->batches;
   const weir__cuda_exec *exec = (const weir__cuda_exec *)graph;
   if (!weir__cuda_exec_fits(exec, batches->steps, batches->step_count)) return WEIR__OTHER_TOPOLOGY;
-  weir__graph_likeness likeness = WEIR__SAME_GRAPH;
+  for (uint32_t i = 0; exec->calls != NULL && i < batches->step_count; i++)
+    if (exec->calls[i].enqueue != batches->steps[i].enqueue) return WEIR__OTHER_TOPOLOGY;
   for (uint32_t i = 0; exec->calls != NULL && i < batches->step_count; i++) {
     const weir__cuda_step *step = &batches->steps[i];
-    if (step->enqueue == NULL) continue;
-    if (exec->calls[i].enqueue != step->enqueue) return WEIR__OTHER_TOPOLOGY;
     // A child graph is as dear to set as a node is with another function.
-    if (!weir__cuda_call_is_for(&exec->calls[i], step->task)) likeness = WEIR__OTHER_SHAPE;
+    if (step->enqueue != NULL && !weir__cuda_call_is_for(&exec->calls[i], step->task)) return WEIR__OTHER_SHAPE;
   }
-  weir__graph_likeness others = weir__cuda_exec_likeness(device, exec, batches->steps);
-  return others < likeness ? others : likeness;
+  return weir__cuda_exec_likeness(device, exec, batches->steps);
+}
+
+// How many calls there are in the batch, and a hash of them, if it is wanted.
+static uint32_t count_calls(const weir__cuda_batches *batches, uint64_t *hash) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < batches->step_count; i++) {
+    if (batches->steps[i].enqueue == NULL) continue;
+    count++;
+    if (hash != NULL) *hash = (*hash ^ weir__cuda_steady_hash(batches->steps[i].task)) * 0x9e3779b97f4a7c15u;
+  }
+  return count;
+}
+
+// Nothing of a call is set in a graph where Weir chooses how to issue it.
+static weir__batch_wish wish(void *user, const weir__batch *batch) {
+  const weir__cuda_batches *batches = weir__cuda_of(user)->batches;
+  uint64_t hash = batch->topology;
+  if (batches->steady == NULL || !batches->calls) return WEIR__ANY_GRAPH;
+  uint32_t calls = count_calls(batches, &hash);
+  return weir__cuda_steady_batch(batches->steady, hash, calls) ? WEIR__GRAPH_MADE_AT_ONCE : WEIR__GRAPH_OF_SHAPE;
+}
+
+// A launch of a graph with calls that was there.
+static void note_again(weir__cuda_batches *batches, weir__cuda_exec *exec) {
+  weir__cuda_steady_pays(batches->steady, exec->unpaid);
+  exec->unpaid = 0;
+  for (uint32_t i = 0; i < batches->step_count; i++)
+    if (batches->steps[i].enqueue != NULL) weir__cuda_steady_again(batches->steady, batches->steps[i].task);
 }
 
 // The steps that are enqueue functions are calls of the graph that keeps what they captured.
@@ -134,6 +161,8 @@ static weir__cuda_exec *make_with_calls(weir__cuda_device *device, uint32_t flag
   weir__cuda_call_step *calls = make_calls(device, batches, set);
   if (calls == NULL) return NULL;
   aim_calls(batches, calls);
+  uint32_t call_count = count_calls(batches, NULL);
+  if (batches->steady != NULL) weir__cuda_steady_made(batches->steady, call_count);
   CUresult result = weir__cuda_exec_create(device, batches->steps, batches->order, batches->step_count, flags, &exec);
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
   if (exec == NULL) {
@@ -142,8 +171,10 @@ static weir__cuda_exec *make_with_calls(weir__cuda_device *device, uint32_t flag
     weir__free(calls);
     return NULL;
   }
+  batches->made = true;
   exec->calls = calls;
   exec->set = set;
+  exec->unpaid = call_count;
   return exec;
 }
 
@@ -209,6 +240,7 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
     if (operation != NULL) weir__operations_give(&device->base.operations, operation);
     return false;
   }
+  if (batches->steady != NULL && exec != NULL && exec->calls != NULL && !batches->made) note_again(batches, exec);
   batch->exec = exec;
   batch->useless = false;
   batch->count = of->count;
@@ -279,12 +311,13 @@ static const weir__direct_ops direct_ops = {.is_ready = direct_is_ready,
 
 // Graphs are made when they are needed, and there is no resident kernel.
 static const weir__recurrence_ops at_once = {
-    .graphs = GRAPH_OPS, .launch_task = launch_task, .prepare = prepare, .launch_batch = start_batch};
+    .graphs = GRAPH_OPS, .launch_task = launch_task, .prepare = prepare, .wish = wish, .launch_batch = start_batch};
 
 static const weir__recurrence_ops on_the_side = {.graphs = GRAPH_OPS,
                                                  .direct = &direct_ops,
                                                  .launch_task = launch_task,
                                                  .prepare = prepare,
+                                                 .wish = wish,
                                                  .launch_batch = start_batch,
                                                  .request_graph = request_graph};
 
@@ -295,7 +328,8 @@ weir_status weir__cuda_batches_create(weir__cuda_device *device) {
   bool one_by_one = host->issue == WEIR_ISSUE_QUEUES || host->issue == WEIR_ISSUE_RESIDENT;
   if (one_by_one || (host->flags & WEIR_CONTEXT_IN_ORDER)) return WEIR_OK;
   // Where launching goes on in other threads there is a core for making graphs, too.
-  bool builds = device->launcher_count > 0 && host->issue == WEIR_ISSUE_AUTO && host->trace == NULL;
+  bool automatic = host->issue == WEIR_ISSUE_AUTO;
+  bool builds = device->launcher_count > 0 && automatic && host->trace == NULL;
   weir__recurrence_options options = {.window = host->window.size,
                                       .seed = host->seed,
                                       .always = host->issue == WEIR_ISSUE_GRAPHS,
@@ -308,8 +342,10 @@ weir_status weir__cuda_batches_create(weir__cuda_device *device) {
     batches->recurrence =
         weir__recurrence_create(builds ? &on_the_side : &at_once, &device->base.device, host, &options);
     if (builds) batches->builder = weir__cuda_builder_create(device);
+    if (automatic) batches->steady = weir__cuda_steady_create(host->seed);
   }
-  if (batches == NULL || batches->recurrence == NULL || (builds && batches->builder == NULL))
+  if (batches == NULL || batches->recurrence == NULL || (builds && batches->builder == NULL) ||
+      (automatic && batches->steady == NULL))
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for graphs");
   return WEIR_OK;
 }
@@ -319,25 +355,27 @@ void weir__cuda_batches_destroy(weir__cuda_batches *batches) {
   weir__cuda_builder_destroy(batches->builder);
   weir__recurrence_destroy(batches->recurrence);
   weir__cuda_batches_free(batches);
+  weir__cuda_steady_destroy(batches->steady);
   weir__free(batches->parameters);
   weir__free(batches);
 }
 
-// Enqueue functions only where they say that they do the same each time, and the program asks for graphs: each new set of
-// arguments is a capture, and each change an update of a child graph, which cost the driver more than the call itself.
-static bool may_collect(const weir__cuda_device *device, const weir__cuda_kernel *code) {
-  const weir__enqueue *enqueue = code->head.enqueue;
-  return enqueue == NULL ||
-         (device->base.device.host->issue == WEIR_ISSUE_GRAPHS &&
-          (enqueue->code.flags & (WEIR_ENQUEUE_PURE | WEIR_ENQUEUE_NO_CAPTURE)) == WEIR_ENQUEUE_PURE &&
-          !atomic_load_explicit(&enqueue->refuses_capture, memory_order_relaxed) && weir__cuda_can_capture(device));
+// Enqueue functions only where they say that they do the same each time: with WEIR_ISSUE_GRAPHS all, by default those that come
+// again with the same arguments (steady.h).
+static bool may_collect(const weir__cuda_device *device, const weir__task *task) {
+  const weir__enqueue *enqueue = ((const weir__cuda_kernel *)task->code)->head.enqueue;
+  if (enqueue == NULL) return true;
+  if ((enqueue->code.flags & (WEIR_ENQUEUE_PURE | WEIR_ENQUEUE_NO_CAPTURE)) != WEIR_ENQUEUE_PURE ||
+      atomic_load_explicit(&enqueue->refuses_capture, memory_order_relaxed) || !weir__cuda_can_capture(device))
+    return false;
+  return device->batches->steady == NULL || weir__cuda_steady_task(device->batches->steady, task);
 }
 
 static void take(weir__cuda_device *device, weir__task *task) {
   weir__cuda_batches *batches = device->batches;
   batches->last_taken_ns = 0;
   const weir__cuda_kernel *code = task->code;
-  bool collects = task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK && may_collect(device, code);
+  bool collects = task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK && may_collect(device, task);
   if (collects && !weir__cuda_awaits(device, task->id))
     weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code,
                          code->head.enqueue != NULL ? 1 : code->count);

@@ -15,7 +15,9 @@ struct weir__cuda_batches {
   // The batch that was prepared last.
   uint32_t step_count;
   weir__cuda_step steps[WEIR__MOST_COLLECTED];
-  bool calls; // some are enqueue functions; `order` is theirs
+  struct weir__cuda_steady *steady; // NULL: all pure functions are collected
+  bool made;                        // a graph of it, with calls
+  bool calls;                       // some are enqueue functions; `order` is theirs
   uint32_t order[WEIR__MOST_COLLECTED];
   uint64_t captured; // calls of these in captures
   char why[160];     // what went wrong in the last one that did

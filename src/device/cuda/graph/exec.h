@@ -48,9 +48,10 @@ typedef struct weir__cuda_exec {
   struct weir__cuda_exec_mover *movers; // launches that copy and fill
   uint32_t mover_count;
   struct weir__cuda_call_step
-      *calls;    // per step, of a batch with enqueue functions; NULL: none, or they are the plan's. Owned
-  uint32_t set;  // of their lanes
-  bool outgrown; // something went by a kernel that does not reach it any more
+      *calls;      // per step, of a batch with enqueue functions; NULL: none, or they are the plan's. Owned
+  uint32_t set;    // of their lanes
+  uint32_t unpaid; // the owner's: calls for which the graph was made, until it is launched again
+  bool outgrown;   // something went by a kernel that does not reach it any more
   uint32_t *edges;
   CUevent *marks;                       // two per step: its start and its end, for timelines; else NULL
   unsigned char *bytes;                 // parameters as they are set now

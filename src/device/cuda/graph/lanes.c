@@ -2,19 +2,21 @@
 //
 // Lanes of enqueue functions in graphs (capture.h).
 //
-// DESIGN. Calls that share a lane are in order, so lanes are chosen by a schedule: list scheduling on as many processors as there
-// are lanes, the longest path to the end first (R. L. Graham, "Bounds on multiprocessing timing anomalies", 1969; Adam, Chandy and
-// Dickson, "A comparison of list schedules for parallel processing systems", 1974). All steps count as equally long, since nobody
-// knows better. Edges for a lane then go from what is early in the schedule to what is late, and have the card begin what is
-// urgent first, as its own order of what is ready does not. In the order of recording they would hold what is urgent back behind
-// all that was recorded before. A lane costs the caller a library's handle and workspace: beyond the first few, another one is
-// used only where the schedule has more calls at the same time.
+// DESIGN. Calls that share a lane are in order, so lanes are chosen by a schedule: list scheduling on as many
+// processors as there are lanes, the longest path to the end first (R. L. Graham, "Bounds on multiprocessing timing
+// anomalies", 1969; Adam, Chandy and Dickson, "A comparison of list schedules for parallel processing systems", 1974).
+// All steps count as equally long, since nobody knows better. Edges for a lane then go from what is early in the
+// schedule to what is late, and have the card begin what is urgent first, as its own order of what is ready does not.
+// In the order of recording they would hold what is urgent back behind all that was recorded before. A lane costs the
+// caller a library's handle and workspace: beyond the first few, another one is used only where the schedule has more
+// calls at the same time.
 #include "base/allocate.h"
 #include "device/cuda/graph/capture.h"
 
 enum { LANES = WEIR__CUDA_SET_LANES, FEW = 8, NONE = -1 };
 
-// Per step and lane: the turn, from 1, of the last call in that lane that comes before the step, or is the step. 0: none.
+// Per step and lane: the turn, from 1, of the last call in that lane that comes before the step, or is the step. 0:
+// none.
 typedef uint32_t lane_row[LANES];
 
 typedef struct lane {
@@ -110,7 +112,8 @@ static int find_follower(const schedule *s, uint32_t step) {
   return best;
 }
 
-// A lane that was not used yet, as long as few are, or when all others are taken; else the one that has been free for longest.
+// A lane that was not used yet, as long as few are, or when all others are taken; else the one that has been free for
+// longest.
 static int find_free(const schedule *s) {
   int best = NONE;
   if (s->used < FEW && s->used < s->most) return (int)s->used;

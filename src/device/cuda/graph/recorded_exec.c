@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a recorded graph is executable graphs: one for each segment, set anew where a launch differs from the one before.
+// What of a recorded graph is executable graphs: one for each segment, set anew where a launch differs from the one
+// before.
 #include <stdio.h>
 #include <string.h>
 
@@ -190,7 +191,8 @@ static bool must_have_children(weir__cuda_plan *made, const weir__cuda_segment *
   return any;
 }
 
-// `changed`, per node of the segment: what has; NULL: all may have. Adds to `*out_updated` if something was set in place.
+// `changed`, per node of the segment: what has; NULL: all may have. Adds to `*out_updated` if something was set in
+// place.
 static CUresult set_segment(weir__cuda_device *device, weir__cuda_plan *made, weir__cuda_segment *segment,
                             const bool *changed, bool *out_updated) {
   uint32_t flags = WEIR__CUDA_EXEC_MOVES, set;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recorded graphs from inside: what is shared by how they are launched (recorded.c) and by what of them is executable graphs
-// (recorded_exec.c).
+// Recorded graphs from inside: what is shared by how they are launched (recorded.c) and by what of them is executable
+// graphs (recorded_exec.c).
 #ifndef WEIR_DEVICE_CUDA_GRAPH_RECORDED_INSIDE_H
 #define WEIR_DEVICE_CUDA_GRAPH_RECORDED_INSIDE_H
 
@@ -48,16 +48,16 @@ bool weir__cuda_node_calls(const weir__graph_node *node);
 // Whether the node is one that was adopted.
 bool weir__cuda_node_adopted(const weir__graph_node *node);
 
-// Lays out segments, their steps and their calls, for the nodes that go apart; all of it anew, if it was done before. False: no memory,
-// or so many segments that nodes are better launched one by one: then made->one_by_one is set.
+// Lays out segments, their steps and their calls, for the nodes that go apart; all of it anew, if it was done before.
+// False: no memory, or so many segments that nodes are better launched one by one: then made->one_by_one is set.
 bool weir__cuda_plan_lay_out(weir__cuda_device *device, const weir__graph_plan *plan, weir__cuda_plan *made);
 
-// Makes executable graphs that there are not yet, or sets in them what the run's arguments have changed. The device's context is
-// current.
+// Makes executable graphs that there are not yet, or sets in them what the run's arguments have changed. The device's
+// context is current.
 CUresult weir__cuda_plan_set(weir__cuda_device *device, weir__graph_run *run, weir__cuda_plan *made);
 
-// After a failure of that: functions that could not be captured go apart from now on. False: none was, or that is no way; made->why
-// says why.
+// After a failure of that: functions that could not be captured go apart from now on. False: none was, or that is no
+// way; made->why says why.
 bool weir__cuda_plan_part(weir__cuda_device *device, const weir__graph_plan *plan, weir__cuda_plan *made,
                           CUresult result);
 

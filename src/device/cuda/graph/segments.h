@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Segments of a recorded graph, for graphs with nodes that cannot be part of an executable graph: enqueue functions that must not be
-// captured, or cannot be. A segment is one executable graph, or nodes that go apart, each by a call. Segments follow each other in
-// one queue.
+// Segments of a recorded graph, for graphs with nodes that cannot be part of an executable graph: enqueue functions
+// that must not be captured, or cannot be. A segment is one executable graph, or nodes that go apart, each by a call.
+// Segments follow each other in one queue.
 //
-// DESIGN. A node is as deep as there are nodes on a path to it that go apart. Segments are, in turn, all other nodes of a depth
-// and all nodes of that depth that go apart. So each node is as early as it can be in a sequence, which has the fewest segments
-// that there can be: two for each depth. What is independent of the nodes that go apart is in the first segment, and the card has
-// it to do while the host makes the calls.
+// DESIGN. A node is as deep as there are nodes on a path to it that go apart. Segments are, in turn, all other nodes of
+// a depth and all nodes of that depth that go apart. So each node is as early as it can be in a sequence, which has the
+// fewest segments that there can be: two for each depth. What is independent of the nodes that go apart is in the first
+// segment, and the card has it to do while the host makes the calls.
 #ifndef WEIR_DEVICE_CUDA_GRAPH_SEGMENTS_H
 #define WEIR_DEVICE_CUDA_GRAPH_SEGMENTS_H
 
@@ -36,8 +36,8 @@ typedef struct weir__cuda_segments {
   uint32_t *own_predecessors;
 } weir__cuda_segments;
 
-// Splits what an order has, which must stay; `apart`: per node; NULL: none, and there is one segment. False: no memory; what there
-// is is freed by weir__cuda_segments_free.
+// Splits what an order has, which must stay; `apart`: per node; NULL: none, and there is one segment. False: no memory;
+// what there is is freed by weir__cuda_segments_free.
 bool weir__cuda_segments_make(weir__cuda_segments *segments, const weir__plan_graph *order, const bool *apart);
 void weir__cuda_segments_free(weir__cuda_segments *segments); // a zeroed one is allowed
 
