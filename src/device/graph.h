@@ -107,6 +107,8 @@ typedef struct weir__graph_plan {
   void *device_data;          // what the device made of it; NULL: nothing
   weir__graph_counts *counts; // the graph's, which is there while a run is in flight
   weir__graph_source *source; // of its adopted nodes; NULL: it has none. A reference
+  void **memories;            // per buffer: where it was for the last launch
+  uint64_t stamp;             // of what launches bind: another one for other addresses or values. Guarded by the lock
 } weir__graph_plan;
 
 typedef enum weir__node_state {
@@ -139,6 +141,7 @@ typedef struct weir__graph_run {
   uint64_t *storages;          // numbers, for timelines
   weir__graph_number *numbers; // scratch, buffer_count long
   void **args;                 // by number of argument: pointers into storage or `values`
+  uint64_t stamp;              // plan->stamp for these; 0: none yet
   unsigned char *values;
   _Atomic uint32_t *blockers; // per node
   _Atomic uint8_t *states;    // per node: weir__node_state

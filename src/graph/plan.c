@@ -165,6 +165,8 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   builder build = {.graph = graph, .plan = plan};
   bool complete = number_buffers(&build) && fill_nodes(&build) && weir__plan_find_intervals(&build) &&
                   weir__plan_find_edges(&build) && weir__plan_find_externals(&build);
+  plan->memories = weir__allocate_zeroed((plan->buffer_count + 1) * sizeof *plan->memories);
+  complete = complete && plan->memories != NULL;
   clean_up(&build);
   if (!complete) {
     weir__graph_plan_drop(plan);

@@ -119,6 +119,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->first_cuts);
   weir__free(plan->hosts);
   weir__free(plan->values);
+  weir__free(plan->memories);
   weir__free(plan->boxes);
   weir__free(plan);
 }
@@ -139,6 +140,7 @@ void weir__graph_set_value(weir_graph *graph, uint32_t node, uint32_t index) {
   const weir_arg *arg = &graph->recorded[node].args[index];
   const weir__graph_arg *planned = &graph->plan->args[graph->plan->nodes[node].first_arg + index];
   memcpy(graph->plan->values + planned->offset, arg->value, arg->bytes);
+  graph->plan->stamp++;
 }
 
 void weir__graph_buffer_replaced(weir_graph *graph, const weir_buffer *buffer, weir_buffer *replacement) {

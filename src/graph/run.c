@@ -178,6 +178,25 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *d
     run->context->graphs.forgot_readers = true;
 }
 
+// What the launch before had, and the run perhaps from an earlier one, is not found out again for each argument.
+static void bind_args(weir__graph_run *run, weir__graph_plan *plan) {
+  bool changed = plan->stamp == 0 || plan->host_count > 0;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    void *memory = run->buffers[i]->replicas[plan->space].memory;
+    changed = changed || plan->memories[i] != memory;
+    plan->memories[i] = memory;
+  }
+  if (changed) plan->stamp++;
+  memcpy(run->values, plan->values, plan->value_bytes); // a function may have written there
+  if (run->stamp == plan->stamp) return;
+  run->stamp = plan->stamp;
+  for (uint32_t i = 0; i < plan->arg_count; i++) {
+    const weir__graph_arg *arg = &plan->args[i];
+    run->args[i] =
+        arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset : (char *)plan->memories[arg->buffer] + arg->offset;
+  }
+}
+
 void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences) {
   weir__graph_run *run = task->run;
   const weir__graph_plan *plan = run->plan;
@@ -189,12 +208,7 @@ void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences
     run->serials[i] = run->buffers[i]->serial;
     run->storages[i] = run->buffers[i]->replicas[space].storage;
   }
-  memcpy(run->values, plan->values, plan->value_bytes);
-  for (uint32_t i = 0; i < plan->arg_count; i++) {
-    const weir__graph_arg *arg = &plan->args[i];
-    run->args[i] = arg->mode == WEIR_VALUE ? (char *)run->values + arg->offset
-                                           : (char *)run->buffers[arg->buffer]->replicas[space].memory + arg->offset;
-  }
+  bind_args(run, run->plan);
   weir__graph_run_bind_hosts(run);
   for (size_t i = 0; i < dependences->count; i++) {
     if (dependences->list[i].data) keep_data_dependence(run, &dependences->list[i]);

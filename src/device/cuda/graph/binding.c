@@ -41,6 +41,8 @@ static bool take_values(weir__cuda_binding *binding, const weir__graph_run *run,
 
 uint32_t weir__cuda_binding_take(weir__cuda_binding *binding, const weir__graph_run *run) {
   uint32_t count = 0;
+  if (binding->known && binding->stamp == run->stamp) return 0;
+  binding->stamp = run->stamp;
   for (uint32_t i = 0; i < run->plan->node_count; i++) {
     const weir__graph_node *node = &run->plan->nodes[i];
     bool same_pointers = take_pointers(binding, run, node), same_values = take_values(binding, run, node);

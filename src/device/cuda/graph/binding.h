@@ -11,6 +11,7 @@ typedef struct weir__cuda_binding {
   unsigned char *values; // the same
   bool *changed;         // per node: since they were set
   bool known;            // `args` and `values` hold
+  uint64_t stamp;        // of the run that they are from
 } weir__cuda_binding;
 
 // For launches of a plan. False: no memory; what there is is freed by weir__cuda_binding_free.

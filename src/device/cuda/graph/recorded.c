@@ -300,20 +300,20 @@ static uint32_t find_queue(weir__cuda_device *device, const weir__task *task) {
 
 // Whether some function has not been called in its lane yet. At its first call it may set up what a capture would not let it: then
 // the nodes go one by one, once.
-static bool is_new(const weir__cuda_device *device, const weir__graph_run *run, const weir__cuda_plan *plan) {
-  for (uint32_t i = 0; i < run->plan->node_count; i++) {
+static bool is_new(const weir__cuda_device *device, weir__cuda_plan *plan) {
+  for (uint32_t i = 0; !plan->knows_lanes && i < plan->order.task_count; i++) {
     const weir__cuda_call_step *call = &plan->calls[i];
     if (call->enqueue != NULL && !weir__enqueue_was_called(call->enqueue, &device->base.device, call->lane))
       return true;
   }
+  plan->knows_lanes = true;
   return false;
 }
 
 // A launch that uses the graph's lanes. `*out_begun`: something may have been launched.
 static CUresult launch_in_lanes(weir__cuda_device *device, weir__graph_run *run, weir__cuda_plan *plan, uint32_t queue,
                                 bool *out_begun) {
-  for (uint32_t i = 0; i < run->plan->node_count; i++) plan->calls[i].run = run;
-  bool new_lanes = is_new(device, run, plan);
+  bool new_lanes = is_new(device, plan);
   CUresult result = new_lanes ? CUDA_SUCCESS : weir__cuda_plan_set(device, run, plan);
   if (result == CUDA_SUCCESS) result = weir__cuda_begin_set(device, plan->set, device->streams[queue].stream);
   if (result != CUDA_SUCCESS) return result;

@@ -114,6 +114,7 @@ bool weir__cuda_plan_lay_out(weir__cuda_device *device, const weir__graph_plan *
   }
   free_segments(device, &made->old, true);
   free_steps(device, made, true);
+  made->complete = made->knows_lanes = false;
   made->old = made->segments;
   made->segments = segments;
   if (made->one_by_one) return true;
@@ -218,13 +219,16 @@ static const bool *changes_of(weir__cuda_plan *made, bool known) {
 CUresult weir__cuda_plan_set(weir__cuda_device *device, weir__graph_run *run, weir__cuda_plan *made) {
   bool known = made->binding.known, updated = false;
   uint32_t change_count = weir__cuda_binding_take(&made->binding, run);
+  if (change_count == 0 && made->complete) return CUDA_SUCCESS;
   const bool *changed = change_count > 0 ? changes_of(made, known) : NULL;
   CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; made->calls != NULL && i < made->order.task_count; i++) made->calls[i].run = run;
   for (uint32_t i = 0; i < made->segments.count && result == CUDA_SUCCESS; i++) {
     weir__cuda_segment *segment = &made->segments.list[i];
     if (segment->apart || (change_count == 0 && segment->exec != NULL)) continue;
     result = set_segment(device, made, segment, changed != NULL ? changed + segment->first : NULL, &updated);
   }
+  made->complete = result == CUDA_SUCCESS;
   made->counts.updated += updated && result == CUDA_SUCCESS;
   return result;
 }

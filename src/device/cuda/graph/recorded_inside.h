@@ -34,6 +34,8 @@ typedef struct weir__cuda_plan {
   bool by_nodes;               // in the last launch functions were called, or nodes launched one by one
   weir__cuda_call_step *calls; // per place; NULL: no node is an enqueue function, which may fail
   uint32_t call_count;         // nodes that are one
+  bool knows_lanes;            // all functions were called in their lanes
+  bool complete;               // all executable graphs are there, and set for what `binding` has
   bool children;               // calls are to be child graphs from the start
   uint32_t set;                // of lanes, of these
   uint32_t *turns;             // per place: places of a segment in the order in which they become part of its graph
