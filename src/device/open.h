@@ -39,6 +39,9 @@ struct weir__open_ops {
   void (*destroy)(weir_device *device, weir__open *open);
 };
 
+// Something went wrong with the work, or the queue: the task fails with this, and for this reason.
+void weir__open_accuse(weir__open *open, weir_status status, const char *text);
+
 // The open task behind a task; NULL: it is another kind of task.
 static inline weir__open *weir__task_open(const weir__task *task) {
   return task->kind == WEIR__TASK_OPEN ? task->user : NULL;

@@ -17,7 +17,9 @@
 #include "device/host.h"
 #include "issue/fences.h"
 #include "issue/inbox.h"
+#include "issue/opens.h"
 #include "issue/operations.h"
+#include "issue/requests.h"
 
 typedef struct weir__in_order_device weir__in_order_device;
 
@@ -81,6 +83,8 @@ struct weir__in_order_device {
   const weir__in_order_table *table;
   weir__inbox inbox;
   weir__fences fences; // that stall
+  weir__opens opens;   // of a device with open tasks
+  weir__device_requests requests;
   _Atomic uint32_t
       trouble; // not 0: a result of the driver's for which the device is lost, as any of its threads saw it
   _Atomic bool has_failing; // some task was marked as failing: what comes after it may be, once it is launched

@@ -44,6 +44,13 @@ static void decide(weir__in_order_device *device, weir__operation *operation) {
   if (weir__in_order_is_missed(operation)) weir__in_order_mark_failing(device, task);
 }
 
+// What went wrong while an open task was open, unless there is a reason before that.
+static void decide_open(weir__in_order_device *device, weir__operation *operation, const weir__open *open) {
+  bool says_more = operation->status == WEIR_OK || open->status == WEIR_ERROR_DEVICE_LOST;
+  if (says_more && open->status != WEIR_OK)
+    weir__in_order_refuse(device, operation, open->status, "open task", open->text);
+}
+
 void weir__in_order_fail(weir__in_order_device *device, weir__operation *operation, weir__task *task) {
   weir__in_order_drain(device);
   if (weir__task_fence(task) != NULL) weir__in_order_fence_destroy(device, weir__task_fence(task));
@@ -62,6 +69,7 @@ weir__operation *weir__in_order_issue(weir__in_order_device *device, weir__task 
   if (found) {
     operation->task = task;
     decide(device, operation);
+    if (weir__task_open(task) != NULL) decide_open(device, operation, weir__task_open(task));
   }
   if (found && device->table->enqueue(device, operation, count)) return operation;
   weir__in_order_fail(device, operation, task);

@@ -27,7 +27,6 @@ enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs o
 
 enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
 
-enum { WEIR__CUDA_OPEN_QUEUES = 8 };                         // tasks that may be open at the same time (queue/open.h)
 enum { WEIR__CUDA_LANE_SETS = 4, WEIR__CUDA_SET_LANES = 16 }; // of enqueue functions in graphs (graph/capture.h)
 
 // An op in another queue that must be done before an op starts.
@@ -76,12 +75,11 @@ typedef struct weir__cuda_unpinned {
 
 // A caller who wants a stream of its own to wait for tasks.
 typedef struct weir__cuda_request {
-  struct weir__cuda_request *next;
+  weir__device_request head;
   CUstream stream;
   const weir__id *tasks; // these; NULL: all that were handed over before
   uint32_t task_count;
   CUresult result;
-  _Atomic uint32_t done;
 } weir__cuda_request;
 
 struct weir__cuda_device {
@@ -93,20 +91,12 @@ struct weir__cuda_device {
   int ordinal;
   CUdevice device;
   CUcontext primary;
-  int capability;       // 90 for 9.0
-  uint32_t queue_count; // of its own; those of open tasks come behind them
-  struct {
-    weir__lock lock;
-    bool made;      // the streams are there
-    uint32_t taken; // a bit for each
-    uint32_t next;
-    _Atomic uint32_t changes;    // word of those who wait for one
-  } opens;                       // queues of open tasks
+  int capability;                // 90 for 9.0
+  uint32_t queue_count;          // of its own; those of open tasks come behind them
   weir__cuda_module *modules;    // loaded code; see module.c
   weir__arena memory, pinned;    // guarded by the context's lock
   weir__cuda_unpinned *unpinned; // guarded by the context's lock
   weir__cuda_imports imports;
-  alignas(64) _Atomic(weir__cuda_request *) requests; // newest first
   // Of the thread alone.
   alignas(64) uint64_t last_poll; // tasks that were taken by then
   weir__cuda_queue *streams;      // per queue; the last two of its own are for copies, where there is more than one
@@ -165,6 +155,7 @@ weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread);
 
 // The thread (thread.c).
 extern const weir__in_order_table weir__cuda_table;
+void weir__cuda_answer(void *device, weir__device_request *request); // of a weir__cuda_request
 
 // What follows is called by the thread only.
 

@@ -131,20 +131,11 @@ bool weir__cuda_fence_is_over(void *user, weir__external_fence *head) {
   return true;
 }
 
-// Hands a request to the device's thread, and waits for its answer.
-static void ask(weir__cuda_device *device, weir__cuda_request *request) {
-  request->next = atomic_load_explicit(&device->requests, memory_order_relaxed);
-  while (!atomic_compare_exchange_weak_explicit(&device->requests, &request->next, request, memory_order_seq_cst,
-                                                memory_order_relaxed)) {
-  }
-  weir__inbox_ring(&device->base.inbox);
-  while (atomic_load_explicit(&request->done, memory_order_acquire) == 0) weir__sleep_on(&request->done, 0, UINT64_MAX);
-}
-
 weir_status weir__cuda_let_stream_wait_for(weir__cuda_device *device, void *stream, const weir__id *tasks,
                                            uint32_t count) {
-  weir__cuda_request request = {.stream = (CUstream)stream, .tasks = tasks, .task_count = count};
-  if (tasks == NULL || count > 0) ask(device, &request);
+  weir__cuda_request request = {
+      .head = {.answer = weir__cuda_answer}, .stream = (CUstream)stream, .tasks = tasks, .task_count = count};
+  if (tasks == NULL || count > 0) weir__requests_ask(&device->base.requests, &device->base.inbox, &request.head);
   return weir__cuda_error(device->driver, request.result, "stream wait");
 }
 

@@ -32,7 +32,9 @@ static CUresult answer_for_task(weir__cuda_device *device, CUstream stream, weir
   return let_wait(device, stream, weir__cuda_op_of(has_event ? operation : last));
 }
 
-static void answer(weir__cuda_device *device, weir__cuda_request *request) {
+void weir__cuda_answer(void *user, weir__device_request *head) {
+  weir__cuda_device *device = user;
+  weir__cuda_request *request = (weir__cuda_request *)(void *)head;
   CUresult result = CUDA_SUCCESS;
   if (device->base.lost == WEIR_OK && request->tasks != NULL) {
     for (uint32_t i = 0; i < request->task_count && result == CUDA_SUCCESS; i++)
@@ -44,19 +46,6 @@ static void answer(weir__cuda_device *device, weir__cuda_request *request) {
     }
   }
   request->result = result;
-  atomic_store_explicit(&request->done, 1, memory_order_release);
-  weir__wake(&request->done, 1);
-}
-
-// Answers requests whose tasks have all been launched. Returns whether there were any.
-static bool answer_all(weir__cuda_device *device, weir__cuda_request *request) {
-  bool any = request != NULL;
-  while (request != NULL) {
-    weir__cuda_request *next = request->next;
-    answer(device, request);
-    request = next;
-  }
-  return any;
 }
 
 // Another core has just written the task: all that will be read of it is asked for at once. Its first line is that core's.
@@ -76,17 +65,12 @@ static bool take_tasks(weir__cuda_device *device) {
   return count > 0;
 }
 
-static bool has_requests(const weir__cuda_device *device) {
-  return atomic_load_explicit(&device->requests, memory_order_acquire) != NULL;
-}
-
 // Whoever waits wants what is stalled; what was pushed before the wait began is launched with it. Returns the requests
 // that can be answered now: those that were there before the inbox was found empty.
-static weir__cuda_request *launch_what_is_wanted(weir__cuda_device *device) {
-  bool asked = has_requests(device);
-  weir__cuda_request *requests = asked && !weir__cuda_bars_streams(device)
-                                     ? atomic_exchange_explicit(&device->requests, NULL, memory_order_acquire)
-                                     : NULL;
+static weir__device_request *launch_what_is_wanted(weir__cuda_device *device) {
+  weir__device_requests *all = &device->base.requests;
+  bool asked = weir__requests_any(all);
+  weir__device_request *requests = asked && !weir__cuda_bars_streams(device) ? weir__requests_take(all) : NULL;
   bool wanted = weir__inbox_take_flush(&device->base.inbox) || asked;
   while (wanted && take_tasks(device)) {
   }
@@ -100,8 +84,8 @@ static bool work(weir__in_order_device *base) {
   base->slept = false;
   bool any = take_tasks(device);
   weir__cuda_begin_round(device, any);
-  weir__cuda_request *requests = any ? NULL : launch_what_is_wanted(device);
-  if (answer_all(device, requests)) any = true;
+  weir__device_request *requests = any ? NULL : launch_what_is_wanted(device);
+  if (weir__requests_answer(device, requests)) any = true;
   // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
   bool polls = !any || base->inbox.taken - device->last_poll >= TASKS_BETWEEN_REPORTS;
   if (polls) device->last_poll = base->inbox.taken;
@@ -125,7 +109,7 @@ static bool is_busy(weir__in_order_device *base) {
 
 static bool may_sleep(weir__in_order_device *base, uint64_t *out_ns) {
   if (weir__fences_any(&base->fences)) *out_ns = IMPORT_NAP_NS;
-  return !has_requests(weir__cuda_of_in_order(base));
+  return !weir__requests_any(&base->requests);
 }
 
 static void end(weir__in_order_device *base) {

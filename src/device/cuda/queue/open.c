@@ -10,9 +10,8 @@
 
 // The device's part of an open task.
 typedef struct cuda_open {
-  uint32_t slot; // of the device's open queues
-  bool held;     // the slot is this task's
-  CUevent event; // recorded at the end; NULL: it is the op's
+  weir__open_slot slot; // the first member
+  CUevent event;        // recorded at the end; NULL: it is the op's
   CUevent start, end;
   bool started, ended; // these are recorded
   bool awaited;        // the end was waited for, in place of the event
@@ -22,57 +21,28 @@ static weir__cuda_queue *queue_of(weir__cuda_device *device, uint32_t slot) {
   return &device->streams[device->queue_count + slot];
 }
 
+static weir__cuda_queue *own_queue(weir__cuda_device *device, const cuda_open *own) {
+  return queue_of(device, own->slot.index);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Threads of the caller's
 
-static CUresult make_streams(weir__cuda_device *device) {
+static int make_streams(void *user) {
+  weir__cuda_device *device = user;
   CUresult result = CUDA_SUCCESS;
-  for (uint32_t i = 0; i < WEIR__CUDA_OPEN_QUEUES && result == CUDA_SUCCESS; i++) {
+  for (uint32_t i = 0; i < WEIR__MOST_OPEN && result == CUDA_SUCCESS; i++) {
     weir__cuda_queue *queue = queue_of(device, i);
     if (queue->stream == NULL)
       result = device->driver->cuStreamCreateWithPriority(&queue->stream, CU_STREAM_NON_BLOCKING, 0);
   }
-  device->opens.made = result == CUDA_SUCCESS;
-  return result;
-}
-
-// Takes a slot in turn, or waits until one comes free.
-static CUresult take_slot(weir__cuda_device *device, uint32_t *out_slot) {
-  const uint32_t all = (1U << WEIR__CUDA_OPEN_QUEUES) - 1;
-  CUresult result = CUDA_SUCCESS;
-  for (;;) {
-    uint32_t changes = atomic_load_explicit(&device->opens.changes, memory_order_acquire);
-    weir__lock_acquire(&device->opens.lock);
-    if (!device->opens.made) result = make_streams(device);
-    bool found = result == CUDA_SUCCESS && device->opens.taken != all;
-    for (uint32_t i = 0; found && i < WEIR__CUDA_OPEN_QUEUES; i++) {
-      uint32_t slot = device->opens.next++ % WEIR__CUDA_OPEN_QUEUES;
-      if ((device->opens.taken >> slot & 1) != 0) continue;
-      device->opens.taken |= 1U << slot;
-      *out_slot = slot;
-      break;
-    }
-    weir__lock_release(&device->opens.lock);
-    if (found || result != CUDA_SUCCESS) return result;
-    weir__sleep_on(&device->opens.changes, changes, UINT64_MAX);
-  }
-}
-
-static void give_slot(weir__cuda_device *device, cuda_open *own) {
-  if (!own->held) return;
-  own->held = false;
-  weir__lock_acquire(&device->opens.lock);
-  device->opens.taken &= ~(1U << own->slot);
-  weir__lock_release(&device->opens.lock);
-  atomic_fetch_add_explicit(&device->opens.changes, 1, memory_order_release);
-  weir__wake(&device->opens.changes, 1);
+  return (int)result;
 }
 
 static CUresult enter_and_begin(weir__cuda_device *device, cuda_open *own) {
   CUresult result = weir__cuda_enter(device);
   if (result != CUDA_SUCCESS) return result;
-  result = take_slot(device, &own->slot);
-  own->held = result == CUDA_SUCCESS;
+  result = (CUresult)weir__opens_take(&device->base.opens, make_streams, device, &own->slot);
   if (result == CUDA_SUCCESS && device->base.device.host->trace != NULL)
     result = device->driver->cuEventCreate(&own->start, CU_EVENT_DEFAULT);
   if (result == CUDA_SUCCESS && device->base.device.host->trace != NULL)
@@ -90,16 +60,16 @@ static weir_status begin(weir_device *base, weir__open *open) {
   weir__resident_disable(device);
   CUresult result = enter_and_begin(device, own);
   if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "task begin on %s", base->name);
-  open->call.call.queue = queue_of(device, own->slot)->stream;
+  open->call.call.queue = own_queue(device, own)->stream;
   open->call.call.native_context = device->primary;
-  open->call.call.lane = device->queue_count + own->slot;
+  open->call.call.lane = device->queue_count + own->slot.index;
   return WEIR_OK;
 }
 
 static weir_status order(weir_device *base, weir__open *open, const weir__id *tasks, uint32_t count) {
   weir__cuda_device *device = weir__cuda_of(base);
   cuda_open *own = open->native;
-  CUstream stream = queue_of(device, own->slot)->stream;
+  CUstream stream = own_queue(device, own)->stream;
   weir_status status = weir__cuda_let_stream_wait_for(device, stream, tasks, count);
   if (status != WEIR_OK || own->start == NULL) return status;
   CUresult result = weir__cuda_enter(device);
@@ -109,11 +79,6 @@ static weir_status order(weir_device *base, weir__open *open, const weir__id *ta
     weir__cuda_leave(device);
   }
   return weir__cuda_error(device->driver, result, "task begin on %s", base->name);
-}
-
-static void accuse(weir__open *open, weir_status status, const char *text) {
-  open->status = status;
-  snprintf(open->text, sizeof open->text, "%s", text);
 }
 
 // What is wrong with the stream. The context is current.
@@ -126,7 +91,7 @@ static CUresult inspect(weir__cuda_device *device, weir__open *open, CUstream st
   CUgraph graph = NULL;
   driver->cuStreamEndCapture(stream, &graph);
   if (graph != NULL) driver->cuGraphDestroy(graph);
-  accuse(open, WEIR_ERROR_TASK_FAILED, "its queue was being captured when it ended");
+  weir__open_accuse(open, WEIR_ERROR_TASK_FAILED, "its queue was being captured when it ended");
   return CUDA_SUCCESS;
 }
 
@@ -136,8 +101,8 @@ static void lose(weir__cuda_device *device, weir__open *open, cuda_open *own, CU
   bool sticky = weir__cuda_is_sticky(result);
   snprintf(what, sizeof what, "%s: %s", sticky ? "the device was lost" : "its queue was lost, and with that the device",
            weir__cuda_result_text(device->driver, result, text, sizeof text));
-  accuse(open, WEIR_ERROR_DEVICE_LOST, what);
-  weir__cuda_queue *queue = queue_of(device, own->slot);
+  weir__open_accuse(open, WEIR_ERROR_DEVICE_LOST, what);
+  weir__cuda_queue *queue = own_queue(device, own);
   if (!sticky && device->driver->cuStreamCreateWithPriority(&queue->stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS)
     queue->stream = NULL; // the legacy default stream
   weir__cuda_trouble(device, result);
@@ -160,7 +125,7 @@ static CUresult mark_end(weir__cuda_device *device, cuda_open *own, CUstream str
 static void end(weir_device *base, weir__open *open) {
   weir__cuda_device *device = weir__cuda_of(base);
   cuda_open *own = open->native;
-  CUstream stream = queue_of(device, own->slot)->stream;
+  CUstream stream = own_queue(device, own)->stream;
   CUresult result = weir__cuda_enter(device);
   if (result != CUDA_SUCCESS) {
     lose(device, open, own, result);
@@ -173,14 +138,15 @@ static void end(weir_device *base, weir__open *open) {
 }
 
 static void issued(weir_device *base, weir__open *open) {
-  give_slot(weir__cuda_of(base), open->native);
+  cuda_open *own = open->native;
+  weir__opens_give(&weir__cuda_of(base)->base.opens, &own->slot);
 }
 
 static void destroy(weir_device *base, weir__open *open) {
   weir__cuda_device *device = weir__cuda_of(base);
   cuda_open *own = open->native;
   CUevent events[] = {own->event, own->start, own->end};
-  give_slot(device, own);
+  weir__opens_give(&device->base.opens, &own->slot);
   bool entered = weir__cuda_enter(device) == CUDA_SUCCESS;
   for (int i = 0; entered && i < 3; i++)
     if (events[i] != NULL) device->driver->cuEventDestroy(events[i]);
@@ -192,7 +158,7 @@ const weir__open_ops weir__cuda_opens = {
     .begin = begin, .order = order, .end = end, .issued = issued, .destroy = destroy};
 
 void weir__cuda_opens_destroy(weir__cuda_device *device) {
-  for (uint32_t i = 0; device->streams != NULL && i < WEIR__CUDA_OPEN_QUEUES; i++) {
+  for (uint32_t i = 0; device->streams != NULL && i < WEIR__MOST_OPEN; i++) {
     CUstream stream = queue_of(device, i)->stream;
     if (stream != NULL) device->driver->cuStreamDestroy(stream);
   }
@@ -222,8 +188,8 @@ bool weir__cuda_enqueue_open(weir__cuda_device *device, weir__operation *operati
   cuda_open *own = open->native;
   bool has_event = open->begun && open->status != WEIR_ERROR_DEVICE_LOST && !own->awaited;
   if (has_event && !weir__cuda_adopt_event(device)) return false;
-  if (device->base.queue_count == device->queue_count) weir__in_order_widen(&device->base, WEIR__CUDA_OPEN_QUEUES);
-  if (!place(device, op, count, device->queue_count + own->slot, has_event || own->awaited)) {
+  if (device->base.queue_count == device->queue_count) weir__in_order_widen(&device->base, WEIR__MOST_OPEN);
+  if (!place(device, op, count, device->queue_count + own->slot.index, has_event || own->awaited)) {
     device->event_count -= has_event;
     return false;
   }
@@ -231,10 +197,7 @@ bool weir__cuda_enqueue_open(weir__cuda_device *device, weir__operation *operati
   op->finished = own->awaited; // a task that was skipped gets an event like any other, when one is asked for
   if (has_event) op->event = own->event;
   if (has_event) own->event = NULL; // it is the op's
-  bool says_more = operation->status == WEIR_OK || open->status == WEIR_ERROR_DEVICE_LOST;
-  if (says_more && open->status != WEIR_OK)
-    weir__in_order_refuse(&device->base, operation, open->status, "open task", open->text);
-  weir__cuda_queue *queue = queue_of(device, own->slot);
+  weir__cuda_queue *queue = own_queue(device, own);
   op->number = ++queue->placed;
   if (own->awaited) atomic_store_explicit(&queue->awaited, op->number, memory_order_relaxed);
   weir__in_order_append(&device->base, operation);
@@ -244,7 +207,7 @@ bool weir__cuda_enqueue_open(weir__cuda_device *device, weir__operation *operati
 
 void weir__cuda_report_open(weir__cuda_device *device, weir__cuda_op *op, weir__completion *completion) {
   const cuda_open *own = weir__task_open(op->head.task)->native;
-  completion->lane = device->queue_count + WEIR__CUDA_GRAPH_LANES + own->slot;
+  completion->lane = device->queue_count + WEIR__CUDA_GRAPH_LANES + own->slot.index;
   if (device->base.device.host->trace != NULL)
     weir__in_order_set_times(&device->base, op->head.task,
                              weir__cuda_event_ns(device, own->started ? own->start : NULL),
