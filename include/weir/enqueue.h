@@ -130,16 +130,21 @@ static inline weir_status weir_graph_get_calls(weir_graph *graph_, weir_graph_ca
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Open tasks: for callers that cannot give a function, such as frameworks whose operators allocate their results. CUDA.
+// Open tasks: for callers that cannot give a function, such as frameworks whose operators allocate their results. CUDA,
+// OpenCL and Vulkan devices have them.
 //
 // weir_task_begin takes a task's place in the order, and gives the queue, which comes after all that the task depends
 // on. The calling thread puts any work there. weir_task_end makes that the task's work. Whatever uses the same bytes
-// and is submitted in between waits for the end. Failures, timelines and events are as for other tasks.
+// and is submitted in between waits for the end, and nothing else does. Failures, timelines and events are as for
+// other tasks. The queue is of the kind that enqueue functions get:
+// - CUDA: a stream, and OpenCL: a command queue in order. Work that is put there may run at once.
+// - Vulkan: a command buffer that is recording, which the caller must leave recording. It is submitted at the end. One
+//   whose task is abandoned is not submitted.
 //
 // Between the two the thread is as one that runs a task: it must not wait (weir_finish, weir_event_wait, weir_read,
 // ... are refused), what it submits never waits for room and is a child of the open task, and it can begin no second
 // task. So no thread that has an open task waits for one, and open tasks of several threads cannot wait for each
-// other in a circle. As many tasks can be open at the same time as the device has lanes for it (CUDA: 8);
+// other in a circle. Eight tasks can be open on a device at the same time, with a lane of its own for each;
 // weir_task_begin waits for one of these to end. If a thread ends without weir_task_end, its task fails.
 // weir_context_release refuses to release a context with an open task and names it, and so does weir_finish_for after
 // a TIMEOUT.
@@ -163,16 +168,16 @@ static inline weir_status weir_task_begin(weir_context *context_, const weir_tas
 
 // Ends a task, by the thread that began it. Does not wait. The work that is on the queue now is the task's. `args`
 // (`arg_count`; 0: none) are ranges of buffers that were made since the beginning on memory of the device
-// (weir_buffer_wrap_cuda), such as results that the work itself allocated; no other task may have used them.
-// `out_event` (may be NULL) gets an event as by weir_submit. Errors, after which the task is still open:
-// INVALID_ARGUMENT (another thread's task, a buffer that is not as above, a mode other than READ, WRITE and
-// READ_WRITE), OUT_OF_MEMORY.
+// (weir_buffer_wrap_cuda, weir_buffer_wrap_opencl, weir_buffer_wrap_vulkan), such as results that the work itself
+// allocated; no other task may have used them. `out_event` (may be NULL) gets an event as by weir_submit. Errors, after
+// which the task is still open: INVALID_ARGUMENT (another thread's task, a buffer that is not as above, a mode other
+// than READ, WRITE and READ_WRITE), OUT_OF_MEMORY.
 WEIR_API weir_status weir_task_end(weir_open_task *open, const weir_arg *args, uint32_t arg_count,
                                    weir_event **out_event);
 
 // Ends a task as one that failed with `status` (not OK) for the reason that `message` gives (copied, cut at 119
-// bytes, may be NULL): its outputs are poisoned once the work that is on the queue is done. Does not wait. Errors:
-// INVALID_ARGUMENT (another thread's task; no failure).
+// bytes, may be NULL): its outputs are poisoned once the work that is on the queue is done (Vulkan: it never runs).
+// Does not wait. Errors: INVALID_ARGUMENT (another thread's task; no failure).
 WEIR_API weir_status weir_task_abandon(weir_open_task *open, weir_status status, const char *message);
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 #include "device/opencl/enqueue.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/image.h"
+#include "device/opencl/open_task.h"
 #include "device/opencl/opencl.h"
 #include "device/opencl/parts.h"
 #include "device/opencl/program.h"
@@ -70,7 +71,7 @@ static void release_objects(weir__opencl_device *device) {
   weir__opencl_programs_destroy(device);
   weir__opencl_memory_deinitialize(
       device); // before the queues: NVIDIA's driver asks a memory object for the last one that used it
-  for (uint32_t i = 0; device->queues != NULL && i < device->base.queue_count; i++)
+  for (uint32_t i = 0; device->queues != NULL && i < device->own_queues + WEIR__MOST_OPEN; i++)
     release_queue(driver, &device->queues[i]);
   if (device->context != NULL) driver->clReleaseContext(device->context);
   if (device->registration != NULL) weir__opencl_registration_give(device->registration);
@@ -209,15 +210,16 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   device->base.device =
       (weir_device){.ops = device->memory_kind == WEIR__OPENCL_HOST ? &weir__opencl_shared_ops : &weir__opencl_ops,
                     .host = host,
-                    .lanes = queues,
+                    .lanes = queues + WEIR__MOST_OPEN,
                     .queues = queues,
-                    .enqueue_lanes = queues};
+                    .enqueue_lanes = queues + WEIR__MOST_OPEN};
   device->base.table = &table;
   device->base.spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   describe(device, &name);
   weir__opencl_memory_initialize(device);
-  device->queues = weir__allocate_zeroed(queues * sizeof *device->queues);
-  bool has_memory = weir__in_order_initialize(&device->base, queues, 0) && device->queues != NULL;
+  device->own_queues = queues;
+  device->queues = weir__allocate_zeroed((queues + WEIR__MOST_OPEN) * sizeof *device->queues);
+  bool has_memory = weir__in_order_initialize_wide(&device->base, queues, 0, WEIR__MOST_OPEN) && device->queues != NULL;
   status = has_memory ? open_device(device, &name) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device opencl: no memory");
   if (status == WEIR_OK) status = weir__in_order_start(&device->base);
   if (status != WEIR_OK) {
@@ -245,7 +247,8 @@ static const weir__image_ops image_ops = {.make = weir__opencl_image_make, .can_
   .kind = "opencl", .code = WEIR__CODE_OPENCL, .run_ahead = true, .threaded = true, .probe = weir__opencl_probe,       \
   .create = create, .destroy = destroy, .check = weir__opencl_kernel_check, .use = weir__opencl_kernel_use,            \
   .has_code = has_code, .set_enqueue = weir__opencl_set_enqueue, .issue = weir__in_order_push,                         \
-  .stall = weir__in_order_stall, .marker = weir__opencl_marker, .prewake = weir__in_order_prewake, .time = time_now
+  .stall = weir__in_order_stall, .marker = weir__opencl_marker, .prewake = weir__in_order_prewake, .time = time_now,   \
+  .opens = &weir__opencl_opens
 
 const weir__device_ops weir__opencl_ops = {OPENCL_OPS, .memory = &memory_ops, .images = &image_ops};
 const weir__device_ops weir__opencl_shared_ops = {OPENCL_OPS};

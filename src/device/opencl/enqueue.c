@@ -14,26 +14,37 @@ weir_status weir__opencl_set_enqueue(weir_kernel *kernel, const weir_enqueue_cod
 // ---------------------------------------------------------------------------------------------------------------
 // Arguments
 
-// A range as a command may use it: the part of a memory object with just its bytes, or its address.
-static cl_int name_range(weir__opencl_device *device, weir_enqueue_arg *arg) {
+// A range as a command may use it: the part of a memory object with just its bytes, or its address. `holds`: with a
+// reference for the caller.
+static cl_int name_range(weir__opencl_device *device, weir_enqueue_arg *arg, bool holds) {
   if (!weir__opencl_has_objects(device)) return CL_SUCCESS;
   const void *address = (const void *)(uintptr_t)arg->pointer;
   weir__opencl_object *object = weir__opencl_object_find(&device->objects, address);
   if (object == NULL) return device->memory_kind == WEIR__OPENCL_OBJECTS ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
   cl_mem memory = NULL;
   size_t offset = 0;
-  cl_int result = weir__opencl_object_part(&device->objects, object, address, arg->bytes, &memory, &offset);
+  cl_int result = (holds ? weir__opencl_object_hold_part : weir__opencl_object_part)(&device->objects, object, address,
+                                                                                     arg->bytes, &memory, &offset);
+  if (result != CL_SUCCESS) return result;
   arg->pointer = 0;
   arg->handle = (uintptr_t)memory;
   arg->offset = offset;
   arg->image = object->image != NULL;
-  return result;
+  return CL_SUCCESS;
+}
+
+cl_int weir__opencl_hold(weir__opencl_device *device, weir_enqueue_arg *arg) {
+  return arg->value == NULL ? name_range(device, arg, true) : CL_SUCCESS;
+}
+
+void weir__opencl_let_go(const weir__opencl_device *device, const weir_enqueue_arg *arg) {
+  if (arg->handle != 0) device->driver->clReleaseMemObject((cl_mem)(uintptr_t)arg->handle);
 }
 
 static cl_int name_arguments(weir__opencl_device *device, weir__enqueue_call *call) {
   cl_int result = CL_SUCCESS;
   for (uint32_t i = 0; i < call->arg_count && result == CL_SUCCESS; i++) {
-    if (call->args[i].value == NULL) result = name_range(device, &call->args[i]);
+    if (call->args[i].value == NULL) result = name_range(device, &call->args[i], false);
   }
   return result;
 }
@@ -42,7 +53,7 @@ static cl_int name_arguments(weir__opencl_device *device, weir__enqueue_call *ca
 // Calls
 
 // A function that releases a queue that is not its own must not take it away from the tasks in it.
-static cl_int guard(weir__opencl_device *device, weir__opencl_queue *queue) {
+cl_int weir__opencl_guard(const weir__opencl_device *device, weir__opencl_queue *queue) {
   cl_int result = CL_SUCCESS;
   uint32_t held = 0;
   if (queue->guarded) return CL_SUCCESS;
@@ -58,7 +69,7 @@ static cl_int guard(weir__opencl_device *device, weir__opencl_queue *queue) {
 // Whether there are fewer references than the device has: the queue was released, by this call or one before it.
 // Commands and events have some, too, and hide it meanwhile. How many they have is not known, so the device takes
 // enough for good.
-static bool is_released(const weir__opencl_device *device, weir__opencl_queue *queue) {
+bool weir__opencl_is_released(const weir__opencl_device *device, weir__opencl_queue *queue) {
   cl_uint count = OWN_REFERENCES;
   device->driver->clGetCommandQueueInfo(queue->queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL);
   if (queue->was_released || count >= OWN_REFERENCES) return false;
@@ -71,7 +82,7 @@ static bool is_released(const weir__opencl_device *device, weir__opencl_queue *q
 static cl_int prepare(weir__opencl_device *device, weir__enqueue_call *call, uint32_t queue, weir__opencl_waits *waits,
                       cl_event *out_start) {
   bool timed = out_start != NULL && device->base.device.host->trace != NULL;
-  cl_int result = guard(device, &device->queues[queue]);
+  cl_int result = weir__opencl_guard(device, &device->queues[queue]);
   if (result == CL_SUCCESS) result = name_arguments(device, call);
   if (result != CL_SUCCESS || (waits->count == 0 && !timed)) return result;
   result = weir__opencl_enqueue_marker(device, queue, waits, timed ? out_start : NULL);
@@ -92,7 +103,7 @@ weir_status weir__opencl_call(weir__opencl_device *device, weir__enqueue_call *c
   call->call.native_context = device->context;
   call->call.lane = queue;
   weir_status status = weir__enqueue_run(call, enqueue);
-  if (!is_released(device, &device->queues[queue])) return status;
+  if (!weir__opencl_is_released(device, &device->queues[queue])) return status;
   snprintf(call->text, sizeof call->text,
            "the enqueue function, or one before it, released the device's cl_command_queue");
   return WEIR_ERROR_TASK_FAILED;

@@ -112,13 +112,13 @@ static uint32_t choose_queue(spread *s, const weir__graph_plan *plan, uint32_t i
     uint32_t before = plan->predecessors[node->first_predecessor + i], queue = s->operation->nodes[before].queue;
     if (s->last[queue] == before + 1) return queue;
   }
-  s->next_queue = (s->next_queue + 1) % s->device->base.queue_count;
+  s->next_queue = (s->next_queue + 1) % s->device->own_queues;
   return s->next_queue;
 }
 
 // The last nodes in other queues, of those that are marked by queue, are waited for.
 static void add_waits(spread *s, const uint32_t *nodes, uint32_t own_queue, weir__opencl_waits *waits) {
-  for (uint32_t queue = 0; queue < s->device->base.queue_count; queue++) {
+  for (uint32_t queue = 0; queue < s->device->own_queues; queue++) {
     if (queue == own_queue || nodes[queue] == 0) continue;
     weir__opencl_flush_queue(s->device, queue);
     waits->events[waits->count++] = s->operation->nodes[nodes[queue] - 1].event;
@@ -201,7 +201,7 @@ cl_int weir__opencl_launch_run(weir__opencl_device *device, weir__opencl_operati
   weir__graph_run_start(run);
   count_calls(run->plan);
   weir__host_unlock(device->base.device.host);
-  bool spreads = device->base.queue_count > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
+  bool spreads = device->own_queues > 1 && run->queue == WEIR__GRAPH_ANY_QUEUE && !run->timed;
   if (spreads || traces) operation->nodes = weir__allocate_zeroed(run->plan->node_count * sizeof *operation->nodes);
   return spreads && operation->nodes != NULL ? launch_spread(device, operation, waits)
                                              : launch_in_turn(device, operation, waits);

@@ -3,6 +3,7 @@
 // Queue issue: each task goes to a command queue, with the events of predecessors that the queue's order does not imply.
 #include "device/opencl/enqueue.h"
 #include "device/opencl/fence.h"
+#include "device/opencl/open_task.h"
 #include "device/opencl/opencl.h"
 
 static cl_int launch_task(weir__opencl_device *device, weir__opencl_operation *operation, cl_command_queue queue,
@@ -84,6 +85,16 @@ static void collect_waits(weir__opencl_device *device, const weir__queue_choice 
   }
 }
 
+static bool place(weir__opencl_device *device, weir__opencl_operation *operation, uint32_t count,
+                  weir__queue_choice *out_choice) {
+  weir__in_order_device *base = &device->base;
+  const weir__task *task = operation->head.task;
+  if (weir__task_open(task) != NULL) return weir__opencl_place_open(device, operation, count, out_choice);
+  uint32_t wanted = task->run != NULL ? task->run->queue : WEIR__ANY_QUEUE;
+  *out_choice = weir__queues_issue(base->queues, base->operations.places, count, wanted);
+  return out_choice->task != NULL;
+}
+
 bool weir__opencl_enqueue(weir__in_order_device *base, weir__operation *head, uint32_t count) {
   weir__opencl_device *device = weir__opencl_of_in_order(base);
   weir__opencl_operation *operation = weir__opencl_operation_of(head);
@@ -94,13 +105,13 @@ bool weir__opencl_enqueue(weir__in_order_device *base, weir__operation *head, ui
   operation->awaited = task->event != NULL;
   operation->start_ns = operation->end_ns = 0;
   if (base->operation_count == 0 && base->device.host->trace != NULL) weir__opencl_set_clock(device);
-  uint32_t wanted = task->run != NULL ? task->run->queue : WEIR__ANY_QUEUE;
-  weir__queue_choice choice = weir__queues_issue(base->queues, base->operations.places, count, wanted);
-  if (choice.task == NULL) return false;
+  weir__queue_choice choice;
+  if (!place(device, operation, count, &choice)) return false;
   head->place = choice.task;
   choice.task->user = operation;
   choice.task->recorded = true;
-  if (base->lost == WEIR_OK) {
+  bool is_there = weir__task_open(task) != NULL && weir__task_open(task)->begun; // the caller has put it there
+  if (base->lost == WEIR_OK && !is_there) {
     weir__opencl_waits waits;
     collect_waits(device, &choice, &waits);
     cl_int result = head->status == WEIR_OK ? launch(device, operation, &waits) : CL_SUCCESS;

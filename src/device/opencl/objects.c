@@ -107,12 +107,13 @@ static weir__opencl_sub_buffer *find_part(weir__opencl_objects *objects, const w
   return part;
 }
 
-cl_int weir__opencl_object_part(weir__opencl_objects *objects, weir__opencl_object *object, const void *address,
-                                uint64_t bytes, cl_mem *out_memory, size_t *out_offset) {
+static cl_int find_or_make_part(weir__opencl_objects *objects, weir__opencl_object *object, const void *address,
+                                uint64_t bytes, bool holds, cl_mem *out_memory, size_t *out_offset) {
   uint64_t first = (uintptr_t)address - object->address;
   *out_offset = 0;
   *out_memory = object->memory;
-  if (object->image != NULL || (first == 0 && bytes == object->bytes)) return CL_SUCCESS;
+  if (object->image != NULL || (first == 0 && bytes == object->bytes))
+    return holds ? objects->driver->clRetainMemObject(object->memory) : CL_SUCCESS;
   uint64_t behind = (object->origin + first) & (objects->alignment - 1);
   uint64_t start = object->origin + first - behind;
   cl_int result = CL_SUCCESS;
@@ -120,9 +121,20 @@ cl_int weir__opencl_object_part(weir__opencl_objects *objects, weir__opencl_obje
   weir__opencl_sub_buffer *part = find_part(objects, object, start, bytes + behind);
   if (part == NULL) result = make_part(objects, object, start, bytes + behind, &part);
   *out_memory = part != NULL ? part->memory : NULL;
+  if (part != NULL && holds) result = objects->driver->clRetainMemObject(part->memory);
   weir__lock_release(&objects->lock);
   *out_offset = (size_t)behind;
   return result;
+}
+
+cl_int weir__opencl_object_part(weir__opencl_objects *objects, weir__opencl_object *object, const void *address,
+                                uint64_t bytes, cl_mem *out_memory, size_t *out_offset) {
+  return find_or_make_part(objects, object, address, bytes, false, out_memory, out_offset);
+}
+
+cl_int weir__opencl_object_hold_part(weir__opencl_objects *objects, weir__opencl_object *object, const void *address,
+                                     uint64_t bytes, cl_mem *out_memory, size_t *out_offset) {
+  return find_or_make_part(objects, object, address, bytes, true, out_memory, out_offset);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

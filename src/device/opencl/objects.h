@@ -63,5 +63,8 @@ weir__opencl_object *weir__opencl_object_of(weir__opencl_objects *objects, cl_me
 // while the next WEIR__OPENCL_MOST_PARTS - 1 are asked for, and in commands that were enqueued by then.
 cl_int weir__opencl_object_part(weir__opencl_objects *objects, weir__opencl_object *object, const void *address,
                                 uint64_t bytes, cl_mem *out_memory, size_t *out_offset);
+// The same, with a reference for the caller.
+cl_int weir__opencl_object_hold_part(weir__opencl_objects *objects, weir__opencl_object *object, const void *address,
+                                     uint64_t bytes, cl_mem *out_memory, size_t *out_offset);
 
 #endif // WEIR_DEVICE_OPENCL_OBJECTS_H

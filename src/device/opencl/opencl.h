@@ -71,18 +71,19 @@ typedef struct weir__opencl_device {
   uintptr_t listener; // names the device to callbacks of events; 0: none yet
   struct weir__opencl_device *next_listener;
   _Atomic uint32_t image_count;
+  uint32_t own_queues;
   // Of the thread alone.
-  weir__opencl_queue *queues;
-  uint64_t reported;       // tasks that had been taken when it last reported
-  bool stuck;              // commands of the lost device never ended
-  int64_t clock_offset_ns; // of the device's clock to the context's
-  uint64_t clock_set_ns;   // when that was measured; 0: never
+  weir__opencl_queue *queues; // its own, then those of open tasks, as far as they were made (open_task.h)
+  uint64_t reported;          // tasks that had been taken when it last reported
+  bool stuck;                 // commands of the lost device never ended
+  int64_t clock_offset_ns;    // of the device's clock to the context's
+  uint64_t clock_set_ns;      // when that was measured; 0: never
 } weir__opencl_device;
 
 // The commands that a command must wait for, for its event list; none afterwards.
 typedef struct weir__opencl_waits {
   cl_uint count;
-  cl_event events[WEIR__OPENCL_MOST_QUEUES];
+  cl_event events[WEIR__OPENCL_MOST_QUEUES + WEIR__MOST_OPEN];
 } weir__opencl_waits;
 
 static inline weir__opencl_device *weir__opencl_of(weir_device *device) {

@@ -24,10 +24,12 @@ bool weir__opencl_work(weir__in_order_device *base) {
   weir__opencl_device *device = weir__opencl_of_in_order(base);
   bool slept = base->slept, any = weir__in_order_serve_fences(base);
   base->slept = false;
+  weir__device_request *requests = weir__requests_take(&base->requests); // then all tasks that were there before them
   uint64_t tasks = weir__inbox_count(&base->inbox);
-  if (tasks > TASKS_AT_ONCE) tasks = TASKS_AT_ONCE;
+  if (tasks > TASKS_AT_ONCE && requests == NULL) tasks = TASKS_AT_ONCE;
   any = any || tasks > 0;
   for (uint64_t i = 0; i < tasks; i++) weir__in_order_issue(base, weir__inbox_take(&base->inbox));
+  if (weir__requests_answer(device, requests)) any = true;
   if (!any) weir__opencl_flush(device);
   base->hurries = !any && !slept && may_lag(device);
   // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
@@ -46,5 +48,5 @@ bool weir__opencl_may_sleep(weir__in_order_device *base, uint64_t *out_ns) {
     *out_ns = SHORT_NAP_NS;
   else if (base->operation_count > 0 || weir__fences_any(&base->fences))
     *out_ns = NAP_NS;
-  return !weir__opencl_has_done(device, base->hurries);
+  return !weir__opencl_has_done(device, base->hurries) && !weir__requests_any(&base->requests);
 }

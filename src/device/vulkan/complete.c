@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "device/graph.h"
+#include "device/vulkan/open_task.h"
 #include "device/vulkan/vulkan.h"
 
 enum { LOOK_NS = 1000000 }; // how often who waits for the device looks whether the host has copied
@@ -19,15 +20,19 @@ uint64_t weir__vulkan_ticks_ns(const weir__vulkan_device *device, uint64_t ticks
 // Two timestamps. False: there are none.
 static bool read_times(weir__vulkan_device *device, const weir__vulkan_op *op, uint64_t *out_start, uint64_t *out_end) {
   const weir__vulkan_batch *batch = op->batch;
+  const weir__vulkan_opened *opened = weir__vulkan_opened_of(op->head.task);
+  VkQueryPool queries = opened != NULL ? opened->queries : batch->queries;
+  bool marked =
+      opened != NULL ? queries != VK_NULL_HANDLE && op->head.status == WEIR_OK : op->query != WEIR__VULKAN_NO_QUERY;
   uint64_t ticks[2];
   if (device->lanes[op->head.place->queue].queue == NULL) {
     *out_start = batch->start_ns;
     *out_end = batch->end_ns;
     return true;
   }
-  if (op->query == WEIR__VULKAN_NO_QUERY ||
-      device->calls.vkGetQueryPoolResults(device->device, batch->queries, op->query, 2, sizeof ticks, ticks,
-                                          sizeof ticks[0], VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+  if (!marked ||
+      device->calls.vkGetQueryPoolResults(device->device, queries, opened != NULL ? 0 : op->query, 2, sizeof ticks,
+                                          ticks, sizeof ticks[0], VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
     return false;
   *out_start = weir__vulkan_ticks_ns(device, ticks[0]);
   *out_end = weir__vulkan_ticks_ns(device, ticks[1]);

@@ -11,6 +11,7 @@
 #include "device/cpu/cpu.h"
 #include "device/vulkan/enqueue.h"
 #include "device/vulkan/logical.h"
+#include "device/vulkan/open_task.h"
 #include "device/vulkan/overlap.h"
 #include "device/vulkan/vulkan.h"
 
@@ -29,7 +30,8 @@ enum {
   LARGEST_TEXEL = 16,        // of an image, in bytes
 };
 
-static_assert(MOST_KERNEL_LANES * WEIR__VULKAN_CALLS_AT_ONCE <= WEIR__ENQUEUE_MOST_LANES, "lanes of functions");
+static_assert(MOST_KERNEL_LANES * WEIR__VULKAN_CALLS_AT_ONCE + WEIR__MOST_OPEN <= WEIR__ENQUEUE_MOST_LANES,
+              "lanes of functions");
 
 extern const weir__device_ops weir__vulkan_ops;
 
@@ -98,6 +100,7 @@ static void destroy(weir_device *base) {
       weir__vulkan_wait_idle(device);
       weir__vulkan_give_reported(device);
       destroy_lanes(device);
+      weir__vulkan_opens_destroy(device);
       for (int i = 0; i < 2; i++) weir__vulkan_sets_deinitialize(&device->sets[i]);
       if (device->pipelines != NULL) weir__vulkan_pipelines_destroy(device->pipelines);
       if (device->idle_staging != NULL) weir__vulkan_chunk_destroy(&device->memory, device->idle_staging);
@@ -231,7 +234,7 @@ static weir_status make_lanes(weir__vulkan_device *device, const weir__vulkan_qu
   for (uint32_t i = 0; i < plan->copy_count && status == WEIR_OK; i++)
     status = make_lane(device, &device->queues[plan->kernel_count + i]);
   device->kernel_lanes = device->base.device.queues = kernel_lanes;
-  device->base.device.enqueue_lanes = kernel_lanes * WEIR__VULKAN_CALLS_AT_ONCE;
+  device->base.device.enqueue_lanes = kernel_lanes * WEIR__VULKAN_CALLS_AT_ONCE + WEIR__MOST_OPEN;
   return status == WEIR_OK ? make_lane(device, NULL) : status;
 }
 
@@ -383,6 +386,7 @@ const weir__device_ops weir__vulkan_ops = {.kind = "vulkan",
                                            .memory = &memory_ops,
                                            .images = &image_ops,
                                            .graphs = &graph_ops,
+                                           .opens = &weir__vulkan_opens,
                                            .check = weir__vulkan_kernel_check,
                                            .use = weir__vulkan_kernel_use,
                                            .set_enqueue = weir__vulkan_set_enqueue,

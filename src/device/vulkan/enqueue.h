@@ -19,6 +19,9 @@ enum { WEIR__VULKAN_CALLS_AT_ONCE = 4 }; // in an epoch of a lane
 // weir__device_ops.set_enqueue.
 weir_status weir__vulkan_set_enqueue(weir_kernel *kernel, const weir_enqueue_code *code);
 
+// Names a range of an argument, which is no value: the object that it is in. Returns that. Any thread.
+weir__vulkan_chunk *weir__vulkan_name_range(weir__vulkan_device *device, weir_enqueue_arg *arg);
+
 // Records a task in a lane's open batch. What it has recorded when it fails stays there.
 void weir__vulkan_call_task(weir__vulkan_device *device, weir__vulkan_op *op, weir__vulkan_lane *lane);
 

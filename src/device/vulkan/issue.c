@@ -3,6 +3,7 @@
 // Where a task goes: its lane, what it waits for, its commands.
 #include "device/graph.h"
 #include "device/vulkan/enqueue.h"
+#include "device/vulkan/open_task.h"
 #include "device/vulkan/vulkan.h"
 
 enum { OPS_PER_BATCH = 512 };
@@ -216,6 +217,40 @@ static bool issue_run(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t
   return true;
 }
 
+// Images that no command used yet come into their layout before the caller's commands.
+static void lay_out_images(weir__vulkan_device *device, const weir__vulkan_lane *lane, const weir__task *task) {
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (weir__task_is_value(task, i)) continue;
+    weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, task->args[i]);
+    if (chunk->image != NULL) weir__vulkan_lay_out(device, lane->open->commands, chunk);
+  }
+}
+
+// The open task that had the slot before comes before this one: what the caller keeps for their lane is not shared.
+static uint32_t add_last_of_slot(weir__vulkan_device *device, uint32_t slot, weir__id task, uint32_t count) {
+  const weir__operation *before = weir__in_order_find(&device->base, device->last_opened[slot]);
+  device->last_opened[slot] = task;
+  if (before != NULL) device->base.operations.places[count++] = before->place;
+  return count;
+}
+
+static bool issue_open(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
+  const weir__task *task = op->head.task;
+  const weir__vulkan_opened *own = weir__vulkan_opened_of(task);
+  count = add_last_of_slot(device, own->slot.index, task->id, count);
+  if (!weir__vulkan_place(device, op, count, own->lane)) return false;
+  weir__vulkan_lane *lane = &device->lanes[own->lane];
+  if (op->head.status == WEIR_OK) {
+    lay_out_images(device, lane, task);
+    lane->stages |= WEIR__VULKAN_CALL_STAGES;
+    lane->open->graph = own->commands;
+    lane->open->graph_timed = own->queries != VK_NULL_HANDLE;
+  }
+  weir__vulkan_append(device, op);
+  weir__vulkan_submit(device, lane);
+  return true;
+}
+
 void weir__vulkan_op_clear(const weir__vulkan_device *device, weir__vulkan_op *op) {
   op->batch = op->marked = NULL;
   op->rest = NULL;
@@ -230,6 +265,7 @@ bool weir__vulkan_enqueue(weir__in_order_device *base, weir__operation *operatio
   weir__vulkan_op *op = weir__vulkan_op_of(operation);
   const weir__task *task = operation->task;
   weir__vulkan_op_clear(device, op);
+  if (weir__task_open(task) != NULL) return issue_open(device, op, count);
   if (task->move != NULL || weir__task_fence(task) != NULL) return issue_move(device, op, count);
   return task->run != NULL ? issue_run(device, op, count) : issue_kernel(device, op, count);
 }

@@ -63,10 +63,10 @@ typedef struct weir__vulkan_batch {
   struct weir__vulkan_batch *next; // in its lane, oldest first; or in the lane's list of free ones
   VkCommandPool pool;
   VkCommandBuffer commands; // its own
-  VkCommandBuffer graph;    // of a recording, behind its own; VK_NULL_HANDLE: none
+  VkCommandBuffer graph;    // of a recording or an open task, behind its own; VK_NULL_HANDLE: none
   VkFence fence;            // under the validation layer only: see tell_layer in batch.c
   bool fenced;              // the fence was submitted
-  bool graph_timed;         // the recording has timestamps
+  bool graph_timed;         // that has timestamps
   VkQueryPool queries;
   uint32_t query_count;
   weir__vulkan_op *first, *last;
@@ -163,6 +163,10 @@ typedef struct weir__vulkan_device {
   _Atomic bool copier_stopping;
   weir__vulkan_chunk *idle_staging;
   weir__vulkan_chunk *released_images; // guarded by the context's lock
+  // Open tasks (open_task.h).
+  weir__lock opened_lock;
+  struct weir__vulkan_opened *free_opened; // guarded by it
+  weir__id last_opened[WEIR__MOST_OPEN];   // per slot: the task that was issued last; of the thread alone
 } weir__vulkan_device;
 
 static inline weir__vulkan_device *weir__vulkan_of(weir_device *device) {
