@@ -127,6 +127,8 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + scratch_bytes(out_run) + room;
   }
   out_run->options.abandon = random_chance(&random, 15) && !(out_run->options.calls && shape.calls != 0);
+  if (!out_run->options.cuda && shape.cards != 0)
+    out_run->options.opens = !shape.failures && !out_run->options.abandon && random_chance(&random, 40);
   if (!out_run->options.cuda || program_stub_load() == NULL) return;
   out_run->options.enqueues = random_chance(&random, 60);
   out_run->options.pure = random_chance(&random, 60);

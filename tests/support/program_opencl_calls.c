@@ -75,24 +75,47 @@ static cl_int fill_scratch(const opencl_call *own, const weir_enqueue *call) {
                                           scratch->offset, scratch->bytes, 0, NULL, NULL);
 }
 
-static weir_status run(const weir_enqueue *call) {
-  opencl_call *own = call->data;
+static cl_int launch(const opencl_call *own, const weir_enqueue *call) {
   cl_kernel kernel = own->kernels[call->device->index][call->lane];
-  cl_int result = call->scratch.bytes == PROGRAM_SCRATCH_BYTES ? fill_scratch(own, call) : CL_INVALID_VALUE;
+  cl_int result = CL_SUCCESS;
   for (uint32_t i = 0; i < call->arg_count && result == CL_SUCCESS; i++)
     result = set_argument(own, kernel, i, &call->args[i]);
   const size_t groups[3] = {call->groups[0], call->groups[1], call->groups[2]}, one[3] = {1, 1, 1};
   if (result == CL_SUCCESS)
     result = own->driver->clEnqueueNDRangeKernel(call->queue, kernel, 3, NULL, groups, one, 0, NULL, NULL);
+  return result;
+}
+
+static weir_status run(const weir_enqueue *call) {
+  const opencl_call *own = call->data;
+  cl_int result = call->scratch.bytes == PROGRAM_SCRATCH_BYTES ? fill_scratch(own, call) : CL_INVALID_VALUE;
+  if (result == CL_SUCCESS) result = launch(own, call);
   if (result != CL_SUCCESS) weir_enqueue_fail(call, "a call of OpenCL failed");
   return result != CL_SUCCESS || program_call_fails(call) ? WEIR_ERROR_TASK_FAILED : WEIR_OK;
 }
 
-weir_status program_opencl_set_call(weir_kernel *kernel, uint32_t form, program_call **list) {
+static opencl_call *make(uint32_t form, program_call **list) {
   opencl_call *own = program_memory(sizeof *own);
   own->head = (program_call){.next = *list, .destroy = destroy, .form = form};
   pthread_mutex_init(&own->lock, NULL);
   *list = &own->head;
+  return own;
+}
+
+weir_status program_opencl_open(const weir_enqueue *call, const uint32_t groups[3], uint32_t form,
+                                program_call **list) {
+  opencl_call *own = (opencl_call *)(void *)program_call_find(*list, form, destroy);
+  if (own == NULL) own = make(form, list);
+  own->head.opens = true;
+  const weir_enqueue made = program_call_of_open(call, groups, &own->head);
+  bool is_ready = own->kernels[made.device->index][made.lane] != NULL;
+  weir_status status = is_ready ? WEIR_OK : prepare(&made);
+  if (status != WEIR_OK) return status;
+  return launch(own, &made) == CL_SUCCESS ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
+}
+
+weir_status program_opencl_set_call(weir_kernel *kernel, uint32_t form, program_call **list) {
+  opencl_call *own = make(form, list);
   const weir_enqueue_code code = {
       .function = run, .prepare = prepare, .scratch_bytes = PROGRAM_SCRATCH_BYTES, .data = own};
   return weir_kernel_set_enqueue(kernel, "opencl", &code);

@@ -19,7 +19,7 @@ typedef struct program_options {
   bool pure;            // whose tasks may become part of graphs
   uint32_t refusal;     // and which is not captured (program_enqueue_set)
   bool scratch;         // which wants scratch memory
-  bool opens;           // on the stub driver: some tasks are open ones; not where tasks fail
+  bool opens;           // on the stub driver, Vulkan and OpenCL: some tasks are open ones; not where tasks fail
   bool calls;           // of the code for Vulkan and OpenCL, let the kernel PROGRAM_CALLED be an enqueue function
   bool resident;        // of the code for CUDA, let a resident kernel run the last two kernels
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program

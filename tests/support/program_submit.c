@@ -232,11 +232,21 @@ static void submitted(runner *r, uint32_t index, weir_status status, weir_event 
     runner_fail(r, "#%u: weir_event_on_done: %s", index, weir_last_error());
 }
 
-// Whether the task is an open one: a kernel on a CUDA device.
+// Whether the task is an open one: a kernel on a card.
 static bool is_open(const runner *r, const program_task *task) {
   if (!r->options->opens || task->kernel == PROGRAM_HOST || task->seed % 4 != 0) return false;
   const weir_device *device = weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0);
-  return strcmp(weir_device_information(device)->kind, "cuda") == 0;
+  return weir_device_information(device)->enqueue_lanes > 0;
+}
+
+// Puts the task's work on its queue.
+static weir_status put_open(runner *r, const program_task *asked, const weir_enqueue *call) {
+  const char *kind = weir_device_information(call->device)->kind;
+  kernel_form split = split_form(r, form_of(r, asked));
+  if (strcmp(kind, "opencl") == 0) return program_opencl_open(call, asked->groups, split.opencl, &r->calls);
+  if (strcmp(kind, "vulkan") == 0) return program_vulkan_open(call, asked->groups, split.vulkan, &r->calls);
+  program_enqueue_open(call, asked->groups);
+  return WEIR_OK;
 }
 
 static weir_status submit_open(runner *r, const program_task *asked, const weir_task *task, weir_event **out_event) {
@@ -247,8 +257,9 @@ static weir_status submit_open(runner *r, const program_task *asked, const weir_
   if (begun.device == NULL) begun.device = weir_context_device(r->context, 0);
   weir_status status = weir_task_begin(r->context, &begun, &open, &call);
   if (status != WEIR_OK) return status;
-  program_enqueue_open(call, asked->groups);
-  return weir_task_end(open, NULL, 0, out_event);
+  status = put_open(r, asked, call);
+  if (status != WEIR_OK) runner_fail(r, "an open task: its work cannot be put on the queue");
+  return status == WEIR_OK ? weir_task_end(open, NULL, 0, out_event) : weir_task_abandon(open, status, NULL);
 }
 
 static void submit_task(runner *r, uint32_t index) {

@@ -122,11 +122,28 @@ static weir_status run(const weir_enqueue *call) {
   return result != VK_SUCCESS || program_call_fails(call) ? WEIR_ERROR_TASK_FAILED : WEIR_OK;
 }
 
-weir_status program_vulkan_set_call(weir_kernel *kernel, uint32_t form, program_call **list) {
+static vulkan_call *make(uint32_t form, program_call **list) {
   vulkan_call *own = program_memory(sizeof *own);
   own->head = (program_call){.next = *list, .destroy = destroy, .form = form};
   own->module = program_vulkan_module_of(form);
   *list = &own->head;
+  return own;
+}
+
+weir_status program_vulkan_open(const weir_enqueue *call, const uint32_t groups[3], uint32_t form,
+                                program_call **list) {
+  vulkan_call *own = (vulkan_call *)(void *)program_call_find(*list, form, destroy);
+  if (own == NULL) own = make(form, list);
+  own->head.opens = true;
+  const weir_enqueue made = program_call_of_open(call, groups, &own->head);
+  bool is_ready = own->pipelines[made.device->index][made.lane] != NULL;
+  weir_status status = is_ready ? WEIR_OK : prepare(&made);
+  if (status != WEIR_OK) return status;
+  return record(own, &made) == VK_SUCCESS ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
+}
+
+weir_status program_vulkan_set_call(weir_kernel *kernel, uint32_t form, program_call **list) {
+  vulkan_call *own = make(form, list);
   const weir_enqueue_code code = {
       .function = run, .prepare = prepare, .scratch_bytes = PROGRAM_SCRATCH_BYTES, .data = own};
   return weir_kernel_set_enqueue(kernel, "vulkan", &code);
