@@ -6,7 +6,8 @@
 //
 // A product is a task whose code is an enqueue function: it hands the queue that Weir chose to CLBlast, which puts as
 // many kernels there as it likes. What follows a product is a kernel of Weir's own. Weir orders both by what they read
-// and write, so that batches, which do not depend on each other, overlap. Numbers are small integers, and so exact.
+// and write, so that batches, which do not depend on each other, overlap. The last product of a batch is an open task: the
+// program calls CLBlast itself, on a queue that Weir has ordered. Numbers are small integers, and so exact.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <clblast_c.h>
@@ -100,6 +101,20 @@ static void make_buffers(program *p) {
   }
 }
 
+static void submit_product(program *p, const weir_arg args[3]) {
+  require(weir_submit(p->weir, &(weir_task){.kernel = p->product, .args = args, .arg_count = 3}, NULL));
+}
+
+// The same in this thread's own code: the queue comes after all that the product waits for, and what is submitted later and
+// uses the same bytes waits for the end.
+static void call_product(program *p, const weir_arg args[3]) {
+  weir_open_task *open;
+  const weir_enqueue *call;
+  require(weir_task_begin(p->weir, &(weir_task){.args = args, .arg_count = 3, .label = "product"}, &open, &call));
+  weir_status status = multiply(call);
+  require(status == WEIR_OK ? weir_task_end(open, NULL, 0, NULL) : weir_task_abandon(open, status, "CLBlast failed"));
+}
+
 // x = rectify(weights * x), for each layer. Each product overwrites the result, whose old contents the product before
 // it may still need: Weir gives it fresh storage then.
 static void submit_batch(program *p, int batch) {
@@ -107,7 +122,10 @@ static void submit_batch(program *p, int batch) {
   for (int i = 0; i < LAYERS; i++) {
     const weir_arg args[] = {weir_writes(next), weir_reads(p->weights[i]), weir_reads(x)};
     const weir_arg updated[] = {weir_updates(next)};
-    require(weir_submit(p->weir, &(weir_task){.kernel = p->product, .args = args, .arg_count = 3}, NULL));
+    if (i < LAYERS - 1)
+      submit_product(p, args);
+    else
+      call_product(p, args);
     require(weir_submit(
         p->weir, &(weir_task){.kernel = p->rectify, .args = updated, .arg_count = 1, .groups = {NUMBERS}}, NULL));
     weir_buffer *last = x;

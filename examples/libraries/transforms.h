@@ -5,6 +5,7 @@
 #ifndef WEIR_EXAMPLES_TRANSFORMS_H
 #define WEIR_EXAMPLES_TRANSFORMS_H
 
+#include <stdbool.h>
 #include <weir/weir.h>
 
 // Bytes of an image of complex floats.
@@ -30,6 +31,10 @@ weir_buffer *transforms_buffer(transforms *all, uint32_t image);
 // The task's `user` is what transforms_user returns.
 void transforms_set_transform(transforms *all, weir_kernel *kernel);
 void *transforms_user(transforms *all, uint32_t image);
+
+// Transforms an image by an open task, in the calling thread's own code. False: not with this library; nothing was done.
+// No task that transforms the image is in flight.
+bool transforms_call(transforms *all, weir_buffer *buffer, uint32_t image, bool inverse);
 
 // Sets the kernel's code: it takes all frequencies above a limit out of a spectrum, and scales it if the library does
 // not, so that the transform back gives the image. Arguments: the image, its size and the limit (uint32_t).

@@ -171,6 +171,12 @@ void *transforms_user(transforms *all, uint32_t image) {
   return NULL;
 }
 
+// The plans want a workspace, which functions get.
+bool transforms_call(transforms *all, weir_buffer *buffer, uint32_t image, bool inverse) {
+  (void)all, (void)buffer, (void)image, (void)inverse;
+  return false;
+}
+
 // cuFFT does not divide: a transform and one back multiply by the number of texels, which the filter takes out.
 void transforms_set_lowpass(transforms *all, weir_kernel *kernel) {
   weir_cuda_launch launch = {

@@ -94,6 +94,19 @@ void *transforms_user(transforms *all, uint32_t number) {
   return all->images[number].plan;
 }
 
+// What is recorded is submitted at the end, behind all that it depends on.
+bool transforms_call(transforms *all, weir_buffer *buffer, uint32_t number, bool inverse) {
+  weir_open_task *open;
+  const weir_enqueue *call;
+  const weir_arg arg = weir_updates(buffer);
+  require(
+      weir_task_begin(all->context, &(weir_task){.args = &arg, .arg_count = 1, .label = "transform"}, &open, &call));
+  int error = fft_record(all->images[number].plan, call->queue, inverse);
+  require(error == 0 ? weir_task_end(open, NULL, 0, NULL)
+                     : weir_task_abandon(open, WEIR_ERROR_TASK_FAILED, "VkFFT failed"));
+  return true;
+}
+
 void transforms_set_lowpass(transforms *all, weir_kernel *kernel) {
   require(weir_kernel_set_vulkan(kernel, &(weir_vulkan_code){lowpass_spv, sizeof lowpass_spv},
                                  &(weir_vulkan_launch){.groups = {all->size * all->size / GROUP}}, 1));
