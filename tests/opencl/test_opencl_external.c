@@ -174,6 +174,41 @@ static void turns_on_one_buffer(void **state) {
   clReleaseMemObject(memory);
 }
 
+static void expect_part(weir_buffer *part, uint32_t wanted) {
+  uint32_t words[WORDS / 2];
+  assert_int_equal(weir_read(part, 0, BYTES / 2, words), WEIR_OK);
+  for (int i = 0; i < WORDS / 2; i++) assert_int_equal(words[i], wanted);
+}
+
+// Work outside reads a part of a cl_mem: later tasks read that part, and write another one, and who writes it waits.
+static void a_part_is_read_outside(void **state) {
+  (void)state;
+  weir_buffer *parts[2], *own = make_buffer();
+  cl_mem memory = make_zeros();
+  cl_event gate = make_gate();
+  for (uint64_t i = 0; i < 2; i++)
+    assert_int_equal(weir_buffer_wrap_opencl(device, memory, i * BYTES / 2, BYTES / 2, &parts[i]), WEIR_OK);
+  weir_event *outside = import(gate);
+  assert_int_equal(weir_buffer_follow(parts[0], WEIR_READ, outside), WEIR_OK);
+  caller_expect_refusal(weir_buffer_follow(own, WEIR_READ, outside), WEIR_ERROR_INVALID_ARGUMENT, "is Weir's own");
+  expect_part(parts[0], 0);
+  weir_event_release(add_words(parts[1], 0, WORDS / 2, 7));
+  expect_part(parts[1], 7);
+  weir_event *added = add_words(parts[0], 0, WORDS / 2, 5);
+  assert_int_equal(weir_event_wait(added, SOON), WEIR_TIMEOUT);
+  assert_int_equal(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+  clReleaseEvent(gate);
+  assert_int_equal(weir_event_wait(added, WEIR_FOREVER), WEIR_OK);
+  expect_part(parts[0], 5);
+  expect_part(parts[1], 7);
+  weir_event_release(added);
+  weir_event_release(outside);
+  for (int i = 0; i < 2; i++) weir_buffer_release(parts[i]);
+  weir_buffer_release(own);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  clReleaseMemObject(memory);
+}
+
 // What the caller gets of an event of the host is set when that is signalled.
 static void caller_waits_for_the_host(void **state) {
   (void)state;
@@ -255,6 +290,7 @@ int main(void) {
       WITH_CONTEXT(failures),
       WITH_CONTEXT(many),
       WITH_CONTEXT(turns_on_one_buffer),
+      WITH_CONTEXT(a_part_is_read_outside),
       WITH_CONTEXT(caller_waits_for_the_host),
       WITH_CONTEXT(left_behind),
       WITH_CONTEXT(refused_calls),

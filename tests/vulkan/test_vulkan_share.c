@@ -404,6 +404,53 @@ static void turns_of_one_buffer(void **state) {
   rig.calls.vkDestroySemaphore(rig.device, never, NULL);
 }
 
+static void expect_part(weir_buffer *part, uint32_t wanted) {
+  uint32_t words[COUNT / 2];
+  good(weir_read(part, 0, BYTES / 2, words));
+  for (int i = 0; i < COUNT / 2; i++) assert_int_equal(words[i], wanted);
+}
+
+// Work outside reads a part of a VkBuffer: later tasks read that part, and write another one, and who writes it waits.
+// What is to be overwritten outside, and is cancelled, is missing.
+static void a_part_is_read_outside(void **state) {
+  (void)state;
+  VkSemaphore mine = make_semaphore();
+  weir_buffer *parts[2] = {wrap(0, BYTES / 2), wrap(BYTES / 2, BYTES / 2)}, *own;
+  weir_event *outside[2], *written, *reader;
+  good(weir_buffer_create(context, BYTES, &own));
+  for (int i = 0; i < 2; i++) good(weir_fill(parts[i], 0, BYTES / 2, 1, NULL));
+  for (uint64_t i = 0; i < 2; i++) good(weir_vulkan_import_semaphore(device, (uint64_t)mine, i + 1, &outside[i]));
+  good(weir_buffer_follow(parts[0], WEIR_READ, outside[0]));
+  refused(weir_buffer_follow(own, WEIR_READ, outside[0]), WEIR_ERROR_INVALID_ARGUMENT, "is Weir's own");
+  expect_part(parts[0], 1);
+  good(weir_fill(parts[1], 0, BYTES / 2, 7, NULL));
+  expect_part(parts[1], 7);
+  good(weir_fill(parts[0], 0, BYTES / 2, 5, &written));
+  assert_int_equal(weir_event_wait(written, SECOND / 100), WEIR_TIMEOUT);
+  host_signal(mine, 1);
+  good(weir_event_wait(written, WEIR_FOREVER));
+  expect_part(parts[0], 5);
+  weir_event_release(written);
+  good(weir_buffer_follow(parts[1], WEIR_WRITE, outside[1]));
+  good(weir_copy(own, 0, parts[1], 0, BYTES / 2, &reader));
+  weir_context_cancel(context);
+  assert_int_not_equal(weir_event_wait(reader, WEIR_FOREVER), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_CANCELLED);
+  uint32_t word;
+  assert_int_equal(weir_read(parts[1], 0, sizeof word, &word), WEIR_ERROR_UPSTREAM_FAILED);
+  host_signal(mine, 2);
+  good(weir_event_wait(outside[1], WEIR_FOREVER));
+  good(weir_fill(parts[1], 0, BYTES / 2, 9, NULL));
+  expect_part(parts[1], 9);
+  weir_event_release(reader);
+  for (int i = 0; i < 2; i++) weir_event_release(outside[i]);
+  for (int i = 0; i < 2; i++) weir_buffer_release(parts[i]);
+  weir_buffer_release(own);
+  weir_finish(context);
+  idle();
+  rig.calls.vkDestroySemaphore(rig.device, mine, NULL);
+}
+
 // A semaphore is signalled when an event of the host is.
 static void signal_follows_the_host(void **state) {
   (void)state;
@@ -612,6 +659,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_wait_holds_up_what_comes_after, create, destroy),
       cmocka_unit_test_setup_teardown(one_task_waits, create, destroy),
       cmocka_unit_test_setup_teardown(turns_of_one_buffer, create, destroy),
+      cmocka_unit_test_setup_teardown(a_part_is_read_outside, create, destroy),
       cmocka_unit_test_setup_teardown(signal_follows_the_host, create, destroy),
       cmocka_unit_test_setup_teardown(failed_and_cancelled, create, destroy),
       cmocka_unit_test_setup_teardown(host_memory, create, destroy),
