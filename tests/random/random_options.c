@@ -133,7 +133,9 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   out_run->options.enqueues = random_chance(&random, 60);
   out_run->options.pure = random_chance(&random, 60);
   out_run->options.scratch = context->memory_limit == 0 && random_chance(&random, 50);
-  out_run->options.opens = !shape.failures && random_chance(&random, 40);
+  // What open tasks of other cards need is released while the context is there.
+  bool other_cards = (shape.cards & (shape.cards - 1)) != 0;
+  out_run->options.opens = !shape.failures && !(out_run->options.abandon && other_cards) && random_chance(&random, 40);
   if (random_chance(&random, 40)) out_run->options.refusal = random_between(&random, 1, 2);
 }
 
