@@ -526,7 +526,10 @@ static void lose_the_device(share *s, weir_enqueue_function function, const char
   weir_kernel *bad = make(s, "bad", &(weir_enqueue_code){.function = function, .data = &lib});
   weir_buffer *buffer = share_buffer(s, COUNT);
   weir_event *event;
-  share_submit(s, s->set, s->cuda, buffer, COUNT, 1, NULL);
+  // Done before, since nobody can wait for a stream that is gone: CUDA frees memory and modules behind its work, and the
+  // stub driver wants to see who waits.
+  share_submit(s, s->set, s->cuda, buffer, COUNT, 1, &event);
+  assert_int_equal(share_await(event), WEIR_OK);
   submit_twice(s, bad, buffer, 4, &event);
   assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_DEVICE_LOST);
   if (strstr(weir_event_message(event), text) == NULL) fail_msg("%s", weir_event_message(event));
