@@ -6,11 +6,12 @@ STREAM ?= examples/streams/inception_v3.jsonl
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= stream timeline
 BENCH ?=
+PYTHON ?= python3
 WEIR := build/bin/weir
-SOURCE_FOLDERS := include src tools tests examples bench
+SOURCE_FOLDERS := include src tools tests examples bench python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run examples test test-long coverage bench fuzz format format-check install deb docs clean
+.PHONY: help setup python build run examples test test-long coverage bench fuzz format format-check install deb docs clean
 
 help:
 	@echo "make run           build the library and the tool, replay a recorded stream out of order, leave a timeline to look at"
@@ -25,6 +26,7 @@ help:
 	@echo "make install       install library, headers, tool, manual and examples' sources to PREFIX (/usr/local)"
 	@echo "make deb           build Debian packages (build/deb): libweir0, libweir-dev, weir-tools; lintian's errors fail it"
 	@echo "make docs          the API reference by Doxygen (build/docs/html); a warning fails it"
+	@echo "make python        install the Python package for the interpreter PYTHON (python3), the library inside"
 	@echo "make setup         install the Debian packages that make run needs"
 	@echo "make clean         remove everything that was built"
 	@echo "Each target first installs the Debian packages that it needs and that are missing (tools/packages.txt), and names them."
@@ -99,6 +101,10 @@ install: build
 deb:
 	$(INSTALL_PACKAGES) run deb
 	@tools/debian/make_packages.sh build/deb
+
+python:
+	$(INSTALL_PACKAGES) run
+	@$(PYTHON) -m pip install ./python
 
 docs:
 	$(INSTALL_PACKAGES) docs

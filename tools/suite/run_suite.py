@@ -104,7 +104,7 @@ def run_ctest(preset, folder, seed=None, label=None, prefix=()):
 
 def stage_sources():
     """Every C source is formatted, and says in its first line under which licence it is."""
-    names = [name for folder in ("include", "src", "tools", "tests", "examples", "bench") for ending in ("c", "h", "cc", "cpp")
+    names = [name for folder in ("include", "src", "tools", "tests", "examples", "bench", "python") for ending in ("c", "h", "cc", "cpp")
              for name in sorted(glob.glob(f"{folder}/**/*.{ending}", root_dir=ROOT, recursive=True))]
     formatted = subprocess.run(["clang-format", "--dry-run", "--Werror", *names], cwd=ROOT, check=False)
     licensed = "passed"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weir: an out-of-order processor for compute kernels.
+
+A program submits tasks in order and says what each reads and writes. Weir finds which may overlap, and runs them on the
+context's devices, with the results of running them one at a time.
+
+    import numpy as np
+    import weir
+
+    with weir.Context("cpu") as context:
+        a, b = context.array(np.arange(1000.0)), context.buffer(1000, np.float64)
+
+        def double(source, out):
+            out[:] = 2 * source
+
+        context.submit(double, weir.read(a), weir.write(b))
+        print(b.numpy().sum())
+
+docs/tutorials/python.md is a first program, and docs/guide/python.md has the whole interface.
+"""
+
+from typing import List
+
+from weir import _core
+from weir._array import Buffer
+from weir._ccode import INCLUDE as _INCLUDE
+from weir._ccode import CCode
+from weir._context import Context, Device
+from weir._core import Access, auto, commute, read, update, write
+from weir._errors import (
+    CLASSES as _CLASSES,
+)
+from weir._errors import (
+    CancelledError,
+    DeviceLostError,
+    Error,
+    FileError,
+    InvalidArgumentError,
+    NoCodeError,
+    OutOfMemoryError,
+    OutOfRangeError,
+    ReleasedError,
+    TaskFailedError,
+    TimeoutError,
+    UnavailableError,
+    UpstreamFailedError,
+)
+from weir._event import Event
+from weir._graph import Graph, GraphInfo
+from weir._info import DeviceKind, Info, info
+from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
+from weir._timeline import Timeline
+
+_core.set_classes(_CLASSES, Event)
+
+__version__: str = _core.version()
+
+
+def get_include() -> str:
+    """The folder of Weir's headers, for extensions in C: `#include <weir/weir.h>`."""
+    return _INCLUDE
+
+
+__all__: List[str] = [
+    "Access",
+    "Buffer",
+    "CCode",
+    "CancelledError",
+    "Context",
+    "Cpu",
+    "Cuda",
+    "Device",
+    "DeviceKind",
+    "DeviceLostError",
+    "Error",
+    "Event",
+    "FileError",
+    "Graph",
+    "GraphInfo",
+    "Info",
+    "InvalidArgumentError",
+    "Kernel",
+    "NoCodeError",
+    "OpenCL",
+    "OutOfMemoryError",
+    "OutOfRangeError",
+    "ReleasedError",
+    "TaskFailedError",
+    "Timeline",
+    "TimeoutError",
+    "UnavailableError",
+    "UpstreamFailedError",
+    "Vulkan",
+    "auto",
+    "commute",
+    "get_include",
+    "info",
+    "read",
+    "update",
+    "write",
+]

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts and devices."""
+
+import atexit
+import os
+import sys
+import weakref
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Type, Union
+
+import numpy as np
+
+from weir import _core
+from weir._array import Buffer, check_dtype, full_strides
+from weir._errors import InvalidArgumentError, OutOfRangeError, ReleasedError
+from weir._event import Event
+from weir._wrap import memory_of
+
+if TYPE_CHECKING:
+    from weir._ccode import CCode
+    from weir._graph import Graph
+    from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
+    from weir._timeline import Timeline
+
+_NO_RENAME, _TRACE, _IN_ORDER, _CHECK = 1, 2, 4, 8
+_ISSUE = {"auto": 0, "queues": 1, "graphs": 2, "resident": 3}
+
+_contexts: "weakref.WeakSet[Context]" = weakref.WeakSet()
+_left: List["Context"] = []  # that could not be closed where they were dropped: in a task
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device of a context."""
+
+    index: int
+    """Its place in the context's list."""
+    kind: str
+    """"cpu", "cuda", "opencl", "vulkan" or "sim"."""
+    name: str
+    """As in the context's list of devices: "cpu:2"."""
+    description: str
+    """One line for people."""
+    lanes: int
+    """Workers or queues that run its tasks."""
+    queues: int
+    """Queues that Context.graph(queue=...) can name; 0: it has none."""
+    enqueue_lanes: int
+    """Lanes of enqueue functions and open tasks; 0: it takes none."""
+
+
+class Context(_core.Context):
+    """Devices, and the tasks that run on them. A context manager: its end waits for all tasks.
+
+    devices: names, separated by commas: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "opencl:0", "vulkan",
+    "sim:h200". Functions of Python need a CPU device.
+
+    window: most tasks in flight (1024). queues: of each device that has queues. memory_limit: most bytes that buffers
+    take in each memory. issue: "auto", "queues", "graphs" or "resident", how tasks go to CUDA devices. seed: if not 0,
+    scheduling decisions are reordered at random, for tests. rename: False keeps overwritten buffers in place, so that
+    tasks wait for each other more often. rename_limit: most bytes that renaming takes. trace: record a timeline.
+    in_order: one task after the other. check: find out whether tasks do what they declare.
+
+    Any thread may use a context. In a child process that was forked it raises weir.InvalidArgumentError.
+    """
+
+    def __init__(
+        self,
+        devices: str = "cpu",
+        *,
+        window: int = 0,
+        queues: int = 0,
+        memory_limit: int = 0,
+        issue: str = "auto",
+        seed: int = 0,
+        rename: bool = True,
+        rename_limit: int = 0,
+        trace: bool = False,
+        in_order: bool = False,
+        check: bool = False,
+    ) -> None:
+        if issue not in _ISSUE:
+            raise InvalidArgumentError(f"issue is {', '.join(map(repr, _ISSUE))}, and not {issue!r}")
+        flags = (0 if rename else _NO_RENAME) | trace * _TRACE | in_order * _IN_ORDER | check * _CHECK
+        self._wrapped: List["weakref.ref[_core.Storage]"] = []
+        self._code: List[Any] = []  # of kernels, until the context is closed
+        self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, rename_limit)
+        self._device_list = tuple(Device(i, *one) for i, one in enumerate(self._devices()))
+        _contexts.add(self)
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Life
+
+    @property
+    def closed(self) -> bool:
+        """Whether the context is closed, or belongs to the parent process."""
+        return not self._is_open()
+
+    def finish(self, timeout: Optional[float] = None) -> None:
+        """Waits for all tasks that were submitted so far, and for what these submitted, for `timeout` seconds at most.
+
+        Raises what the first task raised that failed since the last call, if no event told it: the exception of a
+        function with its traceback, or a weir.Error; weir.TimeoutError, which names the oldest task, if the time is
+        over. Later failures are not raised by this call, nor by another one.
+        """
+        self._finish(timeout)
+
+    def cancel(self) -> None:
+        """Skips every task that was submitted and has not started. Running tasks go on. Does not wait."""
+        self._cancel()
+
+    def close(self) -> None:
+        """Waits for all tasks, and releases everything. A closed context can be closed again.
+
+        Does not raise failures of tasks: finish() does.
+        """
+        self._close()
+
+    def __enter__(self) -> "Context":
+        if self.closed:
+            raise ReleasedError("the context is closed")
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
+    ) -> None:
+        """Waits, closes, and raises as finish(). After an exception tasks that did not start are skipped."""
+        if self.closed:
+            return
+        try:
+            if error is None:
+                self.finish()
+            else:
+                self.cancel()
+        finally:
+            self.close()
+
+    def __del__(self) -> None:
+        try:
+            if not sys.is_finalizing() and self._is_open():
+                self._close()
+        except InvalidArgumentError:
+            _left.append(self)  # dropped in a task, which must not wait
+        except Exception:
+            pass
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<weir.Context closed>"
+        return f"<weir.Context {','.join(one.name for one in self._device_list)}>"
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Devices
+
+    @property
+    def devices(self) -> Tuple[Device, ...]:
+        """The devices, in the order of their list."""
+        return self._device_list
+
+    def device(self, which: Union[str, int, Device]) -> Device:
+        """The device with this index, name ("cuda:1"), or the first of a kind ("cuda")."""
+        return self._device_list[self._device_index(which)]
+
+    def _device_index(self, which: Union[str, int, Device]) -> int:
+        if isinstance(which, Device):
+            which = which.index
+        for one in self._device_list:
+            if which == one.index or which == one.name:
+                return one.index
+        for one in self._device_list:
+            if which == one.kind:
+                return one.index
+        names = ", ".join(one.name for one in self._device_list)
+        raise OutOfRangeError(f"the context has no device {which!r}: it has {names}")
+
+    def device_time(self, which: Union[str, int, Device] = 0) -> int:
+        """Nanoseconds of a device since the context was created; virtual time of a simulated one."""
+        return self._device_time(self._device_index(which))
+
+    def statistics(self) -> Dict[str, int]:
+        """Counts of tasks, edges, renamed buffers, copies between memories, and bytes, as in weir_statistics."""
+        return self._statistics()
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Buffers
+
+    def buffer(
+        self, shape: Union[int, Sequence[int]], dtype: Any = np.float32, *, label: Optional[str] = None
+    ) -> Buffer:
+        """Creates a buffer. Its contents are undefined until a task or a copy writes them."""
+        lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        lengths = tuple(int(one) for one in lengths)
+        kind = check_dtype(dtype)
+        if min(lengths, default=1) < 1:
+            raise InvalidArgumentError(f"a buffer of shape {lengths} has no elements: it has at least one")
+        nbytes = kind.itemsize
+        for one in lengths:
+            nbytes *= one
+        if nbytes >= 1 << 63:
+            raise InvalidArgumentError(f"a buffer of shape {lengths} has too many bytes")
+        storage = _core.storage_create(self, nbytes, label)
+        return Buffer(storage, kind, lengths, None, 0, nbytes, None)
+
+    def array(self, source: Any, dtype: Any = None, *, label: Optional[str] = None) -> Buffer:
+        """Creates a buffer with a copy of an array, or of what numpy.asarray takes. Waits for the copy."""
+        array = np.ascontiguousarray(np.asarray(source, dtype)).reshape(np.shape(source))
+        made = self.buffer(array.shape, array.dtype, label=label)
+        made.copy_from(array).result()
+        return made
+
+    def wrap(self, source: Any, *, device: Union[str, int, Device, None] = None, label: Optional[str] = None) -> Buffer:
+        """Creates a buffer on the memory of an array, without a copy.
+
+        source: a NumPy array, or any object with __cuda_array_interface__, __array_interface__, __dlpack__, or a
+        writable buffer (bytearray). Its elements follow each other without gaps. CUDA memory needs the context's
+        device for it: `device`, or the one that the object names, or the first.
+
+        Weir orders the uses of the memory, and never moves it. The array is kept until its last task is done; nobody
+        else may touch it while tasks use it: after finish() or event.result() it is complete. Memory that is wrapped
+        already, or a part of it, gives a slice of the same buffer.
+        """
+        memory = memory_of(source)
+        number = self._cuda_device(memory.cuda_device, device) if memory.cuda else None
+        nbytes = int(np.prod(memory.shape, dtype=np.int64)) * memory.dtype.itemsize
+        storage, offset = self._find_wrapped(memory.address, nbytes)
+        if storage is None:
+            storage = _core.storage_wrap(self, memory.owner, memory.address, nbytes, number, label)
+            self._wrapped.append(weakref.ref(storage))
+        if memory.stream is not None and number is not None:
+            _core.cuda_tasks_wait(self, number, 0 if memory.stream == 1 else memory.stream)
+        strides = full_strides(memory.shape, memory.dtype.itemsize)
+        whole = Buffer(storage, memory.dtype, memory.shape, None, offset, nbytes, None)
+        return whole._part(memory.shape, strides, memory.dtype, 0)
+
+    def _find_wrapped(self, address: int, nbytes: int) -> Tuple[Optional[_core.Storage], int]:
+        live = []
+        found: Tuple[Optional[_core.Storage], int] = (None, 0)
+        for reference in self._wrapped:
+            one = reference()
+            if one is None or one.released:
+                continue
+            live.append(reference)
+            if address >= one.address + one.nbytes or one.address >= address + nbytes:
+                continue
+            if address < one.address or address + nbytes > one.address + one.nbytes:
+                raise InvalidArgumentError(
+                    f"the memory overlaps a part of {one.nbytes} bytes that is wrapped already: wrap the whole first, "
+                    "and take slices of its buffer"
+                )
+            found = (one, address - one.address)
+        self._wrapped = live
+        return found
+
+    def _cuda_device(self, number: Optional[int], device: Union[str, int, Device, None]) -> int:
+        if device is not None:
+            return self._device_index(device)
+        cards = [one for one in self._device_list if one.kind == "cuda"]
+        if number is not None:
+            cards = [one for one in cards if one.name in (f"cuda:{number}", "cuda" if number == 0 else "")]
+        if not cards:
+            where = "CUDA memory" if number is None else f"memory of cuda:{number}"
+            raise InvalidArgumentError(f"{where} cannot be wrapped: the context has no such device ({self!r})")
+        return cards[0].index
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Code, graphs, timelines
+
+    def kernel(
+        self,
+        name: str,
+        *,
+        cpu: Optional["Cpu"] = None,
+        cuda: Optional["Cuda"] = None,
+        opencl: Optional["OpenCL"] = None,
+        vulkan: Optional["Vulkan"] = None,
+        code: Optional["CCode"] = None,
+    ) -> "Kernel":
+        """Creates a kernel with its code for each kind of device; for kinds that the context lacks it is not used.
+
+        code: write-once C for the CPU, CUDA and OpenCL (weir.CCode).
+        """
+        from weir._kernel import make_kernel
+
+        return make_kernel(self, name, cpu, cuda, opencl, vulkan, code)
+
+    def graph(self, *, device: Union[str, int, Device, None] = None, queue: int = 0, timing: bool = False) -> "Graph":
+        """Creates an empty graph: tasks that are recorded once and launched many times (weir.Graph)."""
+        from weir._graph import make_graph
+
+        return make_graph(self, None if device is None else self._device_index(device), queue, timing)
+
+    def timeline(self) -> "Timeline":
+        """The timeline of a context with trace=True: save(), clear(), and a picture in notebooks."""
+        from weir._timeline import Timeline
+
+        return Timeline(self)
+
+    def why(self, earlier: Event, later: Event) -> str:
+        """Says why a task waited for another one, or that it did not, in a context with trace=True."""
+        return _core.why(earlier, later)
+
+
+def _close_all() -> None:
+    """At the end of the interpreter: waits for tasks in flight, whose functions can still run, then closes."""
+    for one in [*_contexts, *_left]:
+        try:
+            one.close()
+        except KeyboardInterrupt:
+            one.cancel()
+            one.close()
+        except Exception as failure:
+            print(f"weir: {failure}", file=sys.stderr)
+    _core.end()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_core.after_fork)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weir
+from weir import _core
+
+
+def test_bad_options_of_contexts() -> None:
+    with pytest.raises(weir.InvalidArgumentError, match="issue is 'auto'"):
+        weir.Context(issue="fast")
+    with pytest.raises(weir.InvalidArgumentError, match="abacus"):
+        weir.Context("abacus")
+    with pytest.raises(weir.InvalidArgumentError, match="window"):
+        weir.Context("cpu:1", window=3)
+    with pytest.raises((OverflowError, weir.Error)):
+        weir.Context("cpu:1", window=-1)
+    with pytest.raises(TypeError):
+        weir.Context("cpu:1", 5)  # type: ignore[misc]
+    if not any(one.kind == "cuda" and one.available for one in weir.info().kinds):
+        with pytest.raises(weir.UnavailableError, match="cuda|CUDA"):
+            weir.Context("cuda")
+
+
+def test_bad_tasks(context: weir.Context) -> None:
+    a = context.buffer(8, label="a")
+    submit: Any = context.submit
+    with pytest.raises(TypeError, match="kernel or a function"):
+        submit()
+    with pytest.raises(TypeError, match="not <class 'int'>"):
+        submit(5)
+    with pytest.raises(TypeError, match="no keyword argument 'colour'"):
+        submit(print, colour=1)
+    with pytest.raises(TypeError, match="not of <class 'numpy.ndarray'>"):
+        weir.read(np.zeros(3))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sequence of Events|iterable"):
+        submit(print, after=3)
+    with pytest.raises(TypeError, match="sequence of Events"):
+        submit(print, after=[3])
+    for groups in ((), (1, 2, 3, 4), 0, (1, 0), -1):
+        with pytest.raises((ValueError, OverflowError)):
+            submit(print, groups=groups)
+    with pytest.raises(weir.InvalidArgumentError, match="overlap.*'a'|'a'.*overlap"):
+        submit(print, weir.write(a[0:5]), weir.read(a[4:8]))
+    with weir.Context("cpu:1") as other:
+        with pytest.raises(weir.InvalidArgumentError, match="argument 0: the buffer belongs to another context"):
+            other.submit(print, weir.read(a))
+        with pytest.raises(weir.InvalidArgumentError, match="another context"):
+            a.copy_from(other.buffer(8))
+    a.release()
+    with pytest.raises(weir.ReleasedError, match="argument 1: the buffer was released"):
+        submit(print, 1, weir.read(a[0:1]))
+    with pytest.raises(weir.ReleasedError):
+        a.numpy()
+    with pytest.raises(ValueError, match="not a number"):
+        context.finish(timeout=float("nan"))
+
+
+def test_objects_of_a_closed_context() -> None:
+    context = weir.Context("cpu:1")
+    a, event, graph = context.buffer(4), context.submit(lambda: 5), context.graph()
+    kernel = context.kernel("k", cpu=weir.Cpu(1))
+    context.close()
+    context.close()
+    assert context.closed and "closed" in repr(context)
+    attempts: Any = (
+        context.finish,
+        context.cancel,
+        context.statistics,
+        lambda: context.submit(print),
+        lambda: context.buffer(4),
+        a.numpy,
+        event.result,
+        event.done,
+        graph.launch,
+        kernel.release,
+        lambda: context.__enter__(),
+    )
+    for attempt in attempts:
+        with pytest.raises(weir.ReleasedError, match="closed"):
+            attempt()
+    assert "closed" in repr(event)
+
+
+def test_with_blocks() -> None:
+    def fail() -> None:
+        raise KeyError("at the end")
+
+    with pytest.raises(KeyError, match="at the end"):
+        with weir.Context("cpu:1") as context:
+            context.submit(fail)
+    assert context.closed
+    with pytest.raises(ZeroDivisionError):
+        with weir.Context("cpu:1") as context:
+            context.submit(fail)
+            raise ZeroDivisionError
+    assert context.closed
+
+
+def test_classes_of_errors() -> None:
+    assert issubclass(weir.InvalidArgumentError, (weir.Error, ValueError))
+    assert issubclass(weir.TimeoutError, TimeoutError) and issubclass(weir.OutOfRangeError, IndexError)
+    assert weir.OutOfRangeError("x").status_name == "WEIR_ERROR_OUT_OF_RANGE"
+    for kind in (_core.Event, _core.Handle, _core.Storage, _core.Access, weir.Event, weir.Kernel):
+        with pytest.raises(TypeError, match="made by"):
+            kind()  # type: ignore[call-arg]
+
+
+def test_memory_limit() -> None:
+    with weir.Context("cpu:1", memory_limit=1 << 20) as context:
+        with pytest.raises(weir.OutOfMemoryError) as info:
+            context.buffer(1 << 22, np.uint8).fill(0).result()
+        assert isinstance(info.value, MemoryError)
+
+
+def test_check_mode() -> None:
+    def wrong(view: Any) -> None:
+        pass  # overwrites nothing
+
+    with weir.Context("cpu:1", check=True) as context:
+        with pytest.raises(weir.TaskFailedError, match="argument 0"):
+            context.submit(wrong, weir.write(context.buffer(4))).result()
+        context.finish()
+        context.submit(wrong, weir.write(context.buffer(4)))
+        with pytest.raises(weir.TaskFailedError, match="argument 0"):
+            context.finish()
+
+
+def test_info() -> None:
+    info = weir.info()
+    assert info.version == weir.__version__ and {"cpu", "cuda", "sim"} <= {one.kind for one in info.kinds}
+    assert "cpu" in str(info)
+
+
+def test_devices(context: weir.Context) -> None:
+    device = context.device("cpu")
+    assert device == context.device(0) == context.device("cpu:2") == context.device(device)
+    assert device.lanes == 2 and context.device_time() > 0
+    with pytest.raises(weir.OutOfRangeError, match="it has cpu:2"):
+        context.device("vulkan")
