@@ -12,9 +12,9 @@ from typing import Any, List
 
 import numpy as np
 import pytest
-from conftest import run_program
 
 import weir
+from conftest import run_program
 
 SEED = int(os.environ.get("WEIR_TEST_SEED", "1"))
 

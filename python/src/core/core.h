@@ -83,7 +83,7 @@ typedef struct object {
   PyObject *weak;
 } object;
 
-enum { KERNEL, GRAPH, SPLIT, PIPELINE, OPEN_TASK };
+enum { KERNEL, GRAPH, SPLIT, PIPELINE, OPEN_TASK }; // an open task is not released: it ends
 
 extern PyTypeObject *context_type, *storage_type, *array_type, *access_type, *event_type, *object_type;
 extern PyObject *event_class; // the subclass of event_type that submissions make
@@ -196,9 +196,9 @@ typedef struct request {
   job *work;        // of a function of Python
 } request;
 
-// Fills a request from (work, *arguments) and keywords, all but the job. Returns false with an exception; request_free
-// frees what it has in either case.
-bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *keywords);
+// Fills a request from (work, *arguments) and keywords, all but the job; `open`: of an open task, whose work is None.
+// Returns false with an exception; request_free frees what it has in either case.
+bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *keywords, bool open);
 void request_free(request *one);
 PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords);
 // Fills an argument from an access. `at` is its place, for messages.
@@ -227,6 +227,6 @@ PyObject *object_make(PyTypeObject *type, context *ctx, void *handle, int kind);
 // The handle of an object of a kind, of a usable context; NULL with an exception.
 void *object_handle(PyObject *self, int kind, context **out_ctx);
 
-extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[];
+extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[], open_methods[];
 
 #endif // WEIR_PYTHON_CORE_H

@@ -48,7 +48,7 @@ static PyObject *graph_add(PyObject *self, PyObject *arguments) {
   if (graph == NULL) return NULL;
   request one;
   PyObject *capsule = NULL;
-  if (!request_fill(&one, ctx, call, keywords)) goto end;
+  if (!request_fill(&one, ctx, call, keywords, false)) goto end;
   if (one.task.host != NULL) {
     one.work = job_create(ctx, call, true);
     if (one.work == NULL) goto end;

@@ -29,7 +29,7 @@ PyObject *object_make(PyTypeObject *type, context *ctx, void *handle, int kind) 
 }
 
 void *object_handle(PyObject *self, int kind, context **out_ctx) {
-  static const char *const NAMES[] = {"kernel", "graph", "split", "pipeline"};
+  static const char *const NAMES[] = {"kernel", "graph", "split", "pipeline", "open task"};
   if (!PyObject_TypeCheck(self, object_type) || ((object *)self)->kind != kind) {
     PyErr_Format(PyExc_TypeError, "a %s is expected, and not %S", NAMES[kind], (PyObject *)Py_TYPE(self));
     return NULL;
@@ -37,7 +37,7 @@ void *object_handle(PyObject *self, int kind, context **out_ctx) {
   object *one = (object *)self;
   if (!context_usable(one->ctx)) return NULL;
   *out_ctx = one->ctx;
-  if (one->handle == NULL) raise_text(WEIR_ERROR_RELEASED, "the %s was released", NAMES[kind]);
+  if (one->handle == NULL) raise_text(WEIR_ERROR_RELEASED, "the %s was released, or has ended", NAMES[kind]);
   return one->handle;
 }
 
@@ -55,7 +55,7 @@ static void graph_let_go(object *one) {
 
 static void handle_release(object *one) {
   void *handle = one->handle;
-  if (handle == NULL || !context_alive(one->ctx)) return;
+  if (handle == NULL || one->kind == OPEN_TASK || !context_alive(one->ctx)) return;
   if (one->kind == GRAPH) graph_let_go(one);
   one->handle = NULL;
   BEGIN_WEIR(one->ctx)

@@ -225,7 +225,8 @@ PyMODINIT_FUNC PyInit__core(void) {
       add_type(module, &event_type, event_make_type(), "Event") &&
       add_type(module, &object_type, object_make_type(), "Handle") &&
       PyModule_AddFunctions(module, copy_methods) == 0 && PyModule_AddFunctions(module, kernel_methods) == 0 &&
-      PyModule_AddFunctions(module, graph_methods) == 0 && PyModule_AddFunctions(module, device_methods) == 0)
+      PyModule_AddFunctions(module, graph_methods) == 0 && PyModule_AddFunctions(module, device_methods) == 0 &&
+      PyModule_AddFunctions(module, open_methods) == 0)
     return module;
   Py_DECREF(module);
   return NULL;

@@ -186,7 +186,20 @@ static void name_task(request *out, PyObject *function) {
   Py_XDECREF(name);
 }
 
-bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *keywords) {
+// The kernel or the function of a task.
+static bool fill_work(request *out, PyObject *code) {
+  if (PyObject_TypeCheck(code, object_type)) {
+    context *of;
+    out->task.kernel = object_handle(code, KERNEL, &of);
+    return out->task.kernel != NULL;
+  }
+  out->task.host = job_run;
+  if (PyCallable_Check(code)) return true;
+  PyErr_Format(PyExc_TypeError, "submit() takes a kernel or a function, and not %S", (PyObject *)Py_TYPE(code));
+  return false;
+}
+
+bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *keywords, bool open) {
   memset(&out->task, 0, sizeof out->task);
   out->args = out->few;
   out->boxes = out->few_boxes;
@@ -199,20 +212,11 @@ bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *key
     return false;
   }
   PyObject *code = PyTuple_GetItem(arguments, 0);
-  bool kernel = PyObject_TypeCheck(code, object_type);
-  if (!kernel && !PyCallable_Check(code)) {
-    PyErr_Format(PyExc_TypeError, "submit() takes a kernel or a function, and not %S", (PyObject *)Py_TYPE(code));
-    return false;
-  }
-  if (kernel) {
-    context *of;
-    out->task.kernel = object_handle(code, KERNEL, &of);
-    if (out->task.kernel == NULL) return false;
-  } else
-    out->task.host = job_run;
-  if (!fill_args(out, ctx, arguments, kernel)) return false;
+  if (!open && !fill_work(out, code)) return false;
+  bool function = out->task.host != NULL;
+  if (!fill_args(out, ctx, arguments, !function)) return false;
   if (keywords != NULL && !fill_keywords(out, ctx, keywords)) return false;
-  if (!kernel && out->task.label == NULL) name_task(out, code);
+  if (function && out->task.label == NULL) name_task(out, code);
   return true;
 }
 
@@ -228,7 +232,7 @@ PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords
   context *ctx = (context *)self;
   request one;
   PyObject *made = NULL;
-  if (!request_fill(&one, ctx, arguments, keywords)) goto end;
+  if (!request_fill(&one, ctx, arguments, keywords, false)) goto end;
   if (one.task.host != NULL) {
     one.work = job_create(ctx, arguments, false);
     if (one.work == NULL) goto end;

@@ -49,6 +49,7 @@ from weir._event import Event
 from weir._graph import Graph, GraphInfo
 from weir._info import DeviceKind, Info, info
 from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
+from weir._open import DeviceArray, OpenTask
 from weir._timeline import Timeline
 
 _core.set_classes(_CLASSES, Event)
@@ -70,6 +71,7 @@ __all__: List[str] = [
     "Cpu",
     "Cuda",
     "Device",
+    "DeviceArray",
     "DeviceKind",
     "DeviceLostError",
     "Error",
@@ -82,6 +84,7 @@ __all__: List[str] = [
     "Kernel",
     "NoCodeError",
     "OpenCL",
+    "OpenTask",
     "OutOfMemoryError",
     "OutOfRangeError",
     "ReleasedError",

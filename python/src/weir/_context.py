@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from weir._ccode import CCode
     from weir._graph import Graph
     from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
+    from weir._open import OpenTask
     from weir._timeline import Timeline
 
 _NO_RENAME, _TRACE, _IN_ORDER, _CHECK = 1, 2, 4, 8
@@ -289,6 +290,19 @@ class Context(_core.Context):
         from weir._graph import make_graph
 
         return make_graph(self, None if device is None else self._device_index(device), queue, timing)
+
+    def open_task(self, *accesses: _core.Access, **options: Any) -> "OpenTask":
+        """A task whose work is what this thread puts on a stream of a CUDA device in a with block.
+
+            with context.open_task(weir.read(a), weir.write(b), device="cuda") as task:
+                library_call(*task.arrays, stream=task.stream)
+            task.event.result()
+
+        options: as of submit, except groups.
+        """
+        from weir._open import OpenTask
+
+        return OpenTask(self, accesses, options)
 
     def timeline(self) -> "Timeline":
         """The timeline of a context with trace=True: save(), clear(), and a picture in notebooks."""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA devices, on the driver without a card that tests of the library use (tests/cuda/stub)."""
+
+import os
+
+import pytest
+
+from conftest import run_program
+
+STUB = os.environ.get("WEIR_TEST_CUDA_STUB", "")
+pytestmark = pytest.mark.skipif(not STUB, reason="WEIR_TEST_CUDA_STUB does not name the driver without a card")
+
+HEAD = f"""
+import ctypes, gc, os, threading
+os.environ.update(WEIR_CUDA_DRIVER={STUB!r}, WEIR_CACHE="", WEIR_STUB_ABORT="1")
+import numpy as np, weir
+cu = ctypes.CDLL({STUB!r})
+
+def check(result):
+    assert result == 0, result
+
+def memset(address, value, size, task):
+    check(cu.cuCtxPushCurrent_v2(ctypes.c_void_p(task.cuda_context)))
+    check(cu.cuMemsetD8Async(ctypes.c_uint64(address), value, ctypes.c_size_t(size), ctypes.c_void_p(task.stream)))
+    check(cu.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())))
+
+class Memory:
+    "Memory of the card, as a library shows it."
+    def __init__(self, context, size, stream=None):
+        check(cu.cuCtxPushCurrent_v2(ctypes.c_void_p(context)))
+        pointer = ctypes.c_uint64()
+        check(cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(size)))
+        check(cu.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())))
+        self.context, self.pointer = context, pointer
+        self.__cuda_array_interface__ = dict(
+            shape=(size,), typestr="|u1", data=(pointer.value, False), version=3, stream=stream)
+
+    def __del__(self): # the driver reports memory that is freed while work uses it
+        check(cu.cuCtxPushCurrent_v2(ctypes.c_void_p(self.context)))
+        check(cu.cuMemFree_v2(self.pointer))
+        check(cu.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())))
+"""
+
+
+def test_open_tasks() -> None:
+    run_program(
+        HEAD
+        + """
+with weir.Context("cuda,cpu:1") as context:
+    a, b = context.buffer((4, 8), np.uint8, label="a"), context.array(np.zeros(16, np.uint8))
+    with context.open_task(weir.write(a), weir.update(b[4:8]), label="by hand", device="cuda", tag=5) as task:
+        assert task.arrays[0].shape == (4, 8) and task.arrays[1].dtype == np.uint8 and task.lane < task.lane_count
+        shown = task.arrays[0].__cuda_array_interface__
+        assert shown["data"] == (task.arrays[0].address, False) and shown["stream"] == task.stream
+        memset(task.arrays[0].address, 7, 32, task)
+        memset(task.arrays[1].address, 9, 4, task)
+        try: context.finish()
+        except weir.InvalidArgumentError as failure: assert "by hand" in str(failure) or "task" in str(failure)
+        else: raise SystemExit("a wait in an open task")
+    assert task.event.result() is None
+    assert (a.numpy() == 7).all() and b.numpy().tolist() == [0] * 4 + [9] * 4 + [0] * 8
+    total = context.submit(lambda x: int(x.sum()), weir.read(a))
+    assert total.result() == 7 * 32
+"""
+    )
+
+
+def test_a_failure_in_an_open_task() -> None:
+    run_program(
+        HEAD
+        + """
+with weir.Context("cuda,cpu:1") as context:
+    a = context.array(np.zeros(8, np.uint8))
+    try:
+        with context.open_task(weir.update(a), device="cuda") as task:
+            raise KeyError("in the block")
+    except KeyError: pass
+    reader = context.submit(lambda x: None, weir.read(a))
+    failure = reader.exception()
+    assert isinstance(failure, weir.UpstreamFailedError) and isinstance(failure.__cause__, KeyError), failure
+    try: task.event
+    except weir.ReleasedError: pass
+    a.fill(1).result()
+    context.finish()
+    for bad, kind in ((lambda: context.open_task(weir.read(a), groups=0).__enter__(), ValueError),
+                      (lambda: context.open_task(weir.read(a), device="cpu").__enter__(), weir.UnavailableError),
+                      (lambda: context.open_task(a).__enter__(), TypeError)):
+        try: bad()
+        except kind: pass
+        else: raise SystemExit(f"no {kind}")
+"""
+    )
+
+
+def test_memory_of_the_card() -> None:
+    run_program(
+        HEAD
+        + """
+def run(context):
+    a = context.buffer(4, np.uint8)
+    with context.open_task(weir.write(a), device="cuda") as task:
+        memset(task.arrays[0].address, 1, 4, task)
+    memory = Memory(task.cuda_context, 64)
+    address = memory.__cuda_array_interface__["data"][0]
+    b = context.wrap(memory)
+    assert b.wrapped and context.wrap(memory)._storage is b._storage
+    part = b[16:32]
+    assert part.__cuda_array_interface__["data"][0] == address + 16 and part.__cuda_array_interface__["shape"] == (16,)
+    with context.open_task(weir.write(b), device="cuda") as task:
+        assert task.arrays[0].address == address
+        memset(address, 3, 64, task)
+    context.submit(lambda x: x.__iadd__(2) is None, weir.update(part)).result()  # on the CPU, and copied back
+    assert b.numpy().tolist() == [3] * 16 + [5] * 16 + [3] * 32
+    try: np.from_dlpack(b)
+    except weir.InvalidArgumentError as failure: assert "CUDA" in str(failure)
+    else: raise SystemExit("NumPy took memory of the card")
+    made = []
+    with context.open_task(weir.read(b), device="cuda") as task:
+        result = Memory(task.cuda_context, 16, stream=None)
+        made.append(context.wrap(result))
+        memset(made[0].__cuda_array_interface__["data"][0], 8, 16, task)
+        task.add(weir.write(made[0]))
+    assert (made[0].numpy() == 8).all()
+    ordered = Memory(task.cuda_context, 16, stream=1)  # after the work of the legacy default stream
+    assert context.wrap(ordered).shape == (16,)
+    wrong = weir.Context("cpu:1")
+    try: wrong.wrap(memory)
+    except weir.InvalidArgumentError as failure: assert "no such device" in str(failure)
+    else: raise SystemExit("a CPU took memory of the card")
+    wrong.close()
+    del memory, result, made, ordered, b, part, task
+    gc.collect()
+    context.finish()
+
+with weir.Context("cuda,cpu:1") as context:
+    run(context)
+"""
+    )
+
+
+def test_a_context_with_an_open_task_is_not_closed() -> None:
+    run_program(
+        HEAD
+        + """
+context = weir.Context("cuda,cpu:1")
+a = context.array(np.zeros(4, np.uint8))
+begun, end = threading.Event(), threading.Event()
+
+def work():
+    with context.open_task(weir.update(a), device="cuda") as task:
+        memset(task.arrays[0].address, 6, 4, task)
+        begun.set()
+        end.wait()
+
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+try: context.finish(timeout=0.05)
+except weir.TimeoutError: pass
+end.set()
+thread.join()
+assert a.numpy().tolist() == [6] * 4
+context.close()
+"""
+    )
