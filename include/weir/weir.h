@@ -230,6 +230,7 @@ typedef struct weir_statistics {
   uint32_t window;         // slots of the window
   uint64_t resident;       // tasks of kernels that resident kernels ran (WEIR_ISSUE_RESIDENT and AUTO)
   uint64_t resident_moves; // copies, fills and transfers that resident kernels made (WEIR_ISSUE_RESIDENT)
+  uint64_t room; // slots of the window that are free: the oldest task in flight holds those after its own, too
 } weir_statistics;
 
 // Reads the counts of a context. Does not wait.

@@ -105,6 +105,31 @@ def test_a_full_window_does_not_hold_the_gil() -> None:
         assert a.numpy()[0] == 100
 
 
+@pytest.mark.parametrize("window", [8, 64, 1024])
+def test_more_tasks_than_the_window_takes(window: int) -> None:
+    """Tasks that wait for something that the submitting thread does later, and tasks whose oldest one is slow."""
+    with weir.Context("cpu:2", window=window) as context:
+        a, gate = context.array(np.zeros(1, np.int64)), threading.Event()
+
+        def add(view: Any) -> None:
+            view[0] += 1
+
+        context.submit(lambda view: gate.wait(), weir.update(a))
+        for _ in range(window - 4):
+            context.submit(add, weir.update(a))
+        gate.set()
+        slow = context.submit(time.sleep, 0.05)
+        others = [context.submit(lambda i=i: i) for i in range(3 * window)]
+        assert [one.result() for one in others] == list(range(3 * window))
+        slow.result()
+        follow = context.submit(lambda: [context.submit(add, weir.update(a)) for _ in range(window)])
+        for _ in range(window):
+            context.submit(add, weir.update(a))
+        follow.result()
+        context.finish()
+        assert a.numpy()[0] == 3 * window - 4
+
+
 def test_asyncio(context: weir.Context) -> None:
     async def main() -> Any:
         a = context.array(np.zeros(4))

@@ -228,6 +228,7 @@ static weir_statistics statistics_of(weir_context *context) {
   weir__context_lock(context);
   weir_statistics statistics = context->host.statistics;
   statistics.edges += context->host.window.edges;
+  statistics.room = weir__window_room(&context->host.window, 0);
   uint64_t aside = context->order.aside; // of the checker's own
   statistics.tasks -= aside;
   statistics.done -= aside < statistics.done ? aside : statistics.done;

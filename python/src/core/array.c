@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Storages, arrays and accesses. Slicing is in Python (weir/_array.py): here an array is a finished layout.
-#include <stddef.h>
-
 #include "core.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+// Arrays that functions get are made by NumPy's C API, in its form of NumPy 1.22, which later versions keep.
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include <numpy/arrayobject.h>
+
 #include "structmember.h"
 #include "weir/cuda.h"
 #include "weir/external.h"
-
-static PyObject *ndarray; // numpy.ndarray
 
 static void free_object(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
@@ -16,6 +21,8 @@ static void free_object(PyObject *self) {
   release(self);
   Py_DECREF(type);
 }
+
+enum { MOST_AXES = 32 };
 
 PyObject *refuse_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   (void)arguments;
@@ -94,6 +101,7 @@ static void storage_release(storage *one) {
   if (handle == NULL || !context_alive(ctx)) return;
   weir_event *last = NULL;
   weir_status status = WEIR_OK;
+  room_taken(ctx); // by the event
   BEGIN_WEIR(ctx)
   if (one->owner != NULL) status = weir_buffer_event(handle, WEIR_WRITE, &last);
   weir_buffer_release(handle);
@@ -176,13 +184,35 @@ PyTypeObject *storage_make_type(void) {
 // ---------------------------------------------------------------------------------------------------------------
 // Array
 
+// Fills lengths and strides. Without gaps the last axis is the first in memory.
+static bool fill_lengths(array *one) {
+  Py_ssize_t count = PyTuple_Size(one->shape), stride = (Py_ssize_t)PyDataType_ELSIZE((PyArray_Descr *)one->dtype);
+  bool gaps = one->strides != Py_None;
+  if (count > MOST_AXES || (gaps && (!PyTuple_Check(one->strides) || PyTuple_Size(one->strides) != count))) {
+    PyErr_SetString(PyExc_ValueError, "a buffer has 32 axes at most, and a stride for each");
+    return false;
+  }
+  one->lengths = malloc((size_t)(2 * count + 1) * sizeof *one->lengths);
+  if (one->lengths == NULL) {
+    PyErr_NoMemory();
+    return false;
+  }
+  one->axes = (int)count;
+  for (Py_ssize_t i = count - 1; i >= 0; i--) {
+    one->lengths[i] = PyLong_AsSsize_t(PyTuple_GetItem(one->shape, i));
+    one->lengths[count + i] = gaps ? PyLong_AsSsize_t(PyTuple_GetItem(one->strides, i)) : stride;
+    stride *= one->lengths[i];
+  }
+  return !PyErr_Occurred();
+}
+
 // Array(storage, dtype, shape, strides or None, offset, bytes, box or None)
 static PyObject *array_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   (void)keywords;
   PyObject *memory, *dtype, *shape, *strides, *box;
   unsigned long long offset, bytes, b[5] = {0};
-  if (!PyArg_ParseTuple(arguments, "O!OO!OKKO", storage_type, &memory, &dtype, &PyTuple_Type, &shape, &strides, &offset,
-                        &bytes, &box))
+  if (!PyArg_ParseTuple(arguments, "O!O!O!OKKO", storage_type, &memory, &PyArrayDescr_Type, &dtype, &PyTuple_Type,
+                        &shape, &strides, &offset, &bytes, &box))
     return NULL;
   if (box != Py_None && !PyArg_ParseTuple(box, "KKKKK", &b[0], &b[1], &b[2], &b[3], &b[4])) return NULL;
   array *one = (array *)PyType_GenericAlloc(type, 0);
@@ -199,12 +229,15 @@ static PyObject *array_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
   one->bytes = bytes;
   one->boxed = box != Py_None;
   one->box = (weir_box){b[0], b[1], b[2], b[3], b[4]};
-  return (PyObject *)one;
+  if (fill_lengths(one)) return (PyObject *)one;
+  Py_DECREF(one);
+  return NULL;
 }
 
 static void array_dealloc(PyObject *self) {
   array *one = (array *)self;
   if (one->weak != NULL) PyObject_ClearWeakRefs(self);
+  free(one->lengths);
   Py_CLEAR(one->memory);
   Py_CLEAR(one->dtype);
   Py_CLEAR(one->shape);
@@ -233,28 +266,14 @@ PyTypeObject *array_make_type(void) {
 }
 
 PyObject *array_view(const array *what, void *memory, bool read_only) {
-  PyObject *bytes = PyMemoryView_FromMemory(memory, (Py_ssize_t)what->bytes, read_only ? PyBUF_READ : PyBUF_WRITE);
-  if (bytes == NULL) return NULL;
-  PyObject *view;
-  if (what->strides == Py_None)
-    view = PyObject_CallFunctionObjArgs(ndarray, what->shape, what->dtype, bytes, NULL);
-  else {
-    PyObject *zero = PyLong_FromLong(0);
-    view = zero == NULL
-               ? NULL
-               : PyObject_CallFunctionObjArgs(ndarray, what->shape, what->dtype, bytes, zero, what->strides, NULL);
-    Py_XDECREF(zero);
-  }
-  Py_DECREF(bytes);
-  return view;
+  Py_INCREF(what->dtype); // which the call takes
+  return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)what->dtype, what->axes, what->lengths,
+                              what->lengths + what->axes, memory, read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
 }
 
 int array_init(void) {
-  PyObject *numpy = PyImport_ImportModule("numpy");
-  if (numpy == NULL) return -1;
-  ndarray = PyObject_GetAttrString(numpy, "ndarray");
-  Py_DECREF(numpy);
-  return ndarray == NULL ? -1 : 0;
+  import_array1(-1);
+  return 0;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -154,6 +154,7 @@ static PyObject *context_open(PyObject *self, PyObject *arguments) {
   if (status != WEIR_OK) return raise_status(status);
   ctx->handle = handle;
   ctx->generation = process_generation;
+  room_init(ctx, &options);
   Py_RETURN_NONE;
 }
 
@@ -253,9 +254,9 @@ static PyObject *context_statistics(PyObject *self, PyObject *unused) {
   weir_context_statistics(ctx->handle, &s);
   END_WEIR
 #define K(member) #member, (unsigned long long)s.member
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),
                        K(rename_denied), K(window_waits), K(memory_waits), K(transfers), K(transfer_bytes), K(bytes),
-                       K(peak_bytes), K(window), K(resident), K(resident_moves));
+                       K(peak_bytes), K(window), K(resident), K(resident_moves), K(room));
 #undef K
 }
 

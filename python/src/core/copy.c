@@ -27,6 +27,7 @@ static bool place(PyObject *from, context **ctx, weir_buffer **out_buffer, uint6
         "function");
     return false;
   }
+  room_taken(*ctx);
   *out_buffer = what->memory->handle;
   *out_offset = what->offset;
   *out_bytes = what->bytes;

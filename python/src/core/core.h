@@ -15,12 +15,6 @@
 #include "weir/box.h"
 #include "weir/weir.h"
 
-// Values of PyMemoryView_FromMemory, which headers before Python 3.11 leave out of the stable ABI.
-#ifndef PyBUF_READ
-#define PyBUF_READ 0x100
-#define PyBUF_WRITE 0x200
-#endif
-
 // ---------------------------------------------------------------------------------------------------------------
 // Objects. All members are guarded by the GIL.
 
@@ -32,6 +26,10 @@ typedef struct context {
   unsigned generation; // of the process that made it: forks count (process_generation)
   bool closing;        // only what its own tasks submit is taken
   unsigned users;      // threads that are in a call of this context without the GIL
+  // Submissions that keep the GIL (room.c):
+  bool keeps_gil, stuck;
+  uint64_t half_window;
+  uint64_t room;       // tasks that surely find room in the window
   PyObject *failures;  // dict: number of a task that failed -> its exception
   PyObject *unseen;    // dict with those of the numbers that nobody was told of; finish raises the first
   PyObject *seen;      // set: numbers of tasks whose failure an event told
@@ -54,8 +52,10 @@ typedef struct storage {
 typedef struct array {
   PyObject_HEAD storage *memory;
   PyObject *dtype, *shape, *strides; // strides: None if the elements are without gaps
-  uint64_t offset, bytes;            // from the first byte to the last one
-  bool boxed;                        // there are gaps
+  int axes;
+  Py_ssize_t *lengths;    // of the axes, then their strides in bytes
+  uint64_t offset, bytes; // from the first byte to the last one
+  bool boxed;             // there are gaps
   weir_box box;
   PyObject *weak;
 } array;
@@ -207,9 +207,20 @@ bool arg_from_access(context *ctx, const array_access *from, Py_ssize_t at, weir
 bool groups_parse(PyObject *groups, uint32_t out_groups[3]);
 
 // ---------------------------------------------------------------------------------------------------------------
+// room.c: submissions that keep the GIL
+
+void room_init(context *ctx, const weir_context_options *options);
+// Whether a task can be submitted that surely does not wait; it is counted.
+bool room_for_one(context *ctx);
+// Counts a task that another call submits.
+void room_taken(context *ctx);
+
+// ---------------------------------------------------------------------------------------------------------------
 // event.c
 
 PyTypeObject *event_make_type(void);
+// Whether this thread is in a callback of an event, perhaps inside of the call that attached it.
+bool in_callback(void);
 // Makes an event of Python's; takes `handle`, a reference of `work`, and borrows `keep`. On failure releases them.
 PyObject *event_make(context *ctx, weir_event *handle, job *work, PyObject *keep);
 // Keeps `what` until the task of the event is done. Returns false with an exception.

@@ -149,13 +149,21 @@ bool event_keep_until_done(context *ctx, weir_event *handle, PyObject *what) {
   return false;
 }
 
+static _Thread_local unsigned callbacks;
+
+bool in_callback(void) {
+  return callbacks > 0;
+}
+
 static void call_back(void *user, weir_status status) {
   (void)status;
   if (interpreter_ending) return;
   PyGILState_STATE state = python_enter();
   PyObject *call = user;
   PyObject *function = PyTuple_GetItem(call, 0), *argument = PyTuple_GetItem(call, 1);
+  callbacks++;
   PyObject *done = PyObject_CallFunctionObjArgs(function, argument, NULL);
+  callbacks--;
   if (done == NULL) PyErr_WriteUnraisable(function);
   Py_XDECREF(done);
   Py_DECREF(call);

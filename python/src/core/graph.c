@@ -80,6 +80,7 @@ static PyObject *graph_launch(PyObject *self, PyObject *graph_object) {
   if (graph == NULL) return NULL;
   weir_event *handle = NULL;
   weir_status status;
+  room_taken(ctx);
   BEGIN_WEIR(ctx)
   status = weir_graph_launch(graph, &handle);
   END_WEIR

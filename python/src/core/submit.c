@@ -242,9 +242,13 @@ PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords
   }
   weir_event *handle = NULL;
   weir_status status;
-  BEGIN_WEIR(ctx)
-  status = weir_submit(ctx->handle, &one.task, &handle);
-  END_WEIR
+  if (room_for_one(ctx))
+    status = weir_submit(ctx->handle, &one.task, &handle);
+  else {
+    BEGIN_WEIR(ctx)
+    status = weir_submit(ctx->handle, &one.task, &handle);
+    END_WEIR
+  }
   if (status == WEIR_OK)
     made = event_make(ctx, handle, one.work, NULL);
   else {
