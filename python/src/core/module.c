@@ -212,6 +212,13 @@ static bool add_type(PyObject *module, PyTypeObject **out_type, PyTypeObject *ty
   return false;
 }
 
+static bool add_functions(PyObject *module) {
+  PyMethodDef *tables[] = {copy_methods, kernel_methods, graph_methods, device_methods, open_methods, split_methods};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    if (PyModule_AddFunctions(module, tables[i]) != 0) return false;
+  return true;
+}
+
 PyMODINIT_FUNC PyInit__core(void);
 
 PyMODINIT_FUNC PyInit__core(void) {
@@ -223,10 +230,7 @@ PyMODINIT_FUNC PyInit__core(void) {
       add_type(module, &array_type, array_make_type(), "Array") &&
       add_type(module, &access_type, access_make_type(), "Access") &&
       add_type(module, &event_type, event_make_type(), "Event") &&
-      add_type(module, &object_type, object_make_type(), "Handle") &&
-      PyModule_AddFunctions(module, copy_methods) == 0 && PyModule_AddFunctions(module, kernel_methods) == 0 &&
-      PyModule_AddFunctions(module, graph_methods) == 0 && PyModule_AddFunctions(module, device_methods) == 0 &&
-      PyModule_AddFunctions(module, open_methods) == 0)
+      add_type(module, &object_type, object_make_type(), "Handle") && add_functions(module))
     return module;
   Py_DECREF(module);
   return NULL;

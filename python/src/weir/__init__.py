@@ -50,6 +50,7 @@ from weir._graph import Graph, GraphInfo
 from weir._info import DeviceKind, Info, info
 from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
 from weir._open import DeviceArray, OpenTask
+from weir._split import Block, DeviceRound, Part, Round, Split, block, part
 from weir._timeline import Timeline
 
 _core.set_classes(_CLASSES, Event)
@@ -64,6 +65,7 @@ def get_include() -> str:
 
 __all__: List[str] = [
     "Access",
+    "Block",
     "Buffer",
     "CCode",
     "CancelledError",
@@ -74,6 +76,7 @@ __all__: List[str] = [
     "DeviceArray",
     "DeviceKind",
     "DeviceLostError",
+    "DeviceRound",
     "Error",
     "Event",
     "FileError",
@@ -87,7 +90,10 @@ __all__: List[str] = [
     "OpenTask",
     "OutOfMemoryError",
     "OutOfRangeError",
+    "Part",
     "ReleasedError",
+    "Round",
+    "Split",
     "TaskFailedError",
     "Timeline",
     "TimeoutError",
@@ -95,9 +101,11 @@ __all__: List[str] = [
     "UpstreamFailedError",
     "Vulkan",
     "auto",
+    "block",
     "commute",
     "get_include",
     "info",
+    "part",
     "read",
     "update",
     "write",

@@ -2,12 +2,8 @@
 """Kernels that are written once, in C with weir/kernel.h: compiled for the CPU when they are first used."""
 
 import ctypes
-import hashlib
 import os
 import re
-import shlex
-import subprocess
-import tempfile
 import threading
 from typing import TYPE_CHECKING, AbstractSet, Dict, List, Optional, Tuple
 
@@ -28,7 +24,7 @@ _KERNEL = re.compile(
 _INCLUDE = re.compile(r'#[ \t]*include[ \t]*[<"]weir/kernel\.h[>"]')
 
 _lock = threading.Lock()
-_libraries: Dict[str, ctypes.CDLL] = {}
+_libraries: Dict[Tuple[str, str], ctypes.CDLL] = {}
 
 
 class CCode:
@@ -87,13 +83,17 @@ class CCode:
         return ctypes.addressof(ctypes.c_char.in_dll(self._library(), name))
 
     def _library(self) -> ctypes.CDLL:
-        key = hashlib.sha256(f"{self.compiler_options}\0{self.source}".encode()).hexdigest()
+        key = (self.compiler_options, self.source)
         with _lock:
             if key not in _libraries:
                 _libraries[key] = self._compile()
             return _libraries[key]
 
     def _compile(self) -> ctypes.CDLL:
+        import shlex  # these three take longer than the rest of the package to import
+        import subprocess
+        import tempfile
+
         compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
         with tempfile.TemporaryDirectory(prefix="weir-") as folder:
             source, library = os.path.join(folder, "kernels.c"), os.path.join(folder, "kernels.so")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weir._graph import Graph
     from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
     from weir._open import OpenTask
+    from weir._split import Split
     from weir._timeline import Timeline
 
 _NO_RENAME, _TRACE, _IN_ORDER, _CHECK = 1, 2, 4, 8
@@ -290,6 +291,28 @@ class Context(_core.Context):
         from weir._graph import make_graph
 
         return make_graph(self, None if device is None else self._device_index(device), queue, timing)
+
+    def split(
+        self,
+        *,
+        devices: Optional[Sequence[Union[str, int, Device]]] = None,
+        policy: str = "auto",
+        shares: Optional[Sequence[float]] = None,
+        granularities: Optional[Sequence[int]] = None,
+        rounds: int = 0,
+        floor: float = 0.0,
+        least: int = 0,
+        resident: bool = False,
+        history: Optional[str] = None,
+    ) -> "Split":
+        """Creates a split: launches of a kernel that are cut into parts for several devices (weir.Split).
+
+        devices: all of the context if None. policy: "auto", "static", "history", "queue", "guided" or "frames". The
+        others are those of weir_split_options; 0 stands for the default.
+        """
+        from weir._split import make_split
+
+        return make_split(self, devices, policy, shares, granularities, rounds, floor, least, resident, history)
 
     def open_task(self, *accesses: _core.Access, **options: Any) -> "OpenTask":
         """A task whose work is what this thread puts on a stream of a CUDA device in a with block.

@@ -151,6 +151,35 @@ def graph_build(graph: Handle, /) -> None: ...
 def graph_set_arg(graph: Handle, node: int, index: int, value: Any, /) -> None: ...
 def graph_info(graph: Handle, /) -> Tuple[int, int, int, int]: ...
 def graph_times(graph: Handle, starts: int, ends: int, count: int, /) -> None: ...
+def split_create(
+    context: Context,
+    devices: Optional[Tuple[int, ...]],
+    policy: str,
+    shares: Optional[Tuple[float, ...]],
+    granularities: Optional[Tuple[int, ...]],
+    rounds: int,
+    floor: float,
+    least: int,
+    resident: bool,
+    history: Optional[str],
+    /,
+) -> Handle: ...
+def split_submit(
+    split: Handle,
+    kernel: Handle,
+    args: Tuple[Any, ...],
+    groups: Union[int, Sequence[int]],
+    dimension: int,
+    granularity: int,
+    priority: int,
+    label: Optional[str],
+    tag: int,
+    /,
+) -> PyEvent: ...
+def split_last_round(
+    split: Handle, /
+) -> Tuple[int, int, str, str, str, int, int, int, List[Tuple[str, int, int, float, int, bool]]]: ...
+def split_warning(split: Handle, /) -> str: ...
 def open_begin(
     context: Context, call: Tuple[Any, ...], options: Dict[str, Any], /
 ) -> Tuple[Handle, int, int, int, int, int, Tuple[int, ...]]: ...

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timelines: when each task ran, and where."""
 
-import html
-import json
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from weir import _core
@@ -47,6 +44,9 @@ class Timeline:
 
     def json(self) -> Dict[str, Any]:
         """The timeline in the format of docs/inside/timeline-json.md."""
+        import json
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="weir-") as folder:
             path = os.path.join(folder, "timeline.json")
             self.save(path)
@@ -68,6 +68,8 @@ class Timeline:
         return names, spans
 
     def _repr_svg_(self) -> str:
+        import html
+
         names, spans = self._lanes()
         start = min((one["ts"] for _, one in spans), default=0.0)
         end = max((one["ts"] + one["dur"] for _, one in spans), default=1.0)
