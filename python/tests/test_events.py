@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weir
+from conftest import run_program
 
 
 def test_events_are_futures(context: weir.Context) -> None:
@@ -128,6 +129,28 @@ def test_more_tasks_than_the_window_takes(window: int) -> None:
         follow.result()
         context.finish()
         assert a.numpy()[0] == 3 * window - 4
+
+
+def test_memory_that_is_not_there(context: weir.Context) -> None:
+    """A submission that waits for memory leaves the GIL to the tasks that hold some."""
+    gate = threading.Event()
+    a = context.buffer(100)
+    running = context.submit(lambda view: gate.wait(), weir.write(a))
+    threading.Timer(0.05, gate.set).start()
+    with pytest.raises(weir.OutOfMemoryError):
+        context.submit(lambda view: None, weir.write(context.buffer(1 << 62, np.uint8)))
+    running.result()
+
+
+def test_check_mode_by_the_environment() -> None:
+    run_program(
+        "import os; os.environ['WEIR_CHECK'] = '1'\n"
+        "import numpy as np, weir\n"
+        "with weir.Context('cpu:2') as c:\n"
+        "    a = c.array(np.zeros(4))\n"
+        "    for _ in range(50): c.submit(lambda v: v.__iadd__(1) is None, weir.update(a))\n"
+        "    assert a.numpy()[0] == 50\n"
+    )
 
 
 def test_asyncio(context: weir.Context) -> None:

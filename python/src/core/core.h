@@ -193,6 +193,7 @@ typedef struct request {
   char label[LABEL_BYTES];
   PyObject *keep;   // tuple of events that must live until the submission; NULL: none
   PyObject *values; // list of objects with the bytes of values; NULL: none
+  bool large;       // it has storage that may have to be waited for
   job *work;        // of a function of Python
 } request;
 

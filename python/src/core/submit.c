@@ -6,6 +6,9 @@
 
 #include "core.h"
 
+// An allocation of more bytes may fail while there is memory for others; then the submission waits for tasks in flight.
+enum { MOST_BYTES_WITH_GIL = 1 << 20 };
+
 static const char *const KEYWORDS[] = {"groups", "device", "after", "priority", "label", "tag"};
 enum { GROUPS, DEVICE, AFTER, PRIORITY, LABEL, TAG, KEYWORD_COUNT };
 
@@ -81,6 +84,8 @@ static bool fill_args(request *out, context *ctx, PyObject *arguments, bool valu
     PyObject *given = PyTuple_GetItem(arguments, i);
     if (Py_TYPE(given) == access_type) {
       if (!arg_from_access(ctx, (array_access *)given, i - 1, &out->args[filled], &out->boxes[filled])) return false;
+      const storage *memory = ((array_access *)given)->what->memory;
+      out->large |= memory->owner == NULL && memory->bytes > MOST_BYTES_WITH_GIL;
       filled++;
     } else if (refuse_array(given, i - 1))
       return false;
@@ -206,6 +211,7 @@ bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *key
   out->after = out->few_after;
   out->keep = out->values = NULL;
   out->work = NULL;
+  out->large = false;
   if (!context_usable(ctx)) return false;
   if (PyTuple_Size(arguments) < 1) {
     PyErr_SetString(PyExc_TypeError, "submit() takes a kernel or a function");
@@ -242,7 +248,7 @@ PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords
   }
   weir_event *handle = NULL;
   weir_status status;
-  if (room_for_one(ctx))
+  if (!one.large && room_for_one(ctx))
     status = weir_submit(ctx->handle, &one.task, &handle);
   else {
     BEGIN_WEIR(ctx)
