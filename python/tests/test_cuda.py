@@ -84,7 +84,8 @@ with weir.Context("cuda,cpu:1") as context:
     context.finish()
     for bad, kind in ((lambda: context.open_task(weir.read(a), groups=0).__enter__(), ValueError),
                       (lambda: context.open_task(weir.read(a), device="cpu").__enter__(), weir.UnavailableError),
-                      (lambda: context.open_task(a).__enter__(), TypeError)):
+                      (lambda: context.open_task(a).__enter__(), TypeError),
+                      (lambda: weir.Context("cpu:1").open_task().__enter__(), weir.UnavailableError)):
         try: bad()
         except kind: pass
         else: raise SystemExit(f"no {kind}")

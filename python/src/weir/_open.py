@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Type
 
 from weir import _core
 from weir._array import Buffer
-from weir._errors import InvalidArgumentError, ReleasedError
+from weir._errors import InvalidArgumentError, ReleasedError, UnavailableError
 from weir._event import Event
 
 if TYPE_CHECKING:
@@ -85,10 +85,20 @@ class OpenTask:
             raise TypeError(f"an access of a buffer is expected (weir.write(a)), and not {type(access)}")
         self._made.append(access)
 
+    def _device(self) -> int:
+        cards = [one for one in self._context.devices if one.kind == "cuda"]
+        wanted = self._options.get("device")
+        device = self._context.device(wanted) if wanted is not None else cards[0] if cards else None
+        if device is None or device.kind != "cuda":
+            what = "the context has none" if device is None else f"{device.name} is none"
+            raise UnavailableError(f"an open task from Python is one of a CUDA device: {what}")
+        return device.index
+
     def __enter__(self) -> "OpenTask":
         if self._handle is not None:
             raise InvalidArgumentError("the block of an open task runs once")
-        begun = _core.open_begin(self._context, (None, *self._accesses), self._options)
+        options = {**self._options, "device": self._device()}
+        begun = _core.open_begin(self._context, (None, *self._accesses), options)
         self._handle, self.stream, self.cuda_context, self.lane, self.lane_count, self.number, addresses = begun
         self.arrays = tuple(
             DeviceArray(one.array, address, self.stream) for one, address in zip(self._accesses, addresses)
