@@ -43,6 +43,11 @@ typedef struct weir_cuda_access {
   uint64_t reserved[2]; // 0
 } weir_cuda_access;
 
+// Bytes of memory.
+typedef struct weir_cuda_range {
+  uint64_t pointer, bytes;
+} weir_cuda_range;
+
 // A node. Its strings and arrays live as long as the list of nodes.
 typedef struct weir_cuda_node {
   weir_cuda_node_kind kind;
@@ -116,11 +121,16 @@ typedef struct weir_cuda_adopt_options {
   bool timing;    // the same
   // Kernels may use memory that their operator's signature does not name: a library's workspace, temporaries. With this
   // option a kernel counts as one that nobody describes if its parameters have an address of memory of the device that
-  // is neither in nor at the end of an access that is said of it, or if the driver does not tell its parameters' sizes.
+  // is neither in nor at the end of an access that is said of it, nor in `managed`, or if the driver does not tell its parameters' sizes.
   // What a kernel reaches by addresses in memory is not found, nor what it uses beyond the ranges that are said.
   bool check_parameters;
   // Gets for each node, of which there are weir_cuda_nodes.count, whether nobody describes it. NULL: not wanted.
   bool *out_undescribed;
+  // With check_parameters: memory of which each use is said, such as that of a framework's allocator. An address in one
+  // of these ranges, which do not overlap, is no reason to take a kernel for one that nobody describes: kernels have
+  // addresses before or behind their data, and words that were not set.
+  const weir_cuda_range *managed;
+  uint64_t managed_count;
 } weir_cuda_adopt_options;
 
 // Makes a recorded graph of the nodes, any number of times. Task i of it is node i. A node that nobody describes, and

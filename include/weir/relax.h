@@ -16,8 +16,8 @@ extern "C" {
 // Gives a CUgraph other edges: a node waits for those nodes before it, in the order of weir_cuda_nodes_read, with whose
 // accesses its own conflict, and for no node that another of these waits for anyway. A node that nobody describes, and
 // that Weir does not know, comes after all nodes before it and before all nodes after it. `options` is as for
-// weir_cuda_graph_adopt, and may be NULL; of its members only `accesses`, `describe`, `user`, `check_parameters` and
-// `out_undescribed` may be set. `*out_edges` (may be NULL) gets the number of edges.
+// weir_cuda_graph_adopt, and may be NULL; of its members `buffers`, `labels`, `queue` and `timing` must not be set.
+// `*out_edges` (may be NULL) gets the number of edges.
 //
 // A launch of the graph gives the result of its nodes one at a time, if each accesses no more than is said of it. The
 // function does not wait, and nobody may use the graph meanwhile. Executable graphs that were made before stay as they

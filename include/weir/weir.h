@@ -28,8 +28,8 @@
 // - A struct that stands in arrays or in other structs keeps its size. New members take the place of members
 //   `reserved`, which must be 0.
 // - A struct that Weir hands out by pointer (weir_work, weir_device_info, ...) grows at its end.
-// - weir_box, weir_vulkan_constant, weir_vulkan_queue, weir_split_part, weir_split_measure and weir_split_way never
-//   change. Nor do values of enumerators and parameters of functions.
+// - weir_box, weir_cuda_range, weir_vulkan_constant, weir_vulkan_queue, weir_split_part, weir_split_measure and
+//   weir_split_way never change. Nor do values of enumerators and parameters of functions.
 // Programs in other languages call the _sized functions with the sizes of their own declarations. tests/install/abi.txt
 // records all sizes, offsets, values and parameters, and a test compares them with the headers and the library.
 #ifndef WEIR_WEIR_H

@@ -127,6 +127,7 @@ static void clean_up(adoption *to) {
   weir__free(to->first_use);
   weir__free(to->unknown);
   weir__free(to->places);
+  weir__free(to->managed);
 }
 
 weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *nodes, const weir_cuda_adopt_options *given,

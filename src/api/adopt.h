@@ -34,6 +34,7 @@ typedef struct weir__adoption {
   uint32_t first_unknown;    // the first such node; UINT32_MAX: there is none
   weir__adopt_place *places; // the caller's buffers, by address; then memory that is the graph's alone, by address
   uint32_t place_count, place_capacity, given_count;
+  weir_cuda_range *managed; // the options', by address; NULL: none
 } weir__adoption;
 
 // "adopt: node 7 'gemm'"; cut.

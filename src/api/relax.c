@@ -52,9 +52,8 @@ static weir_status apply(const weir_cuda_nodes *nodes, weir_graph *graph, CUgrap
 
 static weir_status check_options(const weir_cuda_adopt_options *options) {
   if (options->buffer_count == 0 && options->labels == NULL && options->queue == 0 && !options->timing) return WEIR_OK;
-  return weir__error(
-      WEIR_ERROR_INVALID_ARGUMENT,
-      "relax: of the options only `accesses`, `describe`, `user`, `check_parameters` and `out_undescribed` may be set");
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "relax: `buffers`, `labels`, `queue` and `timing` of the options must not be set");
 }
 
 // Nodes of child graphs have no edges to others.

@@ -396,13 +396,18 @@ static void hidden(share *s) {
   weir_cuda_nodes *nodes = chain_read(&c);
   weir_cuda_adopt_options options = {
       .accesses = c.accesses, .access_count = c.access_count, .out_undescribed = undescribed};
-  for (uint32_t checks = 0; checks < 2; checks++) {
-    options.check_parameters = checks == 1;
+  const weir_cuda_range managed[] = {{memory + 5 * BYTES, BYTES}, {memory, BYTES}};
+  for (uint32_t checks = 0; checks < 3; checks++) {
+    options.check_parameters = checks > 0;
+    if (checks == 2) options.managed = managed, options.managed_count = 2; // all but what node 4 uses
     share_ok(weir_cuda_graph_adopt(nodes, &options, &graph));
-    for (uint32_t i = 0; i < 5; i++) assert_int_equal(undescribed[i], checks == 1 && (i == 2 || i == 4));
-    assert_int_equal(adopt_edges(graph), checks == 1 ? 2 + 1 + 1 : 2);
+    for (uint32_t i = 0; i < 5; i++)
+      assert_int_equal(undescribed[i], (checks == 1 && i == 2) || (checks > 0 && i == 4));
+    if (checks < 2) assert_int_equal(adopt_edges(graph), checks == 1 ? 2 + 1 + 1 : 2);
     share_ok(weir_graph_release(graph));
   }
+  options.managed = NULL;
+  assert_int_equal(weir_cuda_graph_adopt(nodes, &options, &graph), WEIR_ERROR_INVALID_ARGUMENT);
   weir_cuda_nodes_release(nodes);
   share_free(s, memory);
 }

@@ -112,7 +112,7 @@ static void refusals(share *s) {
   share_ok(weir_buffer_wrap_cuda(s->cuda, memory, BYTES, &buffer));
   chain_begin(s, &c);
   for (uint32_t i = 0; i < 2; i++) chain_said_step(&c, memory + i * BYTES, COUNT, i);
-  const char *only = "only `accesses`, `describe`, `user`";
+  const char *only = "must not be set";
   expect(relax(&c, (weir_cuda_adopt_options){.labels = labels}, NULL), WEIR_ERROR_INVALID_ARGUMENT, only);
   expect(relax(&c, (weir_cuda_adopt_options){.timing = true}, NULL), WEIR_ERROR_INVALID_ARGUMENT, only);
   expect(relax(&c, (weir_cuda_adopt_options){.queue = 1}, NULL), WEIR_ERROR_INVALID_ARGUMENT, only);

@@ -24,7 +24,8 @@ import tempfile
 HANDED_OUT = {"weir_work", "weir_profile_event", "weir_token", "weir_device_info", "weir_split_view",
               "weir_enqueue", "weir_cuda_nodes"}
 # Structs that never change; weir.h names them.
-FIXED = {"weir_box", "weir_vulkan_constant", "weir_vulkan_queue", "weir_split_part", "weir_split_measure", "weir_split_way"}
+FIXED = {"weir_box", "weir_vulkan_constant", "weir_vulkan_queue", "weir_split_part", "weir_split_measure", "weir_split_way",
+         "weir_cuda_range"}
 RECORD = pathlib.Path(__file__).parent / "abi.txt"
 # A string in readelf's output.
 STRING = re.compile(r"\((?:(?:alt )?indirect (?:line )?string|indexed string|strp|strx\w*)[^)]*\):\s*(.*)")
