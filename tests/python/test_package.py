@@ -248,6 +248,8 @@ def main():
             [
                 os.path.join(tool, "mypy"),
                 "--strict",
+                "--config-file",
+                os.path.join(package, "pyproject.toml"),
                 "--python-executable",
                 python_of(target),
                 "--cache-dir",

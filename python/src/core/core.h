@@ -239,6 +239,7 @@ PyObject *object_make(PyTypeObject *type, context *ctx, void *handle, int kind);
 // The handle of an object of a kind, of a usable context; NULL with an exception.
 void *object_handle(PyObject *self, int kind, context **out_ctx);
 
-extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[], open_methods[], split_methods[];
+extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[], open_methods[], split_methods[],
+    relax_methods[];
 
 #endif // WEIR_PYTHON_CORE_H

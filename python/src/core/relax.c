@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Captured CUDA graphs that get the edges of their true dependences (weir/relax.h).
+#include <string.h>
+
+#include "core.h"
+#include "weir/relax.h"
+
+// How many nodes a graph has; -1: an exception.
+static Py_ssize_t count_nodes(context *ctx, weir_device *device, void *graph) {
+  weir_cuda_nodes *nodes = NULL;
+  weir_status status;
+  Py_ssize_t count = 0;
+  BEGIN_WEIR(ctx)
+  status = weir_cuda_nodes_read(device, graph, &nodes);
+  if (status == WEIR_OK) count = (Py_ssize_t)nodes->count;
+  weir_cuda_nodes_release(nodes);
+  END_WEIR
+  if (status == WEIR_OK) return count;
+  raise_status(status);
+  return -1;
+}
+
+static PyObject *relax_with(context *ctx, weir_device *device, void *graph, weir_cuda_adopt_options *options) {
+  Py_ssize_t count = count_nodes(ctx, device, graph);
+  if (count < 0) return NULL;
+  bool *undescribed = PyMem_Malloc((size_t)count + 1);
+  if (undescribed == NULL) return PyErr_NoMemory();
+  options->out_undescribed = undescribed;
+  uint64_t edges = 0;
+  weir_status status;
+  BEGIN_WEIR(ctx)
+  status = weir_cuda_graph_relax(device, graph, options, &edges);
+  END_WEIR
+  PyObject *result = status != WEIR_OK ? raise_status(status)
+                                       : Py_BuildValue("(Ky#)", (unsigned long long)edges, (char *)undescribed, count);
+  PyMem_Free(undescribed);
+  return result;
+}
+
+// A copy, aligned. NULL: an exception.
+static void *copy_bytes(const char *from, Py_ssize_t bytes) {
+  void *made = PyMem_Malloc((size_t)bytes + 1);
+  if (made == NULL)
+    PyErr_NoMemory();
+  else
+    memcpy(made, from, (size_t)bytes);
+  return made;
+}
+
+// relax(context, device number, CUgraph, accesses, managed): bytes, elements of weir_cuda_access and of weir_cuda_range.
+// Returns the number of edges, and for each node a byte: whether nobody described it.
+static PyObject *relax(PyObject *self, PyObject *arguments) {
+  (void)self;
+  context *ctx;
+  PyObject *number;
+  unsigned long long graph;
+  const char *accesses, *managed;
+  Py_ssize_t bytes, managed_bytes;
+  weir_device *device;
+  if (!PyArg_ParseTuple(arguments, "O!OKy#y#", context_type, &ctx, &number, &graph, &accesses, &bytes, &managed,
+                        &managed_bytes) ||
+      !context_usable(ctx) || !context_device(ctx, number, &device))
+    return NULL;
+  size_t count = (size_t)bytes / sizeof(weir_cuda_access), ranges = (size_t)managed_bytes / sizeof(weir_cuda_range);
+  if (count * sizeof(weir_cuda_access) != (size_t)bytes || count > UINT32_MAX ||
+      ranges * sizeof(weir_cuda_range) != (size_t)managed_bytes) {
+    PyErr_SetString(PyExc_ValueError, "relax: the bytes are no whole number of elements");
+    return NULL;
+  }
+  weir_cuda_access *own = copy_bytes(accesses, bytes);
+  weir_cuda_range *own_managed = own == NULL ? NULL : copy_bytes(managed, managed_bytes);
+  weir_cuda_adopt_options options = {.accesses = own,
+                                     .access_count = (uint32_t)count,
+                                     .check_parameters = true,
+                                     .managed = own_managed,
+                                     .managed_count = ranges};
+  PyObject *result = own_managed == NULL ? NULL : relax_with(ctx, device, (void *)(uintptr_t)graph, &options);
+  PyMem_Free(own);
+  PyMem_Free(own_managed);
+  return result;
+}
+
+PyMethodDef relax_methods[] = {{"relax", relax, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};

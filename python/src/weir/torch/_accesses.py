@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator of PyTorch reads and writes, by its schema."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from .._hazards import Access
+
+
+def extent(tensor: torch.Tensor) -> Tuple[int, int]:
+    """The addresses of a tensor's first byte, and behind its last one; equal if it has no bytes."""
+    start = tensor.data_ptr()
+    if tensor.numel() == 0 or start == 0:
+        return start, start
+    steps = zip(tensor.size(), tensor.stride())
+    return start, start + (1 + sum((size - 1) * stride for size, stride in steps)) * tensor.element_size()
+
+
+def tensors(values: Any) -> List[torch.Tensor]:
+    """All tensors on the card in a structure of arguments or results."""
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor) and leaf.is_cuda]
+
+
+def _written(schema: torch.FunctionSchema, args: Sequence[Any], kwargs: Dict[str, Any]) -> Iterator[Any]:
+    for position, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield args[position] if position < len(args) else kwargs.get(argument.name)
+
+
+def of_call(operator: Any, args: Sequence[Any], kwargs: Dict[str, Any], result: Any) -> List[Access]:
+    """The accesses of a call: what the schema marks as mutated, or what is returned anew is written; the rest is read.
+
+    A write counts as an update: that adds no dependence, because nothing is renamed here.
+    """
+    written = {extent(tensor) for value in _written(operator._schema, args, kwargs) for tensor in tensors(value)}
+    read = {extent(tensor) for tensor in tensors((args, kwargs))} - written
+    fresh = {extent(tensor) for tensor in tensors(result)} - read
+    found = [Access(start, end, True) for start, end in written | fresh if end > start]
+    return found + [Access(start, end, False) for start, end in read if end > start]

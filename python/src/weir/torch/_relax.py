@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives a captured CUgraph the edges that its nodes need (``weir/relax.h``)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Dict, List, Sequence, Tuple
+
+import torch
+
+from .. import _core
+from .._context import Context
+from ._capture import Operator
+
+_READ, _READ_WRITE = 1, 3
+_RANGE = struct.Struct("=QQ")  # weir_cuda_range: pointer, bytes
+_ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
+
+_contexts: Dict[int, Context] = {}
+
+
+def _context(device: int) -> Context:
+    """A context for a card, which ends with the process."""
+    if device not in _contexts:
+        _contexts[device] = Context(f"cuda:{device}")
+    return _contexts[device]
+
+
+def _pack(operators: Sequence[Operator]) -> bytes:
+    """What the nodes access, in their order. An operator's nodes stay in order: all write what the operator writes."""
+    found: List[bytes] = []
+    for operator in operators:
+        if not any(access.writes for access in operator.accesses):
+            continue  # its nodes count as not described, and so stay in order, too
+        for node in range(operator.first_node, operator.end_node):
+            for access in operator.accesses:
+                mode = _READ_WRITE if access.writes else _READ
+                found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
+    return b"".join(found)
+
+
+def relax(device: int, graph: int, operators: Sequence[Operator]) -> Tuple[int, int]:
+    """Returns the number of edges, and the number of nodes that nobody described.
+
+    These keep their place between all others: kernels that are no operator's, and those with a parameter that is an
+    address of memory that is not of PyTorch's allocator, and so no argument's, no result's and no workspace's.
+    """
+    segments = torch.cuda.memory_snapshot()
+    managed = b"".join(_RANGE.pack(segment["address"], segment["total_size"]) for segment in segments)
+    edges, undescribed = _core.relax(_context(device), 0, graph, _pack(operators), managed)
+    return edges, sum(undescribed)
