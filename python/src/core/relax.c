@@ -43,12 +43,13 @@ static void *copy_bytes(const char *from, Py_ssize_t bytes) {
   void *made = PyMem_Malloc((size_t)bytes + 1);
   if (made == NULL)
     PyErr_NoMemory();
-  else
+  else if (bytes > 0)
     memcpy(made, from, (size_t)bytes);
   return made;
 }
 
-// relax(context, device number, CUgraph, accesses, managed): bytes, elements of weir_cuda_access and of weir_cuda_range.
+// relax(context, device number, CUgraph, accesses, managed or None): bytes, elements of weir_cuda_access and of
+// weir_cuda_range; with the latter, parameters are checked (weir_cuda_adopt_options.check_parameters).
 // Returns the number of edges, and for each node a byte: whether nobody described it.
 static PyObject *relax(PyObject *self, PyObject *arguments) {
   (void)self;
@@ -58,10 +59,11 @@ static PyObject *relax(PyObject *self, PyObject *arguments) {
   const char *accesses, *managed;
   Py_ssize_t bytes, managed_bytes;
   weir_device *device;
-  if (!PyArg_ParseTuple(arguments, "O!OKy#y#", context_type, &ctx, &number, &graph, &accesses, &bytes, &managed,
+  if (!PyArg_ParseTuple(arguments, "O!OKy#z#", context_type, &ctx, &number, &graph, &accesses, &bytes, &managed,
                         &managed_bytes) ||
       !context_usable(ctx) || !context_device(ctx, number, &device))
     return NULL;
+  if (managed == NULL) managed_bytes = 0;
   size_t count = (size_t)bytes / sizeof(weir_cuda_access), ranges = (size_t)managed_bytes / sizeof(weir_cuda_range);
   if (count * sizeof(weir_cuda_access) != (size_t)bytes || count > UINT32_MAX ||
       ranges * sizeof(weir_cuda_range) != (size_t)managed_bytes) {
@@ -72,7 +74,7 @@ static PyObject *relax(PyObject *self, PyObject *arguments) {
   weir_cuda_range *own_managed = own == NULL ? NULL : copy_bytes(managed, managed_bytes);
   weir_cuda_adopt_options options = {.accesses = own,
                                      .access_count = (uint32_t)count,
-                                     .check_parameters = true,
+                                     .check_parameters = managed != NULL,
                                      .managed = own_managed,
                                      .managed_count = ranges};
   PyObject *result = own_managed == NULL ? NULL : relax_with(ctx, device, (void *)(uintptr_t)graph, &options);

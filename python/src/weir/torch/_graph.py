@@ -48,6 +48,7 @@ class Options:
     memory: float
     warm_ups: int
     grad: bool
+    check_parameters: bool
 
 
 def _median_us(launch: Callable[[], None]) -> float:
@@ -108,7 +109,7 @@ class _Graph:
 
         with torch.set_grad_enabled(options.grad):
             self._warm_up(call, options.warm_ups)
-            self._build(call, options.memory)
+            self._build(call, options)
 
     @staticmethod
     def _warm_up(call: Callable[[], Any], times: int) -> None:
@@ -119,13 +120,13 @@ class _Graph:
                 call()
         torch.cuda.synchronize()
 
-    def _build(self, call: Callable[[], Any], memory: float) -> None:
+    def _build(self, call: Callable[[], Any], options: Options) -> None:
         space = Space(torch.cuda.current_device())
         first = capture(call, lambda operator, number, size: space.reserve(size))
         segments = sorted(first.segments, key=lambda segment: segment.start)
         found = self._regions(first, segments)
         placed = sorted(zip(segments, found), key=lambda pair: (pair[0].operator, pair[0].number))
-        plan = Plan(_predecessors(first), int(memory * peak(found)))
+        plan = Plan(_predecessors(first), int(options.memory * peak(found)))
         for _, region in placed:
             plan.place(region)
         offsets = {(segment.operator, segment.number): region.offset for segment, region in placed}
@@ -153,7 +154,7 @@ class _Graph:
         state = State(
             access for operator in second.operators for access in operator.accesses if not base <= access.start < end
         )
-        self.report = self._choose(plan, peak(found), sum(region.bytes for region in found))
+        self.report = self._choose(plan, peak(found), sum(region.bytes for region in found), options)
         state.restore()
 
     def _regions(self, captured: Capture, segments: Sequence[Segment]) -> List[Region]:
@@ -182,17 +183,17 @@ class _Graph:
 
         return tree_map(move, result)
 
-    def _choose(self, plan: Plan, serial_bytes: int, unplanned_bytes: int) -> Report:
+    def _choose(self, plan: Plan, serial_bytes: int, unplanned_bytes: int, options: Options) -> Report:
         """Times the graph as it was captured and that of the true dependences, and keeps the faster one."""
         graph = self.graph
         graph.instantiate()
         serial = _median_us(graph.replay)
         device, raw = torch.cuda.current_device(), graph.raw_cuda_graph()
-        count, walls = relax(device, raw, self._operators)
+        count, walls = relax(device, raw, self._operators, options.check_parameters)
         graph.instantiate()
         parallel = _median_us(graph.replay)
         if parallel >= serial:
-            relax(device, raw, [])
+            relax(device, raw, [], False)
             graph.instantiate()
         return Report(
             operators=len(self._operators),
@@ -250,7 +251,12 @@ class Graphed:
 
 
 def graph(
-    model: Callable[..., Any], *example_args: Any, memory: float = 1.25, warm_ups: int = 3, grad: bool = False
+    model: Callable[..., Any],
+    *example_args: Any,
+    memory: float = 1.25,
+    warm_ups: int = 3,
+    grad: bool = False,
+    check_parameters: bool = False,
 ) -> Graphed:
     """Makes a model faster that runs many small operators on a CUDA device, of which some could run at the same time.
 
@@ -264,13 +270,17 @@ def graph(
     operators need that run one at a time. Without ``grad`` the model runs under ``torch.no_grad()``; with it, the call
     may have a backward pass and an optimiser's step, all tensors of which that outlive the call exist before it.
 
+    Operators may overlap as they may in several streams of PyTorch's. A custom operator must say in its schema what it
+    mutates, memory of its own included. With ``check_parameters`` a kernel that has an address of memory that is not
+    PyTorch's among its parameters keeps its place, too; some of cuDNN's do.
+
     Raises RuntimeError if the model cannot be captured, and ValueError if an argument is out of range.
     """
     if not torch.cuda.is_available():
         raise RuntimeError("weir.torch: PyTorch finds no CUDA device")
     if memory < 1 or warm_ups < 1:
         raise ValueError("weir.torch: memory and warm_ups are at least 1")
-    made = Graphed(model, Options(memory, warm_ups, grad))
+    made = Graphed(model, Options(memory, warm_ups, grad, check_parameters))
     if example_args:
         made.report(*example_args)
     return made

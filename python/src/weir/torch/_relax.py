@@ -20,9 +20,9 @@ _contexts: Dict[int, Context] = {}
 
 
 def _context(device: int) -> Context:
-    """A context for a card, which ends with the process."""
+    """A context for a card, which ends with the process. It runs no task, and so needs no memory of the card."""
     if device not in _contexts:
-        _contexts[device] = Context(f"cuda:{device}")
+        _contexts[device] = Context(f"cuda:{device}", issue="queues", queues=1, memory_limit=1 << 20)
     return _contexts[device]
 
 
@@ -39,13 +39,15 @@ def _pack(operators: Sequence[Operator]) -> bytes:
     return b"".join(found)
 
 
-def relax(device: int, graph: int, operators: Sequence[Operator]) -> Tuple[int, int]:
-    """Returns the number of edges, and the number of nodes that nobody described.
+def relax(device: int, graph: int, operators: Sequence[Operator], check_parameters: bool) -> Tuple[int, int]:
+    """Returns the number of edges, and the number of nodes that keep their place between all others.
 
-    These keep their place between all others: kernels that are no operator's, and those with a parameter that is an
-    address of memory that is not of PyTorch's allocator, and so no argument's, no result's and no workspace's.
+    These are kernels that are no operator's; with ``check_parameters`` also those with a parameter that is an address
+    of memory that is not of PyTorch's allocator, and so no argument's, no result's and no workspace's.
     """
-    segments = torch.cuda.memory_snapshot()
-    managed = b"".join(_RANGE.pack(segment["address"], segment["total_size"]) for segment in segments)
+    managed = None
+    if check_parameters:
+        segments = torch.cuda.memory_snapshot()
+        managed = b"".join(_RANGE.pack(segment["address"], segment["total_size"]) for segment in segments)
     edges, undescribed = _core.relax(_context(device), 0, graph, _pack(operators), managed)
     return edges, sum(undescribed)
