@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,6 +27,9 @@ static struct {
   const weir__vulkan_pipeline *scale;
   VkDescriptorPool pool;
 } own;
+
+// Of the pool: functions of Weir's thread take sets, and so do threads with open tasks.
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void commands_good(weir_status status) {
   if (status != WEIR_OK) fail_msg("%s: %s", weir_status_name(status), weir_last_error());
@@ -107,7 +111,10 @@ static VkDescriptorSet make_set(const weir_enqueue_arg *numbers) {
                                                 .descriptorSetCount = 1,
                                                 .pSetLayouts = &own.scale->layout->set};
   VkDescriptorSet set;
-  assert_int_equal(commands_calls.vkAllocateDescriptorSets(own.device, &allocate, &set), VK_SUCCESS);
+  pthread_mutex_lock(&pool_lock);
+  VkResult result = commands_calls.vkAllocateDescriptorSets(own.device, &allocate, &set);
+  pthread_mutex_unlock(&pool_lock);
+  assert_int_equal(result, VK_SUCCESS);
   const VkDescriptorBufferInfo bound = {(VkBuffer)numbers->handle, numbers->offset, numbers->bytes};
   const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                       .dstSet = set,
