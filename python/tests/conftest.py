@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests share. A test that hangs ends the run with the stacks of all threads."""
+"""What tests share. A test that hangs ends the run with the stacks of all threads (faulthandler_timeout)."""
 
-import faulthandler
 import os
 import subprocess
 import sys
@@ -11,14 +10,7 @@ import pytest
 
 import weir
 
-SECONDS = 40
-
-
-@pytest.fixture(autouse=True)
-def watchdog() -> Iterator[None]:
-    faulthandler.dump_traceback_later(SECONDS, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
+SECONDS = 60  # less than faulthandler_timeout
 
 
 @pytest.fixture
