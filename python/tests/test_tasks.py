@@ -68,12 +68,18 @@ def test_failures_that_no_event_tells(context: weir.Context) -> None:
     def fail(number: int) -> None:
         raise KeyError(number)
 
-    events = [context.submit(fail, i) for i in range(3)]
+    def fail_in_order() -> Any:
+        events: Any = []
+        for i in range(3):
+            events.append(context.submit(fail, i, after=events))
+        return events
+
+    events = fail_in_order()
     with pytest.raises(KeyError, match="^0$"):
         context.finish()
     context.finish()  # once, and the first alone
     assert repr(events[2].exception()) == "KeyError(2)"
-    events = [context.submit(fail, i) for i in range(3)]
+    events = fail_in_order()
     assert events[0].exception() is not None and events[2].exception() is not None
     with pytest.raises(KeyError, match="^1$"):
         context.finish()
