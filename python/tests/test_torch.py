@@ -62,6 +62,17 @@ def test_a_graph_for_each_signature(model):
     assert len(fast._graphs) == 4
 
 
+def test_why(model):
+    (x,) = images(32)
+    fast = weir.torch.graph(model, x)
+    names = fast.operators(x)
+    pool = next(number for number, name in enumerate(names) if "avg_pool2d" in name)
+    assert "needs nothing of" in fast.why(pool - 1, pool, x)
+    assert "reads what it wrote" in fast.why(0, len(names) - 1, x)
+    with pytest.raises(ValueError):
+        fast.why(3, 3, x)
+
+
 def test_least_memory(model):
     (x,) = images(64)
     fast = weir.torch.graph(model, x, memory=1.0)

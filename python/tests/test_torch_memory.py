@@ -6,7 +6,7 @@ from typing import Iterable, List, Sequence
 
 import pytest
 
-from weir._hazards import Access, Hazards
+from weir._hazards import Access, Hazards, chain
 from weir._plan import FOREVER, Plan, Region, peak
 
 
@@ -37,6 +37,37 @@ def test_hazards_are_those_of_all_pairs(seed: int) -> None:
         calls.append(accesses)
     pairs = [[earlier for earlier in range(call) if conflict(calls[earlier], calls[call])] for call in range(40)]
     assert closure(found) == closure(pairs)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_why_is_a_chain_of_conflicts(seed: int) -> None:
+    dice = random.Random(seed)
+    calls = []
+    for _ in range(30):
+        starts = [dice.randrange(60) for _ in range(dice.randrange(4))]
+        calls.append([Access(start, start + dice.randint(1, 10), dice.random() < 0.4) for start in starts])
+    pairs = [[earlier for earlier in range(call) if conflict(calls[earlier], calls[call])] for call in range(30)]
+    before = closure(pairs)
+    for last in range(1, 30):
+        first = dice.randrange(last)
+        waits = chain(calls, first, last)
+        assert bool(waits) == bool(before[last] >> first & 1)
+        assert not waits or (waits[0].earlier, waits[-1].later) == (first, last)
+        for wait, following in zip(waits, waits[1:]):
+            assert wait.later == following.earlier
+        for wait in waits:
+            assert conflict(calls[wait.earlier], calls[wait.later]) and wait.start < wait.end
+
+
+def test_why_says_how() -> None:
+    wrote, reads, other = Access(0, 8, True), Access(4, 12, False), Access(100, 108, True)
+    hows = [chain([[one], [later]], 0, 1) for one, later in ((wrote, reads), (wrote, wrote), (reads, wrote))]
+    assert [[(wait.how, wait.end - wait.start) for wait in waits] for waits in hows] == [
+        [("reads what it wrote", 4)],
+        [("writes what it wrote", 8)],
+        [("overwrites what it reads", 4)],
+    ]
+    assert chain([[wrote], [other]], 0, 1) == []
 
 
 def random_regions(dice: random.Random, calls: int) -> List[Region]:

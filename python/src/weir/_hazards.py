@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import List, NamedTuple, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 
 class Access(NamedTuple):
@@ -71,3 +71,48 @@ class Hazards:
             at = self._ends[piece]
             piece += 1
         return range(first, last)
+
+
+class Wait(NamedTuple):
+    """Why a call waits for an earlier one: bytes from ``start`` to ``end``. ``how`` is what the later one does."""
+
+    earlier: int
+    later: int
+    start: int
+    end: int
+    how: str
+
+
+def conflict(calls: Sequence[Sequence[Access]], earlier: int, later: int) -> Optional[Wait]:
+    """The first accesses of two calls that keep them in order; None: they may overlap."""
+    for one in calls[earlier]:
+        for other in calls[later]:
+            start, end = max(one.start, other.start), min(one.end, other.end)
+            if start < end and (one.writes or other.writes):
+                both = "writes what it wrote" if other.writes else "reads what it wrote"
+                return Wait(earlier, later, start, end, both if one.writes else "overwrites what it reads")
+    return None
+
+
+def chain(calls: Sequence[Sequence[Access]], first: int, last: int) -> List[Wait]:
+    """The shortest way by which ``last`` waits for ``first``, in order; empty: it does not."""
+    hazards = Hazards()
+    before = [hazards.add(number, calls[number]) for number in range(last + 1)]
+    toward: Dict[int, int] = {last: last}
+    queue = [last]
+    while queue and first not in toward:
+        following: List[int] = []
+        for call in queue:
+            for direct in before[call]:
+                if direct >= first and direct not in toward:
+                    toward[direct] = call
+                    following.append(direct)
+        queue = following
+    found: List[Wait] = []
+    at = first
+    while at in toward and at != last:
+        wait = conflict(calls, at, toward[at])
+        assert wait is not None
+        found.append(wait)
+        at = toward[at]
+    return found

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
-from .._hazards import Access, Hazards
+from .._hazards import Access, Hazards, chain
 from .._plan import ALIGNMENT, Plan, Region, peak
 from ._capture import Capture, capture
 from ._pools import Segment, find, is_moved, regions
@@ -208,6 +208,29 @@ class _Graph:
             unplanned_bytes=unplanned_bytes,
         )
 
+    def names(self) -> List[str]:
+        return [operator.name for operator in self._operators]
+
+    def why(self, first: int, last: int) -> str:
+        operators = self._operators
+        if not 0 <= first < last < len(operators):
+            raise ValueError(f"weir.torch: 0 <= first < last < {len(operators)} is needed, and not {first} and {last}")
+        waits = chain([operator.accesses for operator in operators], first, last)
+        lines = [
+            f"{wait.later} {operators[wait.later].name} {wait.how}, {wait.earlier} {operators[wait.earlier].name}: "
+            f"{wait.end - wait.start} bytes"
+            for wait in waits
+        ]
+        if not waits:
+            lines = [f"{last} {operators[last].name} needs nothing of {first} {operators[first].name}"]
+        alone = operators[last].first_node - operators[first].end_node
+        alone -= sum(operator.end_node - operator.first_node for operator in operators[first + 1 : last])
+        if alone > 0:
+            lines.append(f"{alone} kernels between them are no operator's, and keep their place")
+        if not self.report.parallel:
+            lines.append("the graph runs one after the other, which is faster")
+        return "\n".join(lines)
+
     def launch(self, leaves: Sequence[Any]) -> Any:
         for index, static in self._inputs:
             given = leaves[index]
@@ -238,6 +261,17 @@ class Graphed:
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """What became of the model for such arguments; captures it first if need be."""
         return self._find(args, kwargs)[0].report
+
+    def operators(self, *args: Any, **kwargs: Any) -> List[str]:
+        """The names of the operators in the graph for such arguments; captures it first if need be."""
+        return self._find(args, kwargs)[0].names()
+
+    def why(self, first: int, last: int, *args: Any, **kwargs: Any) -> str:
+        """Why operator ``last`` waits for operator ``first`` (indices of :meth:`operators`) for such arguments.
+
+        A line for each step of the shortest chain of operators that wait for each other, with the bytes.
+        """
+        return self._find(args, kwargs)[0].why(first, last)
 
     def _find(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[_Graph, Sequence[Any]]:
         plain = not kwargs and all(type(arg) is torch.Tensor for arg in args)
