@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of weir.torch that need no PyTorch: which calls wait for which, and where their memory is."""
 
+import importlib
+import importlib.util
 import random
 from typing import Iterable, List, Sequence
 
@@ -103,6 +105,13 @@ def test_memory_is_used_again_by_who_comes_after(seed: int) -> None:
                 if one.offset < other.offset + other.bytes and other.offset < one.offset + one.bytes:
                     assert one.died <= other.born
                     assert not one.users & ~before[other.owner]
+
+
+def test_without_pytorch_the_import_says_what_is_missing() -> None:
+    if importlib.util.find_spec("torch") is not None:
+        pytest.skip("PyTorch is here")
+    with pytest.raises(ImportError, match="needs PyTorch 2.8"):
+        importlib.import_module("weir.torch")
 
 
 def test_a_budget_is_kept_where_that_is_possible() -> None:

@@ -310,6 +310,8 @@ def graph(
 
     Raises RuntimeError if the model cannot be captured, and ValueError if an argument is out of range.
     """
+    if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
+        raise RuntimeError(f"weir.torch: PyTorch 2.8 or later is needed, and this is {torch.__version__}")
     if not torch.cuda.is_available():
         raise RuntimeError("weir.torch: PyTorch finds no CUDA device")
     if memory < 1 or warm_ups < 1:
