@@ -36,7 +36,7 @@ struct weir__cuda_steady {
 
 weir__cuda_steady *weir__cuda_steady_create(uint64_t seed) {
   uint32_t share = seed == 0 ? 1 : IN_TESTS;
-  weir__cuda_steady *steady = weir__allocate_zeroed(sizeof *steady);
+  weir__cuda_steady *steady = weir__allocate_sparse(sizeof *steady); // most programs have no pure functions
   if (steady == NULL) return NULL;
   steady->epoch_tasks = EPOCH / share;
   steady->captures = steady->most_captures = CAPTURES / share;
@@ -44,7 +44,7 @@ weir__cuda_steady *weir__cuda_steady_create(uint64_t seed) {
 }
 
 void weir__cuda_steady_destroy(weir__cuda_steady *steady) {
-  weir__free(steady);
+  weir__free_sparse(steady, sizeof *steady);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
