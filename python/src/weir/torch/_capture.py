@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .._hazards import Access
 from ._accesses import of_call
+from ._driver import call as call_driver
 from ._pools import Pools, Segment, Source, log
 
 
@@ -63,20 +64,15 @@ class _Counter:
     """Counts the nodes of the graph into which a stream is captured."""
 
     def __init__(self, stream: torch.cuda.Stream) -> None:
-        self._driver = ctypes.CDLL("libcuda.so.1")
         self._stream = ctypes.c_void_p(stream.cuda_stream)
 
     def count(self) -> int:
         status, identity, graph, nodes = ctypes.c_int(), ctypes.c_ulonglong(), ctypes.c_void_p(), ctypes.c_size_t()
-        result = self._driver.cuStreamGetCaptureInfo_v2(
-            self._stream, ctypes.byref(status), ctypes.byref(identity), ctypes.byref(graph), None, None
-        )
-        if result == 0 and status.value == 1:
-            result = self._driver.cuGraphGetNodes(graph, None, ctypes.byref(nodes))
-        if result != 0 or status.value != 1:
-            raise RuntimeError(
-                f"weir.torch: the capture has ended early: driver result {result}, status {status.value}"
-            )
+        found = (ctypes.byref(item) for item in (status, identity, graph))
+        call_driver("cuStreamGetCaptureInfo_v2", self._stream, *found, None, None)
+        if status.value != 1:
+            raise RuntimeError(f"weir.torch: the capture has ended early: status {status.value}")
+        call_driver("cuGraphGetNodes", graph, None, ctypes.byref(nodes))
         return nodes.value
 
 

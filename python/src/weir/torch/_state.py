@@ -9,6 +9,7 @@ from typing import Iterable, List, Tuple
 import torch
 
 from .._hazards import Access
+from ._driver import call
 
 
 def merged(accesses: Iterable[Access]) -> List[Tuple[int, int]]:
@@ -26,7 +27,6 @@ class State:
     """Bytes of the card, and the state of its random numbers."""
 
     def __init__(self, accesses: Iterable[Access]) -> None:
-        self._driver = ctypes.CDLL("libcuda.so.1")
         self._ranges = merged(accesses)
         self._random = torch.cuda.get_rng_state()
         self._bytes = torch.empty(sum(end - start for start, end in self._ranges), dtype=torch.uint8, device="cuda")
@@ -41,10 +41,7 @@ class State:
         at = self._bytes.data_ptr()
         for start, end in self._ranges:
             to, source = (start, at) if to_memory else (at, start)
-            result = self._driver.cuMemcpyDtoD_v2(
-                ctypes.c_ulonglong(to), ctypes.c_ulonglong(source), ctypes.c_size_t(end - start)
-            )
-            if result != 0:
-                raise RuntimeError(f"weir.torch: cuMemcpyDtoD returned {result}")
+            addresses = ctypes.c_ulonglong(to), ctypes.c_ulonglong(source)
+            call("cuMemcpyDtoD_v2", *addresses, ctypes.c_size_t(end - start))
             at += end - start
         torch.cuda.synchronize()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 from typing import List, Tuple
 
+from ._driver import call
+
 _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
 _READ_WRITE = 3  # CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -37,15 +39,14 @@ class Space:
     """A supply of addresses of one card. They end with :meth:`close`."""
 
     def __init__(self, device: int) -> None:
-        self._driver = ctypes.CDLL("libcuda.so.1")
         self._location = _Location(_DEVICE, device)
         properties = _Properties(type=_PINNED, location=self._location)
         granularity = ctypes.c_size_t()
-        self._call("cuMemGetAllocationGranularity", ctypes.byref(granularity), ctypes.byref(properties), 0)
+        call("cuMemGetAllocationGranularity", ctypes.byref(granularity), ctypes.byref(properties), 0)
         self._chunk = granularity.value
         self._handle = ctypes.c_ulonglong()
         self._ranges: List[Tuple[int, int]] = []
-        self._call(
+        call(
             "cuMemCreate",
             ctypes.byref(self._handle),
             ctypes.c_size_t(self._chunk),
@@ -53,22 +54,17 @@ class Space:
             ctypes.c_ulonglong(0),
         )
 
-    def _call(self, name: str, *args: object) -> None:
-        result = getattr(self._driver, name)(*args)
-        if result != 0:
-            raise RuntimeError(f"{name} returned {result}")
-
     def reserve(self, size: int) -> int:
         """The first of `size` addresses that nothing else has."""
         size = -(-size // self._chunk) * self._chunk
         start = ctypes.c_ulonglong()
         zero = ctypes.c_ulonglong(0)
-        self._call("cuMemAddressReserve", ctypes.byref(start), ctypes.c_size_t(size), ctypes.c_size_t(0), zero, zero)
+        call("cuMemAddressReserve", ctypes.byref(start), ctypes.c_size_t(size), ctypes.c_size_t(0), zero, zero)
         for at in range(start.value, start.value + size, self._chunk):
             address, chunk = ctypes.c_ulonglong(at), ctypes.c_size_t(self._chunk)
-            self._call("cuMemMap", address, chunk, ctypes.c_size_t(0), self._handle, zero)
+            call("cuMemMap", address, chunk, ctypes.c_size_t(0), self._handle, zero)
         access = _Access(self._location, _READ_WRITE)
-        self._call("cuMemSetAccess", start, ctypes.c_size_t(size), ctypes.byref(access), ctypes.c_size_t(1))
+        call("cuMemSetAccess", start, ctypes.c_size_t(size), ctypes.byref(access), ctypes.c_size_t(1))
         self._ranges.append((start.value, size))
         return start.value
 
@@ -76,9 +72,9 @@ class Space:
         """Gives all addresses back. Nothing on the card may use them any more."""
         for start, size in self._ranges:
             for at in range(start, start + size, self._chunk):
-                self._call("cuMemUnmap", ctypes.c_ulonglong(at), ctypes.c_size_t(self._chunk))
-            self._call("cuMemAddressFree", ctypes.c_ulonglong(start), ctypes.c_size_t(size))
+                call("cuMemUnmap", ctypes.c_ulonglong(at), ctypes.c_size_t(self._chunk))
+            call("cuMemAddressFree", ctypes.c_ulonglong(start), ctypes.c_size_t(size))
         self._ranges.clear()
         if self._handle.value:
-            self._call("cuMemRelease", self._handle)
+            call("cuMemRelease", self._handle)
             self._handle = ctypes.c_ulonglong()
