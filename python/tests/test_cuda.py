@@ -164,3 +164,60 @@ assert a.numpy().tolist() == [6] * 4
 context.close()
 """
     )
+
+
+def test_a_captured_graph_gets_other_edges() -> None:
+    run_program(
+        HEAD
+        + """
+import struct
+from weir import _core
+
+class Set(ctypes.Structure): # CUDA_MEMSET_NODE_PARAMS
+    _fields_ = [("dst", ctypes.c_uint64), ("pitch", ctypes.c_size_t), ("value", ctypes.c_uint), ("size", ctypes.c_uint),
+                ("width", ctypes.c_size_t), ("height", ctypes.c_size_t)]
+
+def edges(graph):
+    count = ctypes.c_size_t()
+    check(cu.cuGraphGetEdges_v2(graph, None, None, None, ctypes.byref(count)))
+    return count.value
+
+def chain(memory, primary):
+    "Three sets, each behind the one before; the last one overwrites what the first one set."
+    graph, before = ctypes.c_void_p(), None
+    check(cu.cuGraphCreate(ctypes.byref(graph), 0))
+    for i, offset in enumerate((0, 32, 0)):
+        node, one = ctypes.c_void_p(), Set(memory.pointer.value + offset, 0, i, 1, 16, 1)
+        behind = before and ctypes.byref(before)
+        check(cu.cuGraphAddMemsetNode(
+            ctypes.byref(node), graph, behind, ctypes.c_size_t(i > 0), ctypes.byref(one), primary))
+        before = node
+    return graph
+
+with weir.Context("cuda,cpu:1") as context:
+    primary = ctypes.c_void_p()
+    check(cu.cuDevicePrimaryCtxRetain(ctypes.byref(primary), 0))
+    memory = Memory(primary.value, 64)
+    check(cu.cuCtxPushCurrent_v2(primary))
+    every = struct.pack("=QQIi16x", memory.pointer.value, 64, 1, 3) # node 1 updates all
+    for accesses, managed, wanted in ((b"", None, 1), (every, b"", 2)):
+        graph = chain(memory, primary)
+        assert edges(graph) == 2
+        assert _core.relax(context, 0, graph.value, accesses, managed) == (wanted, bytes(3))
+        assert edges(graph) == wanted
+        check(cu.cuGraphDestroy(graph))
+    graph = chain(memory, primary)
+    for accesses, managed in ((every[:-1], None), (every, b"x")):
+        try: _core.relax(context, 0, graph.value, accesses, managed)
+        except ValueError as failure: assert "whole number of elements" in str(failure)
+        else: raise SystemExit("half an element was taken")
+    try: _core.relax(context, 1, graph.value, b"", None)
+    except weir.InvalidArgumentError: pass
+    else: raise SystemExit("a CPU took a graph of the card")
+    check(cu.cuGraphDestroy(graph))
+    check(cu.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())))
+    del memory
+    gc.collect()
+    check(cu.cuDevicePrimaryCtxRelease_v2(0))
+"""
+    )

@@ -28,23 +28,23 @@ static weir_status make_edges(const weir_cuda_nodes *nodes, const weir__graph_pl
   return WEIR_OK;
 }
 
-static weir_status replace_edges(const weir_cuda_nodes *nodes, CUgraph cu_graph, const weir__cuda_edges *edges) {
-  weir__cuda_device *device = weir__cuda_of(nodes->device);
+static weir_status replace_edges(const weir__cuda_adopted *nodes, const weir__cuda_edges *edges) {
+  const weir__cuda_device *device = nodes->device;
   CUresult result = weir__cuda_enter(device);
   if (result != CUDA_SUCCESS) return weir__cuda_error(device->driver, result, "relax");
-  weir_status status = weir__cuda_edges_replace(device->driver, cu_graph, edges);
+  weir_status status = weir__cuda_edges_replace(device->driver, nodes->read, edges);
   weir__cuda_leave(device);
   return status;
 }
 
-static weir_status apply(const weir_cuda_nodes *nodes, weir_graph *graph, CUgraph cu_graph, uint64_t *out_edges) {
+static weir_status apply(const weir__cuda_adopted *nodes, weir_graph *graph, uint64_t *out_edges) {
   weir_context *context = graph->object.context;
   weir__cuda_edges edges = {0};
   weir__context_lock(context);
   weir_status status = weir__graph_make_plan(graph);
-  if (status == WEIR_OK) status = make_edges(nodes, graph->plan, &edges);
+  if (status == WEIR_OK) status = make_edges(&nodes->given, graph->plan, &edges);
   weir__context_unlock(context);
-  if (status == WEIR_OK) status = replace_edges(nodes, cu_graph, &edges);
+  if (status == WEIR_OK) status = replace_edges(nodes, &edges);
   if (status == WEIR_OK && out_edges != NULL) *out_edges = edges.count;
   weir__cuda_edges_free(&edges);
   return status;
@@ -57,29 +57,28 @@ static weir_status check_options(const weir_cuda_adopt_options *options) {
 }
 
 // Nodes of child graphs have no edges to others.
-static weir_status check_nodes(const weir_cuda_nodes *nodes, CUgraph cu_graph) {
-  const weir__cuda_driver *driver = weir__cuda_of(nodes->device)->driver;
+static weir_status check_nodes(const weir__cuda_adopted *nodes) {
+  const weir__cuda_driver *driver = nodes->device->driver;
   size_t count = 0;
   if (driver->cuGraphAddDependencies == NULL || driver->cuGraphRemoveDependencies == NULL)
     return weir__error(WEIR_ERROR_UNAVAILABLE, "relax: the driver lacks cuGraphAddDependencies_v2");
-  CUresult result = driver->cuGraphGetNodes(cu_graph, NULL, &count);
+  CUresult result = driver->cuGraphGetNodes(nodes->read, NULL, &count);
   if (result != CUDA_SUCCESS) return weir__cuda_error(driver, result, "relax: the graph's nodes");
   if (count == nodes->count) return WEIR_OK;
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "relax: the graph has child graphs");
 }
 
-weir_status weir_cuda_graph_relax_sized(weir_device *device, void *cu_graph, const weir_cuda_adopt_options *given,
+weir_status weir_cuda_graph_relax_sized(const weir_cuda_nodes *given_nodes, const weir_cuda_adopt_options *given,
                                         size_t options_size, uint64_t *out_edges) {
   weir_cuda_adopt_options options;
-  weir_cuda_nodes *nodes = NULL;
   weir_graph *graph = NULL;
+  if (given_nodes == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "relax: the list of nodes is NULL");
+  const weir__cuda_adopted *nodes = weir__cuda_adopted_of(given_nodes);
   weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "relax");
   if (status == WEIR_OK) status = check_options(&options);
-  if (status == WEIR_OK) status = weir_cuda_nodes_read(device, cu_graph, &nodes);
-  if (status == WEIR_OK) status = check_nodes(nodes, (CUgraph)cu_graph);
-  if (status == WEIR_OK) status = weir_cuda_graph_adopt(nodes, &options, &graph);
-  if (status == WEIR_OK) status = apply(nodes, graph, (CUgraph)cu_graph, out_edges);
+  if (status == WEIR_OK) status = check_nodes(nodes);
+  if (status == WEIR_OK) status = weir_cuda_graph_adopt(given_nodes, &options, &graph);
+  if (status == WEIR_OK) status = apply(nodes, graph, out_edges);
   weir_graph_release(graph);
-  weir_cuda_nodes_release(nodes);
   return status;
 }

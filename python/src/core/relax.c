@@ -6,35 +6,34 @@
 #include "core.h"
 #include "weir/relax.h"
 
-// How many nodes a graph has; -1: an exception.
-static Py_ssize_t count_nodes(context *ctx, weir_device *device, void *graph) {
-  weir_cuda_nodes *nodes = NULL;
-  weir_status status;
-  Py_ssize_t count = 0;
-  BEGIN_WEIR(ctx)
-  status = weir_cuda_nodes_read(device, graph, &nodes);
-  if (status == WEIR_OK) count = (Py_ssize_t)nodes->count;
-  weir_cuda_nodes_release(nodes);
-  END_WEIR
-  if (status == WEIR_OK) return count;
-  raise_status(status);
-  return -1;
-}
-
-static PyObject *relax_with(context *ctx, weir_device *device, void *graph, weir_cuda_adopt_options *options) {
-  Py_ssize_t count = count_nodes(ctx, device, graph);
-  if (count < 0) return NULL;
-  bool *undescribed = PyMem_Malloc((size_t)count + 1);
+// With nodes that were read.
+static PyObject *relax_nodes(context *ctx, const weir_cuda_nodes *nodes, weir_cuda_adopt_options *options) {
+  bool *undescribed = PyMem_Malloc((size_t)nodes->count + 1);
   if (undescribed == NULL) return PyErr_NoMemory();
   options->out_undescribed = undescribed;
   uint64_t edges = 0;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_cuda_graph_relax(device, graph, options, &edges);
+  status = weir_cuda_graph_relax(nodes, options, &edges);
   END_WEIR
   PyObject *result = status != WEIR_OK ? raise_status(status)
-                                       : Py_BuildValue("(Ky#)", (unsigned long long)edges, (char *)undescribed, count);
+                                       : Py_BuildValue("(Ky#)", (unsigned long long)edges, (char *)undescribed,
+                                                       (Py_ssize_t)nodes->count);
   PyMem_Free(undescribed);
+  return result;
+}
+
+static PyObject *relax_with(context *ctx, weir_device *device, void *graph, weir_cuda_adopt_options *options) {
+  weir_cuda_nodes *nodes;
+  weir_status status;
+  BEGIN_WEIR(ctx)
+  status = weir_cuda_nodes_read(device, graph, &nodes);
+  END_WEIR
+  if (status != WEIR_OK) return raise_status(status);
+  PyObject *result = relax_nodes(ctx, nodes, options);
+  BEGIN_WEIR(ctx)
+  weir_cuda_nodes_release(nodes);
+  END_WEIR
   return result;
 }
 

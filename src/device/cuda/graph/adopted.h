@@ -37,6 +37,7 @@ struct weir__cuda_adopted {
   weir_cuda_nodes given; // what the caller sees; the first member
   weir__graph_source source;
   weir__cuda_device *device;
+  CUgraph read;         // the caller's graph, which may be gone; for those who say that it is there (weir/relax.h)
   CUgraph graph, clone; // the copies; the caller's graph
   weir__lock lock;      // of `graph`
   uint32_t count, capacity;

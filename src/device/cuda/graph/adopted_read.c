@@ -364,6 +364,7 @@ weir_status weir__cuda_adopted_read(weir__cuda_device *device, CUgraph graph, we
   adopted *to = weir__allocate_zeroed(sizeof *to);
   if (to == NULL) return no_memory();
   to->device = device;
+  to->read = graph;
   to->source.destroy = destroy;
   atomic_init(&to->source.references, 1);
   weir_status status = read_all(to, graph);
