@@ -94,7 +94,7 @@ void *transforms_user(transforms *all, uint32_t number) {
   return all->images[number].plan;
 }
 
-// What is recorded is submitted at the end, behind all that it depends on.
+// The end of the open task submits what was recorded, behind all that the task depends on.
 bool transforms_call(transforms *all, weir_buffer *buffer, uint32_t number, bool inverse) {
   weir_open_task *open;
   const weir_enqueue *call;

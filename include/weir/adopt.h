@@ -87,7 +87,7 @@ WEIR_API weir_status weir_cuda_nodes_read(weir_device *device, void *cu_graph, w
 // Releases a list of nodes. Graphs that adopted them go on. `nodes` may be NULL.
 WEIR_API void weir_cuda_nodes_release(weir_cuda_nodes *nodes);
 
-// What a function says of a node; its members are private.
+// Gets what a function says of a node. Its members are private.
 typedef struct weir_cuda_accesses weir_cuda_accesses;
 
 // Says what a node accesses, by calls of weir_cuda_access_add. A function that calls it not at all says nothing of the
@@ -102,8 +102,8 @@ WEIR_API weir_status weir_cuda_access_add(weir_cuda_accesses *accesses, uint64_t
 
 // How a graph is adopted. A member that is 0 has its default.
 typedef struct weir_cuda_adopt_options {
-  // What nodes access, in order of `node`. A node that has an element here is described by these alone. Accesses of one
-  // node may overlap.
+  // Accesses of nodes, in order of `node`. A node that has an element here is described by its elements alone. Accesses
+  // of one node may overlap.
   const weir_cuda_access *accesses;
   uint32_t access_count;
   uint32_t buffer_count;
@@ -121,8 +121,9 @@ typedef struct weir_cuda_adopt_options {
   bool timing;    // the same
   // Kernels may use memory that their operator's signature does not name: a library's workspace, temporaries. With this
   // option a kernel counts as one that nobody describes if its parameters have an address of memory of the device that
-  // is neither in nor at the end of an access that is said of it, nor in `managed`, or if the driver does not tell its parameters' sizes.
-  // What a kernel reaches by addresses in memory is not found, nor what it uses beyond the ranges that are said.
+  // is neither in nor at the end of an access that is said of it, nor in `managed`, or if the driver does not tell its
+  // parameters' sizes. The check finds neither what a kernel reaches by addresses in memory, nor what it uses beyond the
+  // ranges that are said.
   bool check_parameters;
   // Gets for each node, of which there are weir_cuda_nodes.count, whether nobody describes it. NULL: not wanted.
   bool *out_undescribed;

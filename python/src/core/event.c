@@ -41,7 +41,7 @@ static void event_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-// What a function holds before it ran belongs to the task, and is not the event's to show.
+// Objects that a function holds until it has run are the task's. The collector does not see them here.
 static int event_traverse(PyObject *self, visitproc visit, void *arg) {
   event *one = (event *)self;
   Py_VISIT(Py_TYPE(self));
