@@ -32,6 +32,9 @@ typedef enum weir_cuda_node_kind {
   WEIR_CUDA_NODE_SET = 2,   // a memset node
   WEIR_CUDA_NODE_HOST = 3,  // a function of the host
   WEIR_CUDA_NODE_EMPTY = 4, // does nothing
+  // Is conditional, allocates or frees memory, waits for or records an event, uses a semaphore, or operates on words of
+  // memory in a batch. Such a node keeps its graph: weir_cuda_graph_relax takes it, weir_cuda_graph_adopt does not.
+  WEIR_CUDA_NODE_OTHER = 5,
 } weir_cuda_node_kind;
 
 // Bytes that a node accesses, as an element of a list.
@@ -51,10 +54,11 @@ typedef struct weir_cuda_range {
 // A node. Its strings and arrays live as long as the list of nodes.
 typedef struct weir_cuda_node {
   weir_cuda_node_kind kind;
-  uint32_t index;           // in the order; the number of the task in the weir_graph, too
-  void *node;               // CUgraphNode, of the graph that was read
-  void *function;           // KERNEL: CUfunction
-  const char *name;         // KERNEL: the function's name, mangled; else "copy", "set", "host function", "empty"
+  uint32_t index; // in the order; the number of the task in the weir_graph, too
+  void *node;     // CUgraphNode, of the graph that was read
+  void *function; // KERNEL: CUfunction
+  const char
+      *name; // KERNEL: the function's name, mangled; else "copy", "set", "host function", "empty", or what it does
   uint32_t grid[3];         // KERNEL: blocks in x, y, z
   uint32_t block[3];        // threads of a block in x, y, z
   uint32_t shared_bytes;    // dynamic shared memory of a block
@@ -78,10 +82,9 @@ typedef struct weir_cuda_nodes {
 // Reads the nodes of a CUgraph for a device. Weir copies what it needs, and keeps a clone for what the graph owns (user
 // objects), so that the caller may destroy or change the graph afterwards. What the nodes name must stay: modules of
 // kernels, memory, functions of the host. The caller releases the list, before the context.
-// Errors: INVALID_ARGUMENT (no CUDA device; an empty graph; a node that cannot be adopted: one that allocates or frees
-// memory, waits for or records an event, uses a semaphore, operates on memory words in a batch, is conditional, or is
-// of another CUDA context; the text has its index and kind), UNAVAILABLE (the driver lacks a function, which the text
-// names), OUT_OF_MEMORY; others as the driver says.
+// Errors: INVALID_ARGUMENT (no CUDA device; an empty graph; a node of another CUDA context, or of a kind that is not
+// known; the text has its index), UNAVAILABLE (the driver lacks a function, which the text names), OUT_OF_MEMORY;
+// others as the driver says.
 WEIR_API weir_status weir_cuda_nodes_read(weir_device *device, void *cu_graph, weir_cuda_nodes **out_nodes);
 
 // Releases a list of nodes. Graphs that adopted them go on. `nodes` may be NULL.
@@ -142,8 +145,8 @@ typedef struct weir_cuda_adopt_options {
 // The graph is as one that was recorded (weir/graph.h), and more tasks may be added to it. Arguments and buffers of its
 // nodes cannot be replaced, since addresses are part of the nodes. Memory must stay valid until the last launch is
 // done. In check mode its nodes run unchecked.
-// Errors: INVALID_ARGUMENT (a list that is not in order of nodes; a node that does not exist; another mode; memory of
-// another device, or which CUDA does not know, in an access of a kernel or set; more than WEIR_MAX_ARGS ranges of a
+// Errors: INVALID_ARGUMENT (a node of the kind OTHER; a list that is not in order of nodes; a node that does not exist;
+// another mode; memory of another device, or which CUDA does not know, in an access of a kernel or set; more than WEIR_MAX_ARGS ranges of a
 // node; buffers that overlap or are not as above), OUT_OF_RANGE (bytes that leave their allocation; no such queue),
 // OUT_OF_MEMORY. The text has the node's index and name, and the byte range.
 WEIR_API weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *nodes, const weir_cuda_adopt_options *options,

@@ -15,7 +15,7 @@
 
 typedef weir__adoption adoption;
 
-enum { OTHER_KINDS = WEIR_CUDA_NODE_EMPTY }; // beside kernels: numbered from 1
+enum { OTHER_KINDS = WEIR_CUDA_NODE_OTHER }; // beside kernels: numbered from 1
 
 weir_status weir_cuda_nodes_read(weir_device *device, void *cu_graph, weir_cuda_nodes **out_nodes) {
   if (out_nodes == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: out_nodes is NULL");
@@ -69,7 +69,7 @@ static weir_status make_kernel(const adoption *to, const char *name, weir__graph
 
 // For each kind but kernels, by its number less 1, then for each function.
 static weir_status make_kernels(const adoption *to, weir__graph_adopted *own) {
-  static const char *const NAMES[OTHER_KINDS] = {"copy", "set", "host function", "empty"};
+  static const char *const NAMES[OTHER_KINDS] = {"copy", "set", "host function", "empty", "other"};
   own->kernels = weir__allocate(((size_t)to->nodes->function_count + OTHER_KINDS) * sizeof *own->kernels);
   if (own->kernels == NULL) return weir__adopt_no_memory();
   weir_status status = WEIR_OK;
@@ -130,25 +130,33 @@ static void clean_up(adoption *to) {
   weir__free(to->managed);
 }
 
-weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *nodes, const weir_cuda_adopt_options *given,
+weir_status weir__adopt(weir__cuda_adopted *nodes, const weir_cuda_adopt_options *options, weir_graph **out_graph) {
+  adoption to = {.nodes = nodes,
+                 .context = weir__context_of(nodes->given.device->host),
+                 .options = options,
+                 .first_unknown = UINT32_MAX};
+  weir_status status = weir__adopt_take_buffers(&to);
+  if (status == WEIR_OK) status = weir__adopt_find_uses(&to);
+  if (status == WEIR_OK && options->check_parameters) status = weir__adopt_check_parameters(&to);
+  if (status == WEIR_OK) status = weir__adopt_find_places(&to);
+  if (status == WEIR_OK) status = make_graph(&to, out_graph);
+  if (status == WEIR_OK && options->out_undescribed != NULL)
+    memcpy(options->out_undescribed, to.unknown, nodes->count * sizeof to.unknown[0]);
+  clean_up(&to);
+  return status;
+}
+
+weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *given_nodes, const weir_cuda_adopt_options *given,
                                         size_t options_size, weir_graph **out_graph) {
   if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: out_graph is NULL");
   *out_graph = NULL;
-  if (nodes == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: the list of nodes is NULL");
+  if (given_nodes == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: the list of nodes is NULL");
+  weir__cuda_adopted *nodes = weir__cuda_adopted_of(given_nodes);
   weir_cuda_adopt_options options;
   weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "adopt");
   if (status != WEIR_OK) return status;
-  adoption to = {.nodes = weir__cuda_adopted_of(nodes),
-                 .context = weir__context_of(nodes->device->host),
-                 .options = &options,
-                 .first_unknown = UINT32_MAX};
-  status = weir__adopt_take_buffers(&to);
-  if (status == WEIR_OK) status = weir__adopt_find_uses(&to);
-  if (status == WEIR_OK && options.check_parameters) status = weir__adopt_check_parameters(&to);
-  if (status == WEIR_OK) status = weir__adopt_find_places(&to);
-  if (status == WEIR_OK) status = make_graph(&to, out_graph);
-  if (status == WEIR_OK && options.out_undescribed != NULL)
-    memcpy(options.out_undescribed, to.unknown, nodes->count * sizeof to.unknown[0]);
-  clean_up(&to);
-  return status;
+  if (nodes->refusal != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: node %u %s, and cannot be adopted", nodes->refused,
+                       nodes->refusal);
+  return weir__adopt(nodes, &options, out_graph);
 }

@@ -61,4 +61,8 @@ bool weir__adopt_add_place(weir__adoption *adoption, const weir__adopt_place *pl
 
 weir_status weir__adopt_no_memory(void);
 
+// weir_cuda_graph_adopt with options that were taken, also of nodes that a graph of Weir's cannot have: the graph serves
+// to make a plan then.
+weir_status weir__adopt(weir__cuda_adopted *nodes, const weir_cuda_adopt_options *options, weir_graph **out_graph);
+
 #endif // WEIR_API_ADOPT_H

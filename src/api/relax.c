@@ -3,6 +3,7 @@
 // Relaxed graphs: the plan of an adopted graph, without the graph.
 #include "weir/relax.h"
 
+#include "api/adopt.h"
 #include "base/error.h"
 #include "base/structs.h"
 #include "device/cuda/graph/adopted.h"
@@ -73,11 +74,11 @@ weir_status weir_cuda_graph_relax_sized(const weir_cuda_nodes *given_nodes, cons
   weir_cuda_adopt_options options;
   weir_graph *graph = NULL;
   if (given_nodes == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "relax: the list of nodes is NULL");
-  const weir__cuda_adopted *nodes = weir__cuda_adopted_of(given_nodes);
+  weir__cuda_adopted *nodes = weir__cuda_adopted_of(given_nodes);
   weir_status status = weir__struct_take(&options, sizeof options, given, options_size, "relax");
   if (status == WEIR_OK) status = check_options(&options);
   if (status == WEIR_OK) status = check_nodes(nodes);
-  if (status == WEIR_OK) status = weir_cuda_graph_adopt(given_nodes, &options, &graph);
+  if (status == WEIR_OK) status = weir__adopt(nodes, &options, &graph);
   if (status == WEIR_OK) status = apply(nodes, graph, out_edges);
   weir_graph_release(graph);
   return status;

@@ -118,6 +118,19 @@ static void refuse_read(share *s, CUgraph graph, weir_device *device, weir_statu
   assert_null(nodes);
 }
 
+// Nodes that are read, and cannot be a graph of Weir's.
+static void refuse_adopt(share *s, CUgraph from, const char *text) {
+  weir_cuda_nodes *nodes;
+  weir_graph *graph = (weir_graph *)(void *)s;
+  share_ok(weir_cuda_nodes_read(s->cuda, from, &nodes));
+  const weir_cuda_node *last = &nodes->nodes[nodes->count - 1];
+  assert_int_equal(last->kind, WEIR_CUDA_NODE_OTHER);
+  assert_null(last->accesses);
+  share_refused(weir_cuda_graph_adopt(nodes, NULL, &graph), WEIR_ERROR_INVALID_ARGUMENT, text);
+  assert_null(graph);
+  weir_cuda_nodes_release(nodes);
+}
+
 static void nodes(share *s) {
   static const struct {
     CUgraphNodeType type;
@@ -128,8 +141,7 @@ static void nodes(share *s) {
                {CU_GRAPH_NODE_TYPE_MEM_ALLOC, "node 1 allocates memory"},
                {CU_GRAPH_NODE_TYPE_MEM_FREE, "node 1 frees memory"},
                {CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, "node 1 is a batch of memory operations"},
-               {CU_GRAPH_NODE_TYPE_CONDITIONAL, "node 1 is conditional"},
-               {(CUgraphNodeType)99, "node 1 is of a kind that is not known"}};
+               {CU_GRAPH_NODE_TYPE_CONDITIONAL, "node 1 is conditional, and cannot be adopted"}};
   const weir_status bad = WEIR_ERROR_INVALID_ARGUMENT;
   CUdeviceptr data = share_allocate(s, COUNT);
   chain c;
@@ -138,14 +150,19 @@ static void nodes(share *s) {
     chain_begin(s, &c);
     chain_step(&c, data, COUNT, 1);
     stub_add_other_node(c.graph, (int)TYPES[i].type);
-    refuse_read(s, c.graph, s->cuda, bad, TYPES[i].text);
+    refuse_adopt(s, c.graph, TYPES[i].text);
     share_good(s->driver->cuGraphDestroy(c.graph));
   }
+  chain_begin(s, &c);
+  chain_step(&c, data, COUNT, 1);
+  stub_add_other_node(c.graph, 99);
+  refuse_read(s, c.graph, s->cuda, bad, "node 1 is of a kind that is not known");
+  share_good(s->driver->cuGraphDestroy(c.graph));
   CUevent event;
   share_good(s->driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   chain_begin(s, &c);
   share_good(s->driver->cuGraphAddEventRecordNode(&c.last, c.graph, NULL, 0, event));
-  refuse_read(s, c.graph, s->cuda, bad, "node 0 records an event");
+  refuse_adopt(s, c.graph, "node 0 records an event");
   share_good(s->driver->cuGraphDestroy(c.graph));
   share_good(s->driver->cuEventDestroy(event));
   chain_begin(s, &c);

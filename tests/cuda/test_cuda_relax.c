@@ -67,6 +67,40 @@ static void edges(share *s) {
   share_free(s, memory);
 }
 
+static void add_other(const share *s, chain *c) {
+  CUgraphNode nodes[CHAIN_MOST];
+  size_t count = CHAIN_MOST;
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
+  stub_add_other_node(c->graph, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+  share_good(s->driver->cuGraphGetNodes(c->graph, nodes, &count));
+  for (size_t i = 0; type != CU_GRAPH_NODE_TYPE_CONDITIONAL; i++) {
+    c->last = nodes[i];
+    share_good(s->driver->cuGraphNodeGetType(c->last, &type));
+  }
+  c->count++;
+}
+
+// A node that cannot be adopted keeps its place: after what is before it, before what comes later. Whether the driver
+// clones such a graph does not matter.
+static void others(share *s) {
+  CUdeviceptr memory = make_memory(s);
+  static chain c;
+  uint64_t count = 0;
+  for (int clones = 0; clones < 2; clones++) {
+    chain_begin(s, &c);
+    for (uint32_t i = 0; i < 2; i++) chain_said_step(&c, memory + i * BYTES, COUNT, i);
+    add_other(s, &c);
+    for (uint32_t i = 0; i < 2; i++) chain_said_step(&c, memory + i * BYTES, COUNT, i);
+    if (clones == 0) stub_fail_nth("cuGraphClone", 1, CUDA_ERROR_NOT_SUPPORTED);
+    share_ok(relax(&c, (weir_cuda_adopt_options){0}, &count));
+    stub_fail_nth(NULL, 0, 0);
+    assert_int_equal(count, 4); // two before it, two after it
+    assert_int_equal(edges_of(s, c.graph), 4);
+    share_good(s->driver->cuGraphDestroy(c.graph));
+  }
+  share_free(s, memory);
+}
+
 // A chain at random on a part of the memory; the same for a seed.
 static void make_random(chain *c, CUdeviceptr memory, uint32_t seed) {
   uint32_t state = seed;
@@ -192,14 +226,15 @@ static void lacks(share *s) {
     share_run("cuda,cpu:1", name);                                                                                     \
   }
 TEST(edges)
+TEST(others)
 TEST(random_graphs)
 TEST(refusals)
 TEST(failures)
 TEST(lacks)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_random_graphs),
-                                     cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures),
-                                     cmocka_unit_test(test_lacks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges),         cmocka_unit_test(test_others),
+                                     cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_failures),      cmocka_unit_test(test_lacks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

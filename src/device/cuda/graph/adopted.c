@@ -47,6 +47,7 @@ CUresult weir__cuda_copy_node(const weir__cuda_device *device, weir_cuda_node_ki
   case WEIR_CUDA_NODE_HOST:
     return copy_host(device->driver, from, graph, before, count, out_node);
   case WEIR_CUDA_NODE_EMPTY:
+  case WEIR_CUDA_NODE_OTHER: // has no copy: adoption refuses it
     break;
   }
   return device->driver->cuGraphAddEmptyNode(out_node, graph, before, count);

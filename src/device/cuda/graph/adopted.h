@@ -4,8 +4,8 @@
 //
 // DESIGN. Each node is copied once into a graph of Weir's that has no edges and is never launched, and from there into
 // each executable graph, with the edges that the plan has. The driver copies parameters and attributes by itself, so
-// that nothing need be known of them. What cannot be copied is refused when the nodes are read. A clone of the whole
-// graph is kept beside them, for what the graph owns.
+// that nothing need be known of them. Nodes of the kind OTHER are not copied; graphs that have them can only be
+// relaxed. A clone of the whole graph is kept beside them, for what the graph owns.
 #ifndef WEIR_DEVICE_CUDA_GRAPH_ADOPTED_H
 #define WEIR_DEVICE_CUDA_GRAPH_ADOPTED_H
 
@@ -25,7 +25,7 @@ typedef struct weir__cuda_adopted weir__cuda_adopted;
 typedef struct weir__cuda_adopted_node {
   weir__cuda_adopted *of;
   weir_cuda_node_kind kind;
-  CUgraphNode node;     // the copy
+  CUgraphNode node;     // the copy; NULL for the kind OTHER
   uint32_t function;    // of a kernel: its number in `of`
   bool attributes;      // of a kernel: only a graph can launch it as it is
   uint8_t access_count; // UINT8_MAX: not known
@@ -38,7 +38,9 @@ struct weir__cuda_adopted {
   weir__graph_source source;
   weir__cuda_device *device;
   CUgraph read;         // the caller's graph, which may be gone; for those who say that it is there (weir/relax.h)
-  CUgraph graph, clone; // the copies; the caller's graph
+  CUgraph graph, clone; // the copies; the caller's graph. `clone` is NULL if the driver cannot clone that graph
+  const char *refusal;  // what the first node does that keeps a graph of Weir's from having it; NULL: there is none
+  uint32_t refused;     // that node
   weir__lock lock;      // of `graph`
   uint32_t count, capacity;
   weir_cuda_node *nodes;

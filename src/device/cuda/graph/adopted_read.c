@@ -148,8 +148,9 @@ static CUresult find_accesses(const weir__cuda_device *device, CUgraphNode node,
 // ---------------------------------------------------------------------------------------------------------------
 // Nodes
 
-// The kind of a type, or what the text of a refusal calls the type.
+// The kind of a type. `*out_what`: of the kind OTHER, what the node does. False: not known.
 static bool kind_of(CUgraphNodeType type, weir_cuda_node_kind *out_kind, const char **out_what) {
+  *out_kind = WEIR_CUDA_NODE_OTHER;
   switch (type) {
   case CU_GRAPH_NODE_TYPE_KERNEL:
     *out_kind = WEIR_CUDA_NODE_KERNEL;
@@ -168,32 +169,31 @@ static bool kind_of(CUgraphNodeType type, weir_cuda_node_kind *out_kind, const c
     return true;
   case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     *out_what = "waits for an event";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     *out_what = "records an event";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     *out_what = "signals a semaphore";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
     *out_what = "waits for a semaphore";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     *out_what = "allocates memory";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_MEM_FREE:
     *out_what = "frees memory";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
     *out_what = "is a batch of memory operations";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_CONDITIONAL:
     *out_what = "is conditional";
-    return false;
+    return true;
   case CU_GRAPH_NODE_TYPE_GRAPH:
     break;
   }
-  *out_what = "is of a kind that is not known";
   return false;
 }
 
@@ -246,24 +246,35 @@ static bool is_foreign(const weir__cuda_device *device, CUgraphNode from) {
          p.ctx != device->primary;
 }
 
+// The copy, and what is known of the node. Nothing is copied of the kind OTHER.
+static CUresult take_node(adopted *to, CUgraphNode from, adopted_node *own) {
+  own->access_count = UNKNOWN_ACCESSES;
+  if (own->kind == WEIR_CUDA_NODE_OTHER) return CUDA_SUCCESS;
+  CUresult result = weir__cuda_copy_node(to->device, own->kind, from, to->graph, NULL, 0, &own->node);
+  return result == CUDA_SUCCESS ? find_accesses(to->device, from, own) : result;
+}
+
 static weir_status read_node(adopted *to, CUgraphNode from, CUgraphNodeType type) {
-  const char *what = "";
+  const char *what = NULL;
   adopted_node own = {.of = to};
   weir_cuda_node node = {.index = to->count, .node = from};
   if (!kind_of(type, &own.kind, &what))
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: node %u %s, and cannot be adopted", node.index, what);
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: node %u is of a kind that is not known", node.index);
   if (own.kind == WEIR_CUDA_NODE_KERNEL && is_foreign(to->device, from))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: node %u, a kernel, is of another CUDA context than %s",
                        node.index, to->device->base.device.name);
   static const char *const NAMES[] = {"kernel", "copy", "set", "host function", "empty"};
+  node.name = what != NULL ? what : NAMES[own.kind];
   if (!reserve(to)) return no_memory();
-  CUresult result = weir__cuda_copy_node(to->device, own.kind, from, to->graph, NULL, 0, &own.node);
-  if (result == CUDA_SUCCESS) result = find_accesses(to->device, from, &own);
-  weir_status status = weir__cuda_error(to->device->driver, result, "adopt: node %u (%s)", node.index, NAMES[own.kind]);
+  CUresult result = take_node(to, from, &own);
+  weir_status status = weir__cuda_error(to->device->driver, result, "adopt: node %u (%s)", node.index, node.name);
   node.kind = own.kind;
-  node.name = NAMES[own.kind];
   if (status == WEIR_OK && own.kind == WEIR_CUDA_NODE_KERNEL) status = read_kernel(to, &node, &own);
   if (status != WEIR_OK) return status;
+  if (what != NULL && to->refusal == NULL) {
+    to->refusal = what;
+    to->refused = node.index;
+  }
   to->nodes[to->count] = node;
   to->own[to->count++] = own;
   return WEIR_OK;
@@ -343,6 +354,15 @@ static void destroy(weir__graph_source *source) {
   weir__free(to);
 }
 
+// Graphs with nodes of the kind OTHER need no clone, and the driver has none of some.
+static weir_status make_clone(adopted *to, CUgraph graph) {
+  CUresult result = to->device->driver->cuGraphClone(&to->clone, graph);
+  if (result == CUDA_SUCCESS) return WEIR_OK;
+  to->clone = NULL;
+  if (to->refusal != NULL && result == CUDA_ERROR_NOT_SUPPORTED) return WEIR_OK;
+  return weir__cuda_error(to->device->driver, result, "adopt: a clone of the graph");
+}
+
 static weir_status read_all(adopted *to, CUgraph graph) {
   const weir__cuda_driver *driver = to->device->driver;
   CUresult result = weir__cuda_enter(to->device);
@@ -351,8 +371,7 @@ static weir_status read_all(adopted *to, CUgraph graph) {
   if (status == WEIR_OK) status = read_graph(to, graph, 0);
   if (status == WEIR_OK && to->count == 0)
     status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: the graph has no nodes");
-  if (status == WEIR_OK)
-    status = weir__cuda_error(driver, driver->cuGraphClone(&to->clone, graph), "adopt: a clone of the graph");
+  if (status == WEIR_OK) status = make_clone(to, graph);
   weir__cuda_leave(to->device);
   return status;
 }
