@@ -50,6 +50,7 @@ from weir._graph import Graph, GraphInfo
 from weir._info import DeviceKind, Info, info
 from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
 from weir._open import DeviceArray, OpenTask
+from weir._progress import progress
 from weir._split import Block, DeviceRound, Part, Round, Split, block, part
 from weir._timeline import Timeline
 
@@ -106,6 +107,7 @@ __all__: List[str] = [
     "get_include",
     "info",
     "part",
+    "progress",
     "read",
     "update",
     "write",

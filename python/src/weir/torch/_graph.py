@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from .._hazards import Access, Hazards, chain
 from .._plan import ALIGNMENT, Plan, Region, peak
+from .._progress import Progress
 from ._capture import Capture, capture
 from ._pools import Segment, find, is_moved, regions
 from ._relax import relax
@@ -107,9 +108,11 @@ class _Graph:
         def call() -> Any:
             return model(*copied[0], **copied[1])
 
-        with torch.set_grad_enabled(options.grad):
+        with torch.set_grad_enabled(options.grad), Progress("weir.torch", 4) as bar:
+            bar.step(0, "warm-up")
             self._warm_up(call, options.warm_ups)
-            self._build(call, options)
+            self._build(call, options, bar)
+            bar.step()
 
     @staticmethod
     def _warm_up(call: Callable[[], Any], times: int) -> None:
@@ -120,7 +123,8 @@ class _Graph:
                 call()
         torch.cuda.synchronize()
 
-    def _build(self, call: Callable[[], Any], options: Options) -> None:
+    def _build(self, call: Callable[[], Any], options: Options, bar: Progress) -> None:
+        bar.step(what="first capture")
         space = Space(torch.cuda.current_device())
         first = capture(call, lambda operator, number, size: space.reserve(size))
         segments = sorted(first.segments, key=lambda segment: segment.start)
@@ -135,6 +139,7 @@ class _Graph:
         # PyTorch knows memory by its first address, so that no planned segment may have that of the arena.
         self._arena = torch.empty(ALIGNMENT + plan.bytes, dtype=torch.uint8, device="cuda")
         base = self._arena.data_ptr() + ALIGNMENT
+        bar.step(what="second capture")
         second = capture(call, lambda operator, number, size: base + offsets.get((operator, number), 0))
         if not is_moved(first.segments, first.entries, second.segments, second.entries):
             raise RuntimeError("weir.torch: the model's operators took other memory in a second capture")
@@ -154,6 +159,7 @@ class _Graph:
         state = State(
             access for operator in second.operators for access in operator.accesses if not base <= access.start < end
         )
+        bar.step(what="times")
         self.report = self._choose(plan, peak(found), sum(region.bytes for region in found), options)
         state.restore()
 
