@@ -67,6 +67,22 @@ PyObject *storage_create(PyObject *self, PyObject *arguments) {
   return (PyObject *)storage_make(ctx, handle, NULL, 0, bytes);
 }
 
+// storage_of_lines(context, bytes): what stands for the storages of a pipeline's lines.
+PyObject *storage_of_lines(PyObject *self, PyObject *arguments) {
+  (void)self;
+  context *ctx;
+  unsigned long long bytes;
+  if (!PyArg_ParseTuple(arguments, "O!K", context_type, &ctx, &bytes) || !context_usable(ctx)) return NULL;
+  storage *one = storage_make(ctx, NULL, NULL, 0, bytes);
+  if (one != NULL) one->of_lines = true;
+  return (PyObject *)one;
+}
+
+const char *storage_why_missing(const storage *one) {
+  return one->of_lines ? "the buffer is one for each line of a pipeline: only stages of that pipeline can use it"
+                       : "the buffer was released";
+}
+
 // storage_wrap(context, owner, address, bytes, device, label): memory of the host, or of a CUDA device (an index).
 PyObject *storage_wrap(PyObject *self, PyObject *arguments) {
   (void)self;

@@ -17,7 +17,7 @@ static bool place(PyObject *from, context **ctx, weir_buffer **out_buffer, uint6
     return false;
   }
   if (what->memory->handle == NULL) {
-    raise_text(WEIR_ERROR_RELEASED, "the buffer was released");
+    raise_text(WEIR_ERROR_RELEASED, "%s", storage_why_missing(what->memory));
     return false;
   }
   if (what->boxed) {

@@ -45,6 +45,7 @@ typedef struct storage {
   uint64_t address; // of wrapped memory, else 0
   uint64_t bytes;
   weir_device *device; // whose memory is wrapped; NULL: the host's
+  bool of_lines;       // stands for the storages of a pipeline's lines, and has no buffer
   PyObject *weak;
 } storage;
 
@@ -79,7 +80,8 @@ typedef struct object {
   PyObject_HEAD context *ctx;
   void *handle;
   int kind;
-  PyObject *jobs; // graphs, pipelines: what their functions need
+  PyObject *jobs; // graphs, pipelines: what their functions need; of a pipeline borrowed by its stages
+  unsigned users; // pipelines: threads that are in a call of it without the GIL
   PyObject *weak;
 } object;
 
@@ -161,6 +163,9 @@ PyObject *array_view(const array *what, void *memory, bool read_only);
 int array_init(void);
 PyObject *storage_create(PyObject *self, PyObject *arguments);
 PyObject *storage_wrap(PyObject *self, PyObject *arguments);
+PyObject *storage_of_lines(PyObject *self, PyObject *arguments);
+// Why a storage has no buffer.
+const char *storage_why_missing(const storage *one);
 
 // ---------------------------------------------------------------------------------------------------------------
 // job.c: functions of Python as tasks
@@ -239,7 +244,10 @@ PyObject *object_make(PyTypeObject *type, context *ctx, void *handle, int kind);
 // The handle of an object of a kind, of a usable context; NULL with an exception.
 void *object_handle(PyObject *self, int kind, context **out_ctx);
 
+// pipeline.c: cancels a pipeline, waits for it and for threads in its calls, and releases it. Refused in a task.
+weir_status pipeline_release(object *one);
+
 extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[], open_methods[], split_methods[],
-    relax_methods[];
+    relax_methods[], pipeline_methods[];
 
 #endif // WEIR_PYTHON_CORE_H

@@ -11,7 +11,6 @@
 #include "weir/cuda.h"
 #include "weir/graph.h"
 #include "weir/opencl.h"
-#include "weir/pipeline.h"
 #include "weir/split.h"
 #include "weir/vulkan.h"
 
@@ -53,21 +52,22 @@ static void graph_let_go(object *one) {
   Py_CLEAR(one->jobs);
 }
 
-static void handle_release(object *one) {
+// A pipeline refuses in a task or callback: then it keeps its handle, and what its stages need.
+static weir_status handle_release(object *one) {
   void *handle = one->handle;
-  if (handle == NULL || one->kind == OPEN_TASK || !context_alive(one->ctx)) return;
+  if (handle == NULL || one->kind == OPEN_TASK || !context_alive(one->ctx)) return WEIR_OK;
   if (one->kind == GRAPH) graph_let_go(one);
+  if (one->kind == PIPELINE) return pipeline_release(one);
   one->handle = NULL;
   BEGIN_WEIR(one->ctx)
   if (one->kind == KERNEL)
     weir_kernel_release(handle);
   else if (one->kind == GRAPH)
     weir_graph_release(handle);
-  else if (one->kind == SPLIT)
-    weir_split_release(handle);
   else
-    weir_pipeline_release(handle);
+    weir_split_release(handle);
   END_WEIR
+  return WEIR_OK;
 }
 
 static void object_dealloc(PyObject *self) {
@@ -76,8 +76,7 @@ static void object_dealloc(PyObject *self) {
   PyObject *kind, *value, *traceback;
   PyErr_Fetch(&kind, &value, &traceback);
   if (one->weak != NULL) PyObject_ClearWeakRefs(self);
-  handle_release(one);
-  Py_CLEAR(one->jobs);
+  if (handle_release(one) == WEIR_OK) Py_CLEAR(one->jobs); // else its stages may still be called
   Py_CLEAR(one->ctx);
   PyErr_Restore(kind, value, traceback);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -89,7 +88,8 @@ static PyObject *object_release(PyObject *self, PyObject *unused) {
   (void)unused;
   object *one = (object *)self;
   if (one->handle != NULL && !context_usable(one->ctx)) return NULL;
-  handle_release(one);
+  weir_status status = handle_release(one);
+  if (status != WEIR_OK) return raise_status(status);
   Py_CLEAR(one->jobs);
   Py_RETURN_NONE;
 }

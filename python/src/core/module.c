@@ -195,6 +195,7 @@ static PyMethodDef methods[] = {
     {"end", end, METH_NOARGS, NULL},
     {"storage_create", storage_create, METH_VARARGS, NULL},
     {"storage_wrap", storage_wrap, METH_VARARGS, NULL},
+    {"storage_of_lines", storage_of_lines, METH_VARARGS, NULL},
     {"trace_save", trace_save, METH_VARARGS, NULL},
     {"trace_clear", trace_clear, METH_O, NULL},
     {"why", why, METH_VARARGS, NULL},
@@ -214,7 +215,7 @@ static bool add_type(PyObject *module, PyTypeObject **out_type, PyTypeObject *ty
 
 static bool add_functions(PyObject *module) {
   PyMethodDef *tables[] = {copy_methods, kernel_methods, graph_methods, device_methods,
-                           open_methods, split_methods,  relax_methods};
+                           open_methods, split_methods,  relax_methods, pipeline_methods};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     if (PyModule_AddFunctions(module, tables[i]) != 0) return false;
   return true;

@@ -19,7 +19,7 @@ bool arg_from_access(context *ctx, const array_access *from, Py_ssize_t at, weir
     return false;
   }
   if (what->memory->handle == NULL) {
-    raise_text(WEIR_ERROR_RELEASED, "argument %zd: the buffer was released", at);
+    raise_text(WEIR_ERROR_RELEASED, "argument %zd: %s", at, storage_why_missing(what->memory));
     return false;
   }
   *out = (weir_arg){.mode = from->mode, .buffer = what->memory->handle, .offset = what->offset, .bytes = what->bytes};

@@ -50,6 +50,7 @@ from weir._graph import Graph, GraphInfo
 from weir._info import DeviceKind, Info, info
 from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
 from weir._open import DeviceArray, OpenTask
+from weir._pipeline import Pipeline
 from weir._progress import progress
 from weir._split import Block, DeviceRound, Part, Round, Split, block, part
 from weir._timeline import Timeline
@@ -92,6 +93,7 @@ __all__: List[str] = [
     "OutOfMemoryError",
     "OutOfRangeError",
     "Part",
+    "Pipeline",
     "ReleasedError",
     "Round",
     "Split",

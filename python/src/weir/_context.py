@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weir._graph import Graph
     from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
     from weir._open import OpenTask
+    from weir._pipeline import Pipeline
     from weir._split import Split
     from weir._timeline import Timeline
 
@@ -87,6 +88,7 @@ class Context(_core.Context):
         flags = (0 if rename else _NO_RENAME) | trace * _TRACE | in_order * _IN_ORDER | check * _CHECK
         self._wrapped: List["weakref.ref[_core.Storage]"] = []
         self._code: List[Any] = []  # of kernels, until the context is closed
+        self._pipelines: "weakref.WeakSet[Pipeline]" = weakref.WeakSet()
         self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, rename_limit)
         self._device_list = tuple(Device(i, *one) for i, one in enumerate(self._devices()))
         _contexts.add(self)
@@ -113,10 +115,13 @@ class Context(_core.Context):
         self._cancel()
 
     def close(self) -> None:
-        """Waits for all tasks, and releases everything. A closed context can be closed again.
+        """Ends pipelines, waits for all tasks, and releases everything. A closed context can be closed again.
 
         Does not raise failures of tasks: finish() does.
         """
+        if not self.closed:
+            for one in list(self._pipelines):
+                one.close()
         self._close()
 
     def __enter__(self) -> "Context":
@@ -141,7 +146,7 @@ class Context(_core.Context):
     def __del__(self) -> None:
         try:
             if not sys.is_finalizing() and self._is_open():
-                self._close()
+                self.close()
         except InvalidArgumentError:
             _left.append(self)  # dropped in a task, which must not wait
         except Exception:
@@ -313,6 +318,12 @@ class Context(_core.Context):
         from weir._split import make_split
 
         return make_split(self, devices, policy, shares, granularities, rounds, floor, least, resident, history)
+
+    def pipeline(self, lines: int = 4) -> "Pipeline":
+        """Creates a pipeline without stages. Up to `lines` items (1 to 62) go through its stages at the same time."""
+        from weir._pipeline import Pipeline
+
+        return Pipeline(self, lines)
 
     def open_task(self, *accesses: _core.Access, **options: Any) -> "OpenTask":
         """A task whose work is what this thread puts on a stream of a CUDA device in a with block.
