@@ -14,6 +14,7 @@ from .._hazards import Access, Hazards, chain
 from .._plan import ALIGNMENT, Plan, Region, peak
 from .._progress import Progress
 from ._capture import Capture, capture
+from ._driver import executable
 from ._pools import Segment, find, is_moved, regions
 from ._relax import relax
 from ._state import State
@@ -196,11 +197,10 @@ class _Graph:
         serial = _median_us(graph.replay)
         device, raw = torch.cuda.current_device(), graph.raw_cuda_graph()
         count, walls = relax(device, raw, self._operators, options.check_parameters)
-        graph.instantiate()
-        parallel = _median_us(graph.replay)
-        if parallel >= serial:
-            relax(device, raw, [], False)
-            graph.instantiate()
+        with executable(raw) as launch:
+            parallel = _median_us(lambda: launch(torch.cuda.current_stream().cuda_stream))
+        if parallel < serial:
+            graph.instantiate()  # in place of the one that keeps the order of the capture
         return Report(
             operators=len(self._operators),
             kernels_between_all=walls,
