@@ -5,6 +5,7 @@
 // weir-bench-weir submit CASE [--tasks N] [--repeat N]: "renaming", "no renaming", "bare lists"
 // weir-bench-weir ranges live [--segments N] [--tasks N] [--repeat N]
 // weir-bench-weir ranges ahead [--tasks N] [--repeat N] [--variant no-rename]
+// weir-bench-weir tiles wavefront|stencil [--side N] [--passes N] [--repeat N]
 // weir-bench-weir wait US [--way event|finish|read] [--device NAME] [--tasks N] [--busy 1]
 #ifndef WEIR_BENCH_WEIR_WEIR_BENCH_H
 #define WEIR_BENCH_WEIR_WEIR_BENCH_H
@@ -16,6 +17,7 @@ extern const weir__bench_runtime weir__bench_weir;
 
 int weir__bench_submit_main(int argc, char **argv);
 int weir__bench_ranges_main(int argc, char **argv);
+int weir__bench_tiles_main(int argc, char **argv);
 int weir__bench_wait_main(int argc, char **argv);
 
 // Ends the program with Weir's error text unless `status` is WEIR_OK.

@@ -8,34 +8,7 @@
 
 #include <string.h>
 
-#include "base/allocate.h"
-
-enum {
-  FANOUT = WEIR__RANGE_FANOUT,
-  MAX_HEIGHT = 16,
-  SLAB_NODES = 32,
-  SLAB_SEGMENTS = 512,
-  NODES_PER_ACCESS = 2 * (MAX_HEIGHT + 1),
-  SEGMENTS_PER_ACCESS = 3,
-  SWEEP_EVERY = 16,
-  SWEEP_STEPS = 96,
-};
-
-struct weir__range_node {
-  uint32_t count;
-  weir__range_node *next, *previous; // of leaves; `next` also links free nodes
-  uint64_t key[FANOUT];
-  void *child[FANOUT]; // nodes, or segments in a leaf
-};
-
-struct weir__range_segment {
-  weir__segment segment;
-  struct weir__range_segment *next_free;
-};
-
-struct weir__range_slab {
-  struct weir__range_slab *next;
-};
+enum { FANOUT = WEIR__RANGE_FANOUT, MAX_HEIGHT = 16, SWEEP_EVERY = 16, SWEEP_STEPS = 96 };
 
 typedef struct path {
   weir__range_node *node[MAX_HEIGHT + 1]; // from the root (level `height`) to the leaf (level 0)
@@ -47,104 +20,23 @@ typedef struct place {
   uint32_t index;
 } place;
 
-void weir__range_pool_initialize(weir__range_pool *pool) {
-  *pool = (weir__range_pool){0};
-}
-
-void weir__range_pool_deinitialize(weir__range_pool *pool) {
-  weir__box_pool_deinitialize(&pool->boxes);
-  weir__id_arrays_deinitialize(&pool->arrays);
-  while (pool->slabs != NULL) {
-    struct weir__range_slab *slab = pool->slabs;
-    pool->slabs = slab->next;
-    weir__free(slab);
-  }
-  *pool = (weir__range_pool){0};
-}
-
-static void *add_slab(weir__range_pool *pool, size_t bytes) {
-  struct weir__range_slab *slab = weir__allocate(64 + bytes);
-  if (slab == NULL) return NULL;
-  slab->next = pool->slabs;
-  pool->slabs = slab;
-  return (char *)slab + 64;
-}
-
-static void free_node(weir__range_pool *pool, weir__range_node *node) {
-  node->next = pool->free_nodes;
-  pool->free_nodes = node;
-  pool->free_node_count++;
-}
-
-static weir__range_node *take_node(weir__range_pool *pool) {
-  weir__range_node *node = pool->free_nodes;
-  pool->free_nodes = node->next;
-  pool->free_node_count--;
-  node->count = 0;
-  node->next = node->previous = NULL;
-  return node;
-}
-
-static void free_segment(weir__range_pool *pool, struct weir__range_segment *segment) {
-  weir__segment_empty(&segment->segment, &pool->arrays);
-  segment->next_free = pool->free_segments;
-  pool->free_segments = segment;
-  pool->free_segment_count++;
-}
-
-static struct weir__range_segment *take_segment(weir__range_pool *pool) {
-  struct weir__range_segment *segment = pool->free_segments;
-  pool->free_segments = segment->next_free;
-  pool->free_segment_count--;
-  return segment;
-}
-
-// A node that is split is full: one that was there can be so at once, and any other after FANOUT / 2 entries more, of which an
-// access brings two to leaves. A split takes one node, or two where it is the root's, and a new map one.
-static size_t nodes_for(const weir__range_pool *pool, size_t accesses, size_t maps) {
-  size_t each = accesses * NODES_PER_ACCESS, used = pool->node_count - pool->free_node_count;
-  if (each <= pool->free_node_count) return each;
-  size_t splits = used + 2 * accesses / (FANOUT / 2 - 1) + 1, together = 2 * splits + maps;
-  return together < each ? together : each;
-}
-
-bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses) {
-  return weir__range_pool_reserve_many(pool, accesses, accesses);
-}
-
-bool weir__range_pool_reserve_many(weir__range_pool *pool, size_t accesses, size_t maps) {
-  for (size_t needed = nodes_for(pool, accesses, maps); pool->free_node_count < needed;) {
-    weir__range_node *nodes = add_slab(pool, SLAB_NODES * sizeof *nodes);
-    if (nodes == NULL) return false;
-    for (int i = 0; i < SLAB_NODES; i++) free_node(pool, &nodes[i]);
-    pool->node_count += SLAB_NODES;
-  }
-  while (pool->free_segment_count < accesses * SEGMENTS_PER_ACCESS) {
-    struct weir__range_segment *segments = add_slab(pool, SLAB_SEGMENTS * sizeof *segments);
-    if (segments == NULL) return false;
-    for (int i = 0; i < SLAB_SEGMENTS; i++) {
-      weir__segment_initialize(&segments[i].segment);
-      free_segment(pool, &segments[i]);
-    }
-  }
-  return true;
+static weir__range_segment *found_at(place at) {
+  return at.leaf->child[at.index];
 }
 
 static weir__segment *segment_at(place at) {
-  return &((struct weir__range_segment *)at.leaf->child[at.index])->segment;
+  return &found_at(at)->segment;
 }
 
-// Index of the last key that is at most `key`, or -1.
+// Index of the last key that is at most `key`, or -1. The node has a key. Halving has no branch that depends on keys.
 static int floor_index(const weir__range_node *node, uint64_t key) {
-  uint32_t low = 0, high = node->count;
-  while (low < high) {
-    uint32_t middle = (low + high) / 2;
-    if (node->key[middle] <= key)
-      low = middle + 1;
-    else
-      high = middle;
+  const uint64_t *first = node->key;
+  for (uint32_t count = node->count; count > 1;) {
+    uint32_t half = count / 2;
+    first = first[half] <= key ? first + half : first;
+    count -= half;
   }
-  return (int)low - 1;
+  return (int)(first - node->key) - (*first > key);
 }
 
 // Walks down to the leaf whose bounds hold `key`. Always inline: only then does gcc see that all of `way` that is read was
@@ -198,7 +90,7 @@ static void remove_from(weir__range_node *node, uint32_t index) {
 
 // Moves the upper half of a full node to a new one, which it returns.
 static weir__range_node *split(weir__range_map *map, weir__range_node *node, bool leaf) {
-  weir__range_node *right = take_node(map->pool);
+  weir__range_node *right = weir__range_pool_take_node(map->pool);
   uint32_t half = FANOUT / 2;
   right->count = FANOUT - half;
   memcpy(right->key, &node->key[half], right->count * sizeof node->key[0]);
@@ -213,16 +105,16 @@ static weir__range_node *split(weir__range_map *map, weir__range_node *node, boo
   return right;
 }
 
-static void insert(weir__range_map *map, uint64_t key, struct weir__range_segment *segment) {
-  path way;
-  weir__range_node *node = descend(map, key, &way);
-  void *child = segment;
-  uint32_t index = (uint32_t)(floor_index(node, key) + 1);
+// Inserts at `index` of the leaf that `way` leads to. Returns whether there was room in it; else nodes were split. Always inline
+// for the same reason.
+static inline __attribute__((always_inline)) bool insert_on(weir__range_map *map, const path *way, uint32_t index,
+                                                            uint64_t key, void *child) {
+  weir__range_node *node = way->node[0];
   map->segment_count++;
   for (uint32_t level = 0;; level++) {
     if (node->count < FANOUT) {
       insert_into(node, index, key, child);
-      return;
+      return level == 0;
     }
     weir__range_node *right = split(map, node, level == 0);
     uint64_t right_key = right->key[0];
@@ -233,15 +125,15 @@ static void insert(weir__range_map *map, uint64_t key, struct weir__range_segmen
     key = right_key;
     child = right;
     if (level == map->height) {
-      weir__range_node *root = take_node(map->pool);
+      weir__range_node *root = weir__range_pool_take_node(map->pool);
       insert_into(root, 0, 0, node);
       insert_into(root, 1, key, child);
       map->root = root;
       map->height++;
-      return;
+      return false;
     }
-    node = way.node[level + 1];
-    index = way.index[level + 1] + 1;
+    node = way->node[level + 1];
+    index = way->index[level + 1] + 1;
   }
 }
 
@@ -261,7 +153,7 @@ static bool join_children(weir__range_map *map, weir__range_node *parent, uint32
   if (!leaves && right->count > 0) left->key[left->count] = parent->key[index + 1];
   left->count += right->count;
   if (leaves) unlink_leaf(right);
-  free_node(map->pool, right);
+  weir__range_pool_give_node(map->pool, right);
   remove_from(parent, index + 1);
   return true;
 }
@@ -271,7 +163,7 @@ static void remove_segment(weir__range_map *map, uint64_t key) {
   path way;
   weir__range_node *node = descend(map, key, &way);
   uint32_t index = (uint32_t)floor_index(node, key);
-  free_segment(map->pool, node->child[index]);
+  weir__range_pool_forget(map->pool, map->number, node->child[index]);
   remove_from(node, index);
   map->segment_count--;
   for (uint32_t level = 0; level < map->height && node->count < FANOUT / 4; level++) {
@@ -279,7 +171,7 @@ static void remove_segment(weir__range_map *map, uint64_t key) {
     uint32_t at = way.index[level + 1];
     if (node->count == 0) {
       if (level == 0) unlink_leaf(node);
-      free_node(map->pool, node);
+      weir__range_pool_give_node(map->pool, node);
       remove_from(parent, at);
     } else if (!join_children(map, parent, at, level == 0)) {
       if (at == 0 || !join_children(map, parent, at - 1, level == 0)) break;
@@ -290,28 +182,29 @@ static void remove_segment(weir__range_map *map, uint64_t key) {
     weir__range_node *old = map->root;
     map->root = old->child[0];
     map->height--;
-    free_node(map->pool, old);
+    weir__range_pool_give_node(map->pool, old);
   }
 }
 
 void weir__range_map_initialize(weir__range_map *map, weir__range_pool *pool, uint64_t bytes, weir__segment *whole) {
-  *map = (weir__range_map){.pool = pool, .bytes = bytes, .accesses_until_sweep = SWEEP_EVERY, .segment_count = 1};
-  struct weir__range_segment *segment = take_segment(pool);
+  *map = (weir__range_map){
+      .pool = pool, .number = ++pool->maps, .bytes = bytes, .accesses_until_sweep = SWEEP_EVERY, .segment_count = 1};
+  weir__range_segment *segment = weir__range_pool_take_segment(pool);
   weir__segment users = *whole;
   *whole = segment->segment;
-  segment->segment = users;
-  map->root = take_node(pool);
+  *segment = (weir__range_segment){.segment = users, .lo = 0, .hi = bytes};
+  map->root = weir__range_pool_take_node(pool);
   insert_into(map->root, 0, 0, segment);
 }
 
 static void free_tree(weir__range_map *map, weir__range_node *node, uint32_t level) {
   for (uint32_t i = 0; i < node->count; i++) {
     if (level == 0)
-      free_segment(map->pool, node->child[i]);
+      weir__range_pool_give_segment(map->pool, node->child[i]);
     else
       free_tree(map, node->child[i], level - 1);
   }
-  free_node(map->pool, node);
+  weir__range_pool_give_node(map->pool, node);
 }
 
 void weir__range_map_deinitialize(weir__range_map *map) {
@@ -319,28 +212,68 @@ void weir__range_map_deinitialize(weir__range_map *map) {
   *map = (weir__range_map){0};
 }
 
-// Makes a segment start at `at`. A copy of users that does not fit in memory is reported by marking the dependences.
-static void split_at(weir__range_map *map, uint64_t at, weir__dependences *dependences) {
-  if (at == 0 || at == map->bytes) return;
-  place found = find(map, at);
-  if (found.leaf->key[found.index] == at) return;
-  struct weir__range_segment *copy = take_segment(map->pool);
-  if (!weir__segment_copy(&copy->segment, segment_at(found), &map->pool->arrays)) dependences->incomplete = true;
-  insert(map, at, copy);
+// Takes the bytes from `at` on off a segment. Returns them as one with the same users, which is not in the tree yet. A copy of
+// users that does not fit in memory is reported by marking the dependences.
+static weir__range_segment *cut(const weir__range_map *map, weir__range_segment *segment, uint64_t at,
+                                weir__dependences *dependences) {
+  weir__range_segment *copy = weir__range_pool_take_segment(map->pool);
+  if (!weir__segment_copy(&copy->segment, &segment->segment, &map->pool->arrays)) dependences->incomplete = true;
+  copy->lo = at;
+  copy->hi = segment->hi;
+  segment->hi = at;
+  return copy;
 }
 
-static uint64_t end_of(const weir__range_map *map, place at) {
-  return next_place(&at) ? at.leaf->key[at.index] : map->bytes;
+// Makes a segment start at `lo`, a byte of the map. Returns where it is.
+static place begin_at(weir__range_map *map, uint64_t lo, weir__dependences *dependences) {
+  path way;
+  weir__range_node *leaf = descend(map, lo, &way);
+  int index = floor_index(leaf, lo);
+  place at = index >= 0 ? (place){leaf, (uint32_t)index} : (place){leaf->previous, leaf->previous->count - 1};
+  if (found_at(at)->lo == lo) return at;
+  bool fits = insert_on(map, &way, (uint32_t)(index + 1), lo, cut(map, found_at(at), lo, dependences));
+  return fits ? (place){leaf, (uint32_t)(index + 1)} : find(map, lo);
 }
 
-// Joins the segment after `at` to the one at `at` if nobody uses either. False: not joined (or there is none).
-static bool join_next(weir__range_map *map, const weir__liveness *liveness, place at) {
+// Makes a segment end at `hi`, which is behind the first byte of the one at `at`. Returns where that one is then.
+static place end_at(weir__range_map *map, place at, uint64_t hi, weir__dependences *dependences) {
+  weir__range_segment *segment = found_at(at);
+  if (segment->hi == hi || hi == map->bytes) return at;
+  // Not behind the last entry of a leaf, since the next leaf's bound may be below `hi`.
+  bool inside = at.index + 1 < at.leaf->count || at.leaf->next == NULL;
+  if (segment->hi > hi && inside && at.leaf->count < FANOUT) {
+    insert_into(at.leaf, at.index + 1, hi, cut(map, segment, hi, dependences));
+    map->segment_count++;
+    return at;
+  }
+  (void)begin_at(map, hi, dependences);
+  return find(map, segment->lo);
+}
+
+// Removes the segment behind the one at `at`, which gets its bytes. Returns where that one is then.
+static place remove_next(weir__range_map *map, place at) {
   place after = at;
+  next_place(&after);
+  weir__range_segment *segment = found_at(at), *next = found_at(after);
+  segment->hi = next->hi;
+  if (after.leaf != at.leaf || (map->height > 0 && at.leaf->count <= FANOUT / 4)) {
+    remove_segment(map, next->lo);
+    return find(map, segment->lo);
+  }
+  weir__range_pool_forget(map->pool, map->number, next);
+  remove_from(at.leaf, after.index);
+  map->segment_count--;
+  return at;
+}
+
+// Joins the segment after `*at` to the one at `*at` if nobody uses either. False: not joined (or there is none).
+static bool join_next(weir__range_map *map, const weir__liveness *liveness, place *at) {
+  place after = *at;
   if (!next_place(&after)) return false;
-  weir__segment *segment = segment_at(at), *next = segment_at(after);
+  weir__segment *segment = segment_at(*at), *next = segment_at(after);
   if (segment->poisoned != next->poisoned) return false;
   if (!weir__segment_idle(segment, liveness) || !weir__segment_idle(next, liveness)) return false;
-  remove_segment(map, after.leaf->key[after.index]);
+  *at = remove_next(map, *at);
   return true;
 }
 
@@ -350,15 +283,21 @@ static void sweep(weir__range_map *map, const weir__liveness *liveness) {
   map->accesses_until_sweep = SWEEP_EVERY;
   place at = find(map, map->sweep_from);
   for (int step = 0; step < SWEEP_STEPS; step++) {
-    uint64_t key = at.leaf->key[at.index];
-    map->sweep_from = key;
-    if (join_next(map, liveness, at)) {
-      at = find(map, key);
-    } else if (!next_place(&at)) {
+    map->sweep_from = found_at(at)->lo;
+    if (join_next(map, liveness, &at)) continue;
+    if (!next_place(&at)) {
       map->sweep_from = 0;
       return;
     }
   }
+}
+
+// The segment that is [lo, hi), if the pool remembers it; else NULL.
+static inline weir__segment *recall(weir__range_map *map, const weir__liveness *liveness, uint64_t lo, uint64_t hi,
+                                    weir__dependences *dependences) {
+  dependences->arrays = &map->pool->arrays;
+  if (__builtin_expect(weir__range_pool_is_crowded(map->pool), false)) sweep(map, liveness);
+  return weir__range_pool_recall(map->pool, map->number, lo, hi);
 }
 
 // Records an access after which all segments stay what they were.
@@ -367,19 +306,20 @@ share(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint6
       weir__dependences *dependences,
       void (*record)(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
                      weir__dependences *dependences)) {
-  dependences->arrays = &map->pool->arrays;
-  split_at(map, lo, dependences);
-  split_at(map, hi, dependences);
-  place at = find(map, lo);
+  weir__segment *known = recall(map, liveness, lo, hi, dependences);
+  if (known != NULL) {
+    record(known, liveness, task, lo, hi, dependences);
+    return;
+  }
+  place at = end_at(map, begin_at(map, lo, dependences), hi, dependences);
   for (;;) {
-    uint64_t from = at.leaf->key[at.index];
-    while (end_of(map, at) < hi && join_next(map, liveness, at)) at = find(map, from);
-    uint64_t to = end_of(map, at);
-    record(segment_at(at), liveness, task, from, to, dependences);
-    if (to >= hi) break;
+    while (found_at(at)->hi < hi && join_next(map, liveness, &at)) continue;
+    weir__range_segment *found = found_at(at);
+    record(&found->segment, liveness, task, found->lo, found->hi, dependences);
+    if (found->hi >= hi) break;
     next_place(&at);
   }
-  sweep(map, liveness);
+  if (found_at(at)->lo == lo) weir__range_pool_remember(map->pool, map->number, found_at(at));
 }
 
 void weir__range_map_read(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
@@ -394,38 +334,44 @@ void weir__range_map_commute(weir__range_map *map, const weir__liveness *livenes
 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                            uint64_t hi, weir__dependences *dependences) {
-  dependences->arrays = &map->pool->arrays;
-  split_at(map, lo, dependences);
-  split_at(map, hi, dependences);
-  place at = find(map, lo);
-  uint64_t to = end_of(map, at);
-  weir__segment_write(segment_at(at), liveness, task, reads, lo, to, dependences);
-  while (to < hi) {
-    next_place(&at);
-    uint64_t from = to;
-    to = end_of(map, at);
-    weir__segment_write(segment_at(at), liveness, task, reads, from, to, dependences);
-    remove_segment(map, from);
-    at = find(map, lo);
+  weir__segment *known = recall(map, liveness, lo, hi, dependences);
+  if (known != NULL) {
+    weir__segment_write(known, liveness, task, reads, lo, hi, dependences);
+    return;
   }
-  sweep(map, liveness);
+  place at = end_at(map, begin_at(map, lo, dependences), hi, dependences);
+  weir__segment_write(segment_at(at), liveness, task, reads, lo, found_at(at)->hi, dependences);
+  while (found_at(at)->hi < hi) {
+    place after = at;
+    next_place(&after);
+    weir__range_segment *next = found_at(after);
+    weir__segment_write(&next->segment, liveness, task, reads, next->lo, next->hi, dependences);
+    at = remove_next(map, at);
+  }
+  weir__range_pool_remember(map->pool, map->number, found_at(at));
 }
 
-// Makes a segment start at `at`, in [1, bytes), or leaves the map as it is where memory is short.
-static void try_split_at(weir__range_map *map, uint64_t at) {
+// Makes a segment start at `at`, or leaves the map as it is where memory is short.
+static void try_begin_at(weir__range_map *map, uint64_t at) {
   if (at == 0 || at >= map->bytes) return;
-  place found = find(map, at);
-  if (found.leaf->key[found.index] == at || !weir__range_pool_reserve(map->pool, 1)) return;
-  struct weir__range_segment *copy = take_segment(map->pool);
-  if (weir__segment_copy(&copy->segment, segment_at(found), &map->pool->arrays))
-    insert(map, at, copy);
-  else
-    free_segment(map->pool, copy);
+  weir__range_segment *found = found_at(find(map, at));
+  if (found->lo == at || !weir__range_pool_reserve(map->pool, 1)) return;
+  weir__range_segment *copy = weir__range_pool_take_segment(map->pool);
+  if (!weir__segment_copy(&copy->segment, &found->segment, &map->pool->arrays)) {
+    weir__range_pool_give_segment(map->pool, copy);
+    return;
+  }
+  copy->lo = at;
+  copy->hi = found->hi;
+  found->hi = at;
+  path way;
+  weir__range_node *leaf = descend(map, at, &way);
+  insert_on(map, &way, (uint32_t)(floor_index(leaf, at) + 1), at, copy);
 }
 
 // Cuts off what is not to be poisoned from a segment that `task` was the last to write.
 static void cut_poisoned(weir__range_map *map, weir__id task, uint64_t at) {
-  if (at < map->bytes && segment_at(find(map, at))->writer == task) try_split_at(map, at);
+  if (at < map->bytes && segment_at(find(map, at))->writer == task) try_begin_at(map, at);
 }
 
 void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, uint64_t hi, uint32_t failure) {
@@ -433,7 +379,7 @@ void weir__range_map_poison(weir__range_map *map, weir__id task, uint64_t lo, ui
   cut_poisoned(map, task, hi);
   place at = find(map, lo);
   do {
-    if (at.leaf->key[at.index] >= hi) break;
+    if (found_at(at)->lo >= hi) break;
     if (weir__segment_is_by(segment_at(at), task)) segment_at(at)->poisoned = failure;
   } while (next_place(&at));
 }
@@ -451,7 +397,7 @@ void weir__range_map_visit_range(const weir__range_map *map, uint64_t lo, uint64
                                  void *user) {
   place at = find(map, lo);
   do {
-    uint64_t from = at.leaf->key[at.index], to = end_of(map, at);
+    uint64_t from = found_at(at)->lo, to = found_at(at)->hi;
     if (from >= hi) break;
     visit(user, from > lo ? from : lo, to < hi ? to : hi, segment_at(at));
   } while (next_place(&at));
@@ -462,6 +408,6 @@ void weir__range_map_visit(const weir__range_map *map,
                            void *user) {
   place at = find(map, 0);
   do {
-    visit(user, at.leaf->key[at.index], end_of(map, at), segment_at(at));
+    visit(user, found_at(at)->lo, found_at(at)->hi, segment_at(at));
   } while (next_place(&at));
 }

@@ -3,52 +3,27 @@
 // The segments of a buffer that is used by byte ranges: disjoint, ordered, together the whole buffer.
 //
 // A B+-tree on the first byte of each segment (Bayer and McCreight, 1972; leaves linked both ways). An access costs
-// O(log segments + segments that it covers). Neighbours that nobody uses any more are joined: those that an access
-// covers at once, the others by a sweep that does a little at every access, so that the number of segments stays in
-// proportion to the ranges in use.
+// O(log segments + segments that it covers); one to a range that is a segment, as those of tiles are from their second use
+// on, mostly costs no search (window/range_pool.h). Neighbours that nobody uses any more are joined: those that an access
+// covers at once, the others by a sweep that does a little at every access while the pool has many segments in use. So
+// their number stays in proportion to the ranges in use, but for WEIR__RANGE_KEPT, which stay for accesses to come.
 //
 // Not thread-safe: the window's lock guards it.
 #ifndef WEIR_WINDOW_RANGE_MAP_H
 #define WEIR_WINDOW_RANGE_MAP_H
 
-#include "window/box_pool.h"
-#include "window/segment.h"
-
-enum { WEIR__RANGE_FANOUT = 32 };
-
-typedef struct weir__range_node weir__range_node;
-
-// Where maps take their nodes and segments from, shared by all maps of a window; reused without limit.
-typedef struct weir__range_pool {
-  weir__range_node *free_nodes;
-  struct weir__range_segment *free_segments;
-  size_t node_count; // free or not
-  size_t free_node_count, free_segment_count;
-  struct weir__range_slab *slabs;
-  weir__id_arrays arrays; // for the readers of segments
-  weir__box_pool boxes;   // for buffers that are used by boxes
-} weir__range_pool;
+#include "window/range_pool.h"
 
 typedef struct weir__range_map {
   weir__range_pool *pool;
   weir__range_node *root;
   uint32_t height; // 0: the root is a leaf
   uint32_t accesses_until_sweep;
+  uint64_t number; // no other map of the pool has, or had, this one
   uint64_t bytes;
   uint64_t sweep_from;
   size_t segment_count;
 } weir__range_map;
-
-void weir__range_pool_initialize(weir__range_pool *pool);
-
-// Frees everything; every map must have been deinitialized.
-void weir__range_pool_deinitialize(weir__range_pool *pool);
-
-// Makes sure that `accesses` accesses to maps cannot run out of nodes and segments. False: no memory.
-bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses);
-
-// The same for accesses to so many maps alone.
-bool weir__range_pool_reserve_many(weir__range_pool *pool, size_t accesses, size_t maps);
 
 // A map of one segment, which takes over the users of `whole` (left without users). Needs a reserve of one access.
 void weir__range_map_initialize(weir__range_map *map, weir__range_pool *pool, uint64_t bytes, weir__segment *whole);

@@ -36,6 +36,7 @@ static void begin(uint64_t cells, uint64_t seed) {
   self.seen = calloc(WINDOW, sizeof *self.seen);
   assert_true(self.live.done != NULL && self.writers != NULL && self.seen != NULL);
   weir__range_pool_initialize(&self.pool);
+  self.pool.kept = 0;
   assert_true(weir__range_pool_reserve(&self.pool, 1));
   weir__segment_initialize(&self.whole);
   weir__range_map_initialize(&self.map, &self.pool, cells, &self.whole);

@@ -35,6 +35,7 @@ static void drop_map(void) {
 static int set_up(void **state) {
   (void)state;
   weir__range_pool_initialize(&self.pool);
+  self.pool.kept = 0; // most tests are about what is joined
   weir__segment_initialize(&self.whole);
   weir__dependences_initialize(&self.dependences);
   model_tasks_initialize(&self.tasks);
@@ -221,6 +222,74 @@ static void poison_is_never_joined_with_what_is_good(void **state) {
   drop_map();
 }
 
+enum { TILES = 200, TILE_BYTES = 10 };
+
+static bool tile_is_known(uint64_t tile) {
+  return weir__range_pool_recall(&self.pool, self.map.number, tile * TILE_BYTES, (tile + 1) * TILE_BYTES) != NULL;
+}
+
+// Ranges that nobody uses for now are found again without a search, as long as the pool has few segments.
+static void ranges_that_come_back_are_known(void **state) {
+  (void)state;
+  self.pool.kept = WEIR__RANGE_KEPT;
+  make_map(TILES * TILE_BYTES);
+  for (int pass = 0; pass < 3; pass++) {
+    for (uint64_t tile = 0; tile < TILES; tile++) {
+      weir__id task = model_tasks_begin(&self.tasks);
+      write_range(task, tile * TILE_BYTES, (tile + 1) * TILE_BYTES);
+      finish(task);
+    }
+    assert_int_equal(count_segments(), TILES);
+    uint64_t known = 0;
+    for (uint64_t tile = 0; tile < TILES; tile++) known += tile_is_known(tile);
+    assert_true(known > TILES / 2); // some have the place of others
+  }
+  drop_map();
+  make_map(TILES * TILE_BYTES);
+  for (uint64_t tile = 0; tile < TILES; tile++) assert_false(tile_is_known(tile)); // another map
+  drop_map();
+}
+
+// A segment that was split, joined or given back is not taken for what it was.
+static void what_became_of_a_segment_is_noticed(void **state) {
+  (void)state;
+  self.pool.kept = WEIR__RANGE_KEPT;
+  make_map(TILES * TILE_BYTES);
+  weir__id first = model_tasks_begin(&self.tasks);
+  write_range(first, 20, 30);
+  write_range(first, 30, 40);
+  assert_true(tile_is_known(2) && tile_is_known(3));
+  weir__id second = model_tasks_begin(&self.tasks);
+  read_range(second, 25, 27); // splits it
+  assert_false(tile_is_known(2));
+  weir__id third = model_tasks_begin(&self.tasks);
+  write_range(third, 20, 40); // is one segment now
+  assert_int_equal(self.dependences.count, 4);
+  assert_false(tile_is_known(2) || tile_is_known(3));
+  weir__id fourth = model_tasks_begin(&self.tasks);
+  read_range(fourth, 30, 40);
+  assert_int_equal(self.dependences.count, 1);
+  assert_int_equal(self.dependences.list[0].task, third);
+  assert_true(tile_is_known(3));
+  finish_all();
+  drop_map();
+}
+
+// With too many of them they are joined, although they come back.
+static void a_crowded_pool_joins_what_nobody_uses(void **state) {
+  (void)state;
+  self.pool.kept = TILES / 4;
+  make_map(TILES * TILE_BYTES);
+  for (int i = 0; i < 20 * TILES; i++) {
+    weir__id task = model_tasks_begin(&self.tasks);
+    uint64_t tile = (uint64_t)i % TILES;
+    read_range(task, tile * TILE_BYTES, (tile + 1) * TILE_BYTES);
+    finish(task);
+  }
+  assert_true(count_segments() < TILES / 2);
+  drop_map();
+}
+
 // A million accesses anywhere in a large buffer, with few tasks in flight: the map stays small, and after a while
 // hardly anything is allocated any more.
 static void stays_small_and_allocates_little(void **state) {
@@ -263,6 +332,9 @@ int main(void) {
       TEST(ranges_nobody_uses_are_swept_away),
       TEST(reads_sweep_as_well),
       TEST(poison_is_never_joined_with_what_is_good),
+      TEST(ranges_that_come_back_are_known),
+      TEST(what_became_of_a_segment_is_noticed),
+      TEST(a_crowded_pool_joins_what_nobody_uses),
       TEST(stays_small_and_allocates_little),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
