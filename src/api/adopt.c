@@ -158,5 +158,8 @@ weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *given_nodes, cons
   if (nodes->refusal != NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "adopt: node %u %s, and cannot be adopted", nodes->refused,
                        nodes->refusal);
+  if (nodes->clone == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "adopt: the driver does not clone this graph, as if it were the body of a conditional node");
   return weir__adopt(nodes, &options, out_graph);
 }

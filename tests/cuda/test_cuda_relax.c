@@ -101,6 +101,28 @@ static void others(share *s) {
   share_free(s, memory);
 }
 
+static void expect(weir_status status, weir_status wanted, const char *text) {
+  assert_int_equal(status, wanted);
+  if (strstr(weir_last_error(), text) == NULL) fail_msg("'%s' is not in '%s'", text, weir_last_error());
+}
+
+// The body of a conditional node, which the driver does not clone.
+static void bodies(share *s) {
+  CUdeviceptr memory = make_memory(s);
+  static chain c;
+  uint64_t count = 0;
+  weir_graph *graph;
+  chain_begin(s, &c);
+  for (uint32_t i = 0; i < 2 * PARTS; i++) chain_said_step(&c, memory + i % PARTS * BYTES, COUNT, i);
+  stub_fail_nth("cuGraphClone", 1, CUDA_ERROR_NOT_SUPPORTED);
+  share_ok(relax(&c, (weir_cuda_adopt_options){0}, &count));
+  assert_int_equal(count, PARTS);
+  stub_fail_nth("cuGraphClone", 1, CUDA_ERROR_NOT_SUPPORTED);
+  expect(chain_try(&c, (weir_cuda_adopt_options){0}, &graph), WEIR_ERROR_INVALID_ARGUMENT, "does not clone this graph");
+  stub_fail_nth(NULL, 0, 0);
+  share_free(s, memory);
+}
+
 // A chain at random on a part of the memory; the same for a seed.
 static void make_random(chain *c, CUdeviceptr memory, uint32_t seed) {
   uint32_t state = seed;
@@ -138,11 +160,6 @@ static void random_graphs(share *s) {
     share_good(s->driver->cuGraphDestroy(own.graph));
   }
   for (int i = 0; i < 2; i++) share_free(s, memory[i]);
-}
-
-static void expect(weir_status status, weir_status wanted, const char *text) {
-  assert_int_equal(status, wanted);
-  if (strstr(weir_last_error(), text) == NULL) fail_msg("'%s' is not in '%s'", text, weir_last_error());
 }
 
 static void refusals(share *s) {
@@ -227,14 +244,16 @@ static void lacks(share *s) {
   }
 TEST(edges)
 TEST(others)
+TEST(bodies)
 TEST(random_graphs)
 TEST(refusals)
 TEST(failures)
 TEST(lacks)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges),         cmocka_unit_test(test_others),
-                                     cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_refusals),
-                                     cmocka_unit_test(test_failures),      cmocka_unit_test(test_lacks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges),    cmocka_unit_test(test_others),
+                                     cmocka_unit_test(test_bodies),   cmocka_unit_test(test_random_graphs),
+                                     cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures),
+                                     cmocka_unit_test(test_lacks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

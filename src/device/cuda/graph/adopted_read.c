@@ -354,12 +354,13 @@ static void destroy(weir__graph_source *source) {
   weir__free(to);
 }
 
-// Graphs with nodes of the kind OTHER need no clone, and the driver has none of some.
+// The driver clones neither graphs with some nodes of the kind OTHER nor the body of a conditional node. These need no
+// clone: they can only be relaxed.
 static weir_status make_clone(adopted *to, CUgraph graph) {
   CUresult result = to->device->driver->cuGraphClone(&to->clone, graph);
   if (result == CUDA_SUCCESS) return WEIR_OK;
   to->clone = NULL;
-  if (to->refusal != NULL && result == CUDA_ERROR_NOT_SUPPORTED) return WEIR_OK;
+  if (result == CUDA_ERROR_NOT_SUPPORTED) return WEIR_OK;
   return weir__cuda_error(to->device->driver, result, "adopt: a clone of the graph");
 }
 

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the CUDA driver, and the edges of captured graphs, for what frameworks capture in their own streams."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from . import _core
+from ._context import Context
+from ._hazards import Access
+
+_READ, _READ_WRITE = 1, 3
+_ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
+
+_library: Any = None
+_contexts: Dict[int, Context] = {}
+
+
+class DriverError(RuntimeError):
+    """A call of the CUDA driver failed. ``result`` is the driver's CUresult."""
+
+    def __init__(self, name: str, result: int) -> None:
+        super().__init__(f"weir: {name} returned {result}")
+        self.result = result
+
+
+def call(name: str, *args: Any) -> None:
+    """Calls a function of the driver with arguments of ctypes. Raises DriverError unless it succeeds."""
+    global _library
+    if _library is None:
+        _library = ctypes.CDLL("libcuda.so.1")
+    result = getattr(_library, name)(*args)
+    if result != 0:
+        raise DriverError(name, result)
+
+
+def captured_graph(stream: int) -> Optional[int]:
+    """The CUgraph into which a stream is being captured; None: it is not."""
+    status, identity, graph = ctypes.c_int(), ctypes.c_ulonglong(), ctypes.c_void_p()
+    found = (ctypes.byref(item) for item in (status, identity, graph))
+    call("cuStreamGetCaptureInfo_v2", ctypes.c_void_p(stream), *found, None, None)
+    return graph.value if status.value == 1 else None
+
+
+def node_count(graph: int) -> int:
+    """The number of nodes of a CUgraph, without those of graphs in it."""
+    nodes = ctypes.c_size_t()
+    call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(nodes))
+    return nodes.value
+
+
+def _context(device: int) -> Context:
+    """A context for a card, which ends with the process. It runs no task, and so needs no memory of the card."""
+    if device not in _contexts:
+        _contexts[device] = Context(f"cuda:{device}", issue="queues", queues=1, memory_limit=1 << 20)
+    return _contexts[device]
+
+
+def relax(device: int, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]]) -> Tuple[int, int]:
+    """Gives a captured CUgraph of card ``device`` the edges of its nodes' accesses (``weir/relax.h``).
+
+    ``nodes`` are numbers of nodes, in order, each with what it accesses. Nodes that are not there keep their place.
+    Returns the number of edges, and the number of nodes that keep their place between all others.
+    """
+    found: List[bytes] = []
+    for node, accesses in nodes:
+        for access in accesses:
+            mode = _READ_WRITE if access.writes else _READ
+            found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
+    edges, undescribed = _core.relax(_context(device), 0, graph, b"".join(found), None)
+    return edges, sum(undescribed)

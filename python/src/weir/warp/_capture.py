@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures of Warp programs as CUDA graphs of their operations' true dependences."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
+
+import warp
+
+from .._cuda import relax
+from .._errors import Error
+from .._hazards import Access, chain
+from ._arena import Arena
+from ._record import Operation, Recorder, Recording
+from ._trial import Trial
+
+_capturing = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a captured graph.
+
+    ``operations`` are launches, copies, fills and conditions, those in bodies of conditions included.
+    ``operations_between_all`` of them keep their place, since it is not known what they access. ``dependences`` are the
+    edges of all graphs. Times are medians in microseconds of a launch, and ``parallel`` says which order is kept: all
+    three are None until the first 24 launches are done, and stay None where ``reason`` says why the graph is as Warp
+    captured it. ``bytes`` is the memory of the arrays that were made in the capture.
+    """
+
+    operations: int
+    operations_between_all: int
+    dependences: int
+    bodies: int
+    serial_us: Optional[float]
+    parallel_us: Optional[float]
+    parallel: Optional[bool]
+    bytes: int
+    reason: Optional[str]
+
+
+def _resolve(recording: Recording, graph: int) -> List[Operation]:
+    """The operations of a graph; what a condition accesses is what its bodies do, and theirs."""
+    operations = recording.graphs.get(graph, [])
+    for operation in operations:
+        for body in operation.bodies:
+            inside = _resolve(recording, body)
+            if any(other.opaque is not None for other in inside):
+                operation.opaque = "a body has an operation that keeps its place"
+            operation.accesses = operation.accesses + [access for other in inside for access in other.accesses]
+        operation.bodies = ()
+    return operations
+
+
+def _nodes(operations: Sequence[Operation]) -> List[Tuple[int, Sequence[Access]]]:
+    return [
+        (node, operation.accesses)
+        for operation in operations
+        if operation.opaque is None
+        for node in range(operation.first_node, operation.end_node)
+    ]
+
+
+class ScopedCapture:
+    """Captures what Warp does in a ``with`` block, as ``warp.ScopedCapture`` does, and lets operations overlap.
+
+    ``graph`` is a graph of Warp's for ``warp.capture_launch``. In it an operation waits for those alone whose results
+    it needs, or whose data it overwrites; bodies of ``warp.capture_while`` and ``warp.capture_if`` are such graphs,
+    too. Results are those of Warp's own graph. The first 24 launches run in both orders, and the faster one is kept.
+
+    ``device`` and ``stream`` are as Warp's, of a CUDA device. Arrays that are made in the block have memory of their
+    own up to 64 MiB, or ``memory`` times the most bytes that are in use at a time; beyond that bytes are used again.
+    One thread at a time captures.
+    """
+
+    def __init__(
+        self,
+        device: Any = None,
+        stream: Any = None,
+        force_module_load: Optional[bool] = None,
+        memory: float = 1.25,
+    ) -> None:
+        self._device = stream.device if stream is not None else warp.get_device(device)
+        if not self._device.is_cuda:
+            raise ValueError(f"weir.warp captures work of CUDA devices, and {self._device} is none")
+        if memory < 1:
+            raise ValueError(f"weir.warp: memory is a factor of at least 1, and not {memory}")
+        self._stream = stream if stream is not None else self._device.stream
+        self._force_module_load, self._memory = force_module_load, memory
+        self._recorder: Optional[Recorder] = None
+        self._arena: Optional[Arena] = None
+        self._trial: Optional[Trial] = None
+        self._operations: List[Operation] = []
+        self._counts: Dict[str, int] = {}
+        self._reason: Optional[str] = None
+        self.active = False
+        self.graph: Any = None
+
+    def __enter__(self) -> "ScopedCapture":
+        if self.graph is not None or self.active:
+            raise RuntimeError("weir.warp: a ScopedCapture captures once")
+        if not _capturing.acquire(blocking=False):
+            raise RuntimeError("weir.warp: another capture is not done")
+        try:
+            self._recorder = Recorder(self._device, self._stream)
+            warp.capture_begin(stream=self._stream, force_module_load=self._force_module_load)
+            self._arena = Arena(self._device, self._memory)
+            self._previous = self._device._custom_allocator
+            self._device._custom_allocator = self._arena
+            self._recorder.start()
+        except BaseException:
+            _capturing.release()
+            raise
+        self.active = True
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        assert self._recorder is not None and self._arena is not None
+        self.active = False
+        self._recorder.stop()
+        self._device._custom_allocator = self._previous
+        self._arena.active = False
+        try:
+            graph = warp.capture_end(stream=self._stream)
+        except Exception:
+            if kind is None:
+                raise
+            return  # the exception of the block says more
+        finally:
+            _capturing.release()
+        graph.weir_memory = self._arena
+        self.graph = graph
+        if kind is None:
+            self._relax(self._recorder.recording)
+
+    def _relax(self, recording: Recording) -> None:
+        main = self.graph.graph.value
+        bodies = [graph for graph in recording.graphs if graph != main]
+        self._operations = _resolve(recording, main)
+        everything = [operation for graph in recording.graphs for operation in _resolve(recording, graph)]
+        self._counts = {
+            "operations": len(everything),
+            "walls": sum(operation.opaque is not None for operation in everything),
+            "bodies": len(bodies),
+            "edges": 0,
+        }
+        if recording.several_streams:
+            self._keep("it was captured in several streams, and their order is the program's own")
+        elif not self._operations:
+            self._keep("nothing of Warp's was captured")
+        else:
+            graphs = [(graph, _nodes(_resolve(recording, graph))) for graph in [*bodies, main]]
+            self._try(graphs)
+
+    def _try(self, graphs: List[Tuple[int, List[Tuple[int, Sequence[Access]]]]]) -> None:
+        ordinal = self._device.ordinal
+
+        def order(parallel: bool) -> int:
+            return sum(relax(ordinal, graph, nodes if parallel else [])[0] for graph, nodes in graphs)
+
+        try:
+            self._counts["edges"] = order(True)
+            self._trial = Trial(self.graph, order)
+        except (Error, RuntimeError) as failure:
+            self.graph.graph_exec = None
+            with contextlib.suppress(Error):  # a graph that cannot be relaxed has its own edges
+                order(False)
+            self._keep(str(failure))
+
+    def _keep(self, reason: str) -> None:
+        self._reason = reason
+        warnings.warn(f"weir.warp: the graph is as Warp captured it: {reason}", RuntimeWarning, stacklevel=4)
+
+    @property
+    def operations(self) -> List[str]:
+        """The names of the operations in order: kernels by their names, else what they do. Those of bodies are not."""
+        return [operation.name for operation in self._operations]
+
+    @property
+    def report(self) -> Report:
+        """What became of the graph. Waits for the launches of the trial, if all of them were made."""
+        trial = self._trial
+        if trial is not None:
+            trial.decide(wait=True)
+        return Report(
+            operations=self._counts.get("operations", 0),
+            operations_between_all=self._counts.get("walls", 0),
+            dependences=self._counts.get("edges", 0),
+            bodies=self._counts.get("bodies", 0),
+            serial_us=trial.serial_us if trial is not None else None,
+            parallel_us=trial.parallel_us if trial is not None else None,
+            parallel=trial.parallel if trial is not None else None,
+            bytes=self._arena.bytes if self._arena is not None else 0,
+            reason=self._reason,
+        )
+
+    def why(self, first: int, last: int) -> str:
+        """Why operation ``last`` waits for operation ``first``: indices of :attr:`operations`.
+
+        A line for each step of the shortest chain of operations that wait for each other, with the bytes.
+        """
+        operations = self._operations
+        if not 0 <= first < last < len(operations):
+            raise ValueError(f"weir.warp: 0 <= first < last < {len(operations)} is needed, and not {first} and {last}")
+        for number in range(first, last + 1):
+            if operations[number].opaque is not None:
+                name, reason = operations[number].name, operations[number].opaque
+                return f"{number} {name} keeps its place between all others: {reason}"
+        waits = chain([operation.accesses for operation in operations], first, last)
+        if not waits:
+            return f"{last} {operations[last].name} needs nothing of {first} {operations[first].name}"
+        return "\n".join(
+            f"{wait.later} {operations[wait.later].name} {wait.how}, {wait.earlier} {operations[wait.earlier].name}: "
+            f"{wait.end - wait.start} bytes"
+            for wait in waits
+        )

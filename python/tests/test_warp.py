@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weir.warp: captured programs give what Warp's own graphs give. Needs Warp; all but a few tests need a card."""
+
+import random
+
+import numpy as np
+import pytest
+
+wp = pytest.importorskip("warp")
+wp.config.quiet = True
+
+import weir.warp  # noqa: E402
+
+N = 64
+
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), factor: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * factor + 1.0
+
+
+@wp.kernel
+def add(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = x[i] + y[i]
+
+
+@wp.kernel
+def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, x[wp.tid()])
+
+
+@wp.func
+def mixed(x: wp.array(dtype=float), out: wp.array(dtype=float), i: int):
+    out[i] = out[i] * 0.5 + x[i]
+
+
+@wp.kernel
+def mix(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    mixed(x, out, wp.tid())
+
+
+@wp.struct
+class Pair:
+    source: wp.array(dtype=float)
+    target: wp.array(dtype=float)
+
+
+@wp.kernel
+def of_struct(pair: Pair):
+    i = wp.tid()
+    pair.target[i] = pair.target[i] + pair.source[i]
+
+
+@wp.kernel
+def count_down(count: wp.array(dtype=int)):
+    count[0] = count[0] - 1
+
+
+@wp.kernel
+def nearest(mesh: wp.uint64, out: wp.array(dtype=float)):
+    i = wp.tid()
+    found = wp.mesh_query_point(mesh, wp.vec3(float(i), 0.0, 1.0), 100.0)
+    out[i] = found.u
+
+
+card = pytest.mark.skipif(not wp.is_cuda_available(), reason="Warp finds no CUDA card")
+
+
+def launch(kernel, *inputs):
+    wp.launch(kernel, dim=N, inputs=list(inputs), device="cuda")
+
+
+def arrays(count, seed=0):
+    numbers = np.random.default_rng(seed)
+    return [wp.array(numbers.random(N, dtype=np.float32), dtype=float, device="cuda") for _ in range(count)]
+
+
+def both(step, make, launches=40):
+    """Launches a step as Warp's graph and as ours, from the same state. Returns our capture."""
+    states = [make(), make()]
+    captured = []
+    for scoped, state in zip((wp.ScopedCapture, weir.warp.ScopedCapture), states):
+        with scoped(device="cuda") as capture:
+            step(state)
+        captured.append(capture)
+    for _ in range(launches):
+        for capture in captured:
+            wp.capture_launch(capture.graph)
+    for own, ours in zip(*states):
+        np.testing.assert_array_equal(own.numpy(), ours.numpy())
+    return captured[1]
+
+
+def branches(state):
+    x, a, b, c, out = state[:5]
+    for result, factor in ((a, 0.5), (b, 0.25), (c, 0.125)):
+        launch(scale, x, factor, result)
+        launch(mix, x, result)
+    launch(add, a, b, out)
+    launch(add, out, c, x)
+
+
+@card
+def test_branches_overlap():
+    capture = both(branches, lambda: arrays(5))
+    report = capture.report
+    assert report.reason is None and report.operations == 8 and report.operations_between_all == 0
+    assert report.dependences == 7
+    assert report.serial_us > 0 and report.parallel_us > 0 and report.parallel is not None
+    assert capture.operations == ["scale", "mix", "scale", "mix", "scale", "mix", "add", "add"]
+    assert "needs nothing of" in capture.why(0, 2)
+    assert capture.why(0, 6).splitlines() == [
+        "1 mix writes what it wrote, 0 scale: 256 bytes",
+        "6 add reads what it wrote, 1 mix: 256 bytes",
+    ]
+    with pytest.raises(ValueError, match="0 <= first < last < 8"):
+        capture.why(3, 8)
+
+
+@card
+def test_arrays_that_the_block_makes():
+    def step(state):
+        x, out = state
+        for factor in (0.5, 0.25, 0.125):
+            made = wp.zeros(N, dtype=float, device="cuda")
+            launch(scale, x, factor, made)
+            launch(mix, made, out)
+        wp.copy(x, out)
+
+    capture = both(step, lambda: arrays(2))
+    assert capture.report.bytes == 3 * 256
+    assert capture.report.operations_between_all == 0
+
+
+@card
+def test_arrays_outlive_the_capture():
+    x = arrays(1)[0]
+    with weir.warp.ScopedCapture(device="cuda") as capture:
+        made = wp.zeros(N, dtype=float, device="cuda")
+        launch(scale, x, 2.0, made)
+    wp.capture_launch(capture.graph)
+    expected = x.numpy() * np.float32(2.0) + np.float32(1.0)
+    del capture
+    np.testing.assert_array_equal(made.numpy(), expected)
+
+
+@card
+def test_structs_views_fills_and_sums():
+    def step(state):
+        a, b, c, out = state
+        pair = Pair()
+        pair.source, pair.target = a, b
+        launch(of_struct, pair)
+        c[: N // 2].fill_(3.0)
+        c[::2].fill_(2.0)
+        wp.launch(add, dim=N // 2, inputs=[a[: N // 2], c[N // 2 :], out[: N // 2]], device="cuda")
+        out[N // 2 :].zero_()
+        launch(total, a, out[N - 1 :])
+
+    # The sum of floats in any order is another one: of equal numbers it is the same.
+    capture = both(step, lambda: [wp.full(N, value, dtype=float, device="cuda") for value in (1.0, 2.0, 4.0, 8.0)])
+    assert capture.report.operations_between_all == 0
+
+
+@card
+def test_loops_are_parallel_inside():
+    def body(state):
+        branches(state)
+        wp.launch(count_down, dim=1, inputs=[state[5]], device="cuda")
+
+    def step(state):
+        state[5].fill_(5)
+        launch(scale, state[4], 0.5, state[1])
+        wp.capture_while(state[5], body, state=state)
+        launch(add, state[1], state[2], state[3])
+
+    def make():
+        return [*arrays(5), wp.zeros(1, dtype=int, device="cuda")]
+
+    capture = both(step, make)
+    report = capture.report
+    assert report.reason is None and report.bodies == 1 and report.parallel is not None
+    assert report.operations_between_all == 0
+    assert "while" in capture.operations
+
+
+@card
+def test_branches_of_conditions():
+    def step(state):
+        a, b, c, flag = state
+        launch(scale, a, 0.5, b)
+        wp.capture_if(flag, on_true=lambda: launch(mix, a, b), on_false=lambda: launch(mix, b, a))
+        wp.launch(count_down, dim=1, inputs=[flag], device="cuda")
+        launch(add, a, b, c)
+
+    def make():
+        return [*arrays(3), wp.full(1, 20, dtype=int, device="cuda")]
+
+    capture = both(step, make)
+    assert capture.report.reason is None and capture.report.bodies == 2
+
+
+@card
+def test_kernels_with_hidden_memory_keep_their_place():
+    points = wp.array(np.random.default_rng(1).random((9, 3), dtype=np.float32), dtype=wp.vec3, device="cuda")
+    mesh = wp.Mesh(points=points, indices=wp.array(np.arange(9, dtype=np.int32), dtype=int, device="cuda"))
+
+    def step(state):
+        a, b = state
+        launch(scale, a, 0.5, b)
+        launch(nearest, mesh.id, a)
+        launch(mix, a, b)
+
+    capture = both(step, lambda: arrays(2))
+    assert capture.report.operations_between_all == 1
+    assert "keeps its place between all others: " in capture.why(0, 1) and "mesh_query_point" in capture.why(0, 1)
+
+
+@card
+def test_recorded_commands():
+    def step(state):
+        a, b, c, out = state
+        commands = [wp.launch(scale, dim=N, inputs=[a, 0.5, each], device="cuda", record_cmd=True) for each in (b, c)]
+        for command in commands:
+            command.launch()
+        launch(add, b, c, out)
+
+    report = both(step, lambda: arrays(4)).report
+    assert report.operations == 3 and report.operations_between_all == 0 and report.dependences == 2
+
+
+@card
+def test_several_streams_stay():
+    a, b = arrays(2)
+    side = wp.Stream("cuda")
+    with pytest.warns(RuntimeWarning, match="several streams"), weir.warp.ScopedCapture(device="cuda") as capture:
+        launch(scale, a, 0.5, b)
+        side.wait_stream(wp.get_stream("cuda"))
+        with wp.ScopedStream(side):
+            launch(scale, b, 0.5, a)
+        wp.get_stream("cuda").wait_stream(side)
+    wp.capture_launch(capture.graph)
+    assert capture.report.reason.startswith("it was captured in several streams")
+
+
+@card
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    choose = random.Random(seed)
+    program = []
+    for _ in range(40):
+        first, second, third = (choose.randrange(6) for _ in range(3))
+        start, other = choose.randrange(N // 2), choose.randrange(N // 2)
+        program.append((choose.randrange(6), first, second, third, start, other, choose.randrange(1, N // 2)))
+
+    def step(state):
+        for kind, first, second, third, start, other, count in program:
+            a, b, c = state[first], state[second], state[third]
+            if kind == 0:
+                launch(mix, a, b)
+            elif kind == 1 and first != second:
+                wp.copy(a, b, dest_offset=start, src_offset=other, count=count)
+            elif kind == 2:
+                a[start : start + count].fill_(float(other))
+            elif kind == 3:
+                made = wp.empty(N, dtype=float, device="cuda")
+                launch(scale, a, 0.5, made)
+                launch(mix, made, b)
+            elif kind == 4:
+                wp.launch(add, dim=count, inputs=[a[start:], b[other:], c[start:]], device="cuda")
+            else:
+                launch(add, a, b, c)
+
+    both(step, lambda: arrays(6, seed), launches=30)
+
+
+@card
+def test_an_exception_in_the_block():
+    a, b = arrays(2)
+    with pytest.raises(ZeroDivisionError), weir.warp.ScopedCapture(device="cuda"):
+        launch(scale, a, 0.5, b)
+        raise ZeroDivisionError
+    with pytest.raises(RuntimeError, match="another capture"), weir.warp.ScopedCapture(device="cuda"):
+        with weir.warp.ScopedCapture(device="cuda"):
+            pass
+    with weir.warp.ScopedCapture(device="cuda") as capture:
+        launch(scale, a, 0.5, b)
+    wp.capture_launch(capture.graph)
+    np.testing.assert_array_equal(b.numpy(), a.numpy() * np.float32(0.5) + np.float32(1.0))
+    with pytest.raises(RuntimeError, match="captures once"), capture:
+        pass
+
+
+def test_no_card():
+    with pytest.raises(ValueError, match="captures work of CUDA devices, and cpu is none"):
+        weir.warp.ScopedCapture(device="cpu")
