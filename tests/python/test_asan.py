@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the Python package's extension under the sanitizers of addresses and of undefined behaviour.
+
+test_asan.py SOURCE FOLDER LIBRARY COMPILER FLAGS: the repository, a folder for an environment and a build, which are
+used again, the libweir.so of a build with these sanitizers, its compiler (clang), and its flags. The extension is built
+with the same. The interpreter is a plain one: the sanitizers' runtime is loaded before it.
+
+Exits 77 if the runtime is missing, or pip cannot get NumPy and pytest, and says why.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import venv
+
+from test_package import Skip, call, clean_environment, python_of
+
+PACKAGES = ("numpy", "pytest", "scikit-build-core")
+# A report ends its process, whose output pytest may hold: so reports go to files.
+ASAN_OPTIONS = "detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:allocator_may_return_null=1"
+UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
+# What runs little of the extension, or nothing of it.
+LEFT_OUT = ("test_progress.py", "test_notebooks.py", "test_torch.py", "test_torch_memory.py")
+
+
+def runtime(compiler):
+    """The sanitizers' shared runtime."""
+    path = call(compiler, f"-print-file-name=libclang_rt.asan-{os.uname().machine}.so").strip()
+    if not os.path.isabs(path) or not os.path.exists(path):
+        raise Skip(f"{compiler} has no shared runtime of the address sanitizer (Debian: libclang-rt-14-dev)")
+    return path
+
+
+def environment(folder):
+    """An environment with NumPy and pytest. It is made again when the list or the interpreter changes."""
+    home, mark = os.path.join(folder, "asan-environment"), os.path.join(folder, "asan-environment.stamp")
+    stamp = f"{PACKAGES} {sys.version}"
+    if os.path.exists(mark):
+        with open(mark, encoding="utf-8") as text:
+            if text.read() == stamp:
+                return python_of(home)
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        venv.create(home, with_pip=True)
+        call(python_of(home), "-m", "pip", "--disable-pip-version-check", "-q", "install", *PACKAGES)
+    except (RuntimeError, subprocess.CalledProcessError) as failure:
+        raise Skip(f"pip cannot get {', '.join(PACKAGES)}: {str(failure)[-300:]}") from None
+    with open(mark, "w", encoding="utf-8") as out:
+        out.write(stamp)
+    return python_of(home)
+
+
+def build(source, folder, library, compiler, flags, python):
+    """The package, with an extension that has the sanitizers' checks. Returns the folder to import it from."""
+    work, target = os.path.join(folder, "asan-build"), os.path.join(folder, "asan-package")
+    shutil.rmtree(target, ignore_errors=True)
+    call(
+        "cmake",
+        *("-S", os.path.join(source, "python"), "-B", work, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None"),
+        f"-DCMAKE_C_COMPILER={compiler}",
+        f"-DCMAKE_C_FLAGS={flags} -Werror",
+        f"-DWEIR_PYTHON_LIBRARY={library}",
+        f"-DPython_EXECUTABLE={python}",
+    )
+    call("cmake", "--build", work)
+    call("cmake", "--install", work, "--prefix", target, "--component", "python")
+    shutil.copytree(os.path.join(source, "python", "src", "weir"), os.path.join(target, "weir"), dirs_exist_ok=True)
+    return target
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as text:
+        return text.read()
+
+
+def main():
+    source, folder, library = (os.path.abspath(one) for one in sys.argv[1:4])
+    compiler, flags = sys.argv[4:6]
+    os.makedirs(folder, exist_ok=True)
+    preload = runtime(compiler)
+    python = environment(folder)
+    package = build(source, folder, library, compiler, flags, python)
+    tests, reports = os.path.join(source, "python", "tests"), os.path.join(folder, "asan-report")
+    for name in glob.glob(f"{reports}.*"):
+        os.remove(name)
+    run = subprocess.run(
+        [
+            *(python, "-X", "dev", "-m", "pytest", "-rs", "-p", "no:cacheprovider", "--durations=8"),
+            *("--rootdir", os.path.join(source, "python"), "-c", os.path.join(source, "python", "pyproject.toml")),
+            *(f"--ignore={os.path.join(tests, name)}" for name in LEFT_OUT),
+            *(*sys.argv[6:], tests),
+        ],
+        cwd=folder,
+        env=dict(
+            clean_environment(),
+            ASAN_OPTIONS=f"{ASAN_OPTIONS}:log_path={reports}",
+            UBSAN_OPTIONS=f"{UBSAN_OPTIONS}:log_path={reports}",
+            LD_PRELOAD=preload,
+            PYTHONMALLOC="malloc",
+            PYTHONPATH=package,
+            PYTHONDONTWRITEBYTECODE="1",
+        ),
+    )
+    found = [
+        text for text in map(read, sorted(glob.glob(f"{reports}.*"))) if "ERROR: " in text or "runtime error" in text
+    ]
+    for text in found:  # others warn of allocations that are refused, as tests want it
+        print(text[:8000])
+    sys.exit(1 if found or run.returncode != 0 else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    except RuntimeError as failure:
+        print(failure)
+        sys.exit(1)
