@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FANOUT = WEIR__RANGE_FANOUT, MAX_HEIGHT = 16, SWEEP_EVERY = 16, SWEEP_STEPS = 96 };
+enum { FANOUT = WEIR__RANGE_FANOUT, MAX_HEIGHT = 16, FEW_SEGMENTS = 4, SWEEP_EVERY = 16, SWEEP_STEPS = 96 };
 
 typedef struct path {
   weir__range_node *node[MAX_HEIGHT + 1]; // from the root (level `height`) to the leaf (level 0)
@@ -221,6 +221,7 @@ static weir__range_segment *cut(const weir__range_map *map, weir__range_segment 
   copy->lo = at;
   copy->hi = segment->hi;
   segment->hi = at;
+  weir__range_pool_remember(map->pool, map->number, copy);
   return copy;
 }
 
@@ -292,12 +293,23 @@ static void sweep(weir__range_map *map, const weir__liveness *liveness) {
   }
 }
 
-// The segment that is [lo, hi), if the pool remembers it; else NULL.
-static inline weir__segment *recall(weir__range_map *map, const weir__liveness *liveness, uint64_t lo, uint64_t hi,
-                                    weir__dependences *dependences) {
+// What each access begins with.
+static inline void begin(weir__range_map *map, const weir__liveness *liveness, weir__dependences *dependences) {
   dependences->arrays = &map->pool->arrays;
   if (__builtin_expect(weir__range_pool_is_crowded(map->pool), false)) sweep(map, liveness);
-  return weir__range_pool_recall(map->pool, map->number, lo, hi);
+}
+
+// The segments that are together [lo, hi), where the pool remembers them and they are few. Returns how many; 0: it is not so.
+static inline uint32_t recall(const weir__range_map *map, uint64_t lo, uint64_t hi,
+                              weir__range_segment **out_segments) {
+  for (uint32_t count = 0; count < FEW_SEGMENTS;) {
+    weir__range_segment *segment = weir__range_pool_recall(map->pool, map->number, lo);
+    if (segment == NULL || segment->hi > hi) return 0;
+    out_segments[count++] = segment;
+    if (segment->hi == hi) return count;
+    lo = segment->hi;
+  }
+  return 0;
 }
 
 // Records an access after which all segments stay what they were.
@@ -306,11 +318,12 @@ share(weir__range_map *map, const weir__liveness *liveness, weir__id task, uint6
       weir__dependences *dependences,
       void (*record)(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
                      weir__dependences *dependences)) {
-  weir__segment *known = recall(map, liveness, lo, hi, dependences);
-  if (known != NULL) {
-    record(known, liveness, task, lo, hi, dependences);
-    return;
-  }
+  weir__range_segment *known[FEW_SEGMENTS];
+  begin(map, liveness, dependences);
+  uint32_t count = recall(map, lo, hi, known);
+  for (uint32_t i = 0; i < count; i++)
+    record(&known[i]->segment, liveness, task, known[i]->lo, known[i]->hi, dependences);
+  if (count > 0) return;
   place at = end_at(map, begin_at(map, lo, dependences), hi, dependences);
   for (;;) {
     while (found_at(at)->hi < hi && join_next(map, liveness, &at)) continue;
@@ -334,11 +347,12 @@ void weir__range_map_commute(weir__range_map *map, const weir__liveness *livenes
 
 void weir__range_map_write(weir__range_map *map, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
                            uint64_t hi, weir__dependences *dependences) {
-  weir__segment *known = recall(map, liveness, lo, hi, dependences);
-  if (known != NULL) {
-    weir__segment_write(known, liveness, task, reads, lo, hi, dependences);
-    return;
-  }
+  weir__range_segment *known[FEW_SEGMENTS];
+  begin(map, liveness, dependences);
+  uint32_t count = recall(map, lo, hi, known);
+  for (uint32_t i = 0; i < count; i++)
+    weir__segment_write(&known[i]->segment, liveness, task, reads, known[i]->lo, known[i]->hi, dependences);
+  if (count > 0) return;
   place at = end_at(map, begin_at(map, lo, dependences), hi, dependences);
   weir__segment_write(segment_at(at), liveness, task, reads, lo, found_at(at)->hi, dependences);
   while (found_at(at)->hi < hi) {

@@ -4,8 +4,8 @@
 // without limit.
 //
 // Programs come back to the same ranges: tiles, rows, parts of a state. So the pool remembers segments by map and first
-// byte, in a table where each place holds the segment that came to it last. An access to a range that is such a segment
-// needs no search.
+// byte, in a table where each place holds the segment that came to it last. An access to a range that is such a segment, or
+// a few of them, needs no search.
 //
 // Not thread-safe: the window's lock guards it.
 #ifndef WEIR_WINDOW_RANGE_POOL_H
@@ -79,13 +79,11 @@ static inline weir__range_memory *weir__range_pool_place(const weir__range_pool 
   return &pool->table[((lo ^ map << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - pool->table_bits)];
 }
 
-// The segment of the map that is [lo, hi), if it is remembered; else NULL.
-static inline weir__segment *weir__range_pool_recall(const weir__range_pool *pool, uint64_t map, uint64_t lo,
-                                                     uint64_t hi) {
+// The segment of the map that begins at `lo`, if it is remembered; else NULL.
+static inline weir__range_segment *weir__range_pool_recall(const weir__range_pool *pool, uint64_t map, uint64_t lo) {
   if (pool->table == NULL) return NULL;
   const weir__range_memory *place = weir__range_pool_place(pool, map, lo);
-  if (place->map != map || place->segment->lo != lo || place->segment->hi != hi) return NULL;
-  return &place->segment->segment;
+  return place->map == map && place->segment->lo == lo ? place->segment : NULL;
 }
 
 static inline void weir__range_pool_remember(const weir__range_pool *pool, uint64_t map, weir__range_segment *segment) {
