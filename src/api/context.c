@@ -18,6 +18,7 @@
 #include "engine/external.h"
 #include "engine/family.h"
 #include "engine/open.h"
+#include "engine/plain.h"
 #include "engine/profile.h"
 #include "engine/queue.h"
 #include "engine/watch.h"
@@ -139,7 +140,9 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   if (status == WEIR_OK) pin_threads(context);
   if (status == WEIR_OK) status = add_copier(context);
   if (status == WEIR_OK) status = add_checker(context);
-  return status == WEIR_OK ? weir__context_open(context) : status;
+  if (status == WEIR_OK) status = weir__context_open(context);
+  if (status == WEIR_OK) weir__plain_open(context);
+  return status;
 }
 
 weir_status weir_context_create_sized(const weir_context_options *given, size_t options_size,

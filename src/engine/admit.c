@@ -12,6 +12,7 @@
 #include "engine/external.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/fill.h"
 #include "engine/queue.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -165,28 +166,6 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   if (__builtin_expect(request->task->after_count > 0, false)) find_after(context, request->task, id);
 }
 
-// Fills in the pointers and values, once the storage of all buffers is known.
-static inline void fill_args(const weir__request *request, weir__task *task) {
-  void **pointer = request->pointers;
-  uint32_t arg_count = request->task->arg_count;
-  unsigned char *value = (unsigned char *)(pointer + arg_count);
-  const weir__access *access = request->accesses;
-  task->args = pointer;
-  const weir_arg *arg = request->task->args;
-  for (uint32_t left = arg_count; left > 0; left--, arg++) {
-    if (arg->mode == WEIR_VALUE) {
-      value = (unsigned char *)(((uintptr_t)value + 8 + 15) & ~(uintptr_t)15);
-      memcpy(value - 8, &arg->bytes, 8); // see weir__task_value_bytes
-      memcpy(value, arg->value, arg->bytes);
-      *pointer++ = value;
-      value += arg->bytes;
-    } else {
-      *pointer++ = (char *)access->buffer->replicas[access->space].memory + access->lo;
-      access++;
-    }
-  }
-}
-
 // Where the bytes of a copy are, as far as they are in buffers.
 static void fill_move(const weir__request *request) {
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
@@ -199,38 +178,18 @@ static void fill_move(const weir__request *request) {
   }
 }
 
-static int8_t clamp_priority(int32_t priority) {
-  if (priority < WEIR_PRIORITY_LOWEST) return WEIR_PRIORITY_LOWEST;
-  return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
-}
-
 static inline void fill_task(const weir__request *request, weir__task *task) {
-  const weir_task *asked = request->task;
-  weir_kernel *kernel = asked->kernel;
-  task->function = kernel != NULL ? kernel->function : asked->host;
-  task->user = asked->user;
-  task->kernel = kernel;
-  for (int i = 0; i < 3; i++) task->groups[i] = asked->groups[i] == 0 ? 1 : asked->groups[i];
-  task->arg_count = asked->arg_count;
+  weir__fill_asked(task, request->task, request->device);
   task->accesses = request->accesses;
   task->access_count = request->checked.access_count;
-  task->priority = clamp_priority(asked->priority);
-  task->device = (uint8_t)request->device->index;
   task->asked = request->asked;
-  task->tag = asked->tag;
   task->kind = (uint8_t)request->kind;
   task->run = request->run;
   task->move = request->move;
   task->guest = request->submission->guest;
-  if (kernel != NULL) {
-    task->code = weir__kernel_code(kernel, request->device);
-    kernel->object.last_use = task->id;
-  }
 }
 
-// Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task waits for all
-// earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
-static void hold(weir_context *context, weir__task *task, const weir__dependences *dependences) {
+void weir__hold(weir_context *context, weir__task *task, const weir__dependences *dependences) {
   context->order.hold = task->id + 1;
   weir__queue_update(context);
   if (!dependences->incomplete || context->host.window.live.oldest == task->id) return;
@@ -289,11 +248,11 @@ static inline __attribute__((always_inline)) void commit(weir_context *context, 
   connect(context, run_ahead, task, dependences);
   if (context->graphs.in_flight > 0) note_readers(context, task, dependences);
   if (request->kind <= WEIR__TASK_OPEN)
-    fill_args(request, task);
+    weir__fill_args(task, request->task, request->accesses, request->pointers);
   else if (context->rules[request->kind]->bind != NULL)
     context->rules[request->kind]->bind(context, task, dependences);
   if (context->host.trace != NULL) trace_task(context, request, task, dependences);
-  if (dependences->incomplete || dependences->unrecorded) hold(context, task, dependences);
+  if (dependences->incomplete || dependences->unrecorded) weir__hold(context, task, dependences);
   if (run_ahead)
     commit_run_ahead(context, request->device, task);
   else

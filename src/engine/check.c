@@ -76,6 +76,15 @@ static weir_status check_many(const weir__access *accesses, uint32_t count) {
   return WEIR_OK;
 }
 
+bool weir__ranges_agree(const weir__access *accesses, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t j = 0; j < i; j++) {
+      if (disagree(&accesses[j], &accesses[i])) return false;
+    }
+  }
+  return true;
+}
+
 static weir_status check_agreement(const weir__access *accesses, uint32_t count) {
   if (count > FEW_ACCESSES) return check_many(accesses, count);
   for (uint32_t i = 1; i < count; i++) {

@@ -21,6 +21,9 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
 weir_status weir__check_args(weir_context *context, const weir_task *task, uint32_t space, weir__access *accesses,
                              weir__checked *out_checked);
 
+// Whether no two accesses to ranges of one buffer disagree. Asked of few accesses.
+bool weir__ranges_agree(const weir__access *accesses, uint32_t count);
+
 // Checks that offset and length suit a pattern of 4 bytes.
 weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what);
 

@@ -92,6 +92,7 @@ typedef struct weir__device_set {
   bool polled;                       // some device has no threads of its own
   bool polls;                        // some device has a `poll` function
   bool flushes;                      // some device has a `flush` function
+  bool plain;                        // tasks may go the short way (engine/plain.h)
 } weir__device_set;
 
 // Submissions of tasks and callbacks that wait for room (engine/queue.h).

@@ -165,6 +165,22 @@ static weir__block *take_other(weir_context *context, const weir__access *access
   return block;
 }
 
+bool weir__storage_exchange(weir_context *context, weir_buffer *buffer) {
+  const weir__liveness *live = &context->host.window.live;
+  if (buffer->last_use < live->oldest || buffer->replicas[WEIR__HOST_SPACE].block == NULL ||
+      !may_rename(context, buffer))
+    return true;
+  if (buffer->ranged || buffer->bytes > WEIR__RENAME_TINY) return false;
+  if (weir__segment_idle(&buffer->whole, live)) return true;
+  weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
+  if (pool->waiting_bytes + buffer->bytes > pool->waiting_limit) return false;
+  weir__block *fresh = weir__pool_take_idle(pool, buffer->bytes, false, live);
+  if (fresh == NULL) return false;
+  context->host.statistics.renamed++;
+  weir__buffer_exchange_storage(buffer, WEIR__HOST_SPACE, pool, fresh);
+  return true;
+}
+
 static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {

@@ -23,6 +23,10 @@ void weir__storage_give_back(weir_context *context, const weir__request *request
 // buffer's copies stay valid. Users of the storage that the task must wait for are added to the dependences.
 void weir__storage_bind(weir_context *context, const weir__request *request, uint32_t index);
 
+// Does both, and notes nothing, for a task of the host's space that overwrites all of a buffer which has storage: if tasks in flight use
+// that, and the buffer is tiny, it gets other storage. False: the two functions above are to be asked.
+bool weir__storage_exchange(weir_context *context, weir_buffer *buffer);
+
 // Where devices have memory of their own: which block each access took when it came up before, by the kernels that were
 // submitted last. A task that comes again then finds its buffers where they were, and a graph with it needs no new
 // parameters. (As a processor predicts branches by their history.)

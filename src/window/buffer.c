@@ -221,6 +221,15 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
   buffer->last_use = 0;
 }
 
+void weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__pool *pool, weir__block *fresh) {
+  weir__replica *replica = &buffer->replicas[space];
+  note_users(buffer, replica->block);
+  weir__pool_give_waiting(pool, replica->block);
+  *replica = (weir__replica){.block = fresh, .memory = fresh->memory, .storage = fresh->number};
+  weir__segment_reset(&buffer->whole);
+  buffer->serial++;
+}
+
 void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block) {
   buffer->replicas[space] = (weir__replica){.block = block, .memory = block->memory, .storage = block->number};
   buffer->held |= weir__space_bit(space);

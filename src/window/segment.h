@@ -7,7 +7,7 @@
 // would: each of its tasks comes after the writer and all readers before the set, and who reads or writes next comes after
 // the whole set. A reader ends a set: tasks that commute after it begin another one, which reads what the former set left.
 //
-// The two functions that every access goes through are inline; the rest is in segment.c.
+// The functions that every access goes through are inline; the rest is in segment.c.
 #ifndef WEIR_WINDOW_SEGMENT_H
 #define WEIR_WINDOW_SEGMENT_H
 
@@ -141,16 +141,27 @@ bool weir__segment_is_by(const weir__segment *segment, weir__id task);
 // The newest task that may have written the segment.
 weir__id weir__segment_last_writer(const weir__segment *segment);
 
-// Records that `task` reads the segment, whose bytes in question are [lo, hi). Adds live predecessors to `dependences`.
-static inline void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task,
-                                      uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+// What a predecessor that is found becomes, as weir__dependences_add does it. `user` is the caller's.
+typedef void (*weir__dependence_sink)(void *user, weir__id task, weir__hazard hazard, bool data, uint64_t lo,
+                                      uint64_t hi);
+
+static inline void weir__list_dependence(void *user, weir__id task, weir__hazard hazard, bool data, uint64_t lo,
+                                         uint64_t hi) {
+  weir__dependences_add(user, task, hazard, data, lo, hi);
+}
+
+// Records that `task` reads the segment, whose bytes in question are [lo, hi). Hands live predecessors to `sink`; poison, and what
+// came of sets, is added to `dependences`.
+static inline __attribute__((always_inline)) void
+weir__segment_read_to(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo, uint64_t hi,
+                      weir__dependences *dependences, weir__dependence_sink sink, void *user) {
   uint32_t count = segment->reader_count;
   if (__builtin_expect(segment->commutes, false)) {
     weir__segment_read_set(segment, liveness, task, lo, hi, dependences);
     return;
   }
   if (weir__live(liveness, segment->writer) && segment->writer != task)
-    weir__dependences_add(dependences, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
+    sink(user, segment->writer, WEIR__HAZARD_RAW, true, lo, hi);
   if (segment->poisoned) weir__dependences_add_poison(dependences, segment->poisoned, lo, hi);
   if (count > 0 && weir__segment_readers(segment)[count - 1] == task) return;
   if (count == segment->reader_capacity) {
@@ -167,9 +178,15 @@ static inline void weir__segment_read(weir__segment *segment, const weir__livene
   segment->reader_count = count + 1;
 }
 
-// Records that `task` writes, and if `reads` also reads, the segment. Cost: one step per reader since the last write.
-static inline void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task,
-                                       bool reads, uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+static inline void weir__segment_read(weir__segment *segment, const weir__liveness *liveness, weir__id task,
+                                      uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  weir__segment_read_to(segment, liveness, task, lo, hi, dependences, weir__list_dependence, dependences);
+}
+
+// Records that `task` writes, and if `reads` also reads, the segment, as above. Cost: one step per reader since the last write.
+static inline __attribute__((always_inline)) void
+weir__segment_write_to(weir__segment *segment, const weir__liveness *liveness, weir__id task, bool reads, uint64_t lo,
+                       uint64_t hi, weir__dependences *dependences, weir__dependence_sink sink, void *user) {
   if (__builtin_expect(segment->commutes, false)) {
     weir__segment_write_set(segment, liveness, task, reads, lo, hi, dependences);
     return;
@@ -178,16 +195,21 @@ static inline void weir__segment_write(weir__segment *segment, const weir__liven
   bool reader_in_flight = false;
   for (uint32_t i = 0; i < segment->reader_count; i++) {
     if (!weir__live(liveness, readers[i]) || readers[i] == task) continue;
-    weir__dependences_add(dependences, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
+    sink(user, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
     reader_in_flight = true;
   }
   // A live reader is behind the writer already; only data still has to come from the writer itself.
   if ((reads || !reader_in_flight) && weir__live(liveness, segment->writer) && segment->writer != task)
-    weir__dependences_add(dependences, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
+    sink(user, segment->writer, reads ? WEIR__HAZARD_RAW : WEIR__HAZARD_WAW, reads, lo, hi);
   if (reads && segment->poisoned) weir__dependences_add_poison(dependences, segment->poisoned, lo, hi);
   segment->writer = task;
   segment->reader_count = 0;
   segment->poisoned = 0;
+}
+
+static inline void weir__segment_write(weir__segment *segment, const weir__liveness *liveness, weir__id task,
+                                       bool reads, uint64_t lo, uint64_t hi, weir__dependences *dependences) {
+  weir__segment_write_to(segment, liveness, task, reads, lo, hi, dependences, weir__list_dependence, dependences);
 }
 
 #endif // WEIR_WINDOW_SEGMENT_H

@@ -72,6 +72,12 @@ static inline bool weir__window_full(const weir__window *window, uint64_t own) {
   return weir__window_room(window, own) == 0;
 }
 
+// Whether a submission for which no slot was reserved would find one: as weir__window_full says, where none is left over.
+static inline bool weir__window_has_room(const weir__window *window) {
+  return window->next - window->live.oldest + window->kept + window->reserved < window->size &&
+         !(window->closed | window->claimed);
+}
+
 static inline bool weir__window_empty(const weir__window *window) {
   return window->next == window->live.oldest;
 }

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. Most tasks are a function of the CPU with a few buffers, values and byte ranges, and nothing is special about them or
+// their context. The way of all tasks (engine/submit.c, engine/admit.c) asks at each step about what is special: memory of
+// devices, boxes, reductions, images, timelines, names, groups, labels, predecessors that the task names, waiting. Here that is
+// asked once, for the context, the task and each argument. What remains is the same in the same order: check, storage,
+// dependences, edges, commit. Predecessors become edges where they are found.
+//
+// Whatever is not plain, and whatever is wrong, is left to the way of all tasks before anything has changed.
+#include "engine/plain.h"
+
+#include "engine/admit.h"
+#include "engine/check.h"
+#include "engine/fill.h"
+#include "engine/storage.h"
+
+enum {
+  MOST_ARGS = 8,         // their accesses and pointers fit in a slot
+  MOST_GROUPS_LOG2 = 20, // of each dimension: three make no overflow
+};
+
+void weir__plain_open(weir_context *context) {
+  const weir__host *host = &context->host;
+  context->devices.plain = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
+                           (host->flags & ~(uint32_t)WEIR_CONTEXT_NO_RENAME) == 0 && context->memory.space_count == 1 &&
+                           context->memory.predictor == NULL;
+}
+
+// Nothing in the context asks for more, the window has room, and nobody else is to go first.
+static inline bool is_usual(const weir_context *context) {
+  const weir__host *host = &context->host;
+  weir__id oldest = host->window.live.oldest;
+  bool odd = !context->devices.plain | (host->trace != NULL) | (context->graphs.in_flight > 0) |
+             (context->failures != NULL) | (context->order.fence >= oldest) | (oldest < context->order.barrier) |
+             weir__this_thread.in_task;
+  return !odd && weir__window_has_room(&host->window);
+}
+
+// The device of a plain task; NULL: it is of another kind, or wrong.
+static inline weir_device *device_of(const weir_context *context, const weir_task *task) {
+  weir_kernel *kernel = task->kernel;
+  weir_device *device = task->device;
+  bool odd = (task->arg_count > MOST_ARGS) | (task->args == NULL && task->arg_count > 0) | (task->after_count > 0) |
+             (task->label != NULL) | (task->destroy != NULL) | (task->group != NULL) |
+             ((task->groups[0] | task->groups[1] | task->groups[2]) >> MOST_GROUPS_LOG2 != 0) |
+             ((kernel == NULL) == (task->host == NULL));
+  if (odd) return NULL;
+  if (device != NULL && device->host != &context->host) return NULL;
+  if (kernel == NULL) {
+    if (device == NULL) device = context->devices.cpu;
+  } else {
+    if (!weir__object_is(&kernel->object, WEIR__KIND_KERNEL) || kernel->object.context != context) return NULL;
+    if (device == NULL) device = kernel->has_device ? context->host.devices[kernel->device] : NULL;
+  }
+  if (device == NULL || device->ops->run_ahead || device->ops->check != NULL) return NULL;
+  bool chosen = kernel != NULL && task->device == NULL;
+  return chosen || device->ops->has_code(device, kernel) ? device : NULL;
+}
+
+// Arguments that are plain and right.
+typedef struct plain_args {
+  weir__access *accesses;
+  uint32_t access_count;
+  bool ranged;          // some access is not of a whole buffer, or its buffer is used by ranges
+  bool valued;          // some argument is a value
+  uint64_t overwritten; // bit i: access i overwrites all of a buffer
+  uint64_t bare;        // bit i: its buffer has no storage
+} plain_args;
+
+static inline bool is_value(const weir_arg *arg) {
+  return arg->value != NULL && arg->bytes - 1 < WEIR__MAX_VALUE_BYTES;
+}
+
+// The mode of an argument that has no shape, and whose reserved member is 0. Others give another number.
+static inline uint64_t mode_of(const weir_arg *arg) {
+  uint64_t mode;
+  static_assert(offsetof(weir_arg, buffer) == sizeof mode, "mode, shape and reserved member");
+  memcpy(&mode, arg, sizeof mode);
+  return mode;
+}
+
+// Many or large values, which need more room than a slot has. What is in the slot already moves. False: no memory.
+static __attribute__((noinline)) bool move_args(weir__task *slot, uint64_t bytes, plain_args *args) {
+  weir__access *accesses = weir__window_large_payload(slot, bytes);
+  if (accesses == NULL) return false;
+  memcpy(accesses, args->accesses, args->access_count * sizeof *accesses);
+  args->accesses = accesses;
+  return true;
+}
+
+// Puts the accesses where they stay, in the slot of the next task. False: an argument is not plain, or wrong, or there is no
+// memory.
+static inline bool take_args(weir_context *context, const weir_task *task, weir__task *slot, plain_args *out) {
+  weir__access *const first = (weir__access *)(void *)slot->payload, *access = first;
+  uint64_t check = ++context->checks, room = task->arg_count * sizeof(void *), bit = 1;
+  uint64_t overwritten = 0, bare = 0;
+  bool odd = false, ranged = false, repeats = false, valued = false;
+  const weir_arg *arg = task->args;
+  for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
+    uint64_t mode = mode_of(arg);
+    if (mode == WEIR_VALUE) {
+      if (!is_value(arg)) return false;
+      room += arg->bytes + 8 + 15;
+      valued = true;
+      continue;
+    }
+    weir_buffer *buffer = arg->buffer;
+    if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
+      return false;
+    uint64_t whole = buffer->bytes, lo = arg->offset, hi = whole;
+    if (lo != 0 || arg->bytes != WEIR_WHOLE) {
+      uint64_t rest = whole - lo, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
+      odd |= (lo >= whole) | (bytes - 1 >= rest);
+      hi = lo + bytes;
+      ranged |= bytes != whole;
+    }
+    if (buffer->by_ranges != 0) {
+      odd |= buffer->boxed | buffer->reducing;
+      ranged = true;
+    }
+    odd |= mode - 1 > WEIR_READ_WRITE - 1;
+    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) bare |= bit;
+    *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = (uint8_t)mode};
+    if (mode == WEIR_WRITE && hi - lo == whole) overwritten |= bit;
+    repeats |= buffer->named == check;
+    buffer->named = check;
+    bit <<= 1;
+    access++;
+  }
+  *out = (plain_args){.accesses = first,
+                      .access_count = (uint32_t)(access - first),
+                      .ranged = ranged,
+                      .valued = valued,
+                      .overwritten = overwritten,
+                      .bare = bare};
+  if (odd || (repeats && (overwritten != 0 || !weir__ranges_agree(first, out->access_count)))) return false;
+  room += out->access_count * sizeof *access;
+  return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, out);
+}
+
+// Where predecessors become edges.
+typedef struct edges {
+  weir__window *window;
+  weir__task *task;
+  bool no_memory; // an edge could not be made
+  bool lost_data; // it would have brought data, and is not listed
+} edges;
+
+static inline __attribute__((always_inline)) void connect(void *user, weir__id task, weir__hazard hazard, bool data,
+                                                          uint64_t lo, uint64_t hi) {
+  edges *self = user;
+  (void)hazard;
+  (void)lo;
+  (void)hi;
+  bool no_memory = false;
+  weir__window_connect(self->window, task, self->task, data, true, &no_memory);
+  if (__builtin_expect(no_memory, false)) {
+    self->no_memory = true;
+    self->lost_data |= data;
+  }
+}
+
+static inline void record(weir_context *context, const weir__access *access, edges *self) {
+  const weir__liveness *live = &self->window->live;
+  weir__dependences *dependences = &context->order.dependences;
+  weir_buffer *buffer = access->buffer;
+  weir__id id = self->task->id;
+  buffer->last_use = id;
+  if (buffer->ranged || access->hi - access->lo != buffer->bytes)
+    weir__buffer_access_range(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
+                              dependences);
+  else if (access->mode == WEIR_READ)
+    weir__segment_read_to(&buffer->whole, live, id, access->lo, access->hi, dependences, connect, self);
+  else
+    weir__segment_write_to(&buffer->whole, live, id, access->mode == WEIR_READ_WRITE, access->lo, access->hi,
+                           dependences, connect, self);
+  if (access->mode != WEIR_READ) buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
+}
+
+// Predecessors that were listed: of ranges, of storage, of sets.
+static inline void connect_listed(const weir__dependences *dependences, edges *self) {
+  for (size_t i = 0; i < dependences->count; i++) {
+    const weir__dependence *dependence = &dependences->list[i];
+    if (dependence->task != 0)
+      weir__window_connect(self->window, dependence->task, self->task, dependence->data, true, &self->no_memory);
+  }
+}
+
+// Memory ran out. What became an edge at once is not listed.
+static __attribute__((noinline, cold)) void hold(weir_context *context, const edges *self) {
+  weir__dependences *dependences = &context->order.dependences;
+  dependences->incomplete |= self->no_memory;
+  dependences->unlisted_data |= self->lost_data;
+  weir__hold(context, self->task, dependences);
+}
+
+static inline weir__task *begin(weir_context *context, const weir_task *asked, const weir_device *device,
+                                const plain_args *args, weir_event *event) {
+  weir__task *task = weir__window_begin(&context->host.window);
+  weir__fill_asked(task, asked, device);
+  task->accesses = args->accesses;
+  task->access_count = args->access_count;
+  task->asked = WEIR__NO_CHECK;
+  task->kind = asked->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
+  task->run = NULL;
+  task->move = NULL;
+  task->guest = NULL;
+  task->event = event;
+  return task;
+}
+
+// Storage for buffers that have none, as far as there is some without waiting; a task that is not admitted after all leaves it.
+static __attribute__((noinline)) bool give_storage(weir_context *context, const plain_args *args) {
+  weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
+  for (uint64_t left = args->bare; left != 0; left &= left - 1) {
+    weir_buffer *buffer = args->accesses[__builtin_ctzll(left)].buffer;
+    if (buffer->replicas[WEIR__HOST_SPACE].memory != NULL) continue; // it is named twice
+    weir__block *block;
+    if (weir__pool_take(pool, buffer->bytes, &context->host.window.live, &block) != WEIR__POOL_OK) return false;
+    weir__buffer_set_storage(buffer, WEIR__HOST_SPACE, block);
+  }
+  return true;
+}
+
+// Other storage for large buffers that are overwritten while they are in use. It is never waited for here, since they have some.
+static __attribute__((noinline)) void rename_large(weir_context *context, const weir_task *task,
+                                                   const plain_args *args) {
+  weir_status status;
+  weir__request request = {.task = task, .accesses = args->accesses, .fresh = context->order.fresh};
+  request.checked.access_count = args->access_count;
+  request.checked.needs_storage = args->overwritten;
+  (void)weir__storage_find(context, &request, &status);
+  for (uint32_t i = 0; i < args->access_count; i++) {
+    if (args->overwritten >> i & 1) weir__storage_bind(context, &request, i);
+  }
+}
+
+// Buffers that are overwritten get other storage, if tasks in flight use what they have.
+static inline void rename(weir_context *context, const weir_task *task, const plain_args *args) {
+  uint64_t left = args->overwritten;
+  while (left != 0 && weir__storage_exchange(context, args->accesses[__builtin_ctzll(left)].buffer)) left &= left - 1;
+  if (left == 0) return;
+  plain_args large = *args;
+  large.overwritten = left;
+  rename_large(context, task, &large);
+}
+
+bool weir__submit_plain(weir_context *context, const weir_task *asked, weir_event **out_event) {
+  weir__window *window = &context->host.window;
+  if (!is_usual(context)) return false;
+  weir_device *device = device_of(context, asked);
+  if (device == NULL) return false;
+  plain_args args;
+  if (!take_args(context, asked, weir__window_task(window, window->next), &args)) return false;
+  if (args.ranged && !weir__range_pool_reserve(&context->order.ranges, args.access_count)) return false;
+  if (args.bare != 0 && !give_storage(context, &args)) return false;
+  weir_event *event = out_event != NULL ? weir__event_take(context, window->next, NULL) : NULL;
+  if (out_event != NULL) {
+    if (event == NULL) return false;
+    *out_event = event;
+  }
+  weir__task *task = begin(context, asked, device, &args, event);
+  weir__dependences *dependences = &context->order.dependences;
+  weir__dependences_clear(dependences);
+  if (args.overwritten != 0) rename(context, asked, &args);
+  edges self = {.window = window, .task = task};
+  void **pointers = (void **)(void *)(args.accesses + args.access_count);
+  for (uint32_t i = 0; i < args.access_count; i++) {
+    weir__access *access = &args.accesses[i];
+    record(context, access, &self);
+    access->serial = access->buffer->serial;
+    pointers[i] = (char *)access->buffer->replicas[WEIR__HOST_SPACE].memory + access->lo;
+  }
+  if (dependences->count > 0) connect_listed(dependences, &self);
+  task->args = pointers;
+  if (args.valued) weir__fill_args(task, asked, args.accesses, pointers);
+  context->host.statistics.tasks++;
+  if (self.no_memory | dependences->incomplete | dependences->unrecorded) hold(context, &self);
+  window->next++;
+  if (--task->blockers == 0) device->ops->issue(device, task);
+  return true;
+}
