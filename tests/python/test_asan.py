@@ -88,7 +88,21 @@ def main():
         os.remove(name)
     run = subprocess.run(
         [
-            *(python, "-X", "dev", "-m", "pytest", "-rs", "-p", "no:cacheprovider", "--durations=8"),
+            *(
+                python,
+                "-X",
+                "dev",
+                "-W",
+                "error",
+                "-m",
+                "pytest",
+                "-W",
+                "error",
+                "-rs",
+                "-p",
+                "no:cacheprovider",
+                "--durations=8",
+            ),
             *("--rootdir", os.path.join(source, "python"), "-c", os.path.join(source, "python", "pyproject.toml")),
             *(f"--ignore={os.path.join(tests, name)}" for name in LEFT_OUT),
             *(*sys.argv[6:], tests),

@@ -5,7 +5,7 @@
 test_package.py SOURCE FOLDER LIBRARY: the repository, a folder for environments and builds, which are used again, and
 the libweir.so that goes into the wheel.
 - The wheel needs the stable ABI alone (abi3audit), and its types are complete (mypy --strict).
-- pytest runs python/tests with the installed wheel.
+- pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error.
 - Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them.
 - At full size (without WEIR_SMALL_TESTS), a source distribution is made, and a wheel is built from it.
 
@@ -229,8 +229,12 @@ def main():
                 python_of(target),
                 "-X",
                 "dev",
+                "-W",
+                "error",
                 "-m",
                 "pytest",
+                "-W",
+                "error",
                 "-rs",
                 "-p",
                 "no:cacheprovider",
