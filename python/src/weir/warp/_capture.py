@@ -17,6 +17,7 @@ from .._errors import Error
 from .._hazards import Access, chain
 from ._arena import Arena
 from ._record import Operation, Recorder, Recording
+from ._starts import BYTES, late_fills
 from ._trial import Trial
 
 _capturing = threading.Lock()
@@ -57,10 +58,11 @@ def _resolve(recording: Recording, graph: int) -> List[Operation]:
     return operations
 
 
-def _nodes(operations: Sequence[Operation]) -> List[Tuple[int, Sequence[Access]]]:
+def _nodes(operations: Sequence[Operation], arena: Arena) -> List[Tuple[int, Sequence[Access]]]:
+    added = late_fills(operations, arena.allocate(BYTES))
     return [
-        (node, operation.accesses)
-        for operation in operations
+        (node, [*operation.accesses, *more])
+        for operation, more in zip(operations, added)
         if operation.opaque is None
         for node in range(operation.first_node, operation.end_node)
     ]
@@ -156,7 +158,8 @@ class ScopedCapture:
         elif not self._operations:
             self._keep("nothing of Warp's was captured")
         else:
-            graphs = [(graph, _nodes(_resolve(recording, graph))) for graph in [*bodies, main]]
+            assert self._arena is not None
+            graphs = [(graph, _nodes(_resolve(recording, graph), self._arena)) for graph in [*bodies, main]]
             self._try(graphs)
 
     def _try(self, graphs: List[Tuple[int, List[Tuple[int, Sequence[Access]]]]]) -> None:

@@ -17,13 +17,13 @@ from typing import Dict, FrozenSet, List, Optional, Set, Tuple
 
 READ, WRITE = 1, 2
 
-_FUNCTION = re.compile(
-    r'^(?:static CUDA_CALLABLE ([^\n]*?)|extern "C" __global__ void(?:[^\n]*)) (\w+)'
-    r"\(\n?((?:[^{}])*?)\)\s*\n\{\n(.*?)^\}",
-    re.MULTILINE | re.DOTALL,
+_HEADER = re.compile(
+    r'^(?:static CUDA_CALLABLE ([^\n]*?)|extern "C" __global__ void(?:[^\n]*)) (\w+)\(\n?((?:[^{}])*?)\)\s*\n\{\n',
+    re.MULTILINE,
 )
+_NEXT = re.compile(r'^(?:static CUDA_CALLABLE|extern "C"|struct) ', re.MULTILINE)
 _STRUCT = re.compile(r"^struct (\w+)\n\{\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
-_PARAMETER = re.compile(r"^(.*?)\s*(&?)\s*((?:var|ret)_\w+)$", re.DOTALL)
+_PARAMETER = re.compile(r"^(.*?)\s*(&?)\s*(\w+)$", re.DOTALL)
 _DECLARATION = re.compile(r"^(?:const )?([\w:]+(?:<.*>)?\s*\*?) ((?:var|ret)_\w+)(?: = (.*))?;$")
 _ASSIGNMENT = re.compile(r"^(\*?)((?:var|ret)_\w+)((?:\.|->)[\w.]+)? [-+*/|&^%]?= (.*);$")
 _OTHER_ASSIGNMENT = re.compile(r"[^=!<>]=[^=]")
@@ -113,9 +113,12 @@ class Module:
         self._functions: Dict[str, List[_Function]] = {}
         self._summaries: Dict[str, _Summary] = {}
         self._structs = {name: body for name, body in _STRUCT.findall(source)}
-        for returns, name, parameters, body in _FUNCTION.findall(source):
+        for header in _HEADER.finditer(source):
+            returns, name, parameters = header.groups()
             if name.startswith("adj_"):
                 continue
+            following = _NEXT.search(source, header.end())
+            body = source[header.end() : following.start() if following is not None else len(source)]
             found = [_PARAMETER.match(part) for part in _split(parameters)]
             known = [(m.group(1).strip(), m.group(2) == "&", m.group(3)) for m in found if m is not None]
             self._functions.setdefault(name, []).append(_Function(name, returns, known, body))
