@@ -80,6 +80,22 @@ def make_graph(context, work, buffers, size):
     return graph
 
 
+def make_pipeline(context):
+    """Three stages that do nothing to a buffer."""
+    pipe = context.pipeline(lines=4)
+    own = pipe.buffer(16)
+    for access in (weir.write, weir.update, weir.read):
+        pipe.stage(access(own))(nothing)
+    return pipe
+
+
+def iterate(pipe, tasks):
+    """Each stage of an item is a task."""
+    for _ in pipe(range(tasks // 3)):
+        pass
+    return time.perf_counter()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--tasks", type=int, default=20000)
@@ -90,13 +106,14 @@ def main():
     with weir.Context("cpu:2") as context, concurrent.futures.ThreadPoolExecutor(2) as pool:
         buffers = [context.array(one) for one in arrays]
         kernel = context.kernel("empty", code=weir.CCode(EMPTY))
-        graph = make_graph(context, kernel, buffers, 100)
+        graph, pipe = make_graph(context, kernel, buffers, 100), make_pipeline(context)
         ways = {
             "plain call of a function": lambda n: call_plain(n, None, arrays),
             "weir: kernel in C, 2 reads, 1 write": lambda n: submit(context, kernel, n, buffers),
             "weir: the same in a graph of 100": lambda n: launch(graph, context, n, 100),
             "weir: function, no arguments": lambda n: submit_bare(context, n),
             "weir: function, 2 reads, 1 write": lambda n: submit(context, nothing, n, buffers),
+            "weir: stage of a pipeline, 1 access": lambda n: iterate(pipe, n),
             "concurrent.futures, 2 threads": lambda n: call_futures(n, pool, arrays),
         }
         times = {name: [] for name in ways}

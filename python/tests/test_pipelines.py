@@ -294,6 +294,27 @@ def test_a_context_that_is_cancelled() -> None:
                 context.submit(go.wait, LATE)
 
 
+@pytest.mark.parametrize("window", [8, 64, 0])
+def test_beside_other_tasks(window: int) -> None:
+    """Stages submit, as other threads do, to a window that is full at times."""
+    with weir.Context("cpu:2", window=window) as context:
+        pipe, ended = summing(context, 20), threading.Event()
+        busy = context.buffer(10)
+
+        def submit() -> None:
+            while not ended.is_set():
+                context.submit(lambda x: x.fill(0), weir.update(busy))
+
+        busy.fill(0)
+        thread = threading.Thread(target=submit)
+        thread.start()
+        try:
+            assert list(pipe(range(100))) == [300.0 * i for i in range(100)]
+        finally:
+            ended.set()
+            thread.join(LATE)
+
+
 class Item:
     pass
 

@@ -180,6 +180,8 @@ PyObject *job_result(const job *work);
 PyObject *job_exception(const job *work);
 // The event of the job is gone: nobody will ask for the result.
 void job_forget(job *work);
+// Whether this thread runs a function of a task.
+bool in_job(void);
 // weir_task.host and weir_task.destroy, with the job as user.
 void job_run(const weir_work *work);
 void job_destroy(void *user);

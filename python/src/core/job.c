@@ -142,6 +142,12 @@ static void fail(job *work, const weir_work *call, PyObject *exception) {
     work->exception = exception;
 }
 
+static _Thread_local unsigned running;
+
+bool in_job(void) {
+  return running > 0;
+}
+
 void job_run(const weir_work *call) {
   job *work = call->user;
   if (interpreter_ending) {
@@ -150,7 +156,9 @@ void job_run(const weir_work *call) {
   }
   PyGILState_STATE state = python_enter();
   PyObject *values = arguments_with_views(work, call);
+  running++;
   PyObject *result = values == NULL ? NULL : PyObject_Call(PyTuple_GetItem(work->arguments, 0), values, NULL);
+  running--;
   PyObject *exception = result == NULL ? take_raised() : NULL;
   if (values != NULL && is_kept(work, values)) {
     if (exception != NULL) {

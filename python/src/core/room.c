@@ -48,7 +48,7 @@ static uint64_t let_workers_run(context *ctx, uint64_t now) {
 
 bool room_for_one(context *ctx) {
   if (!ctx->keeps_gil) return false;
-  if (python_is_foreign() || in_callback()) {
+  if (in_job() || in_callback()) {
     ctx->keeps_gil = false; // what tasks submit may queue, and others wait for the queue
     return false;
   }
