@@ -296,3 +296,69 @@ def test_an_exception_in_the_block():
 def test_no_card():
     with pytest.raises(ValueError, match="captures work of CUDA devices, and cpu is none"):
         weir.warp.ScopedCapture(device="cpu")
+
+
+@card
+def test_accelerated_functions():
+    calls = []
+
+    def step(state, factor):
+        calls.append(factor)
+        a, b, c = state
+        made = wp.zeros(N, dtype=float, device="cuda")
+        launch(scale, a, factor, made)
+        launch(mix, made, b)
+        launch(mix, b, c)
+        launch(mix, c, a)
+        return c
+
+    own, ours = arrays(3), arrays(3)
+    fast = weir.warp.accelerate(step, device="cuda")
+    for factor in (0.5, 0.5, 0.5, 0.25, 0.5, 0.25, 0.25):
+        assert step(own, factor) is own[2]
+        assert fast(ours, factor) is ours[2]
+        for one, other in zip(own, ours):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+    assert len(calls) == 7 + 2 * 3
+    assert fast.report(ours, 0.5).operations == 5
+    assert fast.report(own, 0.5) is None
+
+
+@card
+def test_functions_that_change_are_refused():
+    class Simulation:
+        def __init__(self):
+            self.a, self.b = arrays(2)
+            self.time = 0.0
+
+        def swap(self):
+            launch(scale, self.a, 0.5, self.b)
+            self.a, self.b = self.b, self.a
+
+        def tick(self):
+            self.time += 1.0
+            launch(scale, self.a, self.time, self.b)
+
+    for method in ("swap", "tick"):
+        simulation = Simulation()
+        fast = weir.warp.accelerate(getattr(simulation, method), device="cuda")
+        fast()
+        with pytest.raises(RuntimeError, match="does other work in each call.*operation 0 is scale"):
+            fast()
+    with pytest.raises(TypeError, match="accelerate takes a function, and not int"):
+        weir.warp.accelerate(5)
+
+
+@card
+def test_functions_that_read_on_the_host_are_refused():
+    a, b = arrays(2)
+
+    def step():
+        launch(scale, a, float(b.numpy()[0]), b)
+
+    fast = weir.warp.accelerate(step, device="cuda")
+    fast()
+    with pytest.raises(RuntimeError):
+        fast()
+    launch(scale, a, 0.5, b)
+    np.testing.assert_array_equal(b.numpy(), a.numpy() * np.float32(0.5) + np.float32(1.0))

@@ -9,6 +9,7 @@ except ImportError as missing:
 if tuple(int(part) for part in _warp.__version__.split(".")[:2]) < (1, 19):
     raise ImportError(f"weir.warp needs Warp 1.19 or later, and this is {_warp.__version__}")
 
+from ._accelerate import Accelerated, accelerate
 from ._capture import Report, ScopedCapture
 
-__all__ = ["Report", "ScopedCapture"]
+__all__ = ["Accelerated", "Report", "ScopedCapture", "accelerate"]

@@ -9,6 +9,7 @@ blocks, as long as these are small; beyond that the bytes that were freed first 
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_right
 from typing import Any, Dict, List, Tuple
 
 from .._cuda import call
@@ -42,13 +43,26 @@ class Arena:
         self._at = self._end = 0
         self._free: List[Tuple[int, int]] = []  # address, bytes; in the order in which they were freed
         self._sizes: Dict[int, int] = {}
+        self._order: Dict[int, int] = {}  # address of an array: the number of the first allocation there
         self._in_use = self._peak = 0
         self.bytes = 0
         self.active = True
 
     def allocate(self, size: int) -> int:
         """As Warp's allocators: the address of ``size`` bytes."""
-        size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        address = self._choose(-(-max(size, 1) // ALIGNMENT) * ALIGNMENT)
+        self._order.setdefault(address, len(self._order))
+        return address
+
+    def place(self, address: int) -> Tuple[int, int]:
+        """The number of the allocation that has an address, and how far inside; -1 and the address, if it is none's."""
+        starts = sorted(self._order)
+        index = bisect_right(starts, address) - 1
+        if index >= 0 and any(start <= address < start + size for start, size in self._blocks):
+            return self._order[starts[index]], address - starts[index]
+        return -1, address
+
+    def _choose(self, size: int) -> int:
         self._in_use += size
         self._peak = max(self._peak, self._in_use)
         if self.bytes + size > max(FREE_OF_REUSE, int(self._memory * self._peak)):

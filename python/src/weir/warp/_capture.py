@@ -77,7 +77,8 @@ class ScopedCapture:
 
     ``device`` and ``stream`` are as Warp's, of a CUDA device. Arrays that are made in the block have memory of their
     own up to 64 MiB, or ``memory`` times the most bytes that are in use at a time; beyond that bytes are used again.
-    One thread at a time captures.
+    With ``relaxed=False`` the graph keeps the order of the capture, and nothing is timed. One thread at a time
+    captures.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class ScopedCapture:
         stream: Any = None,
         force_module_load: Optional[bool] = None,
         memory: float = 1.25,
+        relaxed: bool = True,
     ) -> None:
         self._device = stream.device if stream is not None else warp.get_device(device)
         if not self._device.is_cuda:
@@ -93,7 +95,7 @@ class ScopedCapture:
         if memory < 1:
             raise ValueError(f"weir.warp: memory is a factor of at least 1, and not {memory}")
         self._stream = stream if stream is not None else self._device.stream
-        self._force_module_load, self._memory = force_module_load, memory
+        self._force_module_load, self._memory, self._relaxed = force_module_load, memory, relaxed
         self._recorder: Optional[Recorder] = None
         self._arena: Optional[Arena] = None
         self._trial: Optional[Trial] = None
@@ -153,7 +155,9 @@ class ScopedCapture:
             "bodies": len(bodies),
             "edges": 0,
         }
-        if recording.several_streams:
+        if not self._relaxed:
+            self._reason = "it was asked for so"
+        elif recording.several_streams:
             self._keep("it was captured in several streams, and their order is the program's own")
         elif not self._operations:
             self._keep("nothing of Warp's was captured")
@@ -203,6 +207,16 @@ class ScopedCapture:
             bytes=self._arena.bytes if self._arena is not None else 0,
             reason=self._reason,
         )
+
+    def arguments(self) -> List[Tuple[str, Tuple[Any, ...]]]:
+        """The name and arguments of each operation, those of bodies included: values, and Access for memory."""
+        assert self._recorder is not None
+        graphs = self._recorder.recording.graphs.values()
+        return [(operation.name, operation.arguments) for graph in graphs for operation in graph]
+
+    def place(self, address: int) -> Tuple[int, int]:
+        """Which array of the block has an address, and where; -1 and the address for other memory."""
+        return (-1, address) if self._arena is None else self._arena.place(address)
 
     def why(self, first: int, last: int) -> str:
         """Why operation ``last`` waits for operation ``first``: indices of :attr:`operations`.

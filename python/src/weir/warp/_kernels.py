@@ -118,6 +118,25 @@ def accesses(execution: Any, kernel: Any, symbol: str, backward: bool, parameter
     return found
 
 
+def _values(kind: Any, address: int) -> Iterator[Any]:
+    """A value of a type in parts: arrays as the memory they have, the rest as bytes."""
+    if isinstance(kind, codegen.Struct):
+        for name, variable in kind.vars.items():
+            yield from _values(variable.type, address + getattr(kind.ctype, name).offset)
+    elif types.matches_array_class(kind, warp.array) or types.matches_array_class(kind, warp.indexedarray):
+        for start, end in _extents(kind, address):
+            yield Access(start, end, True)
+    elif types.is_array(kind):
+        yield object()  # differs from all others
+    else:
+        yield ctypes.string_at(address, types.type_size_in_bytes(kind))
+
+
+def arguments(kernel: Any, parameters: Any) -> List[Any]:
+    """The arguments of a launch in parts that can be compared with those of another launch."""
+    return [part for _, kind, address in _arguments(kernel, parameters) for part in _values(kind, address)]
+
+
 def descriptor_extent(pointer: Any, kind: int, size: int) -> Tuple[int, int]:
     """The memory of an array by its descriptor, as Warp's own functions take it; elements have ``size`` bytes.
 

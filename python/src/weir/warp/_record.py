@@ -31,6 +31,7 @@ class Operation:
     accesses: List[Access]
     opaque: Optional[str] = None  # why it is not known what it accesses
     bodies: Tuple[int, ...] = ()  # of a condition: the CUgraphs that it runs
+    arguments: Tuple[Any, ...] = ()  # values, as bytes or numbers, and places in memory, as Access
 
 
 @dataclass
@@ -51,6 +52,17 @@ def _number(value: Any) -> int:
 def _condition(pointer: Any) -> List[Access]:
     address = _number(pointer)
     return [Access(address, address + 4, True)]
+
+
+def _fixed(name: str, args: Tuple[Any, ...]) -> Tuple[Any, ...]:
+    """What is not a place in memory among the arguments of a function that fills."""
+    if name == "wp_memset_device":
+        return (args[2],)
+    if name == "wp_memtile_device":
+        return ctypes.string_at(_number(args[2]), args[3]), args[4]
+    if name == "wp_array_fill_device":
+        return (ctypes.string_at(_number(args[3]), args[4]),)
+    return ()
 
 
 def _memset(ctx: Any, pointer: Any, value: Any, size: int, stream: Any) -> List[Access]:
@@ -80,7 +92,7 @@ def _set_condition(ctx: Any, stream: Any, arch: Any, ptx: Any, condition: Any, h
 
 
 # Functions that add nodes: the operation's name, its accesses, and the position of the stream; None: the device's own.
-_How = Tuple[str, Callable[..., List[Access]], Optional[int]]
+_How = Tuple[str, Callable[..., List[Access]], Optional[int]]  # see _FUNCTIONS
 _FUNCTIONS: Dict[str, _How] = {
     "wp_memset_device": ("fill", _memset, None),
     "wp_memtile_device": ("fill", _memtile, None),
@@ -105,7 +117,7 @@ class Recorder:
 
     def start(self) -> None:
         for name, how in _FUNCTIONS.items():
-            self._replace(self._core, name, functools.partial(self._called, getattr(self._core, name), how))
+            self._replace(self._core, name, functools.partial(self._called, name, getattr(self._core, name), how))
         self._replace(self._core, _LAUNCH, functools.partial(self._launched, getattr(self._core, _LAUNCH)))
         for name in (_WHILE, _IF):
             self._replace(self._core, name, functools.partial(self._inserted, getattr(self._core, name), name))
@@ -163,14 +175,15 @@ class Recorder:
         self.recording.graphs.setdefault(graph, []).append(operation)
         return operation
 
-    def _called(self, function: Any, how: _How, *args: Any) -> Any:
+    def _called(self, symbol: str, function: Any, how: _How, *args: Any) -> Any:
         name, find, position = how
         graph = self._graph(self._device.stream.cuda_stream if position is None else args[position])
         if graph is None:
             return function(*args)
         first = node_count(graph)
         result = function(*args)
-        self._add(graph, first, name, lambda: find(*args))
+        operation = self._add(graph, first, name, lambda: find(*args))
+        operation.arguments = (*_fixed(symbol, args), *operation.accesses)
         return result
 
     def _launched(self, function: Any, *args: Any) -> Any:
@@ -181,12 +194,16 @@ class Recorder:
         known = self._kernels.get(_number(args[1]))
         result = function(*args)
 
+        parameters = ctypes.cast(args[8], ctypes.POINTER(ctypes.c_void_p))
+
         def find() -> List[Access]:
             if known is None:
                 raise Opaque("it is no kernel that Warp launched by itself")
-            return _kernels.accesses(*known, ctypes.cast(args[8], ctypes.POINTER(ctypes.c_void_p)))
+            return _kernels.accesses(*known, parameters)
 
-        self._add(graph, first, "kernel" if known is None else str(known[1].key), find)
+        operation = self._add(graph, first, "kernel" if known is None else str(known[1].key), find)
+        if known is not None:
+            operation.arguments = (*args[2:8], *_kernels.arguments(known[1], parameters))
         return result
 
     def _inserted(self, function: Any, name: str, *args: Any) -> Any:
