@@ -7,7 +7,8 @@ the libweir.so that goes into the wheel.
 - The wheel needs the stable ABI alone (abi3audit), and its types are complete (mypy --strict).
 - pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error.
 - Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them.
-- At full size (without WEIR_SMALL_TESTS), a source distribution is made, and a wheel is built from it.
+- At full size (without WEIR_SMALL_TESTS), a source distribution is made, and a wheel is built from it; and the tests of
+  weir.warp run with Warp from PyPI.
 
 Exits 77 if pip cannot get what the tests need, and says why. A test of the small size takes less than a minute on two
 cores once the packages are there.
@@ -23,6 +24,7 @@ import time
 import venv
 
 MINIMUM = (3, 9)
+WARP = "warp-lang==1.19.0"
 SMOKE = """
 import sys, threading, numpy as np, weir
 with weir.Context("cpu:2") as context:
@@ -214,6 +216,20 @@ def from_source_distribution(source, folder, home):
     return sorted(os.path.basename(name) for name in glob.glob(os.path.join(out, "*")))
 
 
+def with_warp(source, folder, home, wheel):
+    """weir.warp with the Warp of PyPI: kernels' accesses by the source that it generates, notebooks, and errors."""
+    target, tests = os.path.join(folder, "warp"), os.path.join(source, "python", "tests")
+    venv.create(target, with_pip=False, symlinks=True, clear=True)
+    pip = [python_of(home), "-m", "pip", "--disable-pip-version-check", "-q", "--python", python_of(target), "install"]
+    try:
+        call(*pip, wheel, "pytest", WARP)
+    except RuntimeError as failure:
+        raise Skip(f"pip cannot get {WARP}: {str(failure)[-300:]}") from None
+    options = ["-rs", "-p", "no:cacheprovider", "-c", os.path.join(source, "python", "pyproject.toml")]
+    names = [os.path.join(tests, name) for name in ("test_warp.py", "test_warp_source.py", "test_notebooks.py")]
+    return call(python_of(target), "-m", "pytest", *options, *names, cwd=folder, env=clean_environment())
+
+
 def main():
     source, folder, library = (os.path.abspath(one) for one in sys.argv[1:4])
     os.makedirs(folder, exist_ok=True)
@@ -288,6 +304,7 @@ def main():
         print(f"-- {try_other(folder, home, wheel, executable)}")
     if os.environ.get("WEIR_SMALL_TESTS") != "1":
         print(f"-- {from_source_distribution(source, folder, home)}")
+        print(f"-- {with_warp(source, folder, home, wheel)}")
     if failed:
         raise RuntimeError(f"failed: {', '.join(failed)}")
 
