@@ -122,6 +122,19 @@ static void test_in_vain(void **state) {
   drop(p);
 }
 
+// Not even the first epoch, of 32,768 tasks, goes by in vain.
+static void test_soon_in_vain(void **state) {
+  (void)state;
+  program *p = make();
+  for (uint32_t i = 0; i < 30; i++) pass(p, i / 3);
+  uint64_t captured = p->captured;
+  for (uint32_t i = 30; i < 150; i++) pass(p, i / 3);
+  assert_true(captured > 0 && captured <= FUNCTIONS * 1024);
+  assert_int_equal(p->captured, captured);
+  assert_int_equal(p->launched, 0);
+  drop(p);
+}
+
 // One that becomes regular gets its graphs.
 static void test_way_back(void **state) {
   (void)state;
@@ -147,8 +160,9 @@ static void test_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_regular),  cmocka_unit_test(test_alternating),
-                                     cmocka_unit_test(test_new),      cmocka_unit_test(test_in_vain),
-                                     cmocka_unit_test(test_way_back), cmocka_unit_test(test_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_regular),      cmocka_unit_test(test_alternating),
+                                     cmocka_unit_test(test_new),          cmocka_unit_test(test_in_vain),
+                                     cmocka_unit_test(test_soon_in_vain), cmocka_unit_test(test_way_back),
+                                     cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ enum {
   EPOCH = 1 << 15, // tasks
   MOST_LEVEL = 7,
   FEWEST_AGAIN = 4,   // a part of those that were looked at
+  PROBE = 1024,       // so many are looked at in any case
   CAPTURES = 1 << 13, // most of the account
   TASKS_FOR_ONE = 64,
   IN_TESTS = 32, // times as few
@@ -77,8 +78,12 @@ static function_record *record_of(weir__cuda_steady *steady, const weir__task *t
   return &steady->functions[mix(0, (uintptr_t)task->code) % FUNCTIONS];
 }
 
+static bool has_few(const function_record *record) {
+  return record->again < record->looked / FEWEST_AGAIN;
+}
+
 static void begin_epoch(function_record *record, uint64_t epoch) {
-  bool few = record->again < record->looked / FEWEST_AGAIN;
+  bool few = has_few(record);
   if (record->looked > 0) record->level = !few ? 0 : record->level < MOST_LEVEL ? record->level + 1 : MOST_LEVEL;
   *record = (function_record){.epoch = epoch, .level = record->level};
 }
@@ -100,7 +105,7 @@ bool weir__cuda_steady_task(weir__cuda_steady *steady, const weir__task *task) {
   uint64_t epoch = steady->task_count++ / steady->epoch_tasks;
   if (steady->task_count % TASKS_FOR_ONE == 0 && steady->captures < steady->most_captures) steady->captures++;
   if (record->epoch != epoch) begin_epoch(record, epoch);
-  if (epoch % ((uint64_t)1 << record->level) != 0) return false;
+  if (epoch % ((uint64_t)1 << record->level) != 0 || (record->looked >= PROBE && has_few(record))) return false;
   record->looked++;
   return remember(steady->tasks, TASK_SETS, weir__cuda_steady_hash(task));
 }

@@ -9,7 +9,8 @@
 // become regular:
 // - To look at tasks, and to collect them: tasks are counted in epochs. If less than a quarter of a function's tasks
 //   that were looked at in an epoch were launched by graphs that were there, the function has half as many epochs in
-//   which its tasks are looked at, down to one of 128; else it has all. Epochs of functions with few are among those of
+//   which its tasks are looked at, down to one of 128; else it has all. If there are that few after the first 1,024 tasks
+//   of an epoch, the rest of it is not looked at, either. Epochs of functions with few are among those of
 //   functions with many, so that there are some in which all functions of a program can be parts of one graph.
 // - To make graphs: calls that are captured are taken from an account, and put back once such a graph is launched
 //   again. Every 64th task adds one.
