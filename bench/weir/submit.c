@@ -2,16 +2,18 @@
 //
 // `submit`: what it costs to submit a task and find its hazards, when nothing is executed (device "null"): 2 reads and
 // 1 write on random buffers out of 64, window 1024. "bare lists" is the least that any such runtime has to do: last
-// writer and readers of each cell in plain arrays, no objects, no checks, no threads.
+// writer and readers of each cell in plain arrays, no objects, no checks, no threads. "many" submits arrays of tasks,
+// "prepared" a task that is prepared once, and "prepared many" so many at a time of that.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
+#include "weir/batch.h"
 #include "weir_bench.h"
 
-enum { WINDOW = 1024 };
+enum { WINDOW = 1024, AT_ONCE = 100 };
 
 typedef struct cell_users {
   uint64_t writer;          // number of the last task that wrote the cell, counted from 1
@@ -52,8 +54,74 @@ static uint64_t find_with_bare_lists(const weir__bench_access *accesses, uint64_
   return edges;
 }
 
+// What submits tasks of a random sequence.
+typedef void (*submit_function)(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
+                                const weir__bench_access *accesses, uint64_t first, uint64_t count);
+
+static void submit_many(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
+                        const weir__bench_access *accesses, uint64_t first, uint64_t count) {
+  weir_arg args[AT_ONCE][3];
+  weir_task tasks[AT_ONCE];
+  for (uint64_t i = first; i < first + count; i += AT_ONCE) {
+    uint64_t here = first + count - i < AT_ONCE ? first + count - i : AT_ONCE;
+    for (uint64_t k = 0; k < here; k++) {
+      args[k][0] = weir_reads(cells[accesses[i + k].read[0]]);
+      args[k][1] = weir_reads(cells[accesses[i + k].read[1]]);
+      args[k][2] = weir_writes(cells[accesses[i + k].write]);
+      tasks[k] = (weir_task){.kernel = kernel, .user = (void *)(uintptr_t)(i + k), .args = args[k], .arg_count = 3};
+    }
+    weir__bench_require(weir_submit_many(context, tasks, here, NULL, NULL));
+  }
+}
+
+static weir_prepared *prepare(weir_context *context, weir_kernel *kernel) {
+  weir_prepared *prepared = NULL;
+  const weir_arg args[] = {weir_reads(NULL), weir_reads(NULL), weir_writes(NULL)};
+  const weir_task task = {.kernel = kernel, .args = args, .arg_count = 3};
+  weir__bench_require(weir_prepare(context, &task, &prepared));
+  return prepared;
+}
+
+static void submit_prepared(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
+                            const weir__bench_access *accesses, uint64_t first, uint64_t count) {
+  weir_prepared *prepared = prepare(context, kernel);
+  for (uint64_t i = first; i < first + count; i++) {
+    weir_buffer *const named[] = {cells[accesses[i].read[0]], cells[accesses[i].read[1]], cells[accesses[i].write]};
+    weir__bench_require(weir_prepared_submit(prepared, named, NULL, NULL));
+  }
+  weir__bench_require(weir_prepared_release(prepared));
+}
+
+static void submit_prepared_many(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
+                                 const weir__bench_access *accesses, uint64_t first, uint64_t count) {
+  weir_prepared *prepared = prepare(context, kernel);
+  weir_buffer *named[3 * AT_ONCE];
+  for (uint64_t i = first; i < first + count; i += AT_ONCE) {
+    uint64_t here = first + count - i < AT_ONCE ? first + count - i : AT_ONCE;
+    for (uint64_t k = 0; k < here; k++) {
+      named[3 * k] = cells[accesses[i + k].read[0]];
+      named[3 * k + 1] = cells[accesses[i + k].read[1]];
+      named[3 * k + 2] = cells[accesses[i + k].write];
+    }
+    weir__bench_require(weir_prepared_submit_many(prepared, named, NULL, here, NULL, NULL));
+  }
+  weir__bench_require(weir_prepared_release(prepared));
+}
+
+static const struct {
+  const char *case_name, *runtime;
+  submit_function submit; // NULL: bare lists
+  bool renaming;
+} ways[] = {{"renaming", "weir", weir__bench_submit_random, true},
+            {"no renaming", "weir, no renaming", weir__bench_submit_random, false},
+            {"many", "weir, many", submit_many, true},
+            {"prepared", "weir, prepared", submit_prepared, true},
+            {"prepared many", "weir, prepared many", submit_prepared_many, true},
+            {"bare lists", "bare lists", NULL, false}};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
 // Seconds for `count` tasks, after as many untimed ones.
-static double time_weir(bool renaming, const weir__bench_access *accesses, uint64_t count) {
+static double time_weir(submit_function submit, bool renaming, const weir__bench_access *accesses, uint64_t count) {
   weir_context *context = weir__bench_context("null", WINDOW, renaming);
   weir_buffer *buffers[WEIR__BENCH_CELLS];
   weir_kernel *kernel = NULL;
@@ -63,7 +131,7 @@ static double time_weir(bool renaming, const weir__bench_access *accesses, uint6
   double begin = 0;
   for (int pass = 0; pass < 2; pass++) {
     begin = weir__bench_seconds();
-    weir__bench_submit_random(context, kernel, buffers, accesses, 0, count);
+    submit(context, kernel, buffers, accesses, 0, count);
     weir__bench_require(weir_finish(context));
   }
   double seconds = weir__bench_seconds() - begin;
@@ -84,8 +152,9 @@ static double time_bare_lists(const weir__bench_access *accesses, uint64_t count
 int weir__bench_submit_main(int argc, char **argv) {
   uint64_t count = weir__bench_option(argc, argv, "--tasks", 1000000);
   uint64_t repeat = weir__bench_option(argc, argv, "--repeat", 1);
-  bool renaming = strcmp(argv[2], "renaming") == 0, plain = strcmp(argv[2], "no renaming") == 0;
-  if (!renaming && !plain && strcmp(argv[2], "bare lists") != 0) {
+  int way = 0;
+  while (way < WAYS && strcmp(argv[2], ways[way].case_name) != 0) way++;
+  if (way == WAYS) {
     fprintf(stderr, "\"%s\" is no case of submit\n", argv[2]);
     return 2;
   }
@@ -93,10 +162,10 @@ int weir__bench_submit_main(int argc, char **argv) {
   if (!accesses) return 1;
   weir__bench_sequence(WEIR__BENCH_SEED, accesses, count);
   weir__bench_pin();
-  const char *name = renaming ? "weir" : plain ? "weir, no renaming" : "bare lists";
   for (uint64_t i = 0; i < repeat; i++) {
-    double seconds = renaming || plain ? time_weir(renaming, accesses, count) : time_bare_lists(accesses, count);
-    weir__bench_print("64 buffers", name, "ns/task", seconds / (double)count * 1e9);
+    double seconds = ways[way].submit == NULL ? time_bare_lists(accesses, count)
+                                              : time_weir(ways[way].submit, ways[way].renaming, accesses, count);
+    weir__bench_print("64 buffers", ways[way].runtime, "ns/task", seconds / (double)count * 1e9);
   }
   free(accesses);
   return 0;

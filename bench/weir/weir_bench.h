@@ -2,7 +2,8 @@
 //
 // weir-bench-weir: Weir in the benchmarks, through its public interface only. Besides the cases of all runtimes:
 //
-// weir-bench-weir submit CASE [--tasks N] [--repeat N]: "renaming", "no renaming", "bare lists"
+// weir-bench-weir submit CASE [--tasks N] [--repeat N]: "renaming", "no renaming", "many", "prepared",
+// "prepared many", "bare lists"
 // weir-bench-weir ranges live [--segments N] [--tasks N] [--repeat N]
 // weir-bench-weir ranges ahead [--tasks N] [--repeat N] [--variant no-rename]
 // weir-bench-weir tiles wavefront|stencil [--side N] [--passes N] [--repeat N]

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/prepared.h"
 #include "api/record.h"
 #include "api/registry.h"
 #include "base/allocate.h"
@@ -133,6 +134,8 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   context->rules[WEIR__TASK_OPEN] = &weir__open_rules;
   weir__object_pool_initialize(&context->objects.graphs, WEIR__KIND_GRAPH, sizeof(weir_graph), WEIR__FEW_RELEASED_KEPT,
                                weir__graph_destroy);
+  weir__object_pool_initialize(&context->objects.prepared, WEIR__KIND_PREPARED, sizeof(weir_prepared),
+                               WEIR__FEW_RELEASED_KEPT, weir__prepared_destroy);
   if (status != WEIR_OK) return status;
   count_threads(context, names);
   status = add_devices(context, names, options->queues);

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/structs.h"
-#include "engine/plain.h"
 
 weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
@@ -13,14 +12,7 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   weir__context_lock(context);
-  if (weir__submit_plain(context, task, out_event)) {
-    weir__context_unlock(context);
-    return WEIR_OK;
-  }
-  uint64_t ticket = 0;
-  const weir__submission submission = {
-      .task = task, .origin = weir__origin_of(context), .ticket = &ticket, .may_queue = true};
-  weir_status status = weir__submit(context, &submission, out_event);
+  weir_status status = weir__submit_task(context, task, out_event);
   weir__context_unlock(context);
   return status;
 }

@@ -149,7 +149,7 @@ struct weir_context {
   } waiting;
   weir__callbacks callbacks;
   struct {
-    weir__object_pool buffers, kernels, events, graphs, chains, groups;
+    weir__object_pool buffers, kernels, events, graphs, chains, groups, prepared;
     uint64_t next_buffer;
   } objects;
   struct {

@@ -129,6 +129,7 @@ void weir__context_destroy(weir_context *context) {
   weir__object_pool_deinitialize(&context->objects.kernels);
   weir__object_pool_deinitialize(&context->objects.events);
   weir__object_pool_deinitialize(&context->objects.groups);
+  weir__object_pool_deinitialize(&context->objects.prepared);
   while (context->callbacks.arrays != NULL) {
     weir__callback *array = context->callbacks.arrays;
     context->callbacks.arrays = array->next;

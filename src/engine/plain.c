@@ -14,10 +14,7 @@
 #include "engine/fill.h"
 #include "engine/storage.h"
 
-enum {
-  MOST_ARGS = 8,         // their accesses and pointers fit in a slot
-  MOST_GROUPS_LOG2 = 20, // of each dimension: three make no overflow
-};
+enum { MOST_GROUPS_LOG2 = 20 }; // of each dimension: three make no overflow
 
 void weir__plain_open(weir_context *context) {
   const weir__host *host = &context->host;
@@ -36,15 +33,18 @@ static inline bool is_usual(const weir_context *context) {
   return !odd && weir__window_has_room(&host->window);
 }
 
-// The device of a plain task; NULL: it is of another kind, or wrong.
+// Whether nothing but its arguments and its device can make it another task than a plain one.
+static inline bool asks_little(const weir_task *task) {
+  return !((task->arg_count > WEIR__PLAIN_ARGS) | (task->args == NULL && task->arg_count > 0) |
+           (task->after_count > 0) | (task->label != NULL) | (task->destroy != NULL) | (task->group != NULL) |
+           ((task->groups[0] | task->groups[1] | task->groups[2]) >> MOST_GROUPS_LOG2 != 0) |
+           ((task->kernel == NULL) == (task->host == NULL)));
+}
+
+// The device of a task; NULL: it is none of the CPU, or something is wrong.
 static inline weir_device *device_of(const weir_context *context, const weir_task *task) {
   weir_kernel *kernel = task->kernel;
   weir_device *device = task->device;
-  bool odd = (task->arg_count > MOST_ARGS) | (task->args == NULL && task->arg_count > 0) | (task->after_count > 0) |
-             (task->label != NULL) | (task->destroy != NULL) | (task->group != NULL) |
-             ((task->groups[0] | task->groups[1] | task->groups[2]) >> MOST_GROUPS_LOG2 != 0) |
-             ((kernel == NULL) == (task->host == NULL));
-  if (odd) return NULL;
   if (device != NULL && device->host != &context->host) return NULL;
   if (kernel == NULL) {
     if (device == NULL) device = context->devices.cpu;
@@ -88,6 +88,10 @@ static __attribute__((noinline)) bool move_args(weir__task *slot, uint64_t bytes
   return true;
 }
 
+static inline bool is_buffer(const weir_context *context, const weir_buffer *buffer) {
+  return buffer != NULL && weir__object_is(&buffer->object, WEIR__KIND_BUFFER) && buffer->object.context == context;
+}
+
 // Puts the accesses where they stay, in the slot of the next task. False: an argument is not plain, or wrong, or there is no
 // memory.
 static inline bool take_args(weir_context *context, const weir_task *task, weir__task *slot, plain_args *out) {
@@ -105,8 +109,7 @@ static inline bool take_args(weir_context *context, const weir_task *task, weir_
       continue;
     }
     weir_buffer *buffer = arg->buffer;
-    if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
-      return false;
+    if (!is_buffer(context, buffer)) return false;
     uint64_t whole = buffer->bytes, lo = arg->offset, hi = whole;
     if (lo != 0 || arg->bytes != WEIR_WHOLE) {
       uint64_t rest = whole - lo, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
@@ -138,6 +141,41 @@ static inline bool take_args(weir_context *context, const weir_task *task, weir_
   return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, out);
 }
 
+// The same for accesses of a known form.
+static inline bool take_form(weir_context *context, const weir__plain_form *form, weir_buffer *const *buffers,
+                             weir__task *slot, plain_args *out) {
+  weir__access *accesses = (weir__access *)(void *)slot->payload;
+  uint64_t check = ++context->checks, overwritten = 0, bare = 0;
+  bool odd = false, ranged = false, repeats = false;
+  for (uint32_t i = 0; i < form->access_count; i++) {
+    weir_buffer *buffer = buffers[i];
+    if (!is_buffer(context, buffer)) return false;
+    uint64_t whole = buffer->bytes, lo = form->accesses[i].lo, hi = whole;
+    if (!form->accesses[i].whole) {
+      uint64_t rest = whole - lo, bytes = form->accesses[i].bytes == WEIR_WHOLE ? rest : form->accesses[i].bytes;
+      odd |= (lo >= whole) | (bytes - 1 >= rest);
+      hi = lo + bytes;
+      ranged |= bytes != whole;
+    }
+    if (buffer->by_ranges != 0) {
+      odd |= buffer->boxed | buffer->reducing;
+      ranged = true;
+    }
+    uint8_t mode = form->accesses[i].mode;
+    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) bare |= (uint64_t)1 << i;
+    accesses[i] = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = mode};
+    if (mode == WEIR_WRITE && hi - lo == whole) overwritten |= (uint64_t)1 << i;
+    repeats |= buffer->named == check;
+    buffer->named = check;
+  }
+  *out = (plain_args){.accesses = accesses,
+                      .access_count = form->access_count,
+                      .ranged = ranged,
+                      .overwritten = overwritten,
+                      .bare = bare};
+  return !(odd || (repeats && (overwritten != 0 || !weir__ranges_agree(accesses, form->access_count))));
+}
+
 // Where predecessors become edges.
 typedef struct edges {
   weir__window *window;
@@ -160,13 +198,14 @@ static inline __attribute__((always_inline)) void connect(void *user, weir__id t
   }
 }
 
-static inline void record(weir_context *context, const weir__access *access, edges *self) {
+static inline __attribute__((always_inline)) void record(weir_context *context, const weir__access *access, bool ranged,
+                                                         edges *self) {
   const weir__liveness *live = &self->window->live;
   weir__dependences *dependences = &context->order.dependences;
   weir_buffer *buffer = access->buffer;
   weir__id id = self->task->id;
   buffer->last_use = id;
-  if (buffer->ranged || access->hi - access->lo != buffer->bytes)
+  if (ranged && (buffer->ranged || access->hi - access->lo != buffer->bytes))
     weir__buffer_access_range(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
                               dependences);
   else if (access->mode == WEIR_READ)
@@ -194,8 +233,9 @@ static __attribute__((noinline, cold)) void hold(weir_context *context, const ed
   weir__hold(context, self->task, dependences);
 }
 
-static inline weir__task *begin(weir_context *context, const weir_task *asked, const weir_device *device,
-                                const plain_args *args, weir_event *event) {
+static inline __attribute__((always_inline)) weir__task *begin(weir_context *context, const weir_task *asked,
+                                                               const weir_device *device, const plain_args *args,
+                                                               weir_event *event) {
   weir__task *task = weir__window_begin(&context->host.window);
   weir__fill_asked(task, asked, device);
   task->accesses = args->accesses;
@@ -245,38 +285,89 @@ static inline void rename(weir_context *context, const weir_task *task, const pl
   rename_large(context, task, &large);
 }
 
-bool weir__submit_plain(weir_context *context, const weir_task *asked, weir_event **out_event) {
+// Takes the task in. False, as below, where memory is short.
+static inline __attribute__((always_inline)) bool admit(weir_context *context, const weir_task *asked,
+                                                        weir_device *device, const plain_args *args,
+                                                        weir_event **out_event) {
   weir__window *window = &context->host.window;
-  if (!is_usual(context)) return false;
-  weir_device *device = device_of(context, asked);
-  if (device == NULL) return false;
-  plain_args args;
-  if (!take_args(context, asked, weir__window_task(window, window->next), &args)) return false;
-  if (args.ranged && !weir__range_pool_reserve(&context->order.ranges, args.access_count)) return false;
-  if (args.bare != 0 && !give_storage(context, &args)) return false;
+  if (args->ranged && !weir__range_pool_reserve(&context->order.ranges, args->access_count)) return false;
+  if (args->bare != 0 && !give_storage(context, args)) return false;
   weir_event *event = out_event != NULL ? weir__event_take(context, window->next, NULL) : NULL;
   if (out_event != NULL) {
     if (event == NULL) return false;
     *out_event = event;
   }
-  weir__task *task = begin(context, asked, device, &args, event);
+  weir__task *task = begin(context, asked, device, args, event);
   weir__dependences *dependences = &context->order.dependences;
   weir__dependences_clear(dependences);
-  if (args.overwritten != 0) rename(context, asked, &args);
+  if (args->overwritten != 0) rename(context, asked, args);
   edges self = {.window = window, .task = task};
-  void **pointers = (void **)(void *)(args.accesses + args.access_count);
-  for (uint32_t i = 0; i < args.access_count; i++) {
-    weir__access *access = &args.accesses[i];
-    record(context, access, &self);
+  void **pointers = (void **)(void *)(args->accesses + args->access_count);
+  for (uint32_t i = 0; i < args->access_count; i++) {
+    weir__access *access = &args->accesses[i];
+    record(context, access, args->ranged, &self);
     access->serial = access->buffer->serial;
     pointers[i] = (char *)access->buffer->replicas[WEIR__HOST_SPACE].memory + access->lo;
   }
   if (dependences->count > 0) connect_listed(dependences, &self);
   task->args = pointers;
-  if (args.valued) weir__fill_args(task, asked, args.accesses, pointers);
+  if (args->valued) weir__fill_args(task, asked, args->accesses, pointers);
   context->host.statistics.tasks++;
   if (self.no_memory | dependences->incomplete | dependences->unrecorded) hold(context, &self);
   window->next++;
   if (--task->blockers == 0) device->ops->issue(device, task);
   return true;
+}
+
+bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event) {
+  const weir__window *window = &context->host.window;
+  if (!is_usual(context) || !asks_little(task)) return false;
+  weir_device *device = device_of(context, task);
+  if (device == NULL) return false;
+  plain_args args;
+  if (!take_args(context, task, weir__window_task(window, window->next), &args)) return false;
+  return admit(context, task, device, &args, out_event);
+}
+
+void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {
+  *out_form = (weir__plain_form){.plain = asks_little(task)};
+  for (uint32_t i = 0; i < task->arg_count && out_form->plain; i++) {
+    const weir_arg *arg = &task->args[i];
+    uint64_t mode = mode_of(arg);
+    if (mode == WEIR_VALUE) {
+      out_form->valued = true;
+      continue;
+    }
+    if (mode > WEIR_READ_WRITE) out_form->plain = false;
+    uint32_t index = out_form->access_count++;
+    out_form->accesses[index].lo = arg->offset;
+    out_form->accesses[index].bytes = arg->bytes;
+    out_form->accesses[index].mode = (uint8_t)mode;
+    out_form->accesses[index].whole = arg->offset == 0 && arg->bytes == WEIR_WHOLE;
+  }
+}
+
+// Room for the pointers, and for the values of a task that has some. False: an address is missing, or there is no memory.
+static bool take_values(const weir_task *task, weir__task *slot, plain_args *args) {
+  uint64_t room = args->access_count * sizeof *args->accesses + task->arg_count * sizeof(void *);
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (task->args[i].mode != WEIR_VALUE) continue;
+    if (task->args[i].value == NULL) return false;
+    room += task->args[i].bytes + 8 + 15;
+  }
+  args->valued = true;
+  return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, args);
+}
+
+bool weir__submit_prepared(weir_context *context, const weir_task *task, const weir__plain_form *form,
+                           weir_buffer *const *buffers, weir_event **out_event) {
+  const weir__window *window = &context->host.window;
+  if (!form->plain || !is_usual(context)) return false;
+  weir_device *device = device_of(context, task);
+  if (device == NULL) return false;
+  weir__task *slot = weir__window_task(window, window->next);
+  plain_args args;
+  if (!take_form(context, form, buffers, slot, &args)) return false;
+  if (form->valued && !take_values(task, slot, &args)) return false;
+  return admit(context, task, device, &args, out_event);
 }

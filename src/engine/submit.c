@@ -299,3 +299,10 @@ weir_status weir__submit(weir_context *context, const weir__submission *submissi
   if (own != NULL) weir__event_drop(own);
   return status;
 }
+
+weir_status weir__submit_special(weir_context *context, const weir_task *task, weir_event **out_event) {
+  uint64_t ticket = 0;
+  const weir__submission submission = {
+      .task = task, .origin = weir__origin_of(context), .ticket = &ticket, .may_queue = true};
+  return weir__submit(context, &submission, out_event);
+}

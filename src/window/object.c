@@ -119,6 +119,8 @@ static const char *kind_name(weir__kind kind) {
     return "chain";
   case WEIR__KIND_GROUP:
     return "group";
+  case WEIR__KIND_PREPARED:
+    return "prepared task";
   }
   return "object";
 }

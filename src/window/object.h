@@ -23,6 +23,7 @@ typedef enum weir__kind {
   WEIR__KIND_GRAPH = 0x77677204,
   WEIR__KIND_CHAIN = 0x77636805,
   WEIR__KIND_GROUP = 0x77677006,
+  WEIR__KIND_PREPARED = 0x77707207,
 } weir__kind;
 
 typedef struct weir__object {

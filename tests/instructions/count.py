@@ -6,7 +6,7 @@ count.py BENCH LIMITS BUILD: BENCH is weir-bench-weir, BUILD says for what build
 Each count is the difference of two runs of different length, for a task with its retirement, the program that submits
 included:
 
-- "2 reads and 1 write": `submit renaming`, on the device that runs nothing;
+- "2 reads and 1 write": `submit renaming` and `submit "prepared many"`, on the device that runs nothing;
 - "5 small ranges": a pass of `tiles stencil`, on that device, too;
 - "random accesses, run by 2 workers": `overhead random`, empty tasks end to end.
 
@@ -29,6 +29,7 @@ SLACK = 0.06
 # name, arguments, the option with a length and its two values, tasks by which the two runs differ
 SUBMISSIONS = [
     ("2 reads and 1 write", ["submit", "renaming"], "--tasks", (10000, 20000), 20000),
+    ("2 reads and 1 write, prepared, 100 at a time", ["submit", "prepared many"], "--tasks", (10000, 20000), 20000),
     ("5 small ranges", ["tiles", "stencil"], "--passes", (1, 2), 12100),
     ("random accesses, run by 2 workers", ["overhead", "random", "--warm-up", "1000"], "--tasks", (5000, 15000), 10000),
 ]
