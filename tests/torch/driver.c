@@ -4,6 +4,7 @@
 // Addresses that are reserved are those of memory of the stub's, so that it finds out who uses them too late.
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "card.h"
 
@@ -80,6 +81,13 @@ int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t bytes) {
 int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *id, void **graph, void *const **dependencies,
                               size_t *count) {
   return cuStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, NULL, count);
+}
+
+// That of the stub, or what the environment says.
+int cuDriverGetVersion(int *version) {
+  const char *text = getenv("WEIR_TEST_DRIVER_VERSION");
+  *version = text != NULL ? atoi(text) : 13000;
+  return 0;
 }
 
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {

@@ -9,12 +9,12 @@
 
 #include "card.h"
 
-enum { SLOTS = 1 << 18, NAME = 100 };
+enum { SLOTS = 1 << 18, NAME = 100, DEVICES = 8 };
 
 typedef struct kernel {
   const void *host;
   const char *name;
-  void *function; // of the stub; NULL: not launched yet
+  void *functions[DEVICES]; // of the stub; NULL: not launched there yet
 } kernel;
 
 typedef struct configuration {
@@ -41,25 +41,28 @@ static void nothing(const stub_launch *launch) {
 }
 
 // Makes the stub's function: all with the first 100 characters of a name in common are told apart by a number.
-static void make_function(kernel *made) {
+static void make_function(kernel *made, int device) {
   char name[NAME + 20], image[NAME + 60];
   snprintf(name, sizeof name, "%.*s_%u", NAME, made->name, (unsigned)(made - kernels));
   snprintf(image, sizeof image, "STUB\n%s 1024\n", name);
   stub_register(name, nothing);
   void *module;
-  if (cuModuleLoadDataEx(&module, image, 0, NULL, NULL) != 0 || cuModuleGetFunction(&made->function, module, name) != 0)
+  if (cuModuleLoadDataEx(&module, image, 0, NULL, NULL) != 0 ||
+      cuModuleGetFunction(&made->functions[device], module, name) != 0)
     abort();
 }
 
 static cudaError_t launch(kernel *launched, dim3 grid, dim3 block, size_t shared_bytes, void *stream) {
   if (!card_enter()) return card_result(cudaErrorNoDevice);
   if (launched == NULL || launched->host == NULL) return card_result(cudaErrorInvalidDeviceFunction);
+  int device;
+  cudaGetDevice(&device);
   pthread_mutex_lock(&lock);
-  if (launched->function == NULL) make_function(launched);
+  if (launched->functions[device] == NULL) make_function(launched, device);
   pthread_mutex_unlock(&lock);
   void *none = NULL;
   size_t most = 48 * 1024;
-  return card_result(cuLaunchKernel(launched->function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+  return card_result(cuLaunchKernel(launched->functions[device], grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                     (unsigned)(shared_bytes < most ? shared_bytes : most), stream, &none, NULL));
 }
 

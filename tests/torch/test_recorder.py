@@ -51,7 +51,7 @@ def test_accesses_by_schema():
 
     graph = captured(model, tensor(64))
     y = whole(graph.result[0])
-    static = whole(graph._inputs[0][1])
+    static = whole(graph.launch._statics[0])
     assert ranges(graph, 0, False) == {static} and y in ranges(graph, 0, True)
     assert ranges(graph, 1, False) == {whole(kept)} and ranges(graph, 1, True) == {y}
     assert y in ranges(graph, 2, False) and whole(kept) in ranges(graph, 2, True)
@@ -68,7 +68,7 @@ def test_a_custom_operator_says_what_it_mutates():
     to = tensor(32)
     graph = captured(lambda x: torch.ops.weir_test.shift(x, to), tensor(32))
     assert graph.names() == ["weir_test.shift.default"]
-    assert whole(to) in ranges(graph, 0, True) and whole(graph._inputs[0][1]) in ranges(graph, 0, False)
+    assert whole(to) in ranges(graph, 0, True) and whole(graph.launch._statics[0]) in ranges(graph, 0, False)
     assert graph._operators[0].end_node - graph._operators[0].first_node == 2
 
 
@@ -115,15 +115,16 @@ def conflict(one, other):
 
 @pytest.mark.parametrize("memory", [1.0, 1.25, 4.0])
 def test_edges_are_those_of_conflicts(memory, monkeypatch):
-    monkeypatch.setattr(weir.torch._graph, "_median_us", times(100, 50))
+    monkeypatch.setattr(weir.torch._build, "_median_us", times(100, 50))
+    monkeypatch.setattr(weir.torch._launch, "call_us", times(1, 2))  # inputs are copied before launches
     order = []
-    relax = weir.torch._graph.relax
+    relax = weir.torch._build.relax
 
     def relax_in_order(device, graph, *rest):
         order.extend(in_order(*edges(graph)))
         return relax(device, graph, *rest)
 
-    monkeypatch.setattr(weir.torch._graph, "relax", relax_in_order)
+    monkeypatch.setattr(weir.torch._build, "relax", relax_in_order)
     graph = captured(branches, tensor(8, 16), memory=memory)
     assert graph.report.parallel
     nodes, pairs = edges(graph.graph.raw_cuda_graph())
@@ -148,10 +149,13 @@ def times(*microseconds):
 
 
 def test_the_slower_order_is_not_kept(monkeypatch):
-    monkeypatch.setattr(weir.torch._graph, "_median_us", times(50, 60))
+    monkeypatch.setattr(weir.torch._build, "_median_us", times(50, 60))
     fast = weir.torch.graph(branches, tensor(8, 16))
     report = fast.report(tensor(8, 16))
     assert not report.parallel and (report.serial_us, report.parallel_us) == (50, 60)
+    nodes, pairs = edges(fast._graphs[0].graph.raw_cuda_graph())
+    in_order(nodes, pairs)
+    assert len(pairs) == len(nodes) - 1
     assert "one after the other" in fast.why(0, 5, tensor(8, 16))
 
 

@@ -250,6 +250,6 @@ void *object_handle(PyObject *self, int kind, context **out_ctx);
 weir_status pipeline_release(object *one);
 
 extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[], open_methods[], split_methods[],
-    relax_methods[], pipeline_methods[];
+    relax_methods[], pipeline_methods[], launch_methods[];
 
 #endif // WEIR_PYTHON_CORE_H

@@ -35,12 +35,23 @@ static void add_predecessor(flat *to, uint32_t node) {
   to->predecessors[to->predecessor_count++] = node;
 }
 
+// Where each node will be among those of `to`, and one more.
+static void find_places(const flat *to, const struct CUgraph_st *graph, uint32_t *first) {
+  first[0] = to->count;
+  for (uint32_t i = 0; i < graph->count; i++) {
+    uint32_t nodes = 0, edges = 0;
+    const stub_work *work = graph->nodes[i]->work;
+    if (work->kind == STUB_CHILD) measure(work->child, &nodes, &edges);
+    first[i + 1] = first[i] + (work->kind == STUB_CHILD ? nodes + 2 : 1);
+  }
+}
+
 // Appends the nodes, those without predecessors behind `entry` (UINT32_MAX: none). `first`, per node and one more: where it is.
 static void flatten(flat *to, const struct CUgraph_st *graph, uint32_t entry, uint32_t *first) {
+  find_places(to, graph, first);
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct CUgraphNode_st *node = graph->nodes[i];
     bool is_child = node->work->kind == STUB_CHILD;
-    first[i] = to->count;
     begin_node(to, is_child ? stub_work_create(STUB_EMPTY) : stub_work_retain(node->work));
     for (uint32_t j = 0; j < node->predecessor_count; j++) add_predecessor(to, first[node->predecessors[j] + 1] - 1);
     if (node->predecessor_count == 0 && entry != UINT32_MAX) add_predecessor(to, entry);
@@ -54,7 +65,6 @@ static void flatten(flat *to, const struct CUgraph_st *graph, uint32_t entry, ui
       for (uint32_t j = inside; j < end; j++) add_predecessor(to, j);
       if (inside == end) add_predecessor(to, begin);
     }
-    first[i + 1] = to->count;
   }
 }
 
@@ -95,6 +105,22 @@ static stub_topology *topology_create(const flat *graph) {
   return topology;
 }
 
+// Whether edges are in a circle, so that some nodes would never run.
+static bool has_circle(const stub_topology *topology) {
+  uint32_t *missing = stub_allocate((topology->count + 1) * sizeof *missing);
+  uint32_t *order = stub_allocate((topology->count + 1) * sizeof *order);
+  uint32_t ready = 0;
+  memcpy(missing, topology->missing, topology->count * sizeof *missing);
+  for (uint32_t i = 0; i < topology->count; i++)
+    if (missing[i] == 0) order[ready++] = i;
+  for (uint32_t i = 0; i < ready; i++)
+    for (uint32_t j = topology->first_successor[order[i]]; j < topology->first_successor[order[i] + 1]; j++)
+      if (--missing[topology->successors[j]] == 0) order[ready++] = topology->successors[j];
+  free(missing);
+  free(order);
+  return ready < topology->count;
+}
+
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
   STUB_ENTER(cuGraphInstantiateWithFlags, STUB_CONTEXT);
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphInstantiate")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
@@ -107,6 +133,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
   made->works = all.works;
   free(all.predecessors);
   free(all.first_predecessor);
+  if (has_circle(made->topology)) stub_violation("cuGraphInstantiate: edges are in a circle");
   *exec = made;
   return stub_leave(CUDA_SUCCESS);
 }

@@ -24,16 +24,15 @@ void stub_graph_destroy(CUgraph graph) {
 
 CUgraph stub_graph_clone(CUgraph graph) {
   CUgraph clone = stub_graph_create();
-  CUgraphNode *before = stub_allocate((graph->count + 1) * sizeof *before);
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct CUgraphNode_st *node = graph->nodes[i];
-    for (uint32_t j = 0; j < node->predecessor_count; j++) before[j] = clone->nodes[node->predecessors[j]];
     CUgraphNode copy;
-    if (stub_graph_add(&copy, clone, before, node->predecessor_count, stub_work_retain(node->work), "clone") !=
-        CUDA_SUCCESS)
-      abort();
+    if (stub_graph_add(&copy, clone, NULL, 0, stub_work_retain(node->work), "clone") != CUDA_SUCCESS) abort();
+    copy->predecessors = stub_grow(copy->predecessors, (node->predecessor_count + 1) * sizeof(uint32_t));
+    copy->predecessor_count = node->predecessor_count;
+    if (node->predecessor_count > 0)
+      memcpy(copy->predecessors, node->predecessors, node->predecessor_count * sizeof(uint32_t));
   }
-  free(before);
   return clone;
 }
 

@@ -6,6 +6,7 @@ try:
 except ImportError as missing:
     raise ImportError("weir.torch needs PyTorch 2.8 or later: pip install torch") from missing
 
-from ._graph import Graphed, Report, graph
+from ._build import Report
+from ._graph import Graphed, graph
 
 __all__ = ["Graphed", "Report", "graph"]

@@ -6,13 +6,13 @@ from __future__ import annotations
 import ctypes
 import gc
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, NoReturn, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .._hazards import Access
-from ._accesses import of_call
+from ._accesses import of_call, tensors
 from ._driver import call as call_driver
 from ._pools import Pools, Segment, Source, log
 
@@ -29,7 +29,7 @@ class Operator:
 
 @dataclass
 class Capture:
-    """A captured call."""
+    """A captured call. ``outside`` are storages from before it, which the graph needs."""
 
     graph: torch.cuda.CUDAGraph
     operators: List[Operator]
@@ -37,6 +37,8 @@ class Capture:
     entries: List[Dict[str, Any]]
     result: Any
     pools: Pools
+    outside: List[torch.UntypedStorage]
+    done: Callable[[], None]
 
     def close(self) -> None:
         """Lets go of the result and of the operators' memory; the graph stays.
@@ -48,16 +50,31 @@ class Capture:
         gc.collect()
         owner = self.pools.living()
         if owner is not None:
-            _kept.append(self)
+            _left.append((self.pools, self.done))
             raise RuntimeError(
                 f"weir.torch: memory of operator {owner} ({self.operators[owner].name}) is in use after the call, and"
                 " is not its result. What outlives a call, such as gradients, must exist before it"
             )
         self.pools.close()
+        self.done()
 
 
-# What has pools with memory that is still in use: PyTorch ends the process if such a pool ends.
-_kept: List[Any] = []
+# Pools with memory that was in use when they were given up, and what is to be called when they are gone: PyTorch ends
+# the process if such a pool ends.
+_left: List[Tuple[Pools, Callable[[], None]]] = []
+
+
+def sweep() -> None:
+    """Gives up what earlier captures left behind, as far as it is no longer in use."""
+    if not _left:
+        return
+    gc.collect()
+    for pair in list(_left):
+        pools, done = pair
+        if pools.living() is None:
+            _left.remove(pair)
+            pools.close()
+            done()
 
 
 class _Counter:
@@ -80,61 +97,115 @@ class _Mode(TorchDispatchMode):
     def __init__(self, pools: Pools, stream: torch.cuda.Stream) -> None:
         super().__init__()
         self.operators: List[Operator] = []
+        self.running = ""
+        self.outside: Dict[int, torch.UntypedStorage] = {}
         self._pools, self._nodes = pools, _Counter(stream)
+        self._existing = _allocations()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func.is_view:
+        if getattr(func, "is_view", False):
             return func(*args, **kwargs)
+        self.running = str(func)
+        self._keep(args, kwargs)
         first = self._nodes.count()
         with self._pools.operator(len(self.operators)):
             result = func(*args, **kwargs)
-        accesses = of_call(func, args, kwargs, result)
-        self.operators.append(Operator(str(func), accesses, first, self._nodes.count()))
+        # What has no schema counts as kernels that are no operator's.
+        accesses = of_call(func, args, kwargs, result) if hasattr(func, "_schema") else []
+        self.operators.append(Operator(self.running, accesses, first, self._nodes.count()))
+        self.running = ""
         return result
 
+    def _keep(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        for tensor in tensors((args, kwargs)):
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() in self._existing:
+                self.outside[storage.data_ptr()] = storage
 
-def _end(graph: torch.cuda.CUDAGraph, device: int, pool: Any) -> None:
+
+def _allocations() -> Set[int]:
+    """The addresses of all that PyTorch's allocator has given out."""
+    blocks = [block for segment in torch.cuda.memory_snapshot() for block in segment["blocks"]]
+    return {block["address"] for block in blocks if block["state"] == "active_allocated"}
+
+
+def _abandon(graph: torch.cuda.CUDAGraph, device: int, pool: Any) -> None:
+    """Ends a capture that failed, so that PyTorch is as before."""
+    generator = torch.cuda.default_generators[device]
     try:
         graph.capture_end()
-    except BaseException:
-        # PyTorch goes on to allocate in the pool of a capture that was refused.
+    except RuntimeError:
+        # PyTorch goes on to allocate in the pool of such a capture, and to take random numbers for it.
         try:
             torch._C._cuda_endAllocateToPool(device, pool)
         except RuntimeError:
             pass
-        raise
+        again = torch.Generator(device=generator.device)
+        again.manual_seed(generator.initial_seed())
+        again.set_offset(_offsets.get(device, 0))
+        generator.graphsafe_set_state(again.graphsafe_get_state())
 
 
-def capture(call: Callable[[], Any], choose: Callable[[int, int, int], int]) -> Capture:
-    """Captures ``call()``. Its operators get segments at the addresses that ``choose`` returns (``_pools.Source``)."""
+# The offsets of the default generators' random numbers before a capture.
+_offsets: Dict[int, int] = {}
+
+
+def _explain(failure: BaseException, running: str) -> NoReturn:
+    """Raises what the user gets for an exception in a captured call."""
+    if not isinstance(failure, RuntimeError) or "CUDA error" not in str(failure):
+        raise failure
+    text = str(failure).splitlines()[0]
+    where = f"in operator {running}" if running else "outside its operators"
+    raise RuntimeError(
+        f"weir.torch: the model does something {where} that a graph cannot have: {text}. It must not wait for the card"
+        " (.item(), .cpu(), tensors in conditions), nor capture a graph of its own"
+    ) from failure
+
+
+def capture(
+    call: Callable[[], Any], choose: Callable[[int, int, int], int], done: Callable[[], None] = lambda: None
+) -> Capture:
+    """Captures ``call()``. Its operators get segments at the addresses that ``choose`` returns (``_pools.Source``).
+
+    ``done`` is called when none of these addresses is in use any more.
+    """
     source = Source(choose)
     pools = Pools(source)
     graph = torch.cuda.CUDAGraph(keep_graph=True)
     stream = torch.cuda.Stream()
     torch.cuda.synchronize()
     gc.collect()
+    mode = _Mode(pools, stream)
     enabled = gc.isenabled()
     gc.disable()  # memory is freed when its last reference goes, the same way each time
     try:
         with torch.cuda.stream(stream), log() as entries:
-            mode = _Mode(pools, stream)
             device, own = torch.cuda.current_device(), torch.cuda.graph_pool_handle()
+            _offsets[device] = torch.cuda.default_generators[device].get_offset()
             graph.capture_begin(pool=own, capture_error_mode="relaxed")
             # Allocations go to our pools, and not to that of the graph.
             torch._C._cuda_endAllocateToPool(device, own)
             try:
                 with pools.others(), mode:
                     result = call()
-            finally:
+            except BaseException:
                 torch._C._cuda_beginAllocateCurrentThreadToPool(device, own)
-                _end(graph, device, own)
-    except BaseException:
-        _kept.append(pools)
+                _abandon(graph, device, own)
+                raise
+            torch._C._cuda_beginAllocateCurrentThreadToPool(device, own)
+            try:
+                graph.capture_end()
+            except BaseException:
+                _abandon(graph, device, own)
+                raise
+    except BaseException as failure:
+        _left.append((pools, done))
         if source.failure is not None:
             raise source.failure from None
-        raise
+        _explain(failure, mode.running)
     finally:
         if enabled:
             gc.enable()
-    return Capture(graph, mode.operators, source.segments, entries, result, pools)
+    outside = list(mode.outside.values())
+    return Capture(graph, mode.operators, source.segments, entries, result, pools, outside, done)

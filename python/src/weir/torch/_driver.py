@@ -6,27 +6,151 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Iterable, Iterator, List, Sequence, Tuple
+
+NEEDS = 12030  # of which cuGraphGetEdges_v2 and others are
 
 _library: Any = None
 
 
-def call(name: str, *args: Any) -> None:
-    """Calls a function of the driver with arguments of ctypes. Raises RuntimeError unless it succeeds."""
+def _function(name: str) -> Any:
     global _library
     if _library is None:
-        _library = ctypes.CDLL(os.environ.get("WEIR_CUDA_DRIVER") or "libcuda.so.1")
-    result = getattr(_library, name)(*args)
+        file = os.environ.get("WEIR_CUDA_DRIVER") or "libcuda.so.1"
+        try:
+            _library = ctypes.CDLL(file)
+        except OSError as missing:
+            raise RuntimeError(f"weir.torch: there is no CUDA driver: {missing}") from None
+    try:
+        return getattr(_library, name)
+    except AttributeError:
+        raise RuntimeError(f"weir.torch: the CUDA driver lacks {name}; CUDA 12.3 or later has it") from None
+
+
+def call(name: str, *args: Any) -> None:
+    """Calls a function of the driver with arguments of ctypes. Raises RuntimeError unless it succeeds."""
+    result = _function(name)(*args)
     if result != 0:
         raise RuntimeError(f"weir.torch: {name} returned {result}")
 
 
+def check_version() -> None:
+    """Raises RuntimeError if the driver is too old."""
+    version = ctypes.c_int()
+    call("cuDriverGetVersion", ctypes.byref(version))
+    if version.value < NEEDS:
+        found = f"{version.value // 1000}.{version.value % 1000 // 10}"
+        raise RuntimeError(f"weir.torch: a driver of CUDA 12.3 or later is needed, and this one is of CUDA {found}")
+
+
+def current_context() -> int:
+    """The CUcontext that is current in this thread."""
+    context = ctypes.c_void_p()
+    call("cuCtxGetCurrent", ctypes.byref(context))
+    return context.value or 0
+
+
+def launch_functions() -> Tuple[int, int, int, int, int, int]:
+    """Addresses of the functions that ``_core.cuda_launch`` wants."""
+    names = (
+        "cuCtxPushCurrent_v2",
+        "cuCtxPopCurrent_v2",
+        "cuStreamIsCapturing",
+        "cuMemcpyAsync",
+        "cuGraphExecMemcpyNodeSetParams",
+        "cuGraphLaunch",
+    )
+    one, two, three, four, five, six = (ctypes.cast(_function(name), ctypes.c_void_p).value or 0 for name in names)
+    return one, two, three, four, five, six
+
+
+def refuse_launch(result: int) -> None:
+    """Raises RuntimeError for what ``_core.cuda_launch_run`` returned."""
+    if result == -1:
+        raise RuntimeError(
+            "weir.torch: the current stream is being captured, and a graph of weir.torch cannot be part of another"
+            " graph: call the model itself there"
+        )
+    raise RuntimeError(f"weir.torch: the launch of a graph failed: the driver returned {result}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Graphs
+
+
 @contextmanager
-def executable(graph: int) -> Iterator[Callable[[int], None]]:
-    """What launches a CUgraph as it is now in a stream; an executable graph of its own, which ends with the block."""
+def executable(graph: int) -> Iterator[int]:
+    """A CUgraphExec of a CUgraph as it is now. It ends with the block."""
     made = ctypes.c_void_p()
     call("cuGraphInstantiateWithFlags", ctypes.byref(made), ctypes.c_void_p(graph), ctypes.c_ulonglong(0))
     try:
-        yield lambda stream: call("cuGraphLaunch", made, ctypes.c_void_p(stream))
+        yield made.value or 0
     finally:
         call("cuGraphExecDestroy", made)
+
+
+def launch(executable: int, stream: int) -> None:
+    """Launches a CUgraphExec in a stream."""
+    call("cuGraphLaunch", ctypes.c_void_p(executable), ctypes.c_void_p(stream))
+
+
+@contextmanager
+def clone(graph: int) -> Iterator[int]:
+    """A copy of a CUgraph. It ends with the block."""
+    made = ctypes.c_void_p()
+    call("cuGraphClone", ctypes.byref(made), ctypes.c_void_p(graph))
+    try:
+        yield made.value or 0
+    finally:
+        call("cuGraphDestroy", made)
+
+
+def nodes(graph: int) -> List[int]:
+    """The nodes of a CUgraph."""
+    count = ctypes.c_size_t()
+    call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
+    found = (ctypes.c_void_p * count.value)()
+    if count.value > 0:
+        call("cuGraphGetNodes", ctypes.c_void_p(graph), found, ctypes.byref(count))
+    return [node or 0 for node in found]
+
+
+def edges(graph: int) -> List[Tuple[int, int]]:
+    """The edges of a CUgraph, as pairs of nodes."""
+    count = ctypes.c_size_t()
+    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), None, None, None, ctypes.byref(count))
+    heads, tails = (ctypes.c_void_p * count.value)(), (ctypes.c_void_p * count.value)()
+    if count.value > 0:
+        kinds = (ctypes.c_ulonglong * count.value)()  # CUgraphEdgeData
+        call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), heads, tails, kinds, ctypes.byref(count))
+    return [(head or 0, tail or 0) for head, tail in zip(heads, tails)]
+
+
+def change_edges(graph: int, pairs: Iterable[Tuple[int, int]], function: str = "cuGraphAddDependencies_v2") -> None:
+    """Adds edges to a CUgraph, or removes them."""
+    pairs = list(pairs)
+    heads = (ctypes.c_void_p * len(pairs))(*(head for head, _ in pairs))
+    tails = (ctypes.c_void_p * len(pairs))(*(tail for _, tail in pairs))
+    if pairs:
+        call(function, ctypes.c_void_p(graph), heads, tails, None, ctypes.c_size_t(len(pairs)))
+
+
+def replace_edges(graph: int, pairs: Sequence[Tuple[int, int]]) -> None:
+    """Gives a CUgraph these edges alone."""
+    change_edges(graph, edges(graph), "cuGraphRemoveDependencies_v2")
+    change_edges(graph, pairs)
+
+
+def add_copy(graph: int, before: Sequence[int], parameters: ctypes.Structure, context: int) -> int:
+    """Adds a copy (CUDA_MEMCPY3D) that comes after the nodes ``before``. Returns its node."""
+    made, count = ctypes.c_void_p(), len(before)
+    call(
+        "cuGraphAddMemcpyNode",
+        ctypes.byref(made),
+        ctypes.c_void_p(graph),
+        (ctypes.c_void_p * count)(*before) if before else None,
+        ctypes.c_size_t(count),
+        ctypes.byref(parameters),
+        ctypes.c_void_p(context),
+    )
+    return made.value or 0

@@ -157,8 +157,13 @@ def log() -> Iterator[_Log]:
         torch.cuda.memory._record_memory_history(enabled=None)
 
 
-def is_moved(first: Sequence[Segment], first_log: _Log, second: Sequence[Segment], second_log: _Log) -> bool:
-    """Whether a second capture asked for the same memory as the first one in the same order, at other addresses."""
+def is_moved(
+    first: Sequence[Segment], first_log: _Log, second: Sequence[Segment], second_log: _Log, low: int, high: int
+) -> bool:
+    """Whether a second capture asked for the same memory as the first one in the same order, at other addresses.
+
+    These are from ``low`` to before ``high``. Behind them other threads may have memory.
+    """
     if [(s.operator, s.number, s.bytes) for s in first] != [(s.operator, s.number, s.bytes) for s in second]:
         return False
     if not first:
@@ -166,7 +171,6 @@ def is_moved(first: Sequence[Segment], first_log: _Log, second: Sequence[Segment
     order = sorted(range(len(first)), key=lambda index: first[index].start)
     ordered = [first[index] for index in order]
     starts = [segment.start for segment in ordered]
-    low, high = min(s.start for s in second), max(s.start + s.bytes for s in second)
     moved = [e for e in second_log if e["action"] == "alloc" and low <= e["addr"] < high]
     count = 0
     for entry in first_log:
