@@ -14,7 +14,7 @@ from .._hazards import Access, Hazards, chain
 from .._plan import ALIGNMENT, Plan, Region, peak
 from .._progress import Progress
 from . import _driver
-from ._capture import Capture, capture, sweep
+from ._capture import Capture, bury, capture, sweep
 from ._launch import Launch
 from ._pools import Segment, find, is_moved, regions
 from ._relax import relax
@@ -114,6 +114,10 @@ class Built:
             self._build(call, options, bar, inputs, [given[index] for index, _ in inputs])
             bar.step()
         self.watch = Watch(model, (storage.data_ptr() for storage in self._outside))
+
+    def __del__(self) -> None:
+        owned, self.__dict__ = self.__dict__, {}
+        bury(owned)
 
     @staticmethod
     def _warm_up(call: Callable[[], Any], times: int) -> None:

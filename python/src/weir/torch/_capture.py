@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NoReturn, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -75,6 +77,36 @@ def sweep() -> None:
             _left.remove(pair)
             pools.close()
             done()
+
+
+# PyTorch also ends the process if any pool ends while something is captured. All is guarded by the gate.
+_gate = threading.RLock()
+_underway = 0
+_graves: List[Dict[str, Any]] = []
+
+
+@contextmanager
+def _capturing() -> Iterator[None]:
+    """No graph or pool of ours ends in the block."""
+    global _underway
+    with _gate:
+        _underway += 1
+    try:
+        yield
+    finally:
+        with _gate:
+            _underway -= 1
+            if _underway == 0:
+                _graves.clear()
+
+
+def bury(owned: Dict[str, Any]) -> None:
+    """Lets go of graphs and pools, now, or when nothing is captured any more. Any thread may call it."""
+    with _gate:
+        if _underway > 0:
+            _graves.append(owned)
+        else:
+            owned.clear()
 
 
 class _Counter:
@@ -180,7 +212,7 @@ def capture(
     enabled = gc.isenabled()
     gc.disable()  # memory is freed when its last reference goes, the same way each time
     try:
-        with torch.cuda.stream(stream), log() as entries:
+        with _capturing(), torch.cuda.stream(stream), log() as entries:
             device, own = torch.cuda.current_device(), torch.cuda.graph_pool_handle()
             _offsets[device] = torch.cuda.default_generators[device].get_offset()
             graph.capture_begin(pool=own, capture_error_mode="relaxed")
