@@ -99,6 +99,40 @@ def test_with_blocks() -> None:
     assert context.closed
 
 
+MANY = 3000  # failures: more than a context keeps exceptions of
+
+
+def fail(number: int) -> None:
+    raise KeyError(number)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_first_of_many_failures_comes_with_its_exception(workers: int) -> None:
+    with weir.Context(f"cpu:{workers}") as context:
+        for _ in range(2):
+            for number in range(MANY):
+                context.submit(fail, number)
+            with pytest.raises(KeyError) as info:
+                context.finish()
+            assert info.value.args[0] < workers and info.traceback[-1].name == "fail"
+            context.finish()
+
+
+def test_many_failures_that_were_told_are_no_news() -> None:
+    with weir.Context("cpu:2") as context:
+        for _ in range(2):
+            events = [context.submit(fail, number) for number in range(MANY)]
+            for number, event in reversed(list(enumerate(events))):
+                failure = event.exception()
+                assert isinstance(failure, KeyError) and failure.args == (number,)
+            context.finish()
+        events = [context.submit(fail, number) for number in range(MANY)]
+        assert [isinstance(event.exception(), KeyError) for event in events[:-1]] == [True] * (MANY - 1)
+        with pytest.raises(KeyError, match=str(MANY - 1)):
+            context.finish()
+        events = []
+
+
 def test_classes_of_errors() -> None:
     assert issubclass(weir.InvalidArgumentError, (weir.Error, ValueError))
     assert issubclass(weir.TimeoutError, TimeoutError) and issubclass(weir.OutOfRangeError, IndexError)

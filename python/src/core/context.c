@@ -6,7 +6,6 @@
 #include "structmember.h"
 #include "weir/error.h"
 
-enum { MOST_FAILURES = 1024 };
 // Each slice of a wait for all tasks waits for those that were submitted before it. So slices grow: other threads may submit
 // more than one slice can wait for.
 static const uint64_t SLICE_NS = 50000000, MOST_SLICE_NS = 1000000000;
@@ -61,56 +60,6 @@ int wait_in_slices(context *ctx, weir_status (*wait)(void *what, uint64_t ns), v
     if (slice < MOST_SLICE_NS) slice *= 2;
     if (timeout_ns != WEIR_FOREVER && spent >= timeout_ns) return WEIR_TIMEOUT;
   }
-}
-
-void context_keep_failure(context *ctx, uint64_t task, PyObject *exception) {
-  PyObject *key = PyLong_FromUnsignedLongLong(task);
-  if (key == NULL || PyDict_SetItem(ctx->failures, key, exception) != 0 ||
-      PyDict_SetItem(ctx->unseen, key, Py_None) != 0)
-    PyErr_Clear();
-  Py_XDECREF(key);
-  if (PyDict_Size(ctx->failures) <= MOST_FAILURES) return;
-  Py_ssize_t place = 0;
-  PyObject *oldest, *value;
-  if (!PyDict_Next(ctx->failures, &place, &oldest, &value)) return;
-  Py_INCREF(oldest);
-  if (PyDict_DelItem(ctx->failures, oldest) != 0 || PyDict_DelItem(ctx->unseen, oldest) != 0) PyErr_Clear();
-  Py_DECREF(oldest);
-}
-
-PyObject *context_failure(context *ctx, uint64_t task) {
-  if (task == 0) return NULL;
-  PyObject *key = PyLong_FromUnsignedLongLong(task);
-  PyObject *found = key != NULL ? PyDict_GetItemWithError(ctx->failures, key) : NULL;
-  Py_XDECREF(key);
-  if (found == NULL) PyErr_Clear();
-  return found;
-}
-
-void context_failure_seen(context *ctx, uint64_t task) {
-  if (PySet_Size(ctx->seen) >= MOST_FAILURES) PySet_Clear(ctx->seen);
-  PyObject *key = PyLong_FromUnsignedLongLong(task);
-  if (key == NULL || PySet_Add(ctx->seen, key) != 0 || PyDict_DelItem(ctx->unseen, key) != 0) PyErr_Clear();
-  Py_XDECREF(key);
-}
-
-// Whether an event told the failure of a task.
-static bool is_seen(context *ctx, uint64_t task) {
-  PyObject *key = PyLong_FromUnsignedLongLong(task);
-  int found = key != NULL ? PySet_Contains(ctx->seen, key) : -1;
-  if (found < 0) PyErr_Clear();
-  Py_XDECREF(key);
-  return found > 0;
-}
-
-// The first exception that nobody was told of: a new reference; NULL: there is none.
-static PyObject *first_unseen(context *ctx) {
-  PyObject *key, *value, *found = NULL;
-  Py_ssize_t place = 0;
-  if (PyDict_Next(ctx->unseen, &place, &key, &value)) found = PyDict_GetItemWithError(ctx->failures, key);
-  if (found == NULL) PyErr_Clear();
-  Py_XINCREF(found);
-  return found;
 }
 
 bool context_device(context *ctx, PyObject *index, weir_device **out_device) {
@@ -171,11 +120,8 @@ static PyObject *context_finish(PyObject *self, PyObject *seconds) {
   if (status == WEIR_TIMEOUT || status == WEIR_ERROR_INVALID_ARGUMENT) return raise_status((weir_status)status);
   if (context_alive(ctx)) PyList_SetSlice(ctx->graveyard, 0, PY_SSIZE_T_MAX, NULL);
   uint64_t task = status == WEIR_OK ? 0 : weir_last_error_task();
-  bool told = status == WEIR_OK || is_seen(ctx, task);
-  PyObject *failure = told ? first_unseen(ctx) : context_failure(ctx, task);
-  if (!told) Py_XINCREF(failure);
-  PyDict_Clear(ctx->unseen);
-  PySet_Clear(ctx->seen);
+  bool told;
+  PyObject *failure = failures_finish(ctx, task, &told);
   if (failure != NULL) {
     raise_again(failure);
     Py_DECREF(failure);
@@ -292,13 +238,9 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
   (void)keywords;
   context *ctx = (context *)PyType_GenericAlloc(type, 0);
   if (ctx == NULL) return NULL;
-  ctx->failures = PyDict_New();
-  ctx->unseen = PyDict_New();
-  ctx->seen = PySet_New(NULL);
   ctx->graveyard = PyList_New(0);
   ctx->generation = process_generation;
-  if (ctx->failures != NULL && ctx->unseen != NULL && ctx->seen != NULL && ctx->graveyard != NULL)
-    return (PyObject *)ctx;
+  if (failures_init(ctx) && ctx->graveyard != NULL) return (PyObject *)ctx;
   Py_DECREF(ctx);
   return NULL;
 }
@@ -308,6 +250,7 @@ static int context_traverse(PyObject *self, visitproc visit, void *arg) {
 #if PY_VERSION_HEX >= 0x03090000
   Py_VISIT(Py_TYPE(self));
 #endif
+  Py_VISIT(ctx->first);
   Py_VISIT(ctx->failures);
   Py_VISIT(ctx->graveyard);
   return 0;
@@ -315,6 +258,7 @@ static int context_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static int context_clear(PyObject *self) {
   context *ctx = (context *)self;
+  if (ctx->first != NULL) PyDict_Clear(ctx->first);
   if (ctx->failures != NULL) PyDict_Clear(ctx->failures);
   return 0;
 }
@@ -325,9 +269,7 @@ static void context_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   if (ctx->weak != NULL) PyObject_ClearWeakRefs(self);
-  Py_CLEAR(ctx->failures);
-  Py_CLEAR(ctx->unseen);
-  Py_CLEAR(ctx->seen);
+  failures_free(ctx);
   if (!context_alive(ctx)) Py_CLEAR(ctx->graveyard);
   freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
   free_object(self);

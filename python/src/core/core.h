@@ -29,10 +29,13 @@ typedef struct context {
   // Submissions that keep the GIL (room.c):
   bool keeps_gil, stuck;
   uint64_t half_window;
-  uint64_t room;       // tasks that surely find room in the window
-  PyObject *failures;  // dict: number of a task that failed -> its exception
-  PyObject *unseen;    // dict with those of the numbers that nobody was told of; finish raises the first
-  PyObject *seen;      // set: numbers of tasks whose failure an event told
+  uint64_t room; // tasks that surely find room in the window
+  // Failures (failures.c):
+  PyObject *first;    // dict: number of a task that failed -> its exception; the first ones since finish told one
+  PyObject *failures; // the same of the last ones
+  PyObject *unseen;   // dict with those of the numbers that nobody was told of; finish raises the first
+  uint64_t *seen;     // numbers of tasks whose failure an event told since then
+  size_t seen_count, seen_room;
   PyObject *graveyard; // list: objects that tasks in flight may still need
   PyObject *weak;
 } context;
@@ -135,11 +138,6 @@ bool context_alive(context *ctx);
   PyEval_RestoreThread(thread_);                                                                                       \
   ctx_->users--;                                                                                                       \
   }
-// Keeps the exception of a task for whoever waits, and gives it back.
-void context_keep_failure(context *ctx, uint64_t task, PyObject *exception);
-PyObject *context_failure(context *ctx, uint64_t task); // borrowed; NULL: none
-// The failure of a task was told: finish does not raise it any more.
-void context_failure_seen(context *ctx, uint64_t task);
 // Finds a device by the index of weir_context_device; None: NULL. Returns false with an exception.
 bool context_device(context *ctx, PyObject *index, weir_device **out_device);
 
@@ -148,6 +146,20 @@ bool timeout_parse(PyObject *seconds, uint64_t *out_ns);
 // Waits in slices, so that signals are handled: calls `wait` without the GIL until it returns another status than
 // TIMEOUT, or the time is over. Returns -1 with an exception of a signal's handler.
 int wait_in_slices(context *ctx, weir_status (*wait)(void *what, uint64_t ns), void *what, uint64_t timeout_ns);
+
+// ---------------------------------------------------------------------------------------------------------------
+// failures.c
+
+bool failures_init(context *ctx);
+void failures_free(context *ctx);
+// Keeps the exception of a task for whoever waits, and gives it back.
+void context_keep_failure(context *ctx, uint64_t task, PyObject *exception);
+PyObject *context_failure(context *ctx, uint64_t task); // borrowed; NULL: none
+// The failure of a task was told: finish does not raise it any more.
+void context_failure_seen(context *ctx, uint64_t task);
+// What finish raises where the library says that `task` failed first (0: none did), and forgets what was told: a new
+// reference, or NULL. `out_told`: the failure of `task` is no news.
+PyObject *failures_finish(context *ctx, uint64_t task, bool *out_told);
 
 // ---------------------------------------------------------------------------------------------------------------
 // array.c
