@@ -218,7 +218,8 @@ def from_source_distribution(source, folder, home):
 
 def with_warp(source, folder, home, wheel):
     """weir.warp with the Warp of PyPI: kernels' accesses by the source that it generates, notebooks, and errors."""
-    target, tests = os.path.join(folder, "warp"), os.path.join(source, "python", "tests")
+    # Not "warp": tests run in this folder, and would find that as a package.
+    target, tests = os.path.join(folder, "warp-environment"), os.path.join(source, "python", "tests")
     venv.create(target, with_pip=False, symlinks=True, clear=True)
     pip = [python_of(home), "-m", "pip", "--disable-pip-version-check", "-q", "--python", python_of(target), "install"]
     try:
