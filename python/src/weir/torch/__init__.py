@@ -6,7 +6,8 @@ try:
 except ImportError as missing:
     raise ImportError("weir.torch needs PyTorch 2.8 or later: pip install torch") from missing
 
+from ._backend import PieceReport, backend, pieces
 from ._build import Report
 from ._graph import Graphed, graph
 
-__all__ = ["Graphed", "Report", "graph"]
+__all__ = ["Graphed", "PieceReport", "Report", "backend", "graph", "pieces"]

@@ -13,7 +13,7 @@ from ._build import Built, Options, Report
 from ._signature import flatten
 
 # PyTorch's allocator has one log, and one source of segments.
-_building = threading.RLock()
+building = threading.RLock()
 
 
 class Graphed:
@@ -75,7 +75,7 @@ class Graphed:
     def _build(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Built:
         if torch.cuda.is_current_stream_capturing():
             raise RuntimeError("weir.torch: the current stream is being captured, and a model cannot be captured there")
-        with _building:
+        with building:
             graph = Built(self._model, args, kwargs, self._options)
         self._graphs.insert(0, graph)
         return graph
