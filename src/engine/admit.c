@@ -180,6 +180,7 @@ static void fill_move(const weir__request *request) {
 
 static inline void fill_task(const weir__request *request, weir__task *task) {
   weir__fill_asked(task, request->task, request->device);
+  if (task->kernel != NULL) task->code = weir__kernel_code(task->kernel, request->device);
   task->accesses = request->accesses;
   task->access_count = request->checked.access_count;
   task->asked = request->asked;

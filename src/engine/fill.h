@@ -11,7 +11,7 @@ static inline int8_t weir__clamp_priority(int32_t priority) {
   return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
 }
 
-// All that comes from what the caller asks for.
+// All that comes from what the caller asks for, but for code of a device that does not run functions.
 static inline void weir__fill_asked(weir__task *task, const weir_task *asked, const weir_device *device) {
   weir_kernel *kernel = asked->kernel;
   task->function = kernel != NULL ? kernel->function : asked->host;
@@ -22,10 +22,7 @@ static inline void weir__fill_asked(weir__task *task, const weir_task *asked, co
   task->priority = weir__clamp_priority(asked->priority);
   task->device = (uint8_t)device->index;
   task->tag = asked->tag;
-  if (kernel != NULL) {
-    task->code = weir__kernel_code(kernel, device);
-    kernel->object.last_use = task->id;
-  }
+  if (kernel != NULL) kernel->object.last_use = task->id;
 }
 
 // Room that a value takes behind the pointers: aligned to 16 bytes, and behind its length.

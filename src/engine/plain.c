@@ -236,7 +236,7 @@ static __attribute__((noinline, cold)) void hold(weir_context *context, const ed
 static inline __attribute__((always_inline)) weir__task *begin(weir_context *context, const weir_task *asked,
                                                                const weir_device *device, const plain_args *args,
                                                                weir_event *event) {
-  weir__task *task = weir__window_begin(&context->host.window);
+  weir__task *task = weir__window_begin_alone(&context->host.window);
   weir__fill_asked(task, asked, device);
   task->accesses = args->accesses;
   task->access_count = args->access_count;
@@ -244,7 +244,6 @@ static inline __attribute__((always_inline)) weir__task *begin(weir_context *con
   task->kind = asked->kernel != NULL ? WEIR__TASK_KERNEL : WEIR__TASK_HOST;
   task->run = NULL;
   task->move = NULL;
-  task->guest = NULL;
   task->event = event;
   return task;
 }

@@ -96,49 +96,51 @@ typedef struct weir__task {
   weir__edge_chunk *more_successors; // newest first
   // Bit k: the task k + 1 before this one is done first, by way of tasks that were in flight when this one was submitted.
   uint64_t ancestors;
-  // Written at submission, then only read until the task is done.
+  // Written at submission, then only read until the task is done: what is run.
   alignas(64) weir__id id;
   weir_function function; // NULL: nothing to run on a CPU
   void *user;             // of a FENCE: the fence; of an OPEN: a weir__open
   weir_kernel *kernel;    // NULL: host task
-  const void *code;       // the kernel's, for a device that does not run functions
   void **args;            // in the payload
   weir__access *accesses;
   uint32_t groups[3];
   uint32_t access_count;
-  int8_t priority;
-  uint8_t device; // index in the context
-  uint8_t kind;   // weir__task_kind
-  uint8_t asked;  // index of the device that was asked for, where the checker has the task (check/checker.h)
-  // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
-  _Atomic bool reads_poison; // a predecessor by data failed, or the bytes were poisoned before
-  bool issued : 1;           // guarded by the lock, like the three that follow
-  bool failing : 1;          // it will not end well, though it is not done yet
-  uint8_t commutes : 2;      // see window/commute.h
-  bool labelled : 1;         // its label is kept (weir__context_keep_label)
-  bool awaits : 1;           // its device keeps it behind an import in flight: it counts as issued when that is over
-  _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
-                             // to pass on did not arrive
-  weir_event *event;         // NULL: none; guarded by the lock
+  // And how.
+  alignas(64) weir_event *event; // NULL: none; guarded by the lock
   struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted
   uint64_t tag;
   // By kind; NULL for others.
   struct weir__graph_run *run; // LAUNCH
   const weir__move *move;      // COPY, TRANSFER; in the payload, where accesses[0] is the buffer of a transfer
   struct weir__task *next;     // in the device's lists
-  // Predecessors on the same run-ahead device, for its issue.
-  weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow
+  uint32_t arg_count;
+  int8_t priority;
+  uint8_t device; // index in the context
+  uint8_t kind;   // weir__task_kind
+  uint8_t asked;  // index of the device that was asked for, where the checker has the task (check/checker.h)
+  // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
+  _Atomic bool reads_poison; // a predecessor by data failed, or the bytes were poisoned before
+  bool issued : 1;           // guarded by the lock, like the four that follow
+  bool failing : 1;          // it will not end well, though it is not done yet
+  uint8_t commutes : 2;      // see window/commute.h
+  bool labelled : 1;         // its label is kept (weir__context_keep_label)
+  bool awaits : 1;           // its device keeps it behind an import in flight: it counts as issued when that is over
+  _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
+                             // to pass on did not arrive
+  uint32_t large_payload_bytes;
+  // What most tasks of the CPU never look at: predecessors on the same run-ahead device, for its issue.
+  alignas(64) weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow
   uint32_t predecessor_count, predecessor_capacity;
   weir__id few_predecessors[WEIR__TASK_INLINE_PREDECESSORS];
-  // Arguments: accesses, pointers, values. The larger one is kept by the slot, too.
+  const void *code; // the kernel's, for a device that does not run functions
+  // Arguments: accesses, pointers, values. The larger room is kept by the slot, too.
   void *large_payload;
-  uint32_t large_payload_bytes;
-  uint32_t arg_count;
-  alignas(16) unsigned char payload[WEIR__TASK_INLINE_PAYLOAD];
+  alignas(64) unsigned char payload[WEIR__TASK_INLINE_PAYLOAD];
 } weir__task;
 
 // Submitting a task writes all of its lines, and its device's thread, on another core, reads them: none is there for nothing.
-static_assert(offsetof(weir__task, payload) % 64 == 0, "the payload begins a line of the cache");
+static_assert(offsetof(weir__task, payload) == 4 * 64, "the payload begins the fifth line of the cache");
+static_assert(sizeof(weir__task) == 9 * 64, "nine lines");
 
 // Whether an argument is a value: those are in the payload, behind the pointers.
 static inline bool weir__task_is_value(const weir__task *task, uint32_t index) {

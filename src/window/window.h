@@ -87,8 +87,8 @@ static inline weir__task *weir__window_task(const weir__window *window, weir__id
 }
 
 // The slot of the next task, made ready to be filled in: its id is window->next and it holds one blocker, so that it
-// does not start before weir__window_commit. The window must not be full.
-static inline weir__task *weir__window_begin(weir__window *window) {
+// does not start before weir__window_commit. The window must not be full. Not for a run-ahead device.
+static inline weir__task *weir__window_begin_alone(weir__window *window) {
   weir__task *task = weir__window_task(window, window->next);
   window->live.done[window->next & window->live.mask] = 0;
   task->id = window->next;
@@ -101,6 +101,12 @@ static inline weir__task *weir__window_begin(weir__window *window) {
   task->issued = task->failing = task->labelled = task->awaits = false;
   atomic_store_explicit(&task->dropped, false, memory_order_relaxed);
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
+  return task;
+}
+
+// The same for a task of any device.
+static inline weir__task *weir__window_begin(weir__window *window) {
+  weir__task *task = weir__window_begin_alone(window);
   task->predecessor_count = 0;
   if (task->predecessors == NULL) {
     task->predecessors = task->few_predecessors;
