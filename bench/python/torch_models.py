@@ -1,24 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch models with random weights as graphs: weir.torch beside torch.cuda.graph and torch.compile, in one run.
+"""PyTorch models with random weights as graphs: weir.torch beside torch.cuda.graph and torch.compile.
 
-    bench/python/torch_models.py [--passes N] [--compile] [--train] [--json] [MODEL ...]
+    bench/python/torch_models.py [OPTION ...] [MODEL ...]
 
-Models are timm's, batch 1, in fp32 and in fp16 with channels last; default: inception_v3 nasnetalarge hrnet_w18. It needs
-a CUDA card, PyTorch, timm, and the package weir (`pip install ./python`). A time is that of a call until the card is done,
-in us: median, least and most of N (50). weir.torch's call copies the input, torch.cuda.graph's replay does not. "graph alone" is
-weir.torch without that. Memory is of intermediate results, in MiB: the most that PyTorch allocates for torch.cuda.graph,
-and what weir.torch's graph keeps. Outputs must be equal to those of the model, bit for bit. --compile: also
-torch.compile(mode="reduce-overhead"), which takes minutes. --train: one more table, a step of SGD.
+Models are timm's, batch 1, and gpt2_step: one token of a decoder in plain PyTorch (12 layers, 768 wide, a cache of 1024
+tokens). Each is measured in fp32 and in fp16 (channels last), in a process of its own: one that fails, or takes more
+than --limit seconds, does not stop the others. It needs a CUDA card, PyTorch, timm, and the package weir
+(`pip install ./python`).
+
+A time is that of a call until the card is done, in us: median, least and most of --passes. weir.torch's call copies the
+inputs, torch.cuda.graph's replay does not. "alone" is weir.torch's graph without that, timed on the card. Memory is of
+intermediate results, in MiB: the most that PyTorch allocates for torch.cuda.graph, and what weir.torch's graph keeps.
+Outputs must be equal to those of the model, bit for bit, for two inputs, and with --replays for so many others.
+The exit code is 1 if a model failed, or if an output differed.
 """
 
 import argparse
 import json
 import math
+import os
 import statistics
+import subprocess
 import sys
 import time
 import warnings
+
+MODELS = [
+    "inception_v3",
+    "nasnetalarge",
+    "hrnet_w18",
+    "resnet50",
+    "densenet121",
+    "vit_base_patch16_224",
+    "gpt2_step",
+]
+MARK = "row of torch_models: "
 
 
 def microseconds(call, passes):
@@ -36,20 +53,78 @@ def microseconds(call, passes):
     return {"median": statistics.median(times), "least": min(times), "most": max(times)}
 
 
+def make_decoder(layers=12, width=768, heads=12, cache=1024, words=50257):
+    """A decoder of GPT-2's size: logits of the token after one at a position, of which it caches keys and values."""
+    import torch
+    from torch.nn import functional
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(2))
+            self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+            self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+            self.register_buffer("keys", torch.zeros(1, heads, cache, width // heads))
+            self.register_buffer("values", torch.zeros(1, heads, cache, width // heads))
+
+        def forward(self, x, position, mask):
+            parts = self.qkv(self.norms[0](x)).view(1, 1, 3, heads, width // heads)
+            query, key, value = (part.transpose(1, 2) for part in parts.unbind(2))
+            self.keys.index_copy_(2, position, key)
+            self.values.index_copy_(2, position, value)
+            weights = (query @ self.keys.transpose(-2, -1)) / math.sqrt(width // heads) + mask
+            mixed = (weights.softmax(-1) @ self.values).transpose(1, 2).reshape(1, 1, width)
+            x = x + self.out(mixed)
+            return x + self.down(functional.gelu(self.up(self.norms[1](x))))
+
+    class Decoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.positions = torch.nn.Embedding(words, width), torch.nn.Embedding(cache, width)
+            self.layers = torch.nn.ModuleList(Layer() for _ in range(layers))
+            self.norm = torch.nn.LayerNorm(width)
+            self.register_buffer("places", torch.arange(cache))
+
+        def forward(self, word, position):
+            x = self.words(word) + self.positions(position)
+            mask = torch.where(self.places <= position, 0.0, -1e4).to(x.dtype)
+            for layer in self.layers:
+                x = layer(x, position, mask)
+            return functional.linear(self.norm(x), self.words.weight)
+
+    return Decoder()
+
+
+def decoder_inputs(seed):
+    import torch
+
+    dice = torch.Generator().manual_seed(seed)
+    word = torch.randint(50257, (1, 1), generator=dice).cuda()
+    return word, torch.randint(1024, (1,), generator=dice).cuda()
+
+
 def make(name, half):
-    import timm
+    """A model, and a function that makes its arguments from a seed."""
     import torch
 
     torch.manual_seed(0)
+    if name == "gpt2_step":
+        model = make_decoder().cuda()
+        return (model.half() if half else model), decoder_inputs
+    import timm
+
     model = timm.create_model(name, pretrained=False).cuda()
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.running_var.fill_(100)  # random weights: numbers stay finite
     size = model.pretrained_cfg.get("input_size", (3, 224, 224))
-    inputs = [torch.randn(1, *size, device="cuda") for _ in range(2)]
     if half:
         model = model.half().to(memory_format=torch.channels_last)
-        inputs = [x.half().contiguous(memory_format=torch.channels_last) for x in inputs]
+
+    def inputs(seed):
+        x = torch.randn(1, *size, device="cuda", generator=torch.Generator("cuda").manual_seed(seed))
+        return (x.half().contiguous(memory_format=torch.channels_last) if half else x,)
+
     return model, inputs
 
 
@@ -66,6 +141,50 @@ def capture(call):
     return graph, (torch.cuda.max_memory_allocated() - before) / 2**20
 
 
+def differing(fast, model, inputs, count):
+    """Of so many other inputs, how many have another result than the model's."""
+    import torch
+
+    wrong = 0
+    for seed in range(2, 2 + count):
+        args = inputs(seed)
+        got = fast(*args).clone()
+        wrong += not torch.equal(got, model(*args))
+    return wrong
+
+
+def by_backend(row, model, inputs, options):
+    import torch
+
+    import weir.torch
+
+    compiled = torch.compile(model, backend="weir")
+    first, second = inputs
+    times = microseconds(lambda: compiled(*first), options.passes)
+    row["backend_equal"] = torch.equal(compiled(*second), model(*second))
+    pieces = weir.torch.pieces()
+    row["pieces"], row["unchanged"] = len(pieces), [piece.unchanged for piece in pieces if piece.unchanged]
+    row["backend"] = times
+
+
+def by_compiler(row, model, first, options):
+    import torch
+
+    compiled = torch.compile(model, mode="reduce-overhead")
+    row["compile"] = microseconds(lambda: compiled(*first), options.passes)
+
+
+def attempt(row, name, call):
+    """A column that may fail without the row."""
+    import torch
+
+    try:
+        call()
+    except Exception as failure:  # of any kind: a compiler's, the model's
+        row[f"{name}_failed"] = f"{type(failure).__name__}: {str(failure)[:300]}"
+    torch._dynamo.reset()
+
+
 def inference(name, half, options):
     import torch
 
@@ -73,28 +192,34 @@ def inference(name, half, options):
 
     model, inputs = make(name, half)
     model.eval()
+    first, second = inputs(0), inputs(1)
     with torch.no_grad():
-        expected = [model(x) for x in inputs]
         row = {"model": name, "type": "fp16" if half else "fp32"}
-        row["eager"] = microseconds(lambda: model(inputs[0]), max(5, options.passes // 5))
+        row["eager"] = microseconds(lambda: model(*first), max(5, options.passes // 5))
         for _ in range(3):
-            model(inputs[0])
-        graph, row["graph_mib"] = capture(lambda: model(inputs[0]))
-        row["graph"] = microseconds(graph.replay, options.passes)
+            model(*first)
+        graph, row["graph_mib"] = capture(lambda: model(*first))
         start = time.perf_counter()
-        fast = weir.torch.graph(model, inputs[0])
+        fast = weir.torch.graph(model, *first)
         row["seconds_to_build"] = time.perf_counter() - start
-        report = fast.report(inputs[0])
-        row["equal"] = all(torch.equal(fast(x), y) for x, y in zip(inputs, expected))
-        row["weir"] = microseconds(lambda: fast(inputs[0]), options.passes)
+        report = fast.report(*first)
+        expected = [model(*args) for args in (first, second)]
+        row["equal"] = all(torch.equal(fast(*args), y) for args, y in zip((first, second), expected))
+        # In turns, so that both see the same clocks.
+        turns = [(microseconds(graph.replay, options.passes), microseconds(lambda: fast(*first), options.passes))]
+        turns.append((microseconds(graph.replay, options.passes), microseconds(lambda: fast(*first), options.passes)))
+        row["graph"], row["weir"] = (min(pair, key=lambda one: one["median"]) for pair in zip(*turns))
         row["weir_alone"] = {"median": report.parallel_us if report.parallel else report.serial_us}
         row["weir_mib"] = report.bytes / 2**20
         row["operators"], row["dependences"] = report.operators, report.dependences
         row["between_all"], row["parallel"] = report.kernels_between_all, report.parallel
-        if options.compile:
-            compiled = torch.compile(model, mode="reduce-overhead")
-            row["compile"] = microseconds(lambda: compiled(inputs[0]), options.passes)
-            torch._dynamo.reset()
+        row["copies_in_graph"] = fast.copies_in_graph(*first)
+        if options.replays:
+            row["replays"], row["differing"] = options.replays, differing(fast, model, inputs, options.replays)
+        if options.backend:
+            attempt(row, "backend", lambda: by_backend(row, model, (first, second), options))
+        if options.compile or options.backend:
+            attempt(row, "compile", lambda: by_compiler(row, model, first, options))
     return row
 
 
@@ -122,7 +247,7 @@ def training(name, options):
             optimizer.step()
             return loss
 
-        return step, inputs[0]
+        return step, inputs(0)[0]
 
     step, x = steps()
     stream = torch.cuda.Stream()
@@ -144,30 +269,90 @@ def training(name, options):
     return row
 
 
-def show(rows):
-    head = ["model", "type", "graph", "weir", "graph/weir", "alone", "graph/alone", "compile/weir", "MiB", "weir MiB"]
-    print(("{:26}" + "{:>9}" + "{:>12}" * 8).format(*head))
-    for row in rows:
-        weir, alone = row["weir"]["median"], row["weir_alone"]["median"]
-        compiled = f"{row['compile']['median'] / weir:.2f}" if "compile" in row else ""
-        print(
-            f"{row['model']:26}{row['type']:>9}{row['graph']['median']:12.0f}{weir:12.0f}"
-            f"{row['graph']['median'] / weir:12.2f}{alone:12.0f}{row['graph']['median'] / alone:12.2f}{compiled:>12}"
-            f"{row['graph_mib']:12.1f}{row['weir_mib']:12.1f}  {'' if row['parallel'] else 'one after the other'}"
-        )
-    ratios = [row["graph"]["median"] / row["weir"]["median"] for row in rows if row["type"] != "training"]
-    print(f"geometric mean of graph/weir: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
+def is_good(row):
+    good = "failed" not in row and row["equal"] and not row.get("differing") and row.get("backend_equal", True)
+    return good and not any(name.endswith("_failed") for name in row)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=["inception_v3", "nasnetalarge", "hrnet_w18"])
-    parser.add_argument("--passes", type=int, default=50)
-    parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--train", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+def ratio(row, over, under):
+    return f"{row[over]['median'] / row[under]['median']:.2f}" if over in row and under in row else ""
+
+
+def line(row):
+    head = f"{row['model']:22}{row['type']:>9}"
+    if "failed" in row:
+        return f"{head}  {row['failed']}"
+    times = "".join(f"{row[name]['median']:11.0f}" if name in row else " " * 11 for name in COLUMNS)
+    ratios = "".join(f"{ratio(row, *pair):>9}" for pair in RATIOS)
+    notes = [] if row["parallel"] else ["one after the other"]
+    notes += [] if row["equal"] else ["another result"]
+    notes += [f"{row['differing']} of {row['replays']} replays differ"] if "replays" in row else []
+    notes += [f"{name} failed" for name in ("backend", "compile") if f"{name}_failed" in row]
+    notes += [] if row.get("backend_equal", True) else ["another result by the backend"]
+    return f"{head}{times}{ratios}{row['graph_mib']:9.1f}{row['weir_mib']:9.1f}  {', '.join(notes)}"
+
+
+COLUMNS = ["eager", "graph", "weir", "weir_alone", "compile", "backend"]
+RATIOS = [("graph", "weir"), ("graph", "weir_alone"), ("compile", "weir"), ("compile", "backend")]
+
+
+def heading():
+    columns = "".join(f"{name.replace('weir_', ''):>11}" for name in COLUMNS)
+    ratios = "".join(f"{name:>9}" for name in ("g/weir", "g/alone", "c/weir", "c/back"))
+    return f"{'model':22}{'type':>9}{columns}{ratios}{'MiB':>9}{'weir MiB':>9}"
+
+
+def summary(rows):
+    ratios = [row["graph"]["median"] / row["weir"]["median"] for row in rows if "weir" in row and "eager" in row]
+    if not ratios:
+        return "no model was measured"
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return f"geometric mean of graph/weir over {len(ratios)} rows: {mean:.2f}"
+
+
+def measure(name, kind, options):
+    """A row, measured in this process."""
+    import torch
+
     warnings.filterwarnings("ignore")
+    torch.backends.cudnn.benchmark = True
+    return training(name, options) if kind == "training" else inference(name, kind == "fp16", options)
+
+
+def measure_apart(name, kind, options):
+    """A row, measured in a process of its own."""
+    command = [sys.executable, os.path.abspath(__file__), name, "--row", kind, "--passes", str(options.passes)]
+    command += ["--replays", str(options.replays)]
+    command += [f"--{flag}" for flag in ("compile", "backend") if getattr(options, flag)]
+    failed = {"model": name, "type": kind}
+    try:
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=options.limit)
+    except subprocess.TimeoutExpired:
+        return {**failed, "failed": f"took more than {options.limit} s"}
+    found = [text for text in run.stdout.splitlines() if text.startswith(MARK)]
+    if found:
+        return json.loads(found[-1][len(MARK) :])
+    last = (run.stderr.strip().splitlines() or ["no text"])[-1]
+    return {**failed, "failed": f"exit code {run.returncode}: {last[:300]}"}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", default=MODELS, help=f"default: {' '.join(MODELS)}")
+    parser.add_argument("--types", nargs="+", choices=["fp32", "fp16"], default=["fp32", "fp16"])
+    parser.add_argument("--passes", type=int, default=50, help="calls that are timed (50)")
+    parser.add_argument("--replays", type=int, default=0, help="so many other inputs, results compared bit for bit")
+    parser.add_argument("--compile", action="store_true", help='also torch.compile(mode="reduce-overhead"): minutes')
+    parser.add_argument("--backend", action="store_true", help='also torch.compile(backend="weir") beside that')
+    parser.add_argument("--train", action="store_true", help="also a step of SGD in fp32, of models of timm")
+    parser.add_argument("--limit", type=float, default=600, help="seconds for one model in one type (600)")
+    parser.add_argument("--json", metavar="FILE", help="where all numbers are written")
+    parser.add_argument("--row", choices=["fp32", "fp16", "training"], help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def card():
+    """What measures, in words; ends the program where something is missing."""
     try:
         import timm
         import torch
@@ -177,23 +362,30 @@ def main():
         sys.exit(f"torch_models: {missing}")
     if not torch.cuda.is_available():
         sys.exit("torch_models: PyTorch finds no CUDA device")
-    torch.backends.cudnn.benchmark = True
+    versions = {"torch": torch.__version__, "timm": timm.__version__, "weir": weir.__version__}
+    return {"card": torch.cuda.get_device_name(), **versions}
+
+
+def main():
+    options = parse()
+    if options.row:
+        print(MARK + json.dumps(measure(options.models[0], options.row, options)))
+        return 0
+    told = card()
+    print(", ".join(f"{name} {value}" for name, value in told.items()))
+    print(heading(), flush=True)
     rows = []
     for name in options.models:
-        for half in (False, True):
-            rows.append(inference(name, half, options))
-            if not rows[-1]["equal"]:
-                sys.exit(f"torch_models: {name}: another result than the model's")
-            torch.cuda.empty_cache()
-        if options.train:
-            rows.append(training(name, options))
-    if options.json:
-        versions = {"torch": torch.__version__, "timm": timm.__version__, "weir": weir.__version__}
-        print(json.dumps({"card": torch.cuda.get_device_name(), **versions, "rows": rows}))
-    else:
-        print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, timm {timm.__version__}")
-        show(rows)
+        kinds = options.types + (["training"] if options.train and name != "gpt2_step" else [])
+        for kind in kinds:
+            rows.append(measure_apart(name, kind, options))
+            print(line(rows[-1]), flush=True)
+            if options.json:  # after each: a run that is cut off leaves what it measured
+                with open(options.json, "w", encoding="ascii") as out:
+                    json.dump({**told, "rows": rows}, out, indent=1)
+    print(summary(rows))
+    return 0 if all(is_good(row) for row in rows) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

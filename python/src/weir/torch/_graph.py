@@ -54,6 +54,10 @@ class Graphed:
         """What became of the model for such arguments; captures it first if need be."""
         return self._find(args, kwargs).report
 
+    def copies_in_graph(self, *args: Any, **kwargs: Any) -> bool:
+        """Whether nodes of the graph for such arguments copy its inputs, since that was faster than before a launch."""
+        return self._find(args, kwargs).launch.in_graph
+
     def operators(self, *args: Any, **kwargs: Any) -> List[str]:
         """The names of the operators in the graph for such arguments; captures it first if need be."""
         return self._find(args, kwargs).names()
