@@ -17,7 +17,8 @@ static inline void weir__fill_asked(weir__task *task, const weir_task *asked, co
   task->function = kernel != NULL ? kernel->function : asked->host;
   task->user = asked->user;
   task->kernel = kernel;
-  for (int i = 0; i < 3; i++) task->groups[i] = asked->groups[i] + (asked->groups[i] == 0);
+  bool one = (asked->groups[0] | asked->groups[1] | asked->groups[2]) == 0;
+  for (int i = 0; i < 3; i++) task->groups[i] = one || asked->groups[i] == 0 ? 1 : asked->groups[i];
   task->arg_count = asked->arg_count;
   task->priority = weir__clamp_priority(asked->priority);
   task->device = (uint8_t)device->index;

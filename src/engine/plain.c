@@ -16,6 +16,9 @@
 
 enum { MOST_GROUPS_LOG2 = 20 }; // of each dimension: three make no overflow
 
+static_assert(WEIR__PLAIN_ARGS * (sizeof(weir__access) + sizeof(void *)) <= WEIR__TASK_INLINE_PAYLOAD,
+              "they fit in a slot");
+
 void weir__plain_open(weir_context *context) {
   const weir__host *host = &context->host;
   context->devices.plain = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
@@ -57,14 +60,20 @@ static inline weir_device *device_of(const weir_context *context, const weir_tas
   return chosen || device->ops->has_code(device, kernel) ? device : NULL;
 }
 
+// What some access may need.
+enum {
+  RANGED = 1,  // it is not of a whole buffer, or its buffer is used by ranges
+  REPEATS = 2, // its buffer is named twice
+  BARE = 4,    // its buffer has no storage
+  VALUED = 8,  // some argument is a value
+};
+
 // Arguments that are plain and right.
 typedef struct plain_args {
   weir__access *accesses;
   uint32_t access_count;
-  bool ranged;          // some access is not of a whole buffer, or its buffer is used by ranges
-  bool valued;          // some argument is a value
+  uint32_t needs;       // RANGED, ...
   uint64_t overwritten; // bit i: access i overwrites all of a buffer
-  uint64_t bare;        // bit i: its buffer has no storage
 } plain_args;
 
 static inline bool is_value(const weir_arg *arg) {
@@ -88,56 +97,69 @@ static __attribute__((noinline)) bool move_args(weir__task *slot, uint64_t bytes
   return true;
 }
 
-static inline bool is_buffer(const weir_context *context, const weir_buffer *buffer) {
-  return buffer != NULL && weir__object_is(&buffer->object, WEIR__KIND_BUFFER) && buffer->object.context == context;
+// An access to [lo, lo + bytes) of a buffer, or, if `whole`, to all of it. False: it is not plain, or wrong.
+static inline __attribute__((always_inline)) bool take_access(weir_context *context, uint64_t check,
+                                                              weir_buffer *buffer, uint64_t mode, bool whole,
+                                                              uint64_t lo, uint64_t bytes, weir__access *access,
+                                                              uint32_t *needs) {
+  if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
+    return false;
+  uint64_t hi = buffer->bytes;
+  if (!whole) {
+    uint64_t rest = hi - lo;
+    if (bytes == WEIR_WHOLE) bytes = rest;
+    if (lo >= hi || bytes - 1 >= rest) return false;
+    if (bytes != hi) *needs |= RANGED;
+    hi = lo + bytes;
+  }
+  if (buffer->by_ranges != 0) {
+    if (buffer->boxed | buffer->reducing) return false;
+    *needs |= RANGED;
+  }
+  if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) *needs |= BARE;
+  if (buffer->named == check) *needs |= REPEATS;
+  buffer->named = check;
+  *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = (uint8_t)mode};
+  return true;
+}
+
+// Whether an access overwrites all of its buffer.
+static inline bool overwrites(const weir__access *access, uint64_t mode) {
+  return mode == WEIR_WRITE && access->hi - access->lo == access->buffer->bytes;
+}
+
+static inline bool is_right(const plain_args *args) {
+  return !(args->needs & REPEATS) || (args->overwritten == 0 && weir__ranges_agree(args->accesses, args->access_count));
 }
 
 // Puts the accesses where they stay, in the slot of the next task. False: an argument is not plain, or wrong, or there is no
 // memory.
 static inline bool take_args(weir_context *context, const weir_task *task, weir__task *slot, plain_args *out) {
   weir__access *const first = (weir__access *)(void *)slot->payload, *access = first;
-  uint64_t check = ++context->checks, room = task->arg_count * sizeof(void *), bit = 1;
-  uint64_t overwritten = 0, bare = 0;
-  bool odd = false, ranged = false, repeats = false, valued = false;
+  uint64_t check = ++context->checks, values = 0, overwritten = 0;
+  uint32_t needs = 0;
   const weir_arg *arg = task->args;
   for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
     uint64_t mode = mode_of(arg);
     if (mode == WEIR_VALUE) {
       if (!is_value(arg)) return false;
-      room += arg->bytes + 8 + 15;
-      valued = true;
+      values += arg->bytes + 8 + 15;
+      needs |= VALUED;
       continue;
     }
-    weir_buffer *buffer = arg->buffer;
-    if (!is_buffer(context, buffer)) return false;
-    uint64_t whole = buffer->bytes, lo = arg->offset, hi = whole;
-    if (lo != 0 || arg->bytes != WEIR_WHOLE) {
-      uint64_t rest = whole - lo, bytes = arg->bytes == WEIR_WHOLE ? rest : arg->bytes;
-      odd |= (lo >= whole) | (bytes - 1 >= rest);
-      hi = lo + bytes;
-      ranged |= bytes != whole;
-    }
-    if (buffer->by_ranges != 0) {
-      odd |= buffer->boxed | buffer->reducing;
-      ranged = true;
-    }
-    odd |= mode - 1 > WEIR_READ_WRITE - 1;
-    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) bare |= bit;
-    *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = (uint8_t)mode};
-    if (mode == WEIR_WRITE && hi - lo == whole) overwritten |= bit;
-    repeats |= buffer->named == check;
-    buffer->named = check;
-    bit <<= 1;
+    bool whole = arg->offset == 0 && arg->bytes == WEIR_WHOLE;
+    if (mode > WEIR_READ_WRITE) return false;
+    if (!take_access(context, check, arg->buffer, mode, whole, arg->offset, arg->bytes, access, &needs)) return false;
+    if (overwrites(access, mode)) overwritten |= (uint64_t)1 << (access - first);
     access++;
   }
-  *out = (plain_args){.accesses = first,
-                      .access_count = (uint32_t)(access - first),
-                      .ranged = ranged,
-                      .valued = valued,
-                      .overwritten = overwritten,
-                      .bare = bare};
-  if (odd || (repeats && (overwritten != 0 || !weir__ranges_agree(first, out->access_count)))) return false;
-  room += out->access_count * sizeof *access;
+  out->accesses = first;
+  out->access_count = (uint32_t)(access - first);
+  out->needs = needs;
+  out->overwritten = overwritten;
+  if (!is_right(out)) return false;
+  if (!(needs & VALUED)) return true; // the accesses and pointers of so few fit in
+  uint64_t room = out->access_count * sizeof *access + task->arg_count * sizeof(void *) + values;
   return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, out);
 }
 
@@ -145,35 +167,21 @@ static inline bool take_args(weir_context *context, const weir_task *task, weir_
 static inline bool take_form(weir_context *context, const weir__plain_form *form, weir_buffer *const *buffers,
                              weir__task *slot, plain_args *out) {
   weir__access *accesses = (weir__access *)(void *)slot->payload;
-  uint64_t check = ++context->checks, overwritten = 0, bare = 0;
-  bool odd = false, ranged = false, repeats = false;
-  for (uint32_t i = 0; i < form->access_count; i++) {
-    weir_buffer *buffer = buffers[i];
-    if (!is_buffer(context, buffer)) return false;
-    uint64_t whole = buffer->bytes, lo = form->accesses[i].lo, hi = whole;
-    if (!form->accesses[i].whole) {
-      uint64_t rest = whole - lo, bytes = form->accesses[i].bytes == WEIR_WHOLE ? rest : form->accesses[i].bytes;
-      odd |= (lo >= whole) | (bytes - 1 >= rest);
-      hi = lo + bytes;
-      ranged |= bytes != whole;
-    }
-    if (buffer->by_ranges != 0) {
-      odd |= buffer->boxed | buffer->reducing;
-      ranged = true;
-    }
-    uint8_t mode = form->accesses[i].mode;
-    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) bare |= (uint64_t)1 << i;
-    accesses[i] = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = mode};
-    if (mode == WEIR_WRITE && hi - lo == whole) overwritten |= (uint64_t)1 << i;
-    repeats |= buffer->named == check;
-    buffer->named = check;
+  uint64_t check = ++context->checks, overwritten = 0;
+  uint32_t needs = 0;
+  uint32_t count = form->access_count;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t mode = form->accesses[i].mode;
+    if (!take_access(context, check, buffers[i], mode, form->accesses[i].whole, form->accesses[i].lo,
+                     form->accesses[i].bytes, &accesses[i], &needs))
+      return false;
+    if (overwrites(&accesses[i], mode)) overwritten |= (uint64_t)1 << i;
   }
-  *out = (plain_args){.accesses = accesses,
-                      .access_count = form->access_count,
-                      .ranged = ranged,
-                      .overwritten = overwritten,
-                      .bare = bare};
-  return !(odd || (repeats && (overwritten != 0 || !weir__ranges_agree(accesses, form->access_count))));
+  out->accesses = accesses;
+  out->access_count = count;
+  out->needs = needs;
+  out->overwritten = overwritten;
+  return is_right(out);
 }
 
 // Where predecessors become edges.
@@ -251,9 +259,9 @@ static inline __attribute__((always_inline)) weir__task *begin(weir_context *con
 // Storage for buffers that have none, as far as there is some without waiting; a task that is not admitted after all leaves it.
 static __attribute__((noinline)) bool give_storage(weir_context *context, const plain_args *args) {
   weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
-  for (uint64_t left = args->bare; left != 0; left &= left - 1) {
-    weir_buffer *buffer = args->accesses[__builtin_ctzll(left)].buffer;
-    if (buffer->replicas[WEIR__HOST_SPACE].memory != NULL) continue; // it is named twice
+  for (uint32_t i = 0; i < args->access_count; i++) {
+    weir_buffer *buffer = args->accesses[i].buffer;
+    if (buffer->replicas[WEIR__HOST_SPACE].memory != NULL) continue;
     weir__block *block;
     if (weir__pool_take(pool, buffer->bytes, &context->host.window.live, &block) != WEIR__POOL_OK) return false;
     weir__buffer_set_storage(buffer, WEIR__HOST_SPACE, block);
@@ -289,8 +297,8 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
                                                         weir_device *device, const plain_args *args,
                                                         weir_event **out_event) {
   weir__window *window = &context->host.window;
-  if (args->ranged && !weir__range_pool_reserve(&context->order.ranges, args->access_count)) return false;
-  if (args->bare != 0 && !give_storage(context, args)) return false;
+  if ((args->needs & RANGED) && !weir__range_pool_reserve(&context->order.ranges, args->access_count)) return false;
+  if ((args->needs & BARE) && !give_storage(context, args)) return false;
   weir_event *event = out_event != NULL ? weir__event_take(context, window->next, NULL) : NULL;
   if (out_event != NULL) {
     if (event == NULL) return false;
@@ -304,13 +312,13 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
   void **pointers = (void **)(void *)(args->accesses + args->access_count);
   for (uint32_t i = 0; i < args->access_count; i++) {
     weir__access *access = &args->accesses[i];
-    record(context, access, args->ranged, &self);
+    record(context, access, args->needs & RANGED, &self);
     access->serial = access->buffer->serial;
     pointers[i] = (char *)access->buffer->replicas[WEIR__HOST_SPACE].memory + access->lo;
   }
   if (dependences->count > 0) connect_listed(dependences, &self);
   task->args = pointers;
-  if (args->valued) weir__fill_args(task, asked, args->accesses, pointers);
+  if (args->needs & VALUED) weir__fill_args(task, asked, args->accesses, pointers);
   context->host.statistics.tasks++;
   if (self.no_memory | dependences->incomplete | dependences->unrecorded) hold(context, &self);
   window->next++;
@@ -354,7 +362,7 @@ static bool take_values(const weir_task *task, weir__task *slot, plain_args *arg
     if (task->args[i].value == NULL) return false;
     room += task->args[i].bytes + 8 + 15;
   }
-  args->valued = true;
+  args->needs |= VALUED;
   return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, args);
 }
 

@@ -133,12 +133,15 @@ static inline void *weir__window_payload(weir__task *task, size_t bytes) {
 bool weir__window_push_edge(weir__window *window, weir__task *task, uint32_t edge);
 uint32_t *weir__window_newest_edge(weir__task *task);
 
+// What comes first for certain where a task of `ancestors`, so many before, does: as weir__task.ancestors.
+static inline uint64_t weir__ancestors_behind(uint64_t ancestors, uint64_t distance) {
+  if (distance > 64) return 0;
+  return (uint64_t)1 << (distance - 1) | (distance == 64 ? 0 : ancestors << distance);
+}
+
 // The task `id`, and what comes before it for certain, as the ancestors of task `before`, which is in flight or the next one.
 static inline uint64_t weir__window_and_ancestors(const weir__window *window, weir__id id, weir__id before) {
-  uint64_t distance = before - id;
-  if (distance > 64) return 0;
-  uint64_t ancestors = weir__window_task(window, id)->ancestors;
-  return (uint64_t)1 << (distance - 1) | (distance == 64 ? 0 : ancestors << distance);
+  return weir__ancestors_behind(weir__window_task(window, id)->ancestors, before - id);
 }
 
 // Makes `task`, which is being submitted, a successor of `predecessor`, which is live. Doing it twice adds no second
@@ -160,7 +163,7 @@ static inline bool weir__window_connect(weir__window *window, weir__id predecess
     return false;
   }
   before->mark = task->id;
-  task->ancestors |= weir__window_and_ancestors(window, predecessor, task->id);
+  task->ancestors |= weir__ancestors_behind(before->ancestors, task->id - predecessor);
   task->blockers += blocks;
   window->edges++;
   return true;
