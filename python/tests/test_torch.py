@@ -180,3 +180,57 @@ def test_arguments_are_checked(model):
         weir.torch.graph(model, memory=0.5)
     with pytest.raises(ValueError):
         weir.torch.graph(model, warm_ups=0)
+
+
+def test_timeline(model):
+    (x,) = images(64)
+    fast = weir.torch.graph(model, x)
+    fast(x)
+    timeline = fast.timeline(x)
+    names = {event["name"] for event in timeline.json()["traceEvents"] if event.get("cat") == "task"}
+    assert any("convolution" in name for name in names)
+    with torch.no_grad():
+        assert torch.equal(fast(x), model(x))
+
+
+def test_backend(model):
+    def decides(x):
+        y = model(x)
+        return model(x * 2) if y.sum().item() > 0 else y
+
+    compiled = torch.compile(decides, backend=weir.torch.backend)
+    with torch.no_grad():
+        for x in images(32, 32, 32, 32):
+            assert torch.equal(compiled(x), decides(x))
+    assert any(piece.launches > 0 for piece in weir.torch.pieces())
+    torch._dynamo.reset()
+
+
+def test_many_inputs_with_either_way_of_copying(model, monkeypatch):
+    (first,) = images(48)
+    for in_graph in (False, True):
+        times = iter((2, 1) if in_graph else (1, 2))
+        monkeypatch.setattr(weir.torch._launch, "call_us", lambda call, left=times: (call(), next(left))[1])
+        fast = weir.torch.graph(model, first)
+        assert fast.copies_in_graph(first) is in_graph
+        with torch.no_grad():
+            for x in images(*[48] * 50):
+                assert torch.equal(fast(x), model(x))
+
+
+def test_wrong_use_leaves_the_model_usable(model):
+    (x,) = images(48)
+    fast = weir.torch.graph(model, x)
+    with pytest.raises(ValueError, match="on cpu"):
+        fast(x.cpu())
+    with pytest.raises(RuntimeError, match="_local_scalar_dense"):
+        weir.torch.graph(lambda x: model(x) if x.sum().item() > 0 else x, x)
+    with pytest.raises(RuntimeError, match="being captured"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            fast(x)
+    torch.nn.functional.dropout(x, 0.5)  # random numbers go on
+    with torch.no_grad():
+        assert torch.equal(fast(x), model(x))
+    model.head.weight = torch.nn.Parameter(model.head.weight + 1)
+    with pytest.raises(RuntimeError, match="another tensor as head.weight"):
+        fast(x)

@@ -23,14 +23,18 @@ static PyObject *relax_nodes(context *ctx, const weir_cuda_nodes *nodes, weir_cu
   return result;
 }
 
-static PyObject *relax_with(context *ctx, weir_device *device, void *graph, weir_cuda_adopt_options *options) {
+typedef PyObject *(*use_nodes)(context *ctx, const weir_cuda_nodes *nodes, weir_cuda_adopt_options *options);
+
+// Reads a graph's nodes, and calls `use` with them.
+static PyObject *with_nodes(context *ctx, weir_device *device, void *graph, weir_cuda_adopt_options *options,
+                            use_nodes use) {
   weir_cuda_nodes *nodes;
   weir_status status;
   BEGIN_WEIR(ctx)
   status = weir_cuda_nodes_read(device, graph, &nodes);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
-  PyObject *result = relax_nodes(ctx, nodes, options);
+  PyObject *result = use(ctx, nodes, options);
   BEGIN_WEIR(ctx)
   weir_cuda_nodes_release(nodes);
   END_WEIR
@@ -76,10 +80,64 @@ static PyObject *relax(PyObject *self, PyObject *arguments) {
                                      .check_parameters = managed != NULL,
                                      .managed = own_managed,
                                      .managed_count = ranges};
-  PyObject *result = own_managed == NULL ? NULL : relax_with(ctx, device, (void *)(uintptr_t)graph, &options);
+  PyObject *result =
+      own_managed == NULL ? NULL : with_nodes(ctx, device, (void *)(uintptr_t)graph, &options, relax_nodes);
   PyMem_Free(own);
   PyMem_Free(own_managed);
   return result;
 }
 
-PyMethodDef relax_methods[] = {{"relax", relax, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyObject *adopt_nodes(context *ctx, const weir_cuda_nodes *nodes, weir_cuda_adopt_options *options) {
+  weir_graph *graph = NULL;
+  weir_status status;
+  BEGIN_WEIR(ctx)
+  status = weir_cuda_graph_adopt(nodes, options, &graph);
+  END_WEIR
+  if (status != WEIR_OK) return raise_status(status);
+  object *made = (object *)object_make(object_type, ctx, graph, GRAPH);
+  if (made == NULL) return NULL;
+  made->jobs = PyList_New(0);
+  if (made->jobs == NULL) Py_CLEAR(made);
+  return (PyObject *)made;
+}
+
+// The texts of a tuple of bytes, which must live as long. NULL: an exception.
+static const char **texts_of(PyObject *labels) {
+  Py_ssize_t count = PyTuple_Size(labels);
+  const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);
+  if (texts == NULL) PyErr_NoMemory();
+  for (Py_ssize_t i = 0; texts != NULL && i < count; i++) {
+    texts[i] = PyBytes_AsString(PyTuple_GetItem(labels, i));
+    if (texts[i] != NULL) continue;
+    PyMem_Free(texts);
+    texts = NULL;
+  }
+  return texts;
+}
+
+// adopt(context, device number, CUgraph, accesses, labels): accesses as for relax; for each node its name as bytes.
+// Returns a graph, whose nodes are the CUgraph's.
+static PyObject *adopt(PyObject *self, PyObject *arguments) {
+  (void)self;
+  context *ctx;
+  PyObject *number, *labels;
+  unsigned long long graph;
+  const char *accesses;
+  Py_ssize_t bytes;
+  weir_device *device;
+  if (!PyArg_ParseTuple(arguments, "O!OKy#O!", context_type, &ctx, &number, &graph, &accesses, &bytes, &PyTuple_Type,
+                        &labels) ||
+      !context_usable(ctx) || !context_device(ctx, number, &device))
+    return NULL;
+  const char **texts = texts_of(labels);
+  weir_cuda_access *own = texts == NULL ? NULL : copy_bytes(accesses, bytes);
+  weir_cuda_adopt_options options = {
+      .accesses = own, .access_count = (uint32_t)((size_t)bytes / sizeof(weir_cuda_access)), .labels = texts};
+  PyObject *result = own == NULL ? NULL : with_nodes(ctx, device, (void *)(uintptr_t)graph, &options, adopt_nodes);
+  PyMem_Free(own);
+  PyMem_Free(texts);
+  return result;
+}
+
+PyMethodDef relax_methods[] = {
+    {"relax", relax, METH_VARARGS, NULL}, {"adopt", adopt, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};

@@ -10,14 +10,17 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import torch
 from torch.utils._pytree import tree_map
 
+from .._context import Context
+from .._graph import Graph
 from .._hazards import Access, Hazards, chain
 from .._plan import ALIGNMENT, Plan, Region, peak
 from .._progress import Progress
+from .._timeline import Timeline
 from . import _driver
 from ._capture import Capture, bury, capture, sweep
 from ._launch import Launch
 from ._pools import Segment, find, is_moved, regions
-from ._relax import relax
+from ._relax import adopt, relax
 from ._signature import Signature, flatten
 from ._state import State
 from ._virtual import Space
@@ -54,6 +57,14 @@ class Options:
     warm_ups: int
     grad: bool
     check_parameters: bool
+
+
+class OperatorTimeline(Timeline):
+    """The timeline of a model's operators; it keeps the memory that they use."""
+
+    def __init__(self, context: Context, built: Built) -> None:
+        super().__init__(context)
+        self._built = built
 
 
 def _median_us(launch: Callable[[], None]) -> float:
@@ -172,9 +183,10 @@ class Built:
             replace(operator, accesses=operator.accesses + memory_of.get(number, []))
             for number, operator in enumerate(second.operators)
         ]
-        state = State(
+        self._accesses_outside = [
             access for operator in second.operators for access in operator.accesses if not base <= access.start < end
-        )
+        ]
+        state = State(self._accesses_outside)
         bar.step(what="times")
         self.report = self._choose(plan, peak(found), sum(region.bytes for region in found), options)
         self.launch = Launch(self.graph, inputs, examples)
@@ -213,6 +225,7 @@ class Built:
         serial = _median_us(graph.replay)
         raw = graph.raw_cuda_graph()
         chain_edges, count, walls, parallel = _driver.edges(raw), 0, 0, serial
+        self._order = _driver.in_order(raw)
         if _driver.nodes(raw):
             count, walls = relax(torch.cuda.current_device(), raw, self._operators, options.check_parameters)
             with _driver.executable(raw) as made:
@@ -233,6 +246,27 @@ class Built:
             serial_bytes=serial_bytes,
             unplanned_bytes=unplanned_bytes,
         )
+
+    def timeline(self, launches: int) -> Timeline:
+        """The timeline of launches with the inputs of the last call. They change nothing."""
+        device, raw = torch.cuda.current_device(), self.graph.raw_cuda_graph()
+        self.launch.settle()
+        state = State(self._accesses_outside)
+        context = Context(f"cuda:{device}", issue="queues", trace=True, memory_limit=1 << 20)
+        kept, copies = _driver.edges(raw), self.launch.copies
+        nodes = copies + self._order
+        _driver.replace_edges(raw, list(zip(nodes, nodes[1:])))
+        try:
+            somewhere = Access(self._arena.data_ptr(), self._arena.data_ptr() + 1, True)
+            one_by_one = None if self.report.parallel else somewhere
+            adopted = Graph(context, adopt(context, raw, self._operators, len(copies), len(nodes), one_by_one))
+        finally:
+            _driver.replace_edges(raw, kept)
+        torch.cuda.synchronize()
+        for _ in range(launches):
+            adopted.launch().result()
+        state.restore()
+        return OperatorTimeline(context, self)
 
     def names(self) -> List[str]:
         return [operator.name for operator in self._operators]

@@ -126,6 +126,18 @@ def edges(graph: int) -> List[Tuple[int, int]]:
     return [(head or 0, tail or 0) for head, tail in zip(heads, tails)]
 
 
+def in_order(graph: int) -> List[int]:
+    """The nodes of a CUgraph: of a chain in its order, else as the driver lists them."""
+    found, following = nodes(graph), dict(edges(graph))
+    firsts = set(found) - set(following.values())
+    if len(firsts) != 1 or len(following) != len(found) - 1:
+        return found
+    ordered = list(firsts)
+    while ordered[-1] in following:
+        ordered.append(following[ordered[-1]])
+    return ordered if len(ordered) == len(found) else found
+
+
 def change_edges(graph: int, pairs: Iterable[Tuple[int, int]], function: str = "cuGraphAddDependencies_v2") -> None:
     """Adds edges to a CUgraph, or removes them."""
     pairs = list(pairs)

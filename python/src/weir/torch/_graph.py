@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 
+from .._timeline import Timeline
 from . import _driver
 from ._build import Built, Options, Report
 from ._signature import flatten
@@ -61,6 +62,18 @@ class Graphed:
     def operators(self, *args: Any, **kwargs: Any) -> List[str]:
         """The names of the operators in the graph for such arguments; captures it first if need be."""
         return self._find(args, kwargs).names()
+
+    def timeline(self, *args: Any, launches: int = 3, **kwargs: Any) -> Timeline:
+        """The timeline of such launches for such arguments: when each operator ran, and beside which others.
+
+        Notebooks show it as a picture; :meth:`weir.Timeline.save` writes it for `weir timeline`. The launches are
+        Weir's own, and have the tensors of the last call; what they change is put back. Their times are longer than
+        those of a call by what it takes to note them. ``launches`` and ``args`` are as in the call; the model has no
+        argument of its own called ``launches``.
+        """
+        if launches < 1:
+            raise ValueError("weir.torch: launches is at least 1")
+        return self._find(args, kwargs).timeline(launches)
 
     def why(self, first: int, last: int, *args: Any, **kwargs: Any) -> str:
         """Why operator ``last`` waits for operator ``first`` (indices of :meth:`operators`) for such arguments.

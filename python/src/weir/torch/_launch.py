@@ -97,6 +97,8 @@ class Launch:
         self._statics = [static for _, static, _ in quick]
         self._slow = [pair for pair in inputs if pair[0] not in self._places]
         self.in_graph = False
+        self.copies: List[int] = []  # nodes of the graph, and where they copy from if the driver is not told otherwise
+        self._sources: List[torch.Tensor] = []
         if self._own:
             self._choose([example for _, _, example in quick])
 
@@ -127,9 +129,15 @@ class Launch:
                 trial = self._make(made, nodes)
                 self.in_graph = call_us(lambda: self._start(trial, addresses)) < apart
         if self.in_graph:
-            nodes = _add_copies(raw, self._statics, examples)
+            self._sources = [torch.empty_like(static) for static in self._statics]
+            self.copies = _add_copies(raw, self._statics, self._sources)
             graph.instantiate()
-            self._launch = self._make(graph.raw_cuda_graph_exec(), nodes)
+            self._launch = self._make(graph.raw_cuda_graph_exec(), self.copies)
+
+    def settle(self) -> None:
+        """The graph itself, as it was not launched yet, copies the inputs of the last launch."""
+        for source, static in zip(self._sources, self._statics):
+            source.copy_(static.detach())
 
     def _start(self, launch: Any, addresses: Tuple[int, ...], start: bool = True) -> None:
         stream = torch._C._cuda_getCurrentRawStream(self._device)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, Sequence, Tuple
+from dataclasses import replace
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from .. import _core
 from .._context import Context
+from .._hazards import Access
 from ._capture import Operator
 
 _READ, _READ_WRITE = 1, 3
@@ -37,6 +39,24 @@ def _pack(operators: Sequence[Operator]) -> bytes:
                 mode = _READ_WRITE if access.writes else _READ
                 found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
     return b"".join(found)
+
+
+def adopt(
+    context: Context, graph: int, operators: Sequence[Operator], first: int, count: int, one_by_one: Optional[Access]
+) -> _core.Handle:
+    """A graph of Weir's with the nodes of a CUgraph, which must be in a chain.
+
+    Operators start at node ``first``. With ``one_by_one`` nodes stay in the order of the chain, as if all wrote there.
+    """
+    labels = [b"copy of an input"] * first + [b"kernel of no operator"] * (count - first)
+    moved = []
+    for operator in operators:
+        moved.append(replace(operator, first_node=operator.first_node + first, end_node=operator.end_node + first))
+        for node in range(moved[-1].first_node, moved[-1].end_node):
+            labels[node] = operator.name.encode()
+    if one_by_one is not None:
+        moved = [Operator("all", [one_by_one], 0, count)]
+    return _core.adopt(context, 0, graph, _pack(moved), tuple(labels))
 
 
 def relax(device: int, graph: int, operators: Sequence[Operator], check_parameters: bool) -> Tuple[int, int]:
