@@ -206,21 +206,39 @@ static inline __attribute__((always_inline)) void connect(void *user, weir__id t
   }
 }
 
-static inline __attribute__((always_inline)) void record(weir_context *context, const weir__access *access, bool ranged,
-                                                         edges *self) {
-  const weir__liveness *live = &self->window->live;
+// Records an access, unless it is to all of a buffer that is used as a whole.
+static inline bool record_range(weir_context *context, const weir__access *access, weir_buffer *buffer, weir__id id) {
+  const weir__liveness *live = &context->host.window.live;
   weir__dependences *dependences = &context->order.dependences;
-  weir_buffer *buffer = access->buffer;
-  weir__id id = self->task->id;
-  buffer->last_use = id;
-  if (ranged && (buffer->ranged || access->hi - access->lo != buffer->bytes))
+  bool part = access->hi - access->lo != buffer->bytes;
+  if (!part && !buffer->ranged) return false;
+  if (!part || !buffer->ranged)
     weir__buffer_access_range(buffer, &context->order.ranges, live, id, (weir_mode)access->mode, access->lo, access->hi,
                               dependences);
   else if (access->mode == WEIR_READ)
+    weir__range_map_read(&buffer->map, live, id, access->lo, access->hi, dependences);
+  else
+    weir__range_map_write(&buffer->map, live, id, access->mode == WEIR_READ_WRITE, access->lo, access->hi, dependences);
+  return true;
+}
+
+static inline __attribute__((always_inline)) void record_whole(weir_context *context, const weir__access *access,
+                                                               weir_buffer *buffer, edges *self) {
+  const weir__liveness *live = &self->window->live;
+  weir__dependences *dependences = &context->order.dependences;
+  weir__id id = self->task->id;
+  if (access->mode == WEIR_READ)
     weir__segment_read_to(&buffer->whole, live, id, access->lo, access->hi, dependences, connect, self);
   else
     weir__segment_write_to(&buffer->whole, live, id, access->mode == WEIR_READ_WRITE, access->lo, access->hi,
                            dependences, connect, self);
+}
+
+static inline __attribute__((always_inline)) void record(weir_context *context, const weir__access *access, bool ranged,
+                                                         edges *self) {
+  weir_buffer *buffer = access->buffer;
+  buffer->last_use = self->task->id;
+  if (!ranged || !record_range(context, access, buffer, self->task->id)) record_whole(context, access, buffer, self);
   if (access->mode != WEIR_READ) buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
 }
 

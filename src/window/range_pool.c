@@ -10,8 +10,8 @@ enum {
   SLAB_SEGMENTS = 512,
   NODES_PER_ACCESS = 2 * (MAX_HEIGHT + 1),
   SEGMENTS_PER_ACCESS = 3,
-  LEAST_TABLE_BITS = 10,
-  MOST_TABLE_BITS = 17,
+  LEAST_TABLE_BITS = 9,
+  MOST_TABLE_BITS = 16,
 };
 
 struct weir__range_slab {
@@ -55,10 +55,10 @@ bool weir__range_pool_reserve(weir__range_pool *pool, size_t accesses) {
   return weir__range_pool_reserve_many(pool, accesses, accesses);
 }
 
-// Gives the table two places for each segment, within bounds. What was remembered is forgotten. Without memory all stays.
+// Gives the table a place for each segment, within bounds. What was remembered is forgotten. Without memory all stays.
 static void grow_table(weir__range_pool *pool) {
   uint32_t bits = LEAST_TABLE_BITS;
-  while (bits < MOST_TABLE_BITS && (size_t)1 << bits < 2 * pool->segment_count) bits++;
+  while (bits < MOST_TABLE_BITS && (size_t)1 << bits < pool->segment_count) bits++;
   if (pool->table != NULL && bits == pool->table_bits) return;
   weir__range_memory *table = weir__allocate_zeroed(((size_t)1 << bits) * sizeof *table);
   if (table == NULL) return;

@@ -4,7 +4,7 @@
 // without limit.
 //
 // Programs come back to the same ranges: tiles, rows, parts of a state. So the pool remembers segments by map and first
-// byte, in a table where each place holds the segment that came to it last. An access to a range that is such a segment, or
+// byte, in a table where each place holds the two segments that came to it last. An access to a range that is such a segment, or
 // a few of them, needs no search.
 //
 // Not thread-safe: the window's lock guards it.
@@ -41,8 +41,10 @@ typedef struct weir__range_node {
 
 // A place of the table.
 typedef struct weir__range_memory {
-  uint64_t map; // its number
-  weir__range_segment *segment;
+  struct {
+    uint64_t map; // its number
+    weir__range_segment *segment;
+  } last, before;
 } weir__range_memory;
 
 typedef struct weir__range_pool {
@@ -83,12 +85,16 @@ static inline weir__range_memory *weir__range_pool_place(const weir__range_pool 
 static inline weir__range_segment *weir__range_pool_recall(const weir__range_pool *pool, uint64_t map, uint64_t lo) {
   if (pool->table == NULL) return NULL;
   const weir__range_memory *place = weir__range_pool_place(pool, map, lo);
-  return place->map == map && place->segment->lo == lo ? place->segment : NULL;
+  if (place->last.map == map && place->last.segment->lo == lo) return place->last.segment;
+  return place->before.map == map && place->before.segment->lo == lo ? place->before.segment : NULL;
 }
 
 static inline void weir__range_pool_remember(const weir__range_pool *pool, uint64_t map, weir__range_segment *segment) {
   if (pool->table == NULL) return;
-  *weir__range_pool_place(pool, map, segment->lo) = (weir__range_memory){.map = map, .segment = segment};
+  weir__range_memory *place = weir__range_pool_place(pool, map, segment->lo);
+  if (place->last.segment != segment) place->before = place->last;
+  place->last.map = map;
+  place->last.segment = segment;
 }
 
 // Takes one of those that were reserved.
@@ -126,7 +132,8 @@ static inline void weir__range_pool_give_segment(weir__range_pool *pool, weir__r
 // Takes back a segment of a map that stays.
 static inline void weir__range_pool_forget(weir__range_pool *pool, uint64_t map, weir__range_segment *segment) {
   weir__range_memory *place = pool->table == NULL ? NULL : weir__range_pool_place(pool, map, segment->lo);
-  if (place != NULL && place->segment == segment) place->map = 0;
+  if (place != NULL && place->last.segment == segment) place->last.map = 0;
+  if (place != NULL && place->before.segment == segment) place->before.map = 0;
   weir__range_pool_give_segment(pool, segment);
 }
 
