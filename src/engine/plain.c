@@ -2,7 +2,7 @@
 //
 // DESIGN. Most tasks are a function of the CPU with a few buffers, values and byte ranges, and nothing is special about them or
 // their context. The way of all tasks (engine/submit.c, engine/admit.c) asks at each step about what is special: memory of
-// devices, boxes, reductions, images, timelines, names, groups, labels, predecessors that the task names, waiting. Here that is
+// devices, boxes, reductions, images, timelines, groups, predecessors that the task names, waiting. Here that is
 // asked once, for the context, the task and each argument. What remains is the same in the same order: check, storage,
 // dependences, edges, commit. Predecessors become edges where they are found.
 //
@@ -39,7 +39,7 @@ static inline bool is_usual(const weir_context *context) {
 // Whether nothing but its arguments and its device can make it another task than a plain one.
 static inline bool asks_little(const weir_task *task) {
   return !((task->arg_count > WEIR__PLAIN_ARGS) | (task->args == NULL && task->arg_count > 0) |
-           (task->after_count > 0) | (task->label != NULL) | (task->destroy != NULL) | (task->group != NULL) |
+           (task->after_count > 0) | (task->destroy != NULL) | (task->group != NULL) |
            ((task->groups[0] | task->groups[1] | task->groups[2]) >> MOST_GROUPS_LOG2 != 0) |
            ((task->kernel == NULL) == (task->host == NULL)));
 }
@@ -323,6 +323,7 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
     *out_event = event;
   }
   weir__task *task = begin(context, asked, device, args, event);
+  if (asked->label != NULL) weir__context_keep_label(context, task, asked->label);
   weir__dependences *dependences = &context->order.dependences;
   weir__dependences_clear(dependences);
   if (args->overwritten != 0) rename(context, asked, args);

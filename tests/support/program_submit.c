@@ -188,7 +188,7 @@ static uint32_t make_args(runner *r, const program_task *task, const body_descri
 
 static weir_task make_task(runner *r, const program_task *task, const weir_arg *args, uint32_t arg_count) {
   weir_task made = {.args = args, .arg_count = arg_count, .priority = task->priority, .tag = task->seed};
-  if (task->seed % 4 == 0) made.label = "random"; // without one it may go the short way (engine/plain.h)
+  if (task->seed % 4 == 0) made.label = "random";
   for (int i = 0; i < 3; i++) made.groups[i] = task->groups[i];
   if (task->kernel == PROGRAM_HOST)
     made.host = run_function;
