@@ -221,3 +221,37 @@ with weir.Context("cuda,cpu:1") as context:
     check(cu.cuDevicePrimaryCtxRelease_v2(0))
 """
     )
+
+
+def test_graphs_that_others_capture():
+    run_program(
+        HEAD
+        + """
+from weir import _cuda
+from weir._hazards import Access
+
+own, pointer, stream, graph = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_void_p()
+check(cu.cuInit(0))
+check(cu.cuDevicePrimaryCtxRetain(ctypes.byref(own), 0))
+check(cu.cuCtxPushCurrent_v2(own))
+check(cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(256)))
+check(cu.cuStreamCreateWithPriority(ctypes.byref(stream), 1, 0))
+assert _cuda.captured_graph(stream.value) is None
+check(cu.cuStreamBeginCapture_v2(stream, 2))
+captured = _cuda.captured_graph(stream.value)
+for number in range(4):
+    assert _cuda.node_count(captured) == number
+    assert number > 1 or _cuda.is_listed_chain(captured)
+    address = ctypes.c_uint64(pointer.value + 64 * (number % 2))
+    check(cu.cuMemsetD8Async(address, number, ctypes.c_size_t(64), stream))
+check(cu.cuStreamEndCapture(stream, ctypes.byref(graph)))
+assert graph.value == captured
+assert _cuda.relax(0, captured, []) == (2, 0)  # Weir knows what these nodes access
+assert not _cuda.is_listed_chain(captured)
+whole = Access(pointer.value, pointer.value + 128, True)
+assert _cuda.relax(0, captured, [(number, [whole]) for number in range(4)]) == (3, 0)
+check(cu.cuGraphDestroy(graph))
+check(cu.cuStreamDestroy_v2(stream))
+check(cu.cuMemFree_v2(pointer))
+"""
+    )

@@ -120,6 +120,20 @@ def test_branches_overlap():
 
 
 @card
+def test_timeline():
+    own, ours = arrays(5), arrays(5)
+    with weir.warp.ScopedCapture(device="cuda") as capture:
+        branches(ours)
+    wp.capture_launch(capture.graph)
+    events = [event for event in capture.timeline(2).json()["traceEvents"] if event.get("cat") == "task"]
+    assert [event["name"] for event in events].count("mix") == 6
+    for _ in range(3):
+        branches(own)
+    for one, other in zip(own, ours):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+@card
 def test_arrays_that_the_block_makes():
     def step(state):
         x, out = state
@@ -184,6 +198,8 @@ def test_loops_are_parallel_inside():
     assert report.reason is None and report.bodies == 1 and report.parallel is not None
     assert report.operations_between_all == 0
     assert "while" in capture.operations
+    with pytest.raises(weir.InvalidArgumentError, match="is conditional, and cannot be adopted"):
+        capture.timeline()
 
 
 @card

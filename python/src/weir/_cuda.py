@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -30,7 +31,7 @@ def call(name: str, *args: Any) -> None:
     """Calls a function of the driver with arguments of ctypes. Raises DriverError unless it succeeds."""
     global _library
     if _library is None:
-        _library = ctypes.CDLL("libcuda.so.1")
+        _library = ctypes.CDLL(os.environ.get("WEIR_CUDA_DRIVER") or "libcuda.so.1")
     result = getattr(_library, name)(*args)
     if result != 0:
         raise DriverError(name, result)
@@ -40,7 +41,7 @@ def captured_graph(stream: int) -> Optional[int]:
     """The CUgraph into which a stream is being captured; None: it is not."""
     status, identity, graph = ctypes.c_int(), ctypes.c_ulonglong(), ctypes.c_void_p()
     found = (ctypes.byref(item) for item in (status, identity, graph))
-    call("cuStreamGetCaptureInfo_v2", ctypes.c_void_p(stream), *found, None, None)
+    call("cuStreamGetCaptureInfo_v3", ctypes.c_void_p(stream), *found, None, None, None)
     return graph.value if status.value == 1 else None
 
 
@@ -51,11 +52,49 @@ def node_count(graph: int) -> int:
     return nodes.value
 
 
+def _pointers(count: int) -> Any:
+    return (ctypes.c_void_p * count)()
+
+
+def is_listed_chain(graph: int) -> bool:
+    """Whether each node of a CUgraph waits for the one before it in the driver's list, and for no other."""
+    count, edges = node_count(graph), ctypes.c_size_t()
+    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), None, None, None, ctypes.byref(edges))
+    if edges.value != max(count - 1, 0):
+        return False
+    if count < 2:
+        return True  # the driver takes no room for no edges
+    nodes, heads, tails = _pointers(count), _pointers(count), _pointers(count)
+    kinds = (ctypes.c_ulonglong * count)()  # CUgraphEdgeData
+    size = ctypes.c_size_t(count)
+    call("cuGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(size))
+    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), heads, tails, kinds, ctypes.byref(edges))
+    following = dict(zip(heads, tails))
+    return all(following.get(nodes[number]) == nodes[number + 1] for number in range(count - 1))
+
+
 def _context(device: int) -> Context:
     """A context for a card, which ends with the process. It runs no task, and so needs no memory of the card."""
     if device not in _contexts:
         _contexts[device] = Context(f"cuda:{device}", issue="queues", queues=1, memory_limit=1 << 20)
     return _contexts[device]
+
+
+def _pack(nodes: Sequence[Tuple[int, Sequence[Access]]]) -> bytes:
+    """weir_cuda_access for each access."""
+    found: List[bytes] = []
+    for node, accesses in nodes:
+        for access in accesses:
+            mode = _READ_WRITE if access.writes else _READ
+            found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
+    return b"".join(found)
+
+
+def adopt(
+    context: Context, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]], labels: Sequence[str]
+) -> _core.Handle:
+    """A graph of Weir's with the nodes of a CUgraph (``weir/adopt.h``), with a label for each; else as relax."""
+    return _core.adopt(context, 0, graph, _pack(nodes), tuple(label.encode() for label in labels))
 
 
 def relax(device: int, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]]) -> Tuple[int, int]:
@@ -64,10 +103,5 @@ def relax(device: int, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]]
     ``nodes`` are numbers of nodes, in order, each with what it accesses. Nodes that are not there keep their place.
     Returns the number of edges, and the number of nodes that keep their place between all others.
     """
-    found: List[bytes] = []
-    for node, accesses in nodes:
-        for access in accesses:
-            mode = _READ_WRITE if access.writes else _READ
-            found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
-    edges, undescribed = _core.relax(_context(device), 0, graph, b"".join(found), None)
+    edges, undescribed = _core.relax(_context(device), 0, graph, _pack(nodes), None)
     return edges, sum(undescribed)

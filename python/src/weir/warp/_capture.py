@@ -12,13 +12,18 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 
 import warp
 
-from .._cuda import relax
+from .._context import Context
+from .._cuda import adopt, is_listed_chain, node_count, relax
 from .._errors import Error
+from .._graph import Graph
 from .._hazards import Access, chain
+from .._timeline import Timeline
 from ._arena import Arena
 from ._record import Operation, Recorder, Recording
 from ._starts import BYTES, late_fills
 from ._trial import Trial
+
+Nodes = List[Tuple[int, Sequence[Access]]]  # numbers of nodes, with what they access
 
 _capturing = threading.Lock()
 
@@ -58,7 +63,7 @@ def _resolve(recording: Recording, graph: int) -> List[Operation]:
     return operations
 
 
-def _nodes(operations: Sequence[Operation], arena: Arena) -> List[Tuple[int, Sequence[Access]]]:
+def _nodes(operations: Sequence[Operation], arena: Arena) -> Nodes:
     added = late_fills(operations, arena.allocate(BYTES))
     return [
         (node, [*operation.accesses, *more])
@@ -66,6 +71,14 @@ def _nodes(operations: Sequence[Operation], arena: Arena) -> List[Tuple[int, Seq
         if operation.opaque is None
         for node in range(operation.first_node, operation.end_node)
     ]
+
+
+class OperationTimeline(Timeline):
+    """The timeline of a captured graph; it keeps what the graph uses."""
+
+    def __init__(self, context: Context, capture: "ScopedCapture") -> None:
+        super().__init__(context)
+        self._capture = capture
 
 
 class ScopedCapture:
@@ -100,6 +113,7 @@ class ScopedCapture:
         self._arena: Optional[Arena] = None
         self._trial: Optional[Trial] = None
         self._operations: List[Operation] = []
+        self._nodes: Nodes = []
         self._counts: Dict[str, int] = {}
         self._reason: Optional[str] = None
         self.active = False
@@ -163,15 +177,18 @@ class ScopedCapture:
             self._keep("nothing of Warp's was captured")
         else:
             assert self._arena is not None
+            if not all(is_listed_chain(graph) for graph in [*bodies, main]):
+                return self._keep("its nodes are not in one order")
             graphs = [(graph, _nodes(_resolve(recording, graph), self._arena)) for graph in [*bodies, main]]
             self._try(graphs)
 
-    def _try(self, graphs: List[Tuple[int, List[Tuple[int, Sequence[Access]]]]]) -> None:
+    def _try(self, graphs: List[Tuple[int, Nodes]]) -> None:
         ordinal = self._device.ordinal
 
         def order(parallel: bool) -> int:
             return sum(relax(ordinal, graph, nodes if parallel else [])[0] for graph, nodes in graphs)
 
+        self._nodes = graphs[-1][1]
         try:
             self._counts["edges"] = order(True)
             self._trial = Trial(self.graph, order)
@@ -217,6 +234,28 @@ class ScopedCapture:
     def place(self, address: int) -> Tuple[int, int]:
         """Which array of the block has an address, and where; -1 and the address for other memory."""
         return (-1, address) if self._arena is None else self._arena.place(address)
+
+    def timeline(self, launches: int = 1) -> Timeline:
+        """Launches the graph once more, or ``launches`` times, and returns what ran when.
+
+        Operations are in the order that is kept; before the trial has ended, in that of their dependences. Raises
+        InvalidArgumentError if the graph has loops or branches inside.
+        """
+        if self.graph is None or not self._nodes:
+            raise RuntimeError(f"weir.warp: there is no timeline: {self._reason or 'nothing was captured'}")
+        trial, graph = self._trial, self.graph.graph.value
+        context = Context(f"cuda:{self._device.ordinal}", issue="queues", trace=True, memory_limit=1 << 20)
+        labels = ["other work"] * node_count(graph)
+        for operation in self._operations:
+            for node in range(operation.first_node, operation.end_node):
+                labels[node] = operation.name
+        serial = trial is not None and trial.parallel is False
+        handle = adopt(context, graph, [] if serial else self._nodes, labels)
+        adopted = Graph(context, handle)
+        warp.synchronize_device(self._device)
+        for _ in range(launches):
+            adopted.launch().result()
+        return OperationTimeline(context, self)
 
     def why(self, first: int, last: int) -> str:
         """Why operation ``last`` waits for operation ``first``: indices of :attr:`operations`.
