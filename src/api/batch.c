@@ -107,8 +107,12 @@ static weir_prepared *make(weir_context *context, const weir_task *task) {
   weir_prepared *prepared = (weir_prepared *)(void *)object;
   prepared->task = *task;
   prepared->args = args;
+  prepared->task.args = args;
   prepared->buffer_count = prepared->value_count = 0;
-  if (task->label != NULL) snprintf(prepared->label, sizeof prepared->label, "%s", task->label);
+  if (task->label != NULL) {
+    snprintf(prepared->label, sizeof prepared->label, "%s", task->label);
+    prepared->task.label = prepared->label;
+  }
   for (uint32_t i = 0; i < task->arg_count; i++) {
     bool is_value = task->args[i].mode == WEIR_VALUE;
     args[i] = task->args[i];
@@ -174,13 +178,16 @@ static __attribute__((noinline)) weir_status submit_rest(batch *self, const weir
   take(prepared, &own);
   bool named =
       own.value_count > 0 || !own.form.plain; // else only a task that is not plain after all needs its arguments
-  for (; self->submitted < self->count; self->submitted++, buffers += own.buffer_count, values += own.value_count) {
+  for (; self->submitted < self->count; self->submitted++) {
     weir_event **event = next_event(self);
     if (named) name(&own.task, own.args, buffers, values);
-    if (weir__submit_prepared(self->context, &own.task, &own.form, buffers, event)) continue;
-    if (!named) name(&own.task, own.args, buffers, values);
-    weir_status status = weir__submit_task(self->context, &own.task, event);
-    if (status != WEIR_OK) return status;
+    if (!weir__submit_prepared(self->context, &own.task, &own.form, buffers, event)) {
+      if (!named) name(&own.task, own.args, buffers, values);
+      weir_status status = weir__submit_task(self->context, &own.task, event);
+      if (status != WEIR_OK) return status;
+    }
+    if (own.buffer_count > 0) buffers += own.buffer_count; // else they are NULL
+    if (own.value_count > 0) values += own.value_count;
   }
   return WEIR_OK;
 }
@@ -191,7 +198,7 @@ static weir_status submit_prepared(batch *self, const weir_prepared *prepared, w
   if (self->count > 0 && prepared->value_count == 0 &&
       weir__submit_prepared(self->context, &prepared->task, &prepared->form, buffers, next_event(self))) {
     self->submitted++;
-    buffers += prepared->buffer_count;
+    if (prepared->buffer_count > 0) buffers += prepared->buffer_count;
   }
   return self->submitted < self->count ? submit_rest(self, prepared, buffers, values) : WEIR_OK;
 }

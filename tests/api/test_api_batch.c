@@ -248,6 +248,27 @@ static void what_is_released_is_refused(void **state) {
   weir_context_release(context); // the other one goes with it
 }
 
+// The label is copied: where the first task of a call and later ones get theirs.
+static void prepared_labels(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:1", 0, 0);
+  char label[] = "mine";
+  weir_arg arg = weir_updates(NULL);
+  weir_task task = task_of(api_kernel(context, "failing", api_fail), &arg, 1);
+  task.label = label;
+  weir_prepared *prepared = prepare(context, &task);
+  memset(label, 'x', sizeof label - 1);
+  memset(&arg, 0xa5, sizeof arg);
+  weir_buffer *numbers[] = {api_number(context, 1), api_number(context, 2), api_number(context, 3)};
+  weir_event *events[3];
+  assert_int_equal(weir_prepared_submit_many(prepared, numbers, NULL, 3, events, NULL), WEIR_OK);
+  for (int i = 0; i < 3; i++) {
+    api_expect(weir_event_wait(events[i], WEIR_FOREVER), WEIR_ERROR_TASK_FAILED, "'mine'", NULL);
+    weir_event_release(events[i]);
+  }
+  weir_context_release(context);
+}
+
 typedef struct crowd {
   weir_prepared *prepared;
   weir_buffer *one, *sum;
@@ -313,6 +334,7 @@ int main(void) {
       cmocka_unit_test(tasks_may_have_another_size),
       cmocka_unit_test(prepared_tasks_take_their_buffers_and_values),
       cmocka_unit_test(prepared_ranges),
+      cmocka_unit_test(prepared_labels),
       cmocka_unit_test(what_cannot_be_prepared),
       cmocka_unit_test(what_is_released_is_refused),
       cmocka_unit_test(threads_share_a_prepared_task),

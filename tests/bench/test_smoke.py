@@ -10,6 +10,9 @@ PEERS = {"oneTBB": "weir-bench-tbb", "libomp": "weir-bench-libomp", "libgomp": "
          "StarPU": "weir-bench-starpu"}
 WEIR_CASES = {
     ("submit", "64 buffers", "weir"), ("submit", "64 buffers", "weir, no renaming"),
+    ("submit", "64 buffers", "weir, many"), ("submit", "64 buffers", "weir, prepared"),
+    ("submit", "64 buffers", "weir, prepared many"), ("ranges", "stencil, first pass", "weir"),
+    ("ranges", "stencil, pass", "weir"), ("ranges", "wavefront, pass", "weir"),
     ("submit", "64 buffers", "bare lists"), ("ranges", "1024 live", "weir"), ("ranges", "2048 live", "weir"),
     ("ranges", "1024 ahead", "weir"), ("ranges", "4096 ahead", "weir"), ("ranges", "16384 ahead", "weir, no renaming"),
     ("overhead", "independent", "weir"), ("overhead", "chain", "weir"), ("overhead", "random", "weir"),

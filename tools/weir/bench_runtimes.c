@@ -19,9 +19,12 @@ int weir__bench_submit(const weir__bench_options *options, weir__bench_report *r
   const weir__bench_launch launches[] = {
       {&weir__bench_weir, {"submit", "renaming", "--tasks", tasks}},
       {&weir__bench_weir, {"submit", "no renaming", "--tasks", tasks}},
+      {&weir__bench_weir, {"submit", "many", "--tasks", tasks}},
+      {&weir__bench_weir, {"submit", "prepared", "--tasks", tasks}},
+      {&weir__bench_weir, {"submit", "prepared many", "--tasks", tasks}},
       {&weir__bench_weir, {"submit", "bare lists", "--tasks", tasks}},
   };
-  return weir__bench_run_programs("submit", launches, 3, options->runs, report);
+  return weir__bench_run_programs("submit", launches, sizeof launches / sizeof *launches, options->runs, report);
 }
 
 int weir__bench_ranges(const weir__bench_options *options, weir__bench_report *report) {
@@ -39,7 +42,13 @@ int weir__bench_ranges(const weir__bench_options *options, weir__bench_report *r
       {&weir__bench_weir, {"ranges", "ahead", "--tasks", tasks}},
       {&weir__bench_weir_plain, {"ranges", "ahead", "--tasks", tasks}},
   };
-  return worse(live, weir__bench_run_programs("ranges", ahead, 2, options->runs, report));
+  int result = worse(live, weir__bench_run_programs("ranges", ahead, 2, options->runs, report));
+  const char *passes = options->quick ? "1" : "10";
+  const weir__bench_launch tiles[] = {
+      {&weir__bench_weir, {"tiles", "stencil", "--passes", passes}},
+      {&weir__bench_weir, {"tiles", "wavefront", "--passes", passes}},
+  };
+  return worse(result, weir__bench_run_programs("ranges", tiles, 2, options->runs, report));
 }
 
 // Measures one case for Weir, Weir without renaming (unless `renaming_only`), and all peers.
