@@ -270,3 +270,21 @@ def test_finish_names_what_it_waits_for(context: weir.Context) -> None:
         context.finish(timeout=0)
     gate.set()
     context.finish(timeout=60)
+
+
+def test_many_threads_submit_to_a_small_window() -> None:
+    """A submission that keeps the GIL finds room, whatever other threads did since that was known."""
+    for _ in range(15):
+        with weir.Context("cpu:2", window=64) as context:
+
+            def submit(several: int, context: weir.Context = context) -> None:
+                for _ in range(20):
+                    for _ in range(several):
+                        event = context.submit(lambda: None)
+                    event.result()
+
+            threads = [threading.Thread(target=submit, args=(number % 3 * 15 + 1,)) for number in range(14)]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()

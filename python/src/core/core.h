@@ -234,6 +234,8 @@ void room_init(context *ctx, const weir_context_options *options);
 bool room_for_one(context *ctx);
 // Counts a task that another call submits.
 void room_taken(context *ctx);
+// A thread goes to submit without the GIL: what was known of the room ends, since it may do so again and again.
+void room_unknown(context *ctx);
 
 // ---------------------------------------------------------------------------------------------------------------
 // event.c

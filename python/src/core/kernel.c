@@ -90,7 +90,7 @@ static PyObject *object_release(PyObject *self, PyObject *unused) {
   if (one->handle != NULL && !context_usable(one->ctx)) return NULL;
   weir_status status = handle_release(one);
   if (status != WEIR_OK) return raise_status(status);
-  Py_CLEAR(one->jobs);
+  if (one->kind != PIPELINE) Py_CLEAR(one->jobs); // another thread may be releasing it
   Py_RETURN_NONE;
 }
 

@@ -120,6 +120,7 @@ weir_status pipeline_release(object *one) {
   if (weir_pipeline_wait(pipeline, 0) == WEIR_ERROR_INVALID_ARGUMENT) return WEIR_ERROR_INVALID_ARGUMENT;
   one->handle = NULL;
   weir_status status;
+  ctx->users++; // the context's end waits: it would release the pipeline, too
   BEGIN_WEIR(ctx)
   weir_pipeline_cancel(pipeline);
   END_WEIR
@@ -131,6 +132,8 @@ weir_status pipeline_release(object *one) {
   BEGIN_WEIR(ctx)
   status = weir_pipeline_release(pipeline);
   END_WEIR
+  ctx->users--;
+  if (status == WEIR_OK) Py_CLEAR(one->jobs);
   return status;
 }
 

@@ -34,7 +34,7 @@ static uint64_t free_slots(context *ctx) {
 
 // Lets workers run until three quarters of the window are free, or they make no progress: then tasks wait for something
 // else, perhaps for what this thread does next.
-static uint64_t let_workers_run(context *ctx, uint64_t now) {
+static void let_workers_run(context *ctx, uint64_t now) {
   BEGIN_WEIR(ctx)
   for (int naps = 0; now < ctx_->half_window * 3 / 2 && naps < MOST_NAPS_WITHOUT_PROGRESS; naps++) {
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -43,7 +43,11 @@ static uint64_t let_workers_run(context *ctx, uint64_t now) {
     now = then;
   }
   END_WEIR
-  return now;
+}
+
+// Threads that are about to enter without the GIL take less than half of the window.
+static bool few_enter(const context *ctx) {
+  return ctx->users <= ctx->half_window / 4;
 }
 
 bool room_for_one(context *ctx) {
@@ -52,13 +56,14 @@ bool room_for_one(context *ctx) {
     ctx->keeps_gil = false; // what tasks submit may queue, and others wait for the queue
     return false;
   }
-  if (ctx->users > ctx->half_window / 4) return false; // threads that are about to enter
+  if (!few_enter(ctx)) return false;
   if (ctx->room == 0) {
     uint64_t now = free_slots(ctx), half = ctx->half_window;
     if (now > half) ctx->stuck = false;
     if (now <= half && !ctx->stuck) {
-      now = let_workers_run(ctx, now);
-      if (!context_alive(ctx)) return false;
+      let_workers_run(ctx, now);
+      if (!context_alive(ctx) || !few_enter(ctx)) return false;
+      now = free_slots(ctx); // other threads submitted until this one had the GIL again
       ctx->stuck = now <= half;
     }
     if (now <= half) return false;
@@ -70,4 +75,8 @@ bool room_for_one(context *ctx) {
 
 void room_taken(context *ctx) {
   if (ctx->room > 0) ctx->room--;
+}
+
+void room_unknown(context *ctx) {
+  ctx->room = 0;
 }

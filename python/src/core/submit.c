@@ -251,6 +251,7 @@ PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords
   if (!one.large && room_for_one(ctx))
     status = weir_submit(ctx->handle, &one.task, &handle);
   else {
+    room_unknown(ctx);
     BEGIN_WEIR(ctx)
     status = weir_submit(ctx->handle, &one.task, &handle);
     END_WEIR

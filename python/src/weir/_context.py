@@ -4,6 +4,7 @@
 import atexit
 import os
 import sys
+import threading
 import weakref
 from dataclasses import dataclass
 from types import TracebackType
@@ -89,6 +90,8 @@ class Context(_core.Context):
         self._wrapped: List["weakref.ref[_core.Storage]"] = []
         self._code: List[Any] = []  # of kernels, until the context is closed
         self._pipelines: "weakref.WeakSet[Pipeline]" = weakref.WeakSet()
+        self._pipelines_lock = threading.Lock()
+        self._pipelines_end = False
         self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, rename_limit)
         self._device_list = tuple(Device(i, *one) for i, one in enumerate(self._devices()))
         _contexts.add(self)
@@ -119,10 +122,17 @@ class Context(_core.Context):
 
         Does not raise failures of tasks: finish() does.
         """
-        if not self.closed:
-            for one in list(self._pipelines):
+        if self.closed:
+            return
+        with self._pipelines_lock:
+            self._pipelines_end = True
+            pipelines = list(self._pipelines)
+        try:
+            for one in pipelines:
                 one.close()
-        self._close()
+            self._close()
+        finally:
+            self._pipelines_end = False  # a task must not close the context: then it stays as it is
 
     def __enter__(self) -> "Context":
         if self.closed:
@@ -318,6 +328,12 @@ class Context(_core.Context):
         from weir._split import make_split
 
         return make_split(self, devices, policy, shares, granularities, rounds, floor, least, resident, history)
+
+    def _add_pipeline(self, one: "Pipeline") -> None:
+        with self._pipelines_lock:
+            if self._pipelines_end:
+                raise ReleasedError("the context is being closed")
+            self._pipelines.add(one)
 
     def pipeline(self, lines: int = 4) -> "Pipeline":
         """Creates a pipeline without stages. Up to `lines` items (1 to 62) go through its stages at the same time."""

@@ -190,7 +190,7 @@ class Pipeline:
     thread may begin it. The context closes its pipelines.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_context", "_handle", "_lines", "_lock", "_storages", "_works")
+    __slots__ = ("__weakref__", "_calls", "_closed", "_context", "_handle", "_lines", "_lock", "_storages", "_works")
 
     def __init__(self, context: "Context", lines: int) -> None:
         if not 1 <= lines <= _MOST_LINES:
@@ -201,6 +201,8 @@ class Pipeline:
         self._lock = threading.Lock()
         self._calls: Optional[_Calls] = None
         self._handle: Optional[_core.Handle] = None
+        self._closed = False
+        context._add_pipeline(self)
 
     @property
     def context(self) -> "Context":
@@ -282,6 +284,8 @@ class Pipeline:
             if isinstance(arg, Buffer):
                 raise TypeError("an argument is a buffer: say what the stage does with it: weir.read(a), weir.write(a)")
         with self._lock:
+            if self._closed:
+                raise ReleasedError("the pipeline is closed")
             if self._calls is not None:
                 raise InvalidArgumentError("the pipeline has been used: stages are added before")
             work.by_line = [tuple(self._on_line(arg, line) for arg in work.args) for line in range(self._lines)]
@@ -327,6 +331,8 @@ class Pipeline:
 
     def _open(self) -> Tuple[_core.Handle, _Calls]:
         with self._lock:
+            if self._closed:
+                raise ReleasedError("the pipeline is closed")
             if self._calls is None:
                 if not self._works:
                     raise InvalidArgumentError("the pipeline has no stages: pipe.stage(...) adds them")
@@ -334,10 +340,8 @@ class Pipeline:
                 stages = (("items", False), *((one.name, one.parallel) for one in self._works))
                 functions = (calls.stage, calls.deliver)
                 self._handle = _core.pipeline_create(self._context, stages, self._lines, functions)
-                self._context._pipelines.add(self)
                 self._calls = calls
-            if self._handle is None:
-                raise ReleasedError("the pipeline is closed")
+            assert self._handle is not None
             return self._handle, self._calls
 
     def _begin(self, items: Iterator[Any]) -> Tuple[_core.Handle, _Run]:
@@ -345,6 +349,8 @@ class Pipeline:
         if calls.run is None:
             _core.pipeline_wait(handle)  # for an iteration whose end was interrupted; refused in a task
         with self._lock:
+            if self._closed:
+                raise ReleasedError("the pipeline is closed")
             if calls.run is not None:
                 raise InvalidArgumentError("the pipeline has an iteration: another one begins when it has ended")
             run = calls.run = _Run(items, self._lines)
@@ -369,19 +375,20 @@ class Pipeline:
 
         A task must not wait, and so must not close a pipeline (weir.InvalidArgumentError).
         """
-        with self._lock:
-            handle, calls = self._handle, self._calls
-            if calls is None:
-                self._calls = calls = _Calls(self._context, ())
-        if calls.run is not None:
-            calls.run.stop()
-        if handle is not None and not self._context.closed:
-            handle.release()
-        with self._lock:
-            self._handle = None
-            self._storages.clear()
-            for work in self._works:
-                work.by_line = []
+        with self._lock:  # no iteration begins any more
+            was_closed, self._closed = self._closed, True
+            handle, run = self._handle, self._calls.run if self._calls is not None else None
+        if run is not None:
+            run.stop()
+        try:
+            if handle is not None and not self._context.closed:
+                handle.release()
+        except InvalidArgumentError:
+            self._closed = was_closed
+            raise
+        self._storages.clear()
+        for work in self._works:
+            work.by_line = []
 
     def __repr__(self) -> str:
         return f"<weir.Pipeline {self._lines} lines: {', '.join(one.name for one in self._works)}>"
