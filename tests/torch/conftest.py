@@ -11,6 +11,8 @@ import pytest
 CARD = os.environ.get("WEIR_TEST_TORCH_CARD", "")
 ENVIRONMENT = {
     "WEIR_CUDA_DRIVER": os.path.join(CARD, "libcuda.so.1"),
+    "TRITON_LIBCUDA_PATH": CARD,
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
     "WEIR_CACHE": "",
     "WEIR_STUB_DEVICES": "2",
     "WEIR_STUB_MEMORY": str(64 << 30),

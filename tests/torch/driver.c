@@ -97,10 +97,6 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
   return 0;
 }
 
-int cuModuleLoadData(void **module, const void *image) {
-  return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
-}
-
 // Functions that PyTorch knows of, and neither this library nor the stub has, end here (make_card.py).
 int card_missing(const char *name) {
   fprintf(stderr, "the card that is none lacks %s\n", name);

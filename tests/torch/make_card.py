@@ -9,11 +9,12 @@ installs. Functions that PyTorch knows of and these libraries lack fail, and say
 
 import glob
 import os
+import re
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OPTIONS = ["-std=gnu11", "-O1", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+OPTIONS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror"]
 
 
 def call(*command):
@@ -55,13 +56,15 @@ def make(packages, stub, folder):
         raise RuntimeError(f"{packages} has no libcudart.so.13")
     os.makedirs(folder, exist_ok=True)
     include = os.path.join(os.path.dirname(os.path.dirname(runtime[0])), "include")
-    objects = compiled(folder, include, "driver.c", "card.c", "kernels.c")
+    objects = compiled(folder, include, "driver.c", "triton.c", "card.c", "kernels.c")
     wanted = symbols(os.path.join(packages, "torch", "lib", "libcaffe2_nvrtc.so"), "undefined")
     own = {line.split()[-1] for line in call("nm", "--defined-only", *objects).splitlines() if " T " in line}
     driver = os.path.join(folder, "libcuda.so.1")
+    with open(os.path.join(packages, "triton", "backends", "nvidia", "driver.c"), encoding="utf-8") as text:
+        wanted |= set(re.findall(r"\bcu[A-Z]\w*", text.read()))
     missing = {name for name in wanted if name.startswith("cu")} - own - symbols(stub, "defined")
-    link(driver, objects[:1], missing, [stub])
-    link(os.path.join(folder, "libcudart.so.13"), objects[1:], symbols(runtime[0], "defined") - own, [driver, stub])
+    link(driver, objects[:2], missing, [stub])
+    link(os.path.join(folder, "libcudart.so.13"), objects[2:], symbols(runtime[0], "defined") - own, [driver, stub])
 
 
 if __name__ == "__main__":

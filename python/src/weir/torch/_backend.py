@@ -16,6 +16,7 @@ import torch
 from . import _driver
 from ._build import Built, Options, Report
 from ._graph import building
+from ._inductor import compiled
 from ._signature import Signature, flatten
 
 _MOST_GRAPHS = 8  # of one piece: dynamo compiles for shapes that change, so that more are a sign of a mistake
@@ -52,11 +53,11 @@ def pieces() -> List[PieceReport]:
 class Piece:
     """A piece of a model, in place of which dynamo calls this."""
 
-    def __init__(self, module: torch.fx.GraphModule, options: Options) -> None:
+    def __init__(self, module: torch.fx.GraphModule, run: Callable[..., Any], options: Options) -> None:
         global _made
         _made += 1
         self.number = _made
-        self._module, self._options = module, options
+        self._code, self._module, self._options = module.code, run, options
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._static = [index for index, node in enumerate(holders) if _has_its_address(node)]
         self._dynamic = [index for index in range(len(holders)) if index not in self._static]
@@ -69,7 +70,7 @@ class Piece:
 
     def report(self) -> PieceReport:
         graphs = tuple(built.report for built, _ in self._graphs)
-        return PieceReport(self._module.code, self._calls, self._launches, graphs, self._unchanged)
+        return PieceReport(self._code, self._calls, self._launches, graphs, self._unchanged)
 
     def __call__(self, *args: Any) -> Any:
         self._calls += 1
@@ -173,12 +174,13 @@ def backend(
     options are those of :func:`graph`. A piece is run as it is at its first call for a signature, and captured at the
     second; from then on a call copies its tensors, launches the graph, and returns copies of the results. It runs as it
     is where gradients are needed, where it changes or returns a tensor that it gets, and where there is no card;
-    :func:`pieces` says so.
+    :func:`pieces` says so. With the option ``inductor`` a piece is what Inductor makes of it, whose results equal the
+    model's but for rounding.
 
     Raises TypeError for another option, and ValueError for one out of range.
     """
-    chosen = {"memory": 1.25, "warm_ups": 3, "check_parameters": False, **(options or {})}
-    unknown = sorted(set(chosen) - {"memory", "warm_ups", "check_parameters"})
+    chosen = {"memory": 1.25, "warm_ups": 3, "check_parameters": False, "inductor": False, **(options or {})}
+    unknown = sorted(set(chosen) - {"memory", "warm_ups", "check_parameters", "inductor"})
     if unknown:
         raise TypeError(f"weir.torch: the backend has no option {', '.join(unknown)}")
     if chosen["memory"] < 1 or chosen["warm_ups"] < 1:
@@ -186,4 +188,5 @@ def backend(
     if not torch.cuda.is_available():
         return module
     _driver.check_version()
-    return Piece(module, Options(chosen["memory"], chosen["warm_ups"], False, chosen["check_parameters"]))
+    run = compiled(module, example_inputs) if chosen["inductor"] else module
+    return Piece(module, run, Options(chosen["memory"], chosen["warm_ups"], False, chosen["check_parameters"]))

@@ -8,7 +8,7 @@ import gc
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -149,11 +149,35 @@ class _Mode(TorchDispatchMode):
         self.running = ""
         return result
 
+    def run(self, name: str, accesses: Optional[List[Access]], args: Sequence[Any], call: Callable[[], Any]) -> Any:
+        """Notes a kernel that PyTorch does not dispatch as an operator. None: it is not known what it accesses."""
+        self.running = name
+        self._keep(args, {})
+        first = self._nodes.count()
+        with self._pools.operator(len(self.operators)):
+            result = call()
+        self.operators.append(Operator(name, accesses or [], first, self._nodes.count()))
+        self.running = ""
+        return result
+
+    def allocate(self, call: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """Memory that PyTorch does not dispatch counts as that of the next operator."""
+        with self._pools.operator(len(self.operators)):
+            return call()
+
     def _keep(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         for tensor in tensors((args, kwargs)):
             storage = tensor.untyped_storage()
             if storage.data_ptr() in self._existing:
                 self.outside[storage.data_ptr()] = storage
+
+
+_running = threading.local()
+
+
+def active() -> Optional[_Mode]:
+    """What notes the operators of this thread's capture; None: there is none."""
+    return getattr(_running, "mode", None)
 
 
 def _allocations() -> Set[int]:
@@ -219,6 +243,7 @@ def capture(
             # Allocations go to our pools, and not to that of the graph.
             torch._C._cuda_endAllocateToPool(device, own)
             try:
+                _running.mode = mode
                 with pools.others(), mode:
                     result = call()
             except BaseException:
@@ -237,6 +262,7 @@ def capture(
             raise source.failure from None
         _explain(failure, mode.running)
     finally:
+        _running.mode = None
         if enabled:
             gc.enable()
     outside = list(mode.outside.values())
