@@ -203,6 +203,8 @@ def inference(name, half, options):
         fast = weir.torch.graph(model, *first)
         row["seconds_to_build"] = time.perf_counter() - start
         report = fast.report(*first)
+        for args in (first, second):
+            model(*args)  # a model with a cache has all entries then
         expected = [model(*args) for args in (first, second)]
         row["equal"] = all(torch.equal(fast(*args), y) for args, y in zip((first, second), expected))
         # In turns, so that both see the same clocks.

@@ -12,8 +12,8 @@ from . import _core
 from ._context import Context
 from ._hazards import Access
 
-_READ, _READ_WRITE = 1, 3
-_ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
+READ, READ_WRITE = 1, 3  # of weir_mode
+ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
 
 _library: Any = None
 _contexts: Dict[int, Context] = {}
@@ -73,7 +73,7 @@ def is_listed_chain(graph: int) -> bool:
     return all(following.get(nodes[number]) == nodes[number + 1] for number in range(count - 1))
 
 
-def _context(device: int) -> Context:
+def context_of(device: int) -> Context:
     """A context for a card, which ends with the process. It runs no task, and so needs no memory of the card."""
     if device not in _contexts:
         _contexts[device] = Context(f"cuda:{device}", issue="queues", queues=1, memory_limit=1 << 20)
@@ -85,8 +85,8 @@ def _pack(nodes: Sequence[Tuple[int, Sequence[Access]]]) -> bytes:
     found: List[bytes] = []
     for node, accesses in nodes:
         for access in accesses:
-            mode = _READ_WRITE if access.writes else _READ
-            found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
+            mode = READ_WRITE if access.writes else READ
+            found.append(ACCESS.pack(access.start, access.end - access.start, node, mode))
     return b"".join(found)
 
 
@@ -103,5 +103,5 @@ def relax(device: int, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]]
     ``nodes`` are numbers of nodes, in order, each with what it accesses. Nodes that are not there keep their place.
     Returns the number of edges, and the number of nodes that keep their place between all others.
     """
-    edges, undescribed = _core.relax(_context(device), 0, graph, _pack(nodes), None)
+    edges, undescribed = _core.relax(context_of(device), 0, graph, _pack(nodes), None)
     return edges, sum(undescribed)

@@ -5,27 +5,17 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import torch
 
 from .. import _core
 from .._context import Context
+from .._cuda import ACCESS, READ, READ_WRITE, context_of
 from .._hazards import Access
 from ._capture import Operator
 
-_READ, _READ_WRITE = 1, 3
 _RANGE = struct.Struct("=QQ")  # weir_cuda_range: pointer, bytes
-_ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
-
-_contexts: Dict[int, Context] = {}
-
-
-def _context(device: int) -> Context:
-    """A context for a card, which ends with the process. It runs no task, and so needs no memory of the card."""
-    if device not in _contexts:
-        _contexts[device] = Context(f"cuda:{device}", issue="queues", queues=1, memory_limit=1 << 20)
-    return _contexts[device]
 
 
 def _pack(operators: Sequence[Operator]) -> bytes:
@@ -36,8 +26,8 @@ def _pack(operators: Sequence[Operator]) -> bytes:
             continue  # its nodes count as not described, and so stay in order, too
         for node in range(operator.first_node, operator.end_node):
             for access in operator.accesses:
-                mode = _READ_WRITE if access.writes else _READ
-                found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
+                mode = READ_WRITE if access.writes else READ
+                found.append(ACCESS.pack(access.start, access.end - access.start, node, mode))
     return b"".join(found)
 
 
@@ -69,5 +59,5 @@ def relax(device: int, graph: int, operators: Sequence[Operator], check_paramete
     if check_parameters:
         segments = torch.cuda.memory_snapshot()
         managed = b"".join(_RANGE.pack(segment["address"], segment["total_size"]) for segment in segments)
-    edges, undescribed = _core.relax(_context(device), 0, graph, _pack(operators), managed)
+    edges, undescribed = _core.relax(context_of(device), 0, graph, _pack(operators), managed)
     return edges, sum(undescribed)
