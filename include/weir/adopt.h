@@ -145,10 +145,11 @@ typedef struct weir_cuda_adopt_options {
 // The graph is as one that was recorded (weir/graph.h), and more tasks may be added to it. Arguments and buffers of its
 // nodes cannot be replaced, since addresses are part of the nodes. Memory must stay valid until the last launch is
 // done. In check mode its nodes run unchecked.
-// Errors: INVALID_ARGUMENT (a node of the kind OTHER; the body of a conditional node; a list that is not in order of nodes; a node that does not exist;
-// another mode; memory of another device, or which CUDA does not know, in an access of a kernel or set; more than WEIR_MAX_ARGS ranges of a
-// node; buffers that overlap or are not as above), OUT_OF_RANGE (bytes that leave their allocation; no such queue),
-// OUT_OF_MEMORY. The text has the node's index and name, and the byte range.
+// Errors: INVALID_ARGUMENT (a node of the kind OTHER; the body of a conditional node; a list that is not in order of
+// nodes; a node that does not exist; another mode; memory of another device, or which CUDA does not know, in an access
+// of a kernel or set; more than WEIR_MAX_ARGS ranges of a node; buffers that overlap or are not as above), OUT_OF_RANGE
+// (bytes that leave their allocation; no such queue), OUT_OF_MEMORY. The text has the node's index and name, and the
+// byte range.
 WEIR_API weir_status weir_cuda_graph_adopt_sized(const weir_cuda_nodes *nodes, const weir_cuda_adopt_options *options,
                                                  size_t options_size, weir_graph **out_graph);
 static inline weir_status weir_cuda_graph_adopt(const weir_cuda_nodes *nodes_, const weir_cuda_adopt_options *options_,

@@ -26,9 +26,9 @@ static inline weir_status weir_submit_many(weir_context *context_, const weir_ta
 // A task whose buffers and values are named when it is submitted.
 typedef struct weir_prepared weir_prepared;
 
-// Prepares a task. Its arguments say what does not change: modes, ranges (`offset`, `bytes`) and lengths of values. Their
-// buffers and the addresses of their values are not looked at. Modes are VALUE, READ, WRITE, READ_WRITE and COMMUTE, and
-// shapes ranges. The label is copied. `after`, `destroy` and `group` must not be set.
+// Prepares a task. Its arguments say what does not change: modes, ranges (`offset`, `bytes`) and lengths of values.
+// Their buffers and the addresses of their values are not looked at. Modes are VALUE, READ, WRITE, READ_WRITE and
+// COMMUTE, and shapes ranges. The label is copied. `after`, `destroy` and `group` must not be set.
 // Errors: INVALID_ARGUMENT, RELEASED, NO_CODE, OUT_OF_MEMORY.
 WEIR_API weir_status weir_prepare_sized(weir_context *context, const weir_task *task, size_t task_size,
                                         weir_prepared **out_prepared);

@@ -14,10 +14,10 @@ extern "C" {
 #endif
 
 // Gives the CUgraph that nodes were read from other edges: a node waits for those nodes before it, in the order of the
-// list, with whose accesses its own conflict, and for no node that another of these waits for anyway. A node that nobody
-// describes, and that Weir does not know, comes after all nodes before it and before all nodes after it. The body of a
-// conditional node is a graph of its own, which may be relaxed by itself. `options` is as
-// for weir_cuda_graph_adopt, and may be NULL; of its members `buffers`, `labels`, `queue` and `timing` must not be set.
+// list, with whose accesses its own conflict, and for no node that another of these waits for anyway. A node that
+// nobody describes, and that Weir does not know, comes after all nodes before it and before all nodes after it. The
+// body of a conditional node is a graph of its own, which may be relaxed by itself. `options` is as for
+// weir_cuda_graph_adopt, and may be NULL; of its members `buffers`, `labels`, `queue` and `timing` must not be set.
 // `*out_edges` (may be NULL) gets the number of edges. The graph must still be there, with the nodes that were read.
 //
 // A launch of the graph gives the result of its nodes one at a time, if each accesses no more than is said of it. The

@@ -16,7 +16,7 @@
 // The lock is taken once for so many tasks: long enough to count for little, and short enough for workers that wait for it.
 enum { TASKS_AT_ONCE = 32 };
 
-// What a batch has come to.
+// The tasks of a call, and how many were submitted.
 typedef struct batch {
   weir_context *context;
   weir_event **events; // NULL: none are wanted
@@ -152,7 +152,7 @@ static inline void name(const weir_task *task, weir_arg *args, weir_buffer *cons
   }
 }
 
-// What a call needs of a prepared task. Others may release that when the lock is passed on.
+// A copy of a prepared task, for a call that passes the lock on: others may release the task then.
 typedef struct taken {
   weir_task task;
   weir__plain_form form;

@@ -16,7 +16,7 @@ bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event
 
 enum { WEIR__PLAIN_ARGS = 8 }; // their accesses and pointers fit in a slot
 
-// What is known of a plain task before its buffers and values are named.
+// A plain task without its buffers and values.
 typedef struct weir__plain_form {
   bool plain;  // it is one, if these are plain, too
   bool valued; // some argument is a value

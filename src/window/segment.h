@@ -141,7 +141,7 @@ bool weir__segment_is_by(const weir__segment *segment, weir__id task);
 // The newest task that may have written the segment.
 weir__id weir__segment_last_writer(const weir__segment *segment);
 
-// What a predecessor that is found becomes, as weir__dependences_add does it. `user` is the caller's.
+// Takes a predecessor that was found, as weir__dependences_add does. `user` is the caller's.
 typedef void (*weir__dependence_sink)(void *user, weir__id task, weir__hazard hazard, bool data, uint64_t lo,
                                       uint64_t hi);
 

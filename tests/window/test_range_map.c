@@ -233,7 +233,7 @@ static bool tile_is_known(uint64_t tile) {
   return is_known(tile * TILE_BYTES, (tile + 1) * TILE_BYTES);
 }
 
-// Ranges that nobody uses for now are found again without a search, as long as the pool has few segments.
+// Ranges that no task in flight uses are found again without a search, as long as the pool has few segments.
 static void ranges_that_come_back_are_known(void **state) {
   (void)state;
   self.pool.kept = WEIR__RANGE_KEPT;
