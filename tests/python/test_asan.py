@@ -16,7 +16,7 @@ import subprocess
 import sys
 import venv
 
-from test_package import Skip, call, clean_environment, python_of
+from test_package import Skip, call, clean_environment, python_of, strict_pytest
 
 PACKAGES = ("numpy", "pytest", "scikit-build-core")
 # A report ends its process, whose output pytest may hold: so reports go to files.
@@ -88,22 +88,8 @@ def main():
         os.remove(name)
     run = subprocess.run(
         [
-            *(
-                python,
-                "-X",
-                "dev",
-                "-W",
-                "error",
-                "-m",
-                "pytest",
-                "-W",
-                "error",
-                "-rs",
-                "-p",
-                "no:cacheprovider",
-                "--durations=8",
-            ),
-            *("--rootdir", os.path.join(source, "python"), "-c", os.path.join(source, "python", "pyproject.toml")),
+            *strict_pytest(python, os.path.join(source, "python")),
+            "--durations=8",
             *(f"--ignore={os.path.join(tests, name)}" for name in LEFT_OUT),
             *(*sys.argv[6:], tests),
         ],

@@ -149,6 +149,12 @@ def start(name, command, **options):
     return name, process, time.monotonic()
 
 
+def strict_pytest(python, package):
+    """pytest in Python's development mode, where each warning is an error."""
+    strict = [python, "-X", "dev", "-W", "error", "-m", "pytest", "-W", "error", "-rs", "-p", "no:cacheprovider"]
+    return [*strict, "--rootdir", package, "-c", os.path.join(package, "pyproject.toml")]
+
+
 def others():
     """Other interpreters of this machine that the wheel is for: the oldest and the newest."""
     found = {}
@@ -242,25 +248,7 @@ def main():
     runs = [
         start(
             "pytest",
-            [
-                python_of(target),
-                "-X",
-                "dev",
-                "-W",
-                "error",
-                "-m",
-                "pytest",
-                "-W",
-                "error",
-                "-rs",
-                "-p",
-                "no:cacheprovider",
-                "--rootdir",
-                package,
-                "-c",
-                os.path.join(package, "pyproject.toml"),
-                os.path.join(package, "tests"),
-            ],
+            [*strict_pytest(python_of(target), package), os.path.join(package, "tests")],
             cwd=folder,
             env=environment,
         ),

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "weir/box.h"
+#include "weir/graph.h"
 #include "weir/weir.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -157,8 +158,8 @@ void context_keep_failure(context *ctx, uint64_t task, PyObject *exception);
 PyObject *context_failure(context *ctx, uint64_t task); // borrowed; NULL: none
 // The failure of a task was told: finish does not raise it any more.
 void context_failure_seen(context *ctx, uint64_t task);
-// What finish raises where the library says that `task` failed first (0: none did), and forgets what was told: a new
-// reference, or NULL. `out_told`: the failure of `task` is no news.
+// The exception that finish raises where the library says that `task` failed first (0: none did): a new reference, or
+// NULL. Forgets what was told. `out_told`: the failure of `task` is no news.
 PyObject *failures_finish(context *ctx, uint64_t task, bool *out_told);
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -257,6 +258,7 @@ bool events_parse(PyObject *after, weir_event **few, uint32_t room, weir_event *
 
 PyTypeObject *object_make_type(void);
 PyObject *object_make(PyTypeObject *type, context *ctx, void *handle, int kind);
+PyObject *graph_object(context *ctx, weir_graph *graph); // NULL: an exception
 // The handle of an object of a kind, of a usable context; NULL with an exception.
 void *object_handle(PyObject *self, int kind, context **out_ctx);
 

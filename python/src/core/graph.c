@@ -4,12 +4,19 @@
 #include <string.h>
 
 #include "core.h"
-#include "weir/graph.h"
 
 static const char JOB[] = "weir job";
 
 static void free_job(PyObject *capsule) {
   job_drop(PyCapsule_GetPointer(capsule, JOB));
+}
+
+PyObject *graph_object(context *ctx, weir_graph *graph) {
+  object *made = (object *)object_make(object_type, ctx, graph, GRAPH);
+  if (made == NULL) return NULL;
+  made->jobs = PyList_New(0);
+  if (made->jobs == NULL) Py_CLEAR(made);
+  return (PyObject *)made;
 }
 
 // graph_create(context, device index or None, queue, timing)
@@ -31,11 +38,7 @@ static PyObject *graph_create(PyObject *self, PyObject *arguments) {
   status = weir_graph_create(ctx->handle, &options, &graph);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
-  object *made = (object *)object_make(object_type, ctx, graph, GRAPH);
-  if (made == NULL) return NULL;
-  made->jobs = PyList_New(0);
-  if (made->jobs == NULL) Py_CLEAR(made);
-  return (PyObject *)made;
+  return graph_object(ctx, graph);
 }
 
 // graph_add(graph, (work, *arguments), keywords): the number of the node.

@@ -94,11 +94,7 @@ static PyObject *adopt_nodes(context *ctx, const weir_cuda_nodes *nodes, weir_cu
   status = weir_cuda_graph_adopt(nodes, options, &graph);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
-  object *made = (object *)object_make(object_type, ctx, graph, GRAPH);
-  if (made == NULL) return NULL;
-  made->jobs = PyList_New(0);
-  if (made->jobs == NULL) Py_CLEAR(made);
-  return (PyObject *)made;
+  return graph_object(ctx, graph);
 }
 
 // The texts of a tuple of bytes, which must live as long. NULL: an exception.

@@ -12,8 +12,8 @@ from . import _core
 from ._context import Context
 from ._hazards import Access
 
-READ, READ_WRITE = 1, 3  # of weir_mode
-ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
+_READ, _READ_WRITE = 1, 3  # of weir_mode
+_ACCESS = struct.Struct("=QQIi16x")  # weir_cuda_access: pointer, bytes, node, mode
 
 _library: Any = None
 _contexts: Dict[int, Context] = {}
@@ -80,13 +80,13 @@ def context_of(device: int) -> Context:
     return _contexts[device]
 
 
-def _pack(nodes: Sequence[Tuple[int, Sequence[Access]]]) -> bytes:
+def pack(nodes: Sequence[Tuple[int, Sequence[Access]]]) -> bytes:
     """weir_cuda_access for each access."""
     found: List[bytes] = []
     for node, accesses in nodes:
         for access in accesses:
-            mode = READ_WRITE if access.writes else READ
-            found.append(ACCESS.pack(access.start, access.end - access.start, node, mode))
+            mode = _READ_WRITE if access.writes else _READ
+            found.append(_ACCESS.pack(access.start, access.end - access.start, node, mode))
     return b"".join(found)
 
 
@@ -94,7 +94,7 @@ def adopt(
     context: Context, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]], labels: Sequence[str]
 ) -> _core.Handle:
     """A graph of Weir's with the nodes of a CUgraph (``weir/adopt.h``), with a label for each; else as relax."""
-    return _core.adopt(context, 0, graph, _pack(nodes), tuple(label.encode() for label in labels))
+    return _core.adopt(context, 0, graph, pack(nodes), tuple(label.encode() for label in labels))
 
 
 def relax(device: int, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]]) -> Tuple[int, int]:
@@ -103,5 +103,5 @@ def relax(device: int, graph: int, nodes: Sequence[Tuple[int, Sequence[Access]]]
     ``nodes`` are numbers of nodes, in order, each with what it accesses. Nodes that are not there keep their place.
     Returns the number of edges, and the number of nodes that keep their place between all others.
     """
-    edges, undescribed = _core.relax(context_of(device), 0, graph, _pack(nodes), None)
+    edges, undescribed = _core.relax(context_of(device), 0, graph, pack(nodes), None)
     return edges, sum(undescribed)

@@ -116,3 +116,12 @@ def chain(calls: Sequence[Sequence[Access]], first: int, last: int) -> List[Wait
         found.append(wait)
         at = toward[at]
     return found
+
+
+def explain(names: Sequence[str], calls: Sequence[Sequence[Access]], first: int, last: int) -> List[str]:
+    """Why ``last`` waits for ``first``, or that it does not: a line for each step of :func:`chain`."""
+    return [
+        f"{wait.later} {names[wait.later]} {wait.how}, {wait.earlier} {names[wait.earlier]}:"
+        f" {wait.end - wait.start} bytes"
+        for wait in chain(calls, first, last)
+    ] or [f"{last} {names[last]} needs nothing of {first} {names[first]}"]

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map
 
 from .._context import Context
 from .._graph import Graph
-from .._hazards import Access, Hazards, chain
+from .._hazards import Access, Hazards, explain
 from .._plan import ALIGNMENT, Plan, Region, peak
 from .._progress import Progress
 from .._timeline import Timeline
@@ -275,14 +275,7 @@ class Built:
         operators = self._operators
         if not 0 <= first < last < len(operators):
             raise ValueError(f"weir.torch: 0 <= first < last < {len(operators)} is needed, and not {first} and {last}")
-        waits = chain([operator.accesses for operator in operators], first, last)
-        lines = [
-            f"{wait.later} {operators[wait.later].name} {wait.how}, {wait.earlier} {operators[wait.earlier].name}: "
-            f"{wait.end - wait.start} bytes"
-            for wait in waits
-        ]
-        if not waits:
-            lines = [f"{last} {operators[last].name} needs nothing of {first} {operators[first].name}"]
+        lines = explain(self.names(), [operator.accesses for operator in operators], first, last)
         alone = operators[last].first_node - operators[first].end_node
         alone -= sum(operator.end_node - operator.first_node for operator in operators[first + 1 : last])
         if alone > 0:

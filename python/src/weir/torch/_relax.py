@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 import torch
 
 from .. import _core
 from .._context import Context
-from .._cuda import ACCESS, READ, READ_WRITE, context_of
+from .._cuda import context_of, pack
 from .._hazards import Access
 from ._capture import Operator
 
@@ -19,16 +19,18 @@ _RANGE = struct.Struct("=QQ")  # weir_cuda_range: pointer, bytes
 
 
 def _pack(operators: Sequence[Operator]) -> bytes:
-    """What the nodes access, in their order. An operator's nodes stay in order: all write what the operator writes."""
-    found: List[bytes] = []
-    for operator in operators:
-        if not any(access.writes for access in operator.accesses):
-            continue  # its nodes count as not described, and so stay in order, too
-        for node in range(operator.first_node, operator.end_node):
-            for access in operator.accesses:
-                mode = READ_WRITE if access.writes else READ
-                found.append(ACCESS.pack(access.start, access.end - access.start, node, mode))
-    return b"".join(found)
+    """What the nodes access, in their order. An operator's nodes stay in order: all write what the operator writes.
+
+    Nodes of one that writes nothing count as not described, and so stay in order, too.
+    """
+    return pack(
+        [
+            (node, operator.accesses)
+            for operator in operators
+            if any(access.writes for access in operator.accesses)
+            for node in range(operator.first_node, operator.end_node)
+        ]
+    )
 
 
 def adopt(

@@ -16,7 +16,7 @@ from .._context import Context
 from .._cuda import adopt, is_listed_chain, node_count, relax
 from .._errors import Error
 from .._graph import Graph
-from .._hazards import Access, chain
+from .._hazards import Access, explain
 from .._timeline import Timeline
 from ._arena import Arena
 from ._record import Operation, Recorder, Recording
@@ -269,11 +269,4 @@ class ScopedCapture:
             if operations[number].opaque is not None:
                 name, reason = operations[number].name, operations[number].opaque
                 return f"{number} {name} keeps its place between all others: {reason}"
-        waits = chain([operation.accesses for operation in operations], first, last)
-        if not waits:
-            return f"{last} {operations[last].name} needs nothing of {first} {operations[first].name}"
-        return "\n".join(
-            f"{wait.later} {operations[wait.later].name} {wait.how}, {wait.earlier} {operations[wait.earlier].name}: "
-            f"{wait.end - wait.start} bytes"
-            for wait in waits
-        )
+        return "\n".join(explain(self.operations, [operation.accesses for operation in operations], first, last))
