@@ -334,12 +334,23 @@ static weir_device *device_of(const weir_context *context, const weir_task *task
   return device->host == &context->host && device->ops->has_code(device, kernel) ? device : NULL;
 }
 
+// Nothing special about the task's arguments.
+static bool has_plain_args(const weir_task *task) {
+  return task->arg_count <= WEIR_MAX_ARGS && (task->args != NULL || task->arg_count == 0) && task->after_count == 0;
+}
+
 // Most tasks: a kernel on a device, nothing special.
 static bool is_plain(const weir_context *context, const weir_task *task) {
   const weir_kernel *kernel = task->kernel;
-  return kernel != NULL && task->host == NULL && task->arg_count <= WEIR_MAX_ARGS &&
-         (task->args != NULL || task->arg_count == 0) && task->after_count == 0 &&
+  return kernel != NULL && task->host == NULL && has_plain_args(task) &&
          weir__object_is(&kernel->object, WEIR__KIND_KERNEL) && kernel->object.context == context;
+}
+
+// The device of a function with nothing special, or NULL.
+static weir_device *function_device(const weir_context *context, const weir_task *task) {
+  weir_device *cpu = context->devices.cpu;
+  bool plain = task->kernel == NULL && task->host != NULL && (task->device == NULL || task->device == cpu);
+  return plain && cpu != NULL && has_plain_args(task) && cpu->ops->has_code(cpu, NULL) ? cpu : NULL;
 }
 
 weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device) {
@@ -351,6 +362,8 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     *out_device = plain;
     return check_launch(plain, task);
   }
+  if (groups != UINT64_MAX && submission->device == NULL) *out_device = function_device(context, task);
+  if (*out_device != NULL) return WEIR_OK;
   if ((task->kernel == NULL) == (task->host == NULL))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "task (tag %llu): a task needs a kernel or a host function, and not both",

@@ -222,11 +222,22 @@ static bool fill_lengths(array *one) {
   return !PyErr_Occurred();
 }
 
+// Loads NumPy's C API at the first array, since a program may import this module and make none.
+static bool numpy_loaded(void) {
+  static bool loaded;
+  if (!loaded) {
+    import_array1(false);
+    loaded = true;
+  }
+  return true;
+}
+
 // Array(storage, dtype, shape, strides or None, offset, bytes, box or None)
 static PyObject *array_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   (void)keywords;
   PyObject *memory, *dtype, *shape, *strides, *box;
   unsigned long long offset, bytes, b[5] = {0};
+  if (!numpy_loaded()) return NULL;
   if (!PyArg_ParseTuple(arguments, "O!O!O!OKKO", storage_type, &memory, &PyArrayDescr_Type, &dtype, &PyTuple_Type,
                         &shape, &strides, &offset, &bytes, &box))
     return NULL;
@@ -282,14 +293,16 @@ PyTypeObject *array_make_type(void) {
 }
 
 PyObject *array_view(const array *what, void *memory, bool read_only) {
-  Py_INCREF(what->dtype); // which the call takes
-  return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)what->dtype, what->axes, what->lengths,
-                              what->lengths + what->axes, memory, read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
-}
-
-int array_init(void) {
-  import_array1(-1);
-  return 0;
+  PyArray_Descr *dtype = (PyArray_Descr *)what->dtype;
+  int flags = read_only ? 0 : NPY_ARRAY_WRITEABLE;
+  Py_intptr_t *strides = what->lengths + what->axes;
+  // NumPy finds the flags of given strides by a walk over them. Without gaps it knows them, all but the alignment.
+  if (what->strides == Py_None) {
+    strides = NULL;
+    if ((uintptr_t)memory % (uintptr_t)PyDataType_ALIGNMENT(dtype) == 0) flags |= NPY_ARRAY_ALIGNED;
+  }
+  Py_INCREF(dtype); // which the call takes
+  return PyArray_NewFromDescr(&PyArray_Type, dtype, what->axes, what->lengths, strides, memory, flags, NULL);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -173,7 +173,6 @@ PyTypeObject *access_make_type(void);
 PyObject *access_make(PyObject *what, weir_mode mode);
 // Makes the NumPy array of an argument that a function gets: `memory` is its first byte.
 PyObject *array_view(const array *what, void *memory, bool read_only);
-int array_init(void);
 PyObject *storage_create(PyObject *self, PyObject *arguments);
 PyObject *storage_wrap(PyObject *self, PyObject *arguments);
 PyObject *storage_of_lines(PyObject *self, PyObject *arguments);

@@ -224,7 +224,7 @@ static bool add_functions(PyObject *module) {
 PyMODINIT_FUNC PyInit__core(void);
 
 PyMODINIT_FUNC PyInit__core(void) {
-  if (gil_init() != 0 || array_init() != 0) return NULL;
+  if (gil_init() != 0) return NULL;
   PyObject *module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
   if (add_type(module, &context_type, context_make_type(), "Context") &&

@@ -186,7 +186,9 @@ static bool fill_keywords(request *out, context *ctx, PyObject *keywords) {
 
 // A task has the name of its function, unless it has a label.
 static void name_task(request *out, PyObject *function) {
-  PyObject *name = PyObject_GetAttrString(function, "__name__");
+  static PyObject *attribute; // made once: a new string would be hashed for each task
+  if (attribute == NULL) attribute = PyUnicode_InternFromString("__name__");
+  PyObject *name = attribute == NULL ? NULL : PyObject_GetAttr(function, attribute);
   if (name == NULL || !PyUnicode_Check(name) || !fill_label(out, name)) PyErr_Clear();
   Py_XDECREF(name);
 }

@@ -5,16 +5,17 @@ import operator
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-import numpy as np
-
 from weir import _core
 from weir._errors import InvalidArgumentError
 from weir._event import Event
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from weir._context import Context
+else:
+    from weir import _numpy as np
 
 Shape = Tuple[int, ...]
 Box = Tuple[int, int, int, int, int]
@@ -31,7 +32,7 @@ def full_strides(shape: Shape, item: int) -> Shape:
 
 def check_dtype(dtype: Any) -> "np.dtype[Any]":
     """The type of elements; types with objects of Python's, and those without bytes, are refused."""
-    kind: np.dtype[Any] = np.dtype(dtype)
+    kind: "np.dtype[Any]" = np.dtype(dtype)
     if kind.hasobject or kind.itemsize == 0:
         raise InvalidArgumentError(
             f"elements of type {kind} cannot be in a buffer: their bytes do not have all of them"

@@ -6,11 +6,8 @@ import os
 import sys
 import threading
 import weakref
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Type, Union
-
-import numpy as np
 
 from weir import _core
 from weir._array import Buffer, check_dtype, full_strides
@@ -19,39 +16,24 @@ from weir._event import Event
 from weir._wrap import memory_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from weir._ccode import CCode
+    from weir._device import Device
     from weir._graph import Graph
     from weir._kernel import Cpu, Cuda, Kernel, OpenCL, Vulkan
     from weir._open import OpenTask
     from weir._pipeline import Pipeline
     from weir._split import Split
     from weir._timeline import Timeline
+else:
+    from weir import _numpy as np
 
 _NO_RENAME, _TRACE, _IN_ORDER, _CHECK = 1, 2, 4, 8
 _ISSUE = {"auto": 0, "queues": 1, "graphs": 2, "resident": 3}
 
 _contexts: "weakref.WeakSet[Context]" = weakref.WeakSet()
 _left: List["Context"] = []  # that could not be closed where they were dropped: in a task
-
-
-@dataclass(frozen=True)
-class Device:
-    """A device of a context."""
-
-    index: int
-    """Its place in the context's list."""
-    kind: str
-    """"cpu", "cuda", "opencl", "vulkan" or "sim"."""
-    name: str
-    """As in the context's list of devices: "cpu:2"."""
-    description: str
-    """One line for people."""
-    lanes: int
-    """Workers or queues that run its tasks."""
-    queues: int
-    """Queues that Context.graph(queue=...) can name; 0: it has none."""
-    enqueue_lanes: int
-    """Lanes of enqueue functions and open tasks; 0: it takes none."""
 
 
 class Context(_core.Context):
@@ -92,6 +74,8 @@ class Context(_core.Context):
         self._pipelines: "weakref.WeakSet[Pipeline]" = weakref.WeakSet()
         self._pipelines_lock = threading.Lock()
         self._pipelines_end = False
+        from weir._device import Device  # dataclasses take as long to import as the rest
+
         self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, rename_limit)
         self._device_list = tuple(Device(i, *one) for i, one in enumerate(self._devices()))
         _contexts.add(self)
@@ -171,16 +155,16 @@ class Context(_core.Context):
     # Devices
 
     @property
-    def devices(self) -> Tuple[Device, ...]:
+    def devices(self) -> Tuple["Device", ...]:
         """The devices, in the order of their list."""
         return self._device_list
 
-    def device(self, which: Union[str, int, Device]) -> Device:
+    def device(self, which: "Union[str, int, Device]") -> "Device":
         """The device with this index, name ("cuda:1"), or the first of a kind ("cuda")."""
         return self._device_list[self._device_index(which)]
 
-    def _device_index(self, which: Union[str, int, Device]) -> int:
-        if isinstance(which, Device):
+    def _device_index(self, which: "Union[str, int, Device]") -> int:
+        if isinstance(which, type(self._device_list[0])):
             which = which.index
         for one in self._device_list:
             if which == one.index or which == one.name:
@@ -191,7 +175,7 @@ class Context(_core.Context):
         names = ", ".join(one.name for one in self._device_list)
         raise OutOfRangeError(f"the context has no device {which!r}: it has {names}")
 
-    def device_time(self, which: Union[str, int, Device] = 0) -> int:
+    def device_time(self, which: "Union[str, int, Device]" = 0) -> int:
         """Nanoseconds of a device since the context was created; virtual time of a simulated one."""
         return self._device_time(self._device_index(which))
 
@@ -203,7 +187,7 @@ class Context(_core.Context):
     # Buffers
 
     def buffer(
-        self, shape: Union[int, Sequence[int]], dtype: Any = np.float32, *, label: Optional[str] = None
+        self, shape: Union[int, Sequence[int]], dtype: Any = "float32", *, label: Optional[str] = None
     ) -> Buffer:
         """Creates a buffer. Its contents are undefined until a task or a copy writes them."""
         lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
@@ -226,7 +210,9 @@ class Context(_core.Context):
         made.copy_from(array).result()
         return made
 
-    def wrap(self, source: Any, *, device: Union[str, int, Device, None] = None, label: Optional[str] = None) -> Buffer:
+    def wrap(
+        self, source: Any, *, device: "Union[str, int, Device, None]" = None, label: Optional[str] = None
+    ) -> Buffer:
         """Creates a buffer on the memory of an array, without a copy.
 
         source: a NumPy array, or any object with __cuda_array_interface__, __array_interface__, __dlpack__, or a
@@ -269,7 +255,7 @@ class Context(_core.Context):
         self._wrapped = live
         return found
 
-    def _cuda_device(self, number: Optional[int], device: Union[str, int, Device, None]) -> int:
+    def _cuda_device(self, number: Optional[int], device: "Union[str, int, Device, None]") -> int:
         if device is not None:
             return self._device_index(device)
         cards = [one for one in self._device_list if one.kind == "cuda"]
@@ -301,7 +287,7 @@ class Context(_core.Context):
 
         return make_kernel(self, name, cpu, cuda, opencl, vulkan, code)
 
-    def graph(self, *, device: Union[str, int, Device, None] = None, queue: int = 0, timing: bool = False) -> "Graph":
+    def graph(self, *, device: "Union[str, int, Device, None]" = None, queue: int = 0, timing: bool = False) -> "Graph":
         """Creates an empty graph: tasks that are recorded once and launched many times (weir.Graph)."""
         from weir._graph import make_graph
 
@@ -310,7 +296,7 @@ class Context(_core.Context):
     def split(
         self,
         *,
-        devices: Optional[Sequence[Union[str, int, Device]]] = None,
+        devices: Optional[Sequence["Union[str, int, Device]"]] = None,
         policy: str = "auto",
         shares: Optional[Sequence[float]] = None,
         granularities: Optional[Sequence[int]] = None,

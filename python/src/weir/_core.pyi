@@ -3,7 +3,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, T
 
 from weir._array import Buffer
 from weir._context import Context as PyContext
-from weir._context import Device
+from weir._device import Device
 from weir._errors import Error
 from weir._event import Event as PyEvent
 from weir._kernel import Kernel

@@ -21,15 +21,14 @@ from typing import (
     overload,
 )
 
-import numpy as np
-
 from weir import _core
 from weir._array import Buffer
 from weir._errors import CancelledError, InvalidArgumentError, ReleasedError
 from weir._event import Event
 
 if TYPE_CHECKING:
-    from weir._context import Context, Device
+    from weir._context import Context
+    from weir._device import Device
     from weir._kernel import Kernel
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -218,7 +217,7 @@ class Pipeline:
     # Buffers and stages
 
     def buffer(
-        self, shape: Union[int, Sequence[int]], dtype: Any = np.float32, *, label: Optional[str] = None
+        self, shape: Union[int, Sequence[int]], dtype: Any = "float32", *, label: Optional[str] = None
     ) -> Buffer:
         """Creates a buffer for each line, and returns what stands for them in the accesses of stages.
 

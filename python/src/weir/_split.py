@@ -11,7 +11,8 @@ from weir._event import Event
 from weir._kernel import Kernel
 
 if TYPE_CHECKING:
-    from weir._context import Context, Device
+    from weir._context import Context
+    from weir._device import Device
 
 
 class Block(NamedTuple):

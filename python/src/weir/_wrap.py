@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of other libraries: what an object's protocols say about it."""
 
-from typing import Any, NamedTuple, Optional, Tuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Tuple
 
 from weir import _core
 from weir._array import check_dtype, full_strides
 from weir._errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from weir import _numpy as np
 
 # Device types of DLPack.
 _HOST = (1, 3, 11)  # CPU, and pinned memory of CUDA and ROCm
