@@ -255,16 +255,21 @@ inline finish_entry() {
 #else
       last = c[x].entries_left[slot] == 1;
 #endif
-      c[x].entries_left[slot] = c[x].entries_left[slot] - 1
-    }
-  :: else
-  fi;
+      c[x].entries_left[slot] = c[x].entries_left[slot] - 1;
 #ifndef MISTAKE_REPORT_FIRST
-  if
-  :: last -> c[x].done[slot] = number
-  :: else
-  fi
+      if // one word in the protocol: nothing is left, so it is done
+      :: last -> c[x].done[slot] = number
+      :: else
+      fi
 #endif
+    }
+  :: else ->
+#ifndef MISTAKE_REPORT_FIRST
+    c[x].done[slot] = number
+#else
+    skip
+#endif
+  fi
 }
 
 inline report() {

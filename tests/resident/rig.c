@@ -146,7 +146,7 @@ void rig_create(test_rig *rig, const rig_options *options) {
   }
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
     uint32_t number = options->base - i;
-    if (options->base != 0) rig->card->done[number % WEIR__R_SLOTS] = number;
+    if (options->base != 0) rig->card->done[number % WEIR__R_SLOTS] = weir__r_done_word(number);
     if (options->base != 0) rig->host->done[(number - 1) % WEIR__R_SLOTS] = (uint64_t)number << 32;
   }
   point_yields(options->seed, options->yields_of_1000);
@@ -242,6 +242,7 @@ void rig_check_at_rest(const test_rig *rig) {
   RIG_CHECK(rig, rig->options.base + rig->reported == card->finished, rig->reported);
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
     uint32_t number = card->fetched - i;
-    if (card->fetched >= WEIR__R_SLOTS) RIG_CHECK(rig, card->done[number % WEIR__R_SLOTS] == number, number);
+    if (card->fetched >= WEIR__R_SLOTS)
+      RIG_CHECK(rig, card->done[number % WEIR__R_SLOTS] == weir__r_done_word(number), number);
   }
 }

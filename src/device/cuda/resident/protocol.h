@@ -35,15 +35,18 @@
 typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 typedef int int32_t;
+typedef long long int64_t;
 #else
 #include <stdint.h>
 #endif
 #define WEIR__R_FUNCTION static __device__ __forceinline__
+#define WEIR__R_APART static __device__ __noinline__ // what has registers of its own
 #define WEIR__R_ALIGNED(bytes) __align__(bytes)
 #else
 #include <stdbool.h>
 #include <stdint.h>
 #define WEIR__R_FUNCTION static inline __attribute__((unused))
+#define WEIR__R_APART WEIR__R_FUNCTION
 #define WEIR__R_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #endif
 
@@ -130,15 +133,16 @@ typedef struct weir__r_handed {
 typedef struct weir__r_card {
   WEIR__R_ALIGNED(128) uint32_t claimed; // positions that workers have claimed
   WEIR__R_ALIGNED(128) weir__r_handed handed[WEIR__R_COPIES];
-  WEIR__R_ALIGNED(128) uint32_t fetched;             // number of the last task that was copied
-  uint32_t verified;                                 // segments that were written or are known to be free
-  WEIR__R_ALIGNED(128) uint32_t finished;            // tasks done, modulo 2^32
-  WEIR__R_ALIGNED(128) uint32_t arrived;             // blocks of the launch that have begun
-  WEIR__R_ALIGNED(128) uint32_t leaving;             // epoch of the launch that leaves
-  uint32_t left;                                     // blocks that have left
-  WEIR__R_ALIGNED(128) uint32_t done[WEIR__R_SLOTS]; // number of the last task done in each slot
-  uint32_t entries_left[WEIR__R_SLOTS];              // entries that are not finished, of the task that has the slot
-  uint64_t started_ns[WEIR__R_SLOTS];                // when its first unit began, if it is timed
+  WEIR__R_ALIGNED(128) uint32_t fetched;  // number of the last task that was copied
+  uint32_t verified;                      // segments that were written or are known to be free
+  WEIR__R_ALIGNED(128) uint32_t finished; // tasks done, modulo 2^32
+  WEIR__R_ALIGNED(128) uint32_t arrived;  // blocks of the launch that have begun
+  WEIR__R_ALIGNED(128) uint32_t leaving;  // epoch of the launch that leaves
+  uint32_t left;                          // blocks that have left
+  WEIR__R_ALIGNED(128)
+  uint64_t done[WEIR__R_SLOTS];       // of the task that has the slot: number * 2^32 - entries that are not finished
+  uint64_t started_ns[WEIR__R_SLOTS]; // when its first unit began, and the last one ended, if it is timed
+  uint64_t ended_ns[WEIR__R_SLOTS];
   WEIR__R_ALIGNED(128) weir__r_task tasks[WEIR__R_SLOTS];
   WEIR__R_ALIGNED(128) uint64_t segments[WEIR__R_SEGMENTS]; // first position * 2^32 + slot, and WEIR__R_READY
   uint32_t numbers[WEIR__R_SEGMENTS];                       // of the tasks that had them; at first, of any that is done
@@ -164,6 +168,15 @@ typedef struct weir__r_group {
 
 WEIR__R_FUNCTION uint32_t weir__r_per_entry(const weir__r_task *task) {
   return task->per_entry == 0 ? 1 : task->per_entry;
+}
+
+// What `done` of a task's slot has when the task is done. Before, it has less, by what is left of the task if it was fetched.
+WEIR__R_FUNCTION uint64_t weir__r_done_word(uint32_t number) {
+  return (uint64_t)number << 32;
+}
+
+WEIR__R_FUNCTION uint32_t weir__r_is_done(uint64_t word, uint32_t number) {
+  return (int64_t)(word - weir__r_done_word(number)) >= 0;
 }
 
 #include "device/cuda/resident/protocol_memory.h"

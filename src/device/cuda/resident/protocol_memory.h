@@ -49,6 +49,15 @@ WEIR__R_FUNCTION uint32_t weir__r_add(uint32_t *at, uint32_t value) { // acquire
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
   return old;
 }
+WEIR__R_FUNCTION uint64_t weir__r_add_long(uint64_t *at,
+                                           uint64_t value) { // acquires and releases; returns what was there
+  uint64_t old;
+  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(at), "l"(value) : "memory");
+  return old;
+}
+WEIR__R_FUNCTION void weir__r_max_long(uint64_t *at, uint64_t value) { // orders nothing
+  asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
 // What the host asks for, all of it in one look over the bus.
 WEIR__R_FUNCTION weir__r_signals weir__r_look(const weir__r_host *host) { // acquires
   weir__r_signals signals;
@@ -165,6 +174,16 @@ WEIR__R_FUNCTION uint32_t weir__r_add_relaxed(uint32_t *at, uint32_t value) {
 WEIR__R_FUNCTION uint32_t weir__r_add(uint32_t *at, uint32_t value) {
   WEIR__R_POINT();
   return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);
+}
+WEIR__R_FUNCTION uint64_t weir__r_add_long(uint64_t *at, uint64_t value) {
+  WEIR__R_POINT();
+  return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);
+}
+WEIR__R_FUNCTION void weir__r_max_long(uint64_t *at, uint64_t value) {
+  WEIR__R_POINT();
+  uint64_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (seen < value && !__atomic_compare_exchange_n(at, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
 }
 WEIR__R_FUNCTION uint32_t weir__r_host_load_acquire(const uint32_t *at) {
   WEIR__R_POINT();

@@ -8,8 +8,10 @@
 
 // A task that a lane holds.
 typedef struct weir__r_pending {
-  uint32_t is, number, entries;
-  uint32_t edges, seen, awaited; // of so many edges so many were seen to be done, and this is the next one
+  uint32_t number;
+  uint32_t entries; // 0: no task
+  uint32_t edges;   // how many
+  uint32_t awaited; // one of them that was not seen to be done
 } weir__r_pending;
 
 // What a lane of the scheduler keeps during a launch. But for what it holds, all lanes have the same. Each holds tasks whose number's
@@ -31,8 +33,9 @@ WEIR__R_FUNCTION void weir__r_open(weir__r_scheduler *s, const weir__r_card *car
   s->segments = (uint32_t)card->handed[0].both;
   s->pending = 0;
   s->oldest = s->fetched + 1;
+  const weir__r_pending none = {0, 0, 0, 0};
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) s->tasks[k].is = 0;
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) s->tasks[k] = none;
   weir__r_meet();
 }
 
@@ -47,20 +50,31 @@ WEIR__R_FUNCTION void weir__r_close(const weir__r_scheduler *s, weir__r_card *ca
 WEIR__R_FUNCTION uint32_t weir__r_has_room(const weir__r_scheduler *s) {
   uint32_t has = 0;
   WEIR__R_UNROLL
-  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) has = has || !s->tasks[k].is;
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) has = has || s->tasks[k].entries == 0;
   return weir__r_mask(has) == WEIR__R_ALL_LANES;
+}
+
+// The latest of the tasks that a task comes after: it is likely to be done last.
+WEIR__R_FUNCTION uint32_t weir__r_latest_edge(const weir__r_task *task, uint32_t number) {
+  uint32_t least = 0xffffffffu;
+  WEIR__R_UNROLL
+  for (uint32_t i = 0; i < WEIR__R_EDGES; i++) {
+    uint32_t before = number - task->edges[i];
+    if (i < task->edge_count && before < least) least = before;
+  }
+  return number - least;
 }
 
 // The lane holds a task that was copied.
 WEIR__R_FUNCTION void weir__r_hold(weir__r_scheduler *s, weir__r_card *card, uint32_t number) {
   const weir__r_task *task = &card->tasks[number % WEIR__R_SLOTS];
-  weir__r_pending pending = {1, number,        (task->units - 1) / weir__r_per_entry(task) + 1, task->edge_count,
-                             0, task->edges[0]};
-  card->entries_left[number % WEIR__R_SLOTS] = pending.entries;
+  weir__r_pending pending = {number, (task->units - 1) / weir__r_per_entry(task) + 1, task->edge_count,
+                             weir__r_latest_edge(task, number)};
+  weir__r_store_long(&card->done[number % WEIR__R_SLOTS], weir__r_done_word(number) - pending.entries);
   uint32_t put = 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
-    if (put || s->tasks[k].is) continue;
+    if (put || s->tasks[k].entries > 0) continue;
     s->tasks[k] = pending;
     put = 1;
   }
@@ -68,8 +82,7 @@ WEIR__R_FUNCTION void weir__r_hold(weir__r_scheduler *s, weir__r_card *card, uin
 
 // From the host's ring to the card's: `count` tasks behind `before`. A lane loads several chunks before it stores the first: the way over
 // the bus is long.
-WEIR__R_FUNCTION void weir__r_copy_batch(weir__r_card *card, const weir__r_host *host, uint32_t before,
-                                         uint32_t count) {
+WEIR__R_APART void weir__r_copy_batch(weir__r_card *card, const weir__r_host *host, uint32_t before, uint32_t count) {
   enum { AT_ONCE = 6 };
   const uint32_t chunks = sizeof(weir__r_task) / 16, end = count * chunks;
   for (uint32_t first = weir__r_lane(); first < end; first += AT_ONCE * WEIR__R_LANES) {
@@ -106,20 +119,26 @@ WEIR__R_FUNCTION uint32_t weir__r_fetch(weir__r_scheduler *s, weir__r_card *card
   return count;
 }
 
+// Whether the segments from `first` on are free, of which the lane looks at a few.
+WEIR__R_APART uint32_t weir__r_are_free(const weir__r_card *card, uint32_t first) {
+  uint32_t numbers[WEIR__R_LOOKS], all = 1;
+  uint64_t done[WEIR__R_LOOKS];
+  WEIR__R_UNROLL
+  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++)
+    numbers[i] = card->numbers[(first + i * WEIR__R_LANES) % WEIR__R_SEGMENTS];
+  WEIR__R_UNROLL
+  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) done[i] = weir__r_load_long(&card->done[numbers[i] % WEIR__R_SLOTS]);
+  WEIR__R_UNROLL
+  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) all = all && weir__r_is_done(done[i], numbers[i]);
+  return all;
+}
+
 // Looks whether some more of the segments that will be written next are free, ahead of need: the task that had one is done, so
 // nobody looks for it there. Returns whether they were, and there may be more.
 WEIR__R_FUNCTION uint32_t weir__r_verify(weir__r_scheduler *s, const weir__r_card *card) {
   const uint32_t looks = WEIR__R_LANES * WEIR__R_LOOKS;
   if (s->verified - s->segments > WEIR__R_SEGMENTS - looks) return 0;
-  uint32_t first = s->verified + weir__r_lane(), numbers[WEIR__R_LOOKS], done[WEIR__R_LOOKS], all = 1;
-  WEIR__R_UNROLL
-  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++)
-    numbers[i] = card->numbers[(first + i * WEIR__R_LANES) % WEIR__R_SEGMENTS];
-  WEIR__R_UNROLL
-  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) done[i] = weir__r_load(&card->done[numbers[i] % WEIR__R_SLOTS]);
-  WEIR__R_UNROLL
-  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) all = all && (int32_t)(done[i] - numbers[i]) >= 0;
-  if (weir__r_mask(all) != WEIR__R_ALL_LANES) return 0;
+  if (weir__r_mask(weir__r_are_free(card, s->verified + weir__r_lane())) != WEIR__R_ALL_LANES) return 0;
   weir__r_meet(); // what this lane has read another one may write
   s->verified += looks;
   return 1;
@@ -159,22 +178,23 @@ WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, con
     weir__r_store_long_release(&card->handed[i].both, (uint64_t)s->positions << 32 | s->segments);
 }
 
-// Hands out the oldest tasks that are pending, in their order, as long as they have no more entries than `spare` in all. What they wait for
-// is done, or was handed out before them.
+// Hands out the oldest tasks that are pending, in their order, as long as they have no more entries than `spare` in all; of one that has
+// more than `most`, which no number of idle workers has, so many count. What they wait for is done, or was handed out before them.
 WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
-                                                  uint32_t spare) {
+                                                  uint32_t spare, uint32_t most) {
   const uint32_t lanes = WEIR__R_LANES, start = s->oldest % lanes, after = (weir__r_lane() - s->oldest) % lanes;
   const uint32_t number = s->oldest + after;
   uint32_t entries = 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
-    if (s->tasks[k].is && s->tasks[k].number == number) entries = s->tasks[k].entries;
+    if (s->tasks[k].entries > 0 && s->tasks[k].number == number) entries = s->tasks[k].entries;
   }
-  if (entries > spare) entries = spare + 1; // does not fit, nor does what is behind it
+  uint32_t needs = entries < most ? entries : most;
+  if (weir__r_from(needs > spare, start)) return 0; // as mostly: nothing of what follows is needed
   uint32_t all, before = weir__r_sum_before(entries, &all), first = weir__r_from(before, start);
   before = weir__r_lane() >= start ? before - first : before + all - first;
   // From here on in the order of numbers: a bit for each behind the oldest.
-  uint32_t pending = weir__r_mask(entries > 0), left = weir__r_mask(entries > 0 && before + entries > spare);
+  uint32_t pending = weir__r_mask(entries > 0), left = weir__r_mask(entries > 0 && before + needs > spare);
   pending = (pending >> start | pending << (lanes - start) % 32) & WEIR__R_ALL_LANES;
   left = (left >> start | left << (lanes - start) % 32) & WEIR__R_ALL_LANES;
   uint32_t count = left == 0 ? lanes : weir__r_lowest(left), fetched = s->fetched + 1 - s->oldest;
@@ -185,36 +205,54 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_
   uint32_t is = after < count && entries > 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++)
-    s->tasks[k].is = s->tasks[k].is && !(is && s->tasks[k].number == number);
+    if (is && s->tasks[k].number == number) s->tasks[k].entries = 0;
   weir__r_hand(s, card, host, is, number, 0, weir__r_count(taken & ((1u << after) - 1)), before, tasks,
                count == lanes ? all : end);
   return tasks;
 }
 
-// Hands out tasks whose predecessors are done, one of each lane at most. `done`: of what each awaited task's slot was seen to have.
+// Whether all that a task comes after is done; if so, this lane has acquired it. Otherwise `awaited` becomes what is not. All lanes
+// call it, those with nothing to look at without entries.
+WEIR__R_FUNCTION uint32_t weir__r_edges_are_done(const weir__r_card *card, weir__r_pending *pending) {
+  const uint32_t *edges = card->tasks[pending->number % WEIR__R_SLOTS].edges;
+  const uint32_t count = pending->entries > 0 ? pending->edges : 0;
+  uint32_t are = pending->entries > 0, next = count > 0 ? edges[0] : 0;
+  for (uint32_t i = 0; weir__r_mask(are && i < count); i++) {
+    if (!are || i >= count) continue;
+    uint32_t edge = next;
+    next = i + 1 < count ? edges[i + 1] : 0; // on its way while this one is looked at
+    are = weir__r_is_done(weir__r_load_long_acquire(&card->done[edge % WEIR__R_SLOTS]), edge);
+    if (!are) pending->awaited = edge;
+  }
+  return are;
+}
+
+// Hands out tasks whose predecessors are done, one of each lane at most. `done`: what each awaited task's slot was seen to have.
 WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
-                                                 const uint32_t done[WEIR__R_PENDING]) {
-  weir__r_pending ready = {0, 0, 0, 0, 0, 0};
+                                                 const uint64_t done[WEIR__R_PENDING]) {
+  weir__r_pending one = {0, 0, 0, 0};
+  uint32_t place = 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
-    weir__r_pending *pending = &s->tasks[k];
-    if (!pending->is || ready.is) continue;
-    if (pending->seen < pending->edges && (int32_t)(done[k] - pending->awaited) < 0) continue;
-    while (pending->seen < pending->edges) { // again, now to acquire
-      if ((int32_t)(weir__r_load_acquire(&card->done[pending->awaited % WEIR__R_SLOTS]) - pending->awaited) < 0) break;
-      pending->seen++;
-      if (pending->seen < pending->edges)
-        pending->awaited = card->tasks[pending->number % WEIR__R_SLOTS].edges[pending->seen];
-    }
-    if (pending->seen < pending->edges) continue;
-    ready = *pending;
-    pending->is = 0;
+    const weir__r_pending *pending = &s->tasks[k];
+    if (pending->entries == 0 || one.entries > 0 || (pending->edges > 0 && !weir__r_is_done(done[k], pending->awaited)))
+      continue;
+    one = *pending;
+    place = k;
   }
-  uint32_t mask = weir__r_mask(ready.is), all;
+  if (weir__r_mask(one.entries) == 0) return 0;
+  uint32_t ready = weir__r_edges_are_done(card, &one);
+  WEIR__R_UNROLL
+  for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
+    if (one.entries == 0 || place != k) continue;
+    if (ready) s->tasks[k].entries = 0;
+    s->tasks[k].awaited = one.awaited;
+  }
+  uint32_t mask = weir__r_mask(ready), all;
   if (mask == 0) return 0;
-  uint32_t before = weir__r_sum_before(ready.is ? ready.entries : 0, &all);
+  uint32_t before = weir__r_sum_before(ready ? one.entries : 0, &all);
   uint32_t rank = weir__r_count(mask & ((1u << weir__r_lane()) - 1));
-  weir__r_hand(s, card, host, ready.is, ready.number, WEIR__R_READY, rank, before, weir__r_count(mask), all);
+  weir__r_hand(s, card, host, ready, one.number, WEIR__R_READY, rank, before, weir__r_count(mask), all);
   return weir__r_count(mask);
 }
 
@@ -222,15 +260,15 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_c
 // then wait for the predecessors themselves and so begin sooner.
 WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
                                            uint32_t workers) {
-  uint32_t claimed = weir__r_load(&card->claimed), done[WEIR__R_PENDING];
+  uint32_t claimed = weir__r_load(&card->claimed), kept = workers / WEIR__R_KEPT;
+  uint64_t done[WEIR__R_PENDING];
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
-    uint32_t awaits = s->tasks[k].is && s->tasks[k].seen < s->tasks[k].edges;
-    done[k] = awaits ? weir__r_load(&card->done[s->tasks[k].awaited % WEIR__R_SLOTS]) : 0;
+    uint32_t awaits = s->tasks[k].entries > 0 && s->tasks[k].edges > 0;
+    done[k] = awaits ? weir__r_load_long(&card->done[s->tasks[k].awaited % WEIR__R_SLOTS]) : 0;
   }
-  int32_t spare = (int32_t)(weir__r_from(claimed, 0) - s->positions) - (int32_t)(workers / WEIR__R_KEPT);
-  if (spare < 0) spare = 0;
-  uint32_t tasks = weir__r_hand_out_oldest(s, card, host, (uint32_t)spare < 1u << 20 ? (uint32_t)spare : 1u << 20);
+  int32_t spare = (int32_t)(weir__r_from(claimed, 0) - s->positions - kept);
+  uint32_t tasks = weir__r_hand_out_oldest(s, card, host, spare < 0 ? 0 : (uint32_t)spare, workers - kept);
   return s->pending == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, host, done);
 }
 
@@ -261,16 +299,17 @@ WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, u
                                        uint64_t idle_ns, uint64_t most_ns) {
   weir__r_scheduler s;
   uint32_t ends = !weir__r_await_worker(card), answered = weir__r_from(host->answer, 0);
-  uint64_t start = weir__r_now_ns(), busy = start;
+  uint64_t start = weir__r_now_ns(), now = start, busy = start;
+  uint32_t worked = 1; // since `busy`
   weir__r_open(&s, card);
   for (uint32_t rounds = 0;; rounds++) {
     // What the first lane reads of the time, and of what others write, decides for all.
-    uint64_t now = weir__r_now_ns();
     uint32_t takes = !ends && (s.pending == 0 ||
                                (rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s))); // what is published
     uint32_t looks = takes || s.pending == 0 || rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0, done = 0;
     weir__r_signals signals = {0, 0, 0, 0};
     if (looks) {
+      now = weir__r_now_ns();
       signals = weir__r_signals_of(host);
       uint32_t tail = weir__r_from(signals.tail, 0);
       weir__r_meet();
@@ -279,11 +318,13 @@ WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, u
     if (s.pending > 0) done += weir__r_hand_out(&s, card, host, workers);
     uint32_t idle = done == 0 && s.pending == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s.fetched, 0);
     if (idle) {
+      if (worked) busy = now;
+      worked = 0;
       answered = weir__r_answer(host, signals.ask, answered);
       uint32_t leaves = ends || now - busy >= idle_ns || signals.stop == epoch;
       if (weir__r_from(leaves, 0)) break;
     } else {
-      busy = now;
+      worked = 1;
     }
     ends = weir__r_from(ends || now - start >= most_ns, 0);
     if (done == 0 && (s.pending > 0 || !weir__r_verify(&s, card))) weir__r_pause();

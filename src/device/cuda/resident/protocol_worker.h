@@ -99,9 +99,9 @@ WEIR__R_FUNCTION uint32_t weir__r_move_bytes(const uint64_t *args, uint32_t unit
 
 // Waits until an earlier task is done. Any thread of the block; those behind a barrier of the block see what the task wrote.
 WEIR__R_FUNCTION void weir__r_await(const weir__r_card *card, uint32_t number) {
-  const uint32_t *done = &card->done[number % WEIR__R_SLOTS];
-  while ((int32_t)(weir__r_load(done) - number) < 0) weir__r_pause();
-  (void)weir__r_load_acquire(done);
+  const uint64_t *done = &card->done[number % WEIR__R_SLOTS];
+  while (!weir__r_is_done(weir__r_load_long(done), number)) weir__r_pause();
+  (void)weir__r_load_long_acquire(done);
 }
 
 // Units of the task begin with this one. All that it comes after was awaited.
@@ -113,12 +113,17 @@ WEIR__R_FUNCTION void weir__r_begin(weir__r_card *card, const weir__r_task *task
 // task's last. Then it is done; the worker claims its next position, and reports the task before it waits there.
 WEIR__R_FUNCTION uint32_t weir__r_finish(weir__r_card *card, weir__r_host *host, const weir__r_task *task) {
   uint32_t number = task->number, slot = number % WEIR__R_SLOTS;
-  if (task->units > weir__r_per_entry(task) && weir__r_add(&card->entries_left[slot], 0xffffffffu) != 1) return 0;
+  uint64_t done = weir__r_done_word(number);
+  // Before the task counts as done: none that comes after it begins earlier. Clocks go on, so what is there is no later.
+  if (task->timed) weir__r_max_long(&card->ended_ns[slot], weir__r_now_ns());
+  if (task->units <= weir__r_per_entry(task))
+    weir__r_store_long_release(&card->done[slot], done);
+  else if (weir__r_add_long(&card->done[slot], 1) + 1 != done)
+    return 0;
   if (task->timed) {
-    weir__r_times times = {card->started_ns[slot], weir__r_now_ns()};
+    weir__r_times times = {card->started_ns[slot], weir__r_load_long(&card->ended_ns[slot])};
     host->times[slot] = times;
   }
-  weir__r_store_release(&card->done[slot], number);
   return 1;
 }
 

@@ -16,7 +16,7 @@ static uint32_t first_number(const weir__host *host) {
 static void set_numbers(weir__r_host *host, weir__r_card *card, uint32_t first) {
   uint32_t before = first - 1;
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
-    card->done[(before - i) % WEIR__R_SLOTS] = before - i;
+    card->done[(before - i) % WEIR__R_SLOTS] = weir__r_done_word(before - i);
     host->done[(before - i - 1) % WEIR__R_SLOTS] = (uint64_t)(before - i) << 32;
   }
   host->tail = card->fetched = card->finished = before;
