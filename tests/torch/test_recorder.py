@@ -159,6 +159,28 @@ def test_the_slower_order_is_not_kept(monkeypatch):
     assert "one after the other" in fast.why(0, 5, tensor(8, 16))
 
 
+@pytest.mark.parametrize("parallel", [True, False])
+def test_the_longest_chain_has_priority(parallel, monkeypatch):
+    monkeypatch.setattr(weir.torch._build, "_median_us", times(100, 50 if parallel else 200))
+    monkeypatch.setattr(weir.torch._launch, "call_us", times(1, 2))  # inputs are copied before launches
+    priorities, set_priority = {}, weir.torch._driver.set_priority
+
+    def note(nodes, priority):
+        nodes = list(nodes)
+        priorities.update(dict.fromkeys(nodes, priority))
+        set_priority(nodes, priority)
+
+    monkeypatch.setattr(weir.torch._driver, "set_priority", note)
+    graph = captured(branches, tensor(8, 16))
+    owners = [operator.name.split(".")[1] for operator in graph._operators for _ in range(*nodes_of(operator))]
+    urgent = {name for name, node in zip(owners, graph._order) if priorities.get(node, 0) < 0}
+    assert urgent == ({"relu", "tanh", "cat"} if parallel else set())
+
+
+def nodes_of(operator):
+    return operator.first_node, operator.end_node
+
+
 def test_memory_is_used_again():
     def chain(x):
         for _ in range(20):

@@ -23,6 +23,7 @@ from ._pools import Segment, find, is_moved, regions
 from ._relax import adopt, relax
 from ._signature import Signature, flatten
 from ._state import State
+from ._urgent import on_longest_chains
 from ._virtual import Space
 from ._watch import Watch
 
@@ -228,11 +229,13 @@ class Built:
         self._order = _driver.in_order(raw)
         if _driver.nodes(raw):
             count, walls = relax(torch.cuda.current_device(), raw, self._operators, options.check_parameters)
+            _driver.set_priority(on_longest_chains(self._order, _driver.edges(raw)), _driver.highest_priority())
             with _driver.executable(raw) as made:
                 parallel = _median_us(lambda: _driver.launch(made, torch.cuda.current_stream().cuda_stream))
         if parallel < serial:
             graph.instantiate()  # in place of the one that keeps the order of the capture
         else:
+            _driver.set_priority(self._order, 0)
             _driver.replace_edges(raw, chain_edges)
         return Report(
             operators=len(self._operators),

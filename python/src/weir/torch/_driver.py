@@ -8,6 +8,10 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, List, Sequence, Tuple
 
+_KERNEL = 0  # CU_GRAPH_NODE_TYPE_KERNEL
+_PRIORITY = 8  # CU_LAUNCH_ATTRIBUTE_PRIORITY
+_USE_PRIORITIES = 8  # CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY, with which PyTorch instantiates, too
+
 NEEDS = 12030  # of which cuGraphGetEdges_v2 and others are
 
 _library: Any = None
@@ -82,7 +86,8 @@ def refuse_launch(result: int) -> None:
 def executable(graph: int) -> Iterator[int]:
     """A CUgraphExec of a CUgraph as it is now. It ends with the block."""
     made = ctypes.c_void_p()
-    call("cuGraphInstantiateWithFlags", ctypes.byref(made), ctypes.c_void_p(graph), ctypes.c_ulonglong(0))
+    flags = ctypes.c_ulonglong(_USE_PRIORITIES)
+    call("cuGraphInstantiateWithFlags", ctypes.byref(made), ctypes.c_void_p(graph), flags)
     try:
         yield made.value or 0
     finally:
@@ -151,6 +156,22 @@ def replace_edges(graph: int, pairs: Sequence[Tuple[int, int]]) -> None:
     """Gives a CUgraph these edges alone."""
     change_edges(graph, edges(graph), "cuGraphRemoveDependencies_v2")
     change_edges(graph, pairs)
+
+
+def highest_priority() -> int:
+    """The priority of work that goes before all other on the current card."""
+    least, greatest = ctypes.c_int(), ctypes.c_int()
+    call("cuCtxGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
+    return greatest.value
+
+
+def set_priority(nodes: Iterable[int], priority: int) -> None:
+    """Gives the kernels among these nodes a priority."""
+    kind, value = ctypes.c_int(), (ctypes.c_int * 16)(priority)  # CUlaunchAttributeValue: 64 bytes
+    for node in nodes:
+        call("cuGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
+        if kind.value == _KERNEL:
+            call("cuGraphKernelNodeSetAttribute", ctypes.c_void_p(node), ctypes.c_int(_PRIORITY), value)
 
 
 def add_copy(graph: int, before: Sequence[int], parameters: ctypes.Structure, context: int) -> int:
