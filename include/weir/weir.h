@@ -109,6 +109,11 @@ enum {
   // to declare. Kernels run several times, host tasks once. The environment variable WEIR_CHECK=1 sets the flag for every
   // context. docs/inside/check-mode.md says what is found, and what is not.
   WEIR_CONTEXT_CHECK = 1u << 3,
+  // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in the
+  // same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its tasks are held
+  // back until all have been submitted, something else is called, or 0.1 ms have passed. docs/guide/repeats.md says what is
+  // recognised. Has no effect together with other flags than NO_RENAME, or with a way of issue that is chosen.
+  WEIR_CONTEXT_REPEATS = 1u << 4,
 };
 
 // How tasks are issued to a CUDA device, or to a simulated one (docs/guide/sim.md says how far). Other devices have one
@@ -230,7 +235,8 @@ typedef struct weir_statistics {
   uint32_t window;         // slots of the window
   uint64_t resident;       // tasks of kernels that resident kernels ran (WEIR_ISSUE_RESIDENT and AUTO)
   uint64_t resident_moves; // copies, fills and transfers that resident kernels made (WEIR_ISSUE_RESIDENT)
-  uint64_t room; // slots of the window that are free: the oldest task in flight holds those after its own, too
+  uint64_t room;     // slots of the window that are free: the oldest task in flight holds those after its own, too
+  uint64_t repeated; // tasks that were launched as part of a sequence that came before (WEIR_CONTEXT_REPEATS)
 } weir_statistics;
 
 // Reads the counts of a context. Does not wait.

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "engine/check.h"
-#include "engine/submit.h"
+#include "repeats/repeats.h"
 
 // The lock is taken once for so many tasks: long enough to count for little, and short enough for workers that wait for it.
 enum { TASKS_AT_ONCE = 32 };
@@ -32,7 +32,7 @@ static void begin(batch *self, uint64_t *out_submitted) {
 static inline weir_event **next_event(const batch *self) {
   if (self->submitted > 0 && self->submitted % TASKS_AT_ONCE == 0) {
     weir__context_unlock(self->context);
-    weir__context_lock(self->context);
+    weir__context_lock_to_submit(self->context);
   }
   return self->events != NULL ? &self->events[self->submitted] : NULL;
 }
@@ -54,11 +54,11 @@ weir_status weir_submit_many_sized(weir_context *context, const weir_task *tasks
                        context == NULL ? "the context is" : "the tasks are");
   weir_status status = WEIR_OK;
   const char *given = (const char *)tasks;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   for (uint64_t i = 0; i < count && status == WEIR_OK; i++, given += task_size) {
     weir_task own;
     const weir_task *task = weir__task_take(&own, (const weir_task *)(const void *)given, task_size, "submit many");
-    status = task == NULL ? WEIR_ERROR_INVALID_ARGUMENT : weir__submit_task(context, task, next_event(&self));
+    status = task == NULL ? WEIR_ERROR_INVALID_ARGUMENT : weir__repeats_submit(context, task, next_event(&self));
     self.submitted += status == WEIR_OK;
   }
   weir__context_unlock(context);
@@ -183,7 +183,7 @@ static __attribute__((noinline)) weir_status submit_rest(batch *self, const weir
     if (named) name(&own.task, own.args, buffers, values);
     if (!weir__submit_prepared(self->context, &own.task, &own.form, buffers, event)) {
       if (!named) name(&own.task, own.args, buffers, values);
-      weir_status status = weir__submit_task(self->context, &own.task, event);
+      weir_status status = weir__repeats_submit(self->context, &own.task, event);
       if (status != WEIR_OK) return status;
     }
     if (own.buffer_count > 0) buffers += own.buffer_count; // else they are NULL
@@ -210,7 +210,7 @@ weir_status weir_prepared_submit_many(weir_prepared *prepared, weir_buffer *cons
   weir_status status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "submit prepared");
   if (status != WEIR_OK) return status;
   self.context = prepared->object.context;
-  weir__context_lock(self.context);
+  weir__context_lock_to_submit(self.context);
   status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "submit prepared");
   if (status == WEIR_OK && count > 0 &&
       ((prepared->buffer_count > 0 && buffers == NULL) || (prepared->value_count > 0 && values == NULL)))

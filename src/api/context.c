@@ -24,11 +24,13 @@
 #include "engine/queue.h"
 #include "engine/watch.h"
 #include "graph/graph.h"
+#include "repeats/repeats.h"
 
 enum { FEW_CORES = 2 };
 
 static weir_status check_options(const weir_context_options *options) {
-  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER | WEIR_CONTEXT_CHECK;
+  uint32_t known =
+      WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER | WEIR_CONTEXT_CHECK | WEIR_CONTEXT_REPEATS;
   if (options->window != 0 && (options->window < WEIR__SMALLEST_WINDOW || options->window > WEIR__LARGEST_WINDOW))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
                        options->window, WEIR__SMALLEST_WINDOW, WEIR__LARGEST_WINDOW);
@@ -145,6 +147,7 @@ static weir_status initialize(weir_context *context, const weir_context_options 
   if (status == WEIR_OK) status = add_checker(context);
   if (status == WEIR_OK) status = weir__context_open(context);
   if (status == WEIR_OK) weir__plain_open(context);
+  if (status == WEIR_OK) weir__repeats_open(context);
   return status;
 }
 
@@ -215,6 +218,7 @@ weir_status weir_context_release(weir_context *context) {
     await_tasks(context);
   }
   weir__watch_acquire_all(context);
+  weir__repeats_close(context);
   weir__context_unlock(context);
   weir__record_close(context);
   weir__context_destroy(context);

@@ -81,7 +81,7 @@ const char *weir_event_message(weir_event *event) {
 void weir_event_release(weir_event *event) {
   if (event == NULL || weir__object_check(event, WEIR__KIND_EVENT, NULL, "event release") != WEIR_OK) return;
   weir_context *context = event->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   // Marked at once, though the task may keep the struct for a while.
   if (!event->object.released) {
     event->object.released = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/submit.h"
+#include "repeats/repeats.h"
 
 #include "base/error.h"
 #include "base/structs.h"
@@ -11,8 +11,8 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   weir_task own;
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
-  weir__context_lock(context);
-  weir_status status = weir__submit_task(context, task, out_event);
+  weir__context_lock_to_submit(context);
+  weir_status status = weir__repeats_submit(context, task, out_event);
   weir__context_unlock(context);
   return status;
 }

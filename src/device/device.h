@@ -149,6 +149,13 @@ typedef struct weir__device_ops {
   // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.
   void (*flush)(weir_device *device);
 
+  // Optional: whether several workers share the work-groups of a task of the kernel (NULL: a host task), as they do not in a graph.
+  bool (*shares)(const weir_device *device, const weir_kernel *kernel, uint64_t groups);
+
+  // Optional: submissions are held back, and a thread of the device's is to see that they do not wait for long
+  // (weir__host_settle). The lock is held.
+  void (*look_after)(weir_device *device);
+
   // Optional: tasks will come soon, so threads of the device that sleep may wake already. Without the lock.
   void (*prewake)(weir_device *device);
 

@@ -57,7 +57,9 @@ typedef struct weir__host {
   _Atomic uint64_t worker_cores;
   // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
   alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
-  _Atomic bool times_tasks;                   // when tasks start and end is wanted, though nothing is traced
+  // Submissions that are held back, in steps. A thread that has nothing to do calls weir__host_settle if that does not change.
+  _Atomic uint32_t held;
+  _Atomic bool times_tasks; // when tasks start and end is wanted, though nothing is traced
 } weir__host;
 
 // A context begins with its host.
@@ -106,6 +108,9 @@ void weir__host_completed(weir__host *host);
 // A run-ahead device reports a task that it could not even take down: there is no memory for it, or the device is `lost`, for
 // the reason that `lost_text` gives. The lock is not held.
 void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lost, const char *lost_text);
+
+// Submits what is held back, as far as that need not wait. The lock is held.
+void weir__host_settle(weir__host *host);
 
 // Takes a blocker off a task that a device held back from being issued. The lock is held.
 void weir__host_release(weir__host *host, weir__task *task);

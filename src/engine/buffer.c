@@ -24,6 +24,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   buffer->bytes = bytes;
   buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
   buffer->valid = buffer->held = 0;
+  buffer->run = 0;
   memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
   weir__written_clear(buffer);
   if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
@@ -41,7 +42,7 @@ weir_status weir__buffer_make(weir_context *context, const char *what, void *mem
   if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer needs at least 1 byte", what);
   if (bytes == WEIR_WHOLE) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: too many bytes", what);
   if (wrapped && memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   weir_buffer *buffer = weir__buffer_new(context, bytes);
   if (buffer != NULL && wrapped) {
     buffer->wrapped = true;
@@ -59,7 +60,7 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
   weir_context *context = weir__context_of(device->host);
   weir_status status = weir__buffer_make(context, "buffer wrap", memory, device->space, bytes, true, out_buffer);
   if (status == WEIR_OK || device->ops->memory->released == NULL) return status;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   device->ops->memory->released(device, memory, false, 0);
   weir__context_unlock(context);
   return status;
@@ -99,7 +100,7 @@ void weir__buffer_give_up(weir_buffer *buffer) {
 weir_status weir__buffer_release(weir_buffer *buffer) {
   weir_status status = WEIR_OK;
   weir_context *context = buffer->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   if (buffer->object.released || buffer->gone)
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   else

@@ -145,7 +145,10 @@ static void note_times(weir_context *context, const weir__task *task, const weir
 static inline void finish_event(weir_context *context, weir__task *task, const weir__completion *completion,
                                 const char *text) {
   note_times(context, task, completion);
-  weir__event_finish(task->event, completion->status, text);
+  const weir__task_rules *rules = context->rules[task->kind];
+  weir_status status = completion->status;
+  if (rules->event_status != NULL && status != WEIR_OK) status = rules->event_status(task, status);
+  weir__event_finish(task->event, status, status == WEIR_OK ? "" : text);
   task->event = NULL;
 }
 

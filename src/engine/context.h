@@ -122,10 +122,21 @@ typedef struct weir__externals {
   uint32_t free_count;
 } weir__externals;
 
+// Submissions that came before (repeats/repeats.h).
+typedef struct weir__repeating {
+  struct weir__repeats *repeats;         // NULL: the context has no trace cache
+  void (*settle)(weir_context *context); // submits what is held back
+  bool held;                             // some tasks are held back
+  bool cut;                              // something else than a submission was called since the last one
+  bool plain;                            // tasks that are not held back may go the short way
+  uint64_t sleep;                        // submissions that are not looked at
+} weir__repeating;
+
 struct weir_context {
   weir__host host;                                        // what devices see; the first member
   const struct weir__task_rules *rules[WEIR__TASK_KINDS]; // read by threads of devices at each task
   alignas(64) weir__order order;                          // not beside what those read: each submission writes it
+  weir__repeating repeating;
   weir__spaces memory;
   weir__stalled stalled;
   weir__queue queue;
@@ -167,7 +178,20 @@ static inline weir_context *weir__context_of(weir__host *host) {
   return (weir_context *)(void *)host;
 }
 
+// At the beginning of a call of the caller's. What was submitted before it is submitted indeed then.
 static inline void weir__context_lock(weir_context *context) {
+  weir__host_lock(&context->host);
+  context->repeating.cut = true;
+  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context);
+}
+
+// For a submission, and for calls that do not matter to the order of tasks.
+static inline void weir__context_lock_to_submit(weir_context *context) {
+  weir__host_lock(&context->host);
+}
+
+// After the lock was released in the middle of a call.
+static inline void weir__context_lock_again(weir_context *context) {
   weir__host_lock(&context->host);
 }
 

@@ -164,7 +164,7 @@ void weir__host_unlock_and_call(weir__host *host) {
       weir__profile_begin(context->profile);
       weir__host_unlock_and_wake(host);
       weir__profile_deliver(context, context->profile);
-      weir__context_lock(context);
+      weir__context_lock_again(context);
       weir__profile_end(context->profile);
       continue;
     }
@@ -198,7 +198,7 @@ void weir__host_unlock_and_call(weir__host *host) {
     weir__thread before = enter_callback(event);
     weir__watch_call_back(event, &due, callback == NULL, status);
     weir__this_thread = before;
-    weir__context_lock(context);
+    weir__context_lock_again(context);
   }
   notices->calling = false;
   notices->due &= (uint8_t)~WEIR__DUE_CALLBACKS;

@@ -22,8 +22,8 @@ static_assert(WEIR__PLAIN_ARGS * (sizeof(weir__access) + sizeof(void *)) <= WEIR
 void weir__plain_open(weir_context *context) {
   const weir__host *host = &context->host;
   context->devices.plain = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
-                           (host->flags & ~(uint32_t)WEIR_CONTEXT_NO_RENAME) == 0 && context->memory.space_count == 1 &&
-                           context->memory.predictor == NULL;
+                           (host->flags & ~(uint32_t)(WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS)) == 0 &&
+                           context->memory.space_count == 1 && context->memory.predictor == NULL;
 }
 
 // Nothing in the context asks for more, the window has room, and nobody else is to go first.

@@ -60,7 +60,7 @@ static bool await_others(weir_context *context) {
   context->memory.waiting_for_returns++;
   weir__context_unlock(context);
   weir__sleep_on(&context->memory.returns, seen, PATIENCE_NS);
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   context->memory.waiting_for_returns--;
   return atomic_load_explicit(&context->memory.returns, memory_order_relaxed) != seen ||
          context->host.window.next != next;

@@ -198,18 +198,17 @@ static void poison(weir_context *context, const weir_arg *arg) {
   weir__buffer_poison(arg->buffer, &context->order.ranges, done, lo, hi, WEIR__NO_ROOT);
 }
 
-// The submission cannot enter, though nothing is in flight: its task fails.
-static void fail(weir_context *context, const weir__queued *queued, weir_status status) {
+void weir__queue_fail(weir_context *context, const weir_task *task, weir_event *event, weir_status status) {
   char text[WEIR__MESSAGE_BYTES];
   snprintf(text, sizeof text, "%s", weir_last_error());
-  for (uint32_t i = 0; i < queued->task.arg_count; i++) {
-    const weir_arg *arg = &queued->task.args[i];
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
     if (arg->mode != WEIR_VALUE && arg->mode != WEIR_READ) poison(context, arg);
   }
   context->host.statistics.tasks++;
   context->host.statistics.done++;
-  weir__context_note_failure(context, queued->event, queued->event->task, status, text);
-  weir__event_finish(queued->event, status, text);
+  weir__context_note_failure(context, event, event != NULL ? event->task : 0, status, text);
+  if (event != NULL) weir__event_finish(event, status, text);
 }
 
 // Lets the names of a submission count although they were released meanwhile, or no longer.
@@ -230,7 +229,7 @@ static weir__admit_result enter(weir_context *context, const weir__queued *queue
   if (result != WEIR__REFUSED) return result;
   // For now, as long as others are in flight that will give memory back.
   if (!weir__window_empty(&context->host.window)) return WEIR__LATER;
-  fail(context, queued, status);
+  weir__queue_fail(context, &queued->task, queued->event, status);
   return WEIR__REFUSED;
 }
 

@@ -39,6 +39,10 @@ struct weir__queued {
 weir_status weir__queue_add(weir_context *context, const weir__submission *submission, weir__queued_enter enter,
                             weir__queued_left left, const void *more, size_t more_bytes, weir_event **out_event);
 
+// A task that was accepted before cannot enter, though nothing is in flight: it fails, for the reason of weir_last_error. `event`
+// may be NULL.
+void weir__queue_fail(weir_context *context, const weir_task *task, weir_event *event, weir_status status);
+
 // Whether a submission may pass those that are queued: it is one of them, or was called before them, or is a part of a task
 // that is in flight.
 static inline bool weir__queue_passes(const weir__queue *queue, const weir__submission *submission) {

@@ -18,12 +18,12 @@ enum { SHUT_WAIT_NS = 50000 };
 static void await_opening(weir_context *context, uint64_t own) {
   weir__context_unlock(context);
   sched_yield();
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   if (!weir__window_shut(&context->host.window, own)) return;
   _Atomic uint32_t nobody = 0;
   weir__context_unlock(context);
   weir__sleep_on(&nobody, 0, SHUT_WAIT_NS);
-  weir__context_lock(context);
+  weir__context_lock_again(context);
 }
 
 weir__admit_result weir__await_room(weir_context *context, const weir__submission *submission, uint32_t slots,
@@ -63,7 +63,7 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
   if (target > context->host.window.next) { // what is reserved is given back
     weir__context_unlock(context);
     sched_yield();
-    weir__context_lock(context);
+    weir__context_lock_again(context);
     target = context->host.window.next;
   }
   context->queue.withheld += slots;

@@ -36,6 +36,9 @@ typedef struct weir__task_rules {
   // Adds more to the timeline than the task's own record.
   void (*trace)(const weir__task *task);
 
+  // What the task's event says, if that does not follow from how the task ended.
+  weir_status (*event_status)(const weir__task *task, weir_status status);
+
   // The task is done, and its event is told.
   void (*done)(weir_context *context, weir__task *task);
 } weir__task_rules;

@@ -100,7 +100,7 @@ static void call_what_is_due(weir_context *context) {
   if (!context->host.notices.due || (context->host.notices.calling && !(context->host.notices.due & WEIR__DUE_QUEUE)))
     return;
   weir__context_unlock(context);
-  weir__context_lock(context);
+  weir__context_lock_again(context);
 }
 
 static bool wait_for(weir_context *context, weir__id target, uint64_t spin_ns, uint64_t timeout_ns) {
@@ -119,7 +119,7 @@ static bool wait_for(weir_context *context, weir__id target, uint64_t spin_ns, u
     bool polled = context->devices.polled;
     weir__context_unlock(context);
     sleep_until(context, &waiter, spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
-    weir__context_lock(context);
+    weir__context_lock_again(context);
     remove_waiter(context, &waiter);
   }
   return in_time;
@@ -133,13 +133,13 @@ void weir__context_wait_on(weir_context *context, weir__waiter *waiter) {
   while (atomic_load_explicit(&waiter->word, memory_order_acquire) != 1) {
     if (context->devices.polled && progress(context)) {
       weir__context_unlock(context);
-      weir__context_lock(context);
+      weir__context_lock_again(context);
       continue;
     }
     bool polled = context->devices.polled;
     weir__context_unlock(context);
     sleep_until(context, waiter, BRIEF_SPIN_NS, polled ? weir__clock_ns() + POLL_NS : 0);
-    weir__context_lock(context);
+    weir__context_lock_again(context);
     uint32_t slept = 2;
     atomic_compare_exchange_strong_explicit(&waiter->word, &slept, 0, memory_order_relaxed, memory_order_relaxed);
   }
@@ -208,7 +208,7 @@ static void await_profile(weir_context *context) {
   while (context->profile->delivers || context->profile->noted.count > 0) {
     weir__context_unlock(context); // which delivers, unless another thread does
     sched_yield();
-    weir__context_lock(context);
+    weir__context_lock_again(context);
   }
 }
 
@@ -256,7 +256,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: %s", weir__thread_place());
   uint64_t deadline = weir__deadline_after(timeout_ns);
   weir_context *context = event->object.context;
-  if (context->devices.flushes) {
+  if (context->devices.flushes || atomic_load_explicit(&context->host.held, memory_order_relaxed) > 0) {
     weir__context_lock(context);
     weir__context_flush(context);
     weir__context_unlock(context);

@@ -61,7 +61,7 @@ static void deliver(weir__ending *ending) {
   if (!run->staged_out && run->ran) {
     weir__host_unlock_and_wake(&run->context->host);
     copy_out(launch);
-    weir__context_lock(run->context);
+    weir__context_lock_again(run->context);
   }
   ending->delivers = false;
   const weir__graph_launch *next = oldest_with_bytes(run->graph);
@@ -164,7 +164,7 @@ static bool await_oldest(weir_graph *graph, uint64_t newest, uint64_t deadline_n
   uint64_t left = deadline_ns == 0 ? WEIR_FOREVER : deadline_ns > now ? deadline_ns - now : 0;
   bool done = weir__event_await(event, left) != WEIR_TIMEOUT;
   weir__host_wait_end(context, WEIR__TRACE_EVENT, event->task, done, start_ns);
-  weir__context_lock(graph->object.context);
+  weir__context_lock_again(graph->object.context);
   weir__event_drop(event);
   return done;
 }

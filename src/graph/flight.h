@@ -15,6 +15,9 @@ weir_status weir__graph_submit(weir_graph *graph, uint64_t *out_number, weir_eve
 weir_status weir__graph_submit_held(weir_graph *graph, const weir__submission *by, uint64_t *out_number,
                                     weir_event **out_event);
 
+// Launches a graph of Weir's own if it need not wait. `out_event` may be NULL. False: it was not launched. The lock is held.
+bool weir__graph_launch_now(weir_graph *graph, weir_event **out_event);
+
 // The launch was submitted, and has this event.
 void weir__flight_begin(weir__graph_launch *launch, weir_event *event);
 

@@ -38,6 +38,17 @@ static weir_status configure(weir_graph *graph, const weir_graph_options *option
   return options->device == NULL ? WEIR_OK : weir__graph_check_queue(options->device, graph->queue, "graph create");
 }
 
+weir_graph *weir__graph_new(weir_context *context, weir_device *device) {
+  weir_graph *graph = take(context);
+  context->memory.reclaim = weir__graphs_reclaim;
+  if (graph == NULL) return NULL;
+  const weir_graph_options options = {.device = device};
+  graph->own = true;
+  if (configure(graph, &options) == WEIR_OK) return graph;
+  weir__object_give(&context->objects.graphs, &graph->object);
+  return NULL;
+}
+
 weir_status weir_graph_create_sized(weir_context *context, const weir_graph_options *given, size_t options_size,
                                     weir_graph **out_graph) {
   if (out_graph == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: out_graph is NULL");
@@ -297,18 +308,21 @@ void weir__graph_unqueue(weir_graph *graph) {
   if (--graph->queued == 0 && graph->object.released) let_go(graph);
 }
 
+void weir__graph_give_up(weir_graph *graph) {
+  graph->object.released = true;
+  if (graph->queued == 0) let_go(graph);
+}
+
 weir_status weir_graph_release(weir_graph *graph) {
   if (graph == NULL) return WEIR_OK;
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph release");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
   weir__context_lock(context);
-  if (graph->object.released) {
+  if (graph->object.released)
     status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
-  } else {
-    graph->object.released = true;
-    if (graph->queued == 0) let_go(graph);
-  }
+  else
+    weir__graph_give_up(graph);
   weir__context_unlock(context);
   return status;
 }

@@ -41,6 +41,7 @@ struct weir_graph {
   bool device_given;     // by its options
   bool timed;
   bool to_be_freed; // released, but launches are in flight
+  bool own;         // Weir's: its launches stand for tasks that the caller submitted one by one
   uint32_t queue;
   weir__graph_launch *first_launch, *last_launch; // in flight, oldest first
   uint64_t launch_count;
@@ -55,6 +56,10 @@ struct weir_graph {
   uint32_t time_count; // of the last launch with times that is done
   uint64_t *times;     // its starts, then its ends
 };
+
+// A graph of Weir's own on this device, and the end of it: as a release by the caller. The lock is held. NULL: no memory.
+weir_graph *weir__graph_new(weir_context *context, weir_device *device);
+void weir__graph_give_up(weir_graph *graph);
 
 // The device that the graph runs on.
 static inline weir_device *weir__graph_device(const weir_graph *graph) {

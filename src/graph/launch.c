@@ -63,13 +63,13 @@ static weir__admit_result stage(weir__graph_run *run, const weir__submission *by
   weir_context *context = run->graph->object.context;
   weir__context_unlock(context);
   bool all_reached = weir__graph_run_reach(run);
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   if (all_reached) return WEIR__RETRY;
   weir__admit_result result = weir__graph_run_take_staging(run, by, out_status);
   if (result != WEIR__ADMITTED) return result;
   weir__context_unlock(context);
   weir__graph_run_stage_in(run);
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   return WEIR__RETRY;
 }
 
@@ -143,7 +143,8 @@ static weir__admit_result enter(weir_context *context, attempt *launched, weir_e
   result = make_room(context, launched->by, run, &write_backs, out_status);
   if (result != WEIR__ADMITTED) return result;
   weir_event *before = writer_before(run);
-  const weir_task task = {.after = &before, .after_count = before != NULL};
+  const weir_task task = {
+      .after = &before, .after_count = before != NULL, .label = graph->own ? "tasks that came before" : NULL};
   weir__request request = {.submission = launched->by,
                            .task = &task,
                            .kind = WEIR__TASK_LAUNCH,
@@ -210,6 +211,18 @@ weir_status weir__graph_submit_held(weir_graph *graph, const weir__submission *b
   if (launched.run != NULL) weir__graph_run_give(launched.run);
   if (out_number != NULL) *out_number = graph->launch_count;
   return status;
+}
+
+bool weir__graph_launch_now(weir_graph *graph, weir_event **out_event) {
+  const weir__submission by = {.origin = NULL, .queued = true};
+  attempt launched = {.graph = graph, .by = &by};
+  weir_status status;
+  weir__admit_result result;
+  do {
+    result = enter(graph->object.context, &launched, out_event, &status);
+  } while (result == WEIR__RETRY);
+  if (launched.run != NULL) weir__graph_run_give(launched.run);
+  return result == WEIR__ADMITTED;
 }
 
 weir_status weir__graph_submit(weir_graph *graph, uint64_t *out_number, weir_event **out_event) {

@@ -38,7 +38,29 @@ static bool marks_readers(const weir_context *context, const weir__completion *c
   return completion->status != WEIR_ERROR_CANCELLED && !context->graphs.forgot_readers;
 }
 
+// Who has the event of a launch that stands for single tasks submitted the last one.
+static weir_status event_status(const weir__task *task, weir_status status) {
+  const weir__graph_run *run = task->run;
+  if (!run->graph->own || (status != WEIR_ERROR_TASK_FAILED && status != WEIR_ERROR_UPSTREAM_FAILED)) return status;
+  switch (atomic_load_explicit(&run->states[run->plan->node_count - 1], memory_order_relaxed)) {
+  case WEIR__NODE_OK:
+    return WEIR_OK;
+  case WEIR__NODE_SKIPPED:
+    return WEIR_ERROR_UPSTREAM_FAILED;
+  default:
+    return WEIR_ERROR_TASK_FAILED;
+  }
+}
+
+// And counts single tasks.
+static void count_tasks(weir_context *context, const weir__graph_run *run) {
+  uint32_t failed = atomic_load_explicit(&run->failed_count, memory_order_relaxed);
+  context->host.statistics.done += run->plan->node_count - 1;
+  if (failed > 1) context->host.statistics.failed += failed - 1;
+}
+
 static void done(weir_context *context, weir__task *task) {
+  if (task->run->graph->own) count_tasks(context, task->run);
   weir__graph_run_done(task);
   context->graphs.in_flight--;
 }
@@ -51,4 +73,5 @@ const weir__task_rules weir__launch_rules = {.name = "graph",
                                              .failed = failed,
                                              .marks_readers = marks_readers,
                                              .trace = weir__graph_run_trace,
+                                             .event_status = event_status,
                                              .done = done};

@@ -56,9 +56,11 @@ struct weir_buffer {
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
   uint64_t id;
-  uint32_t serial; // changes when the contents start anew, and when the struct is used for another buffer
-  uint32_t queued; // submissions that name it and wait in the context's queue (engine/queue.h)
-  bool gone;       // its owner has released it meanwhile
+  uint32_t serial;              // changes when the contents start anew, and when the struct is used for another buffer
+  uint32_t queued;              // submissions that name it and wait in the context's queue (engine/queue.h)
+  bool gone;                    // its owner has released it meanwhile
+  uint64_t run;                 // the run that named it last (repeats/run.h), and there
+  uint32_t run_place, run_task; // its number, and the last task that names it
   char label[48];
   uint32_t oldest_version;
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned

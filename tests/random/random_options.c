@@ -113,14 +113,16 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
   shape.graphs = random_chance(&random, 40);
+  shape.phrases = random_chance(&random, 60);
   shape.churn = !shape.dense && random_chance(&random, 20);
   program_generate(&out_run->program, seed, &shape);
 
   weir_context_options *context = &out_run->options.context;
   context->window = windows[random_below(&random, 4)];
   if (random_chance(&random, 25)) context->flags |= WEIR_CONTEXT_NO_RENAME;
+  if (shape.phrases && random_chance(&random, 80)) context->flags |= WEIR_CONTEXT_REPEATS;
   if (random_chance(&random, 5)) context->flags |= WEIR_CONTEXT_IN_ORDER;
-  if (random_chance(&random, 10)) context->flags |= WEIR_CONTEXT_TRACE;
+  if (random_chance(&random, shape.phrases ? 3 : 10)) context->flags |= WEIR_CONTEXT_TRACE;
   if (random_chance(&random, 50) || random_automatic) context->seed = random_next(&random) | 1;
   if (random_chance(&random, shape.churn ? 90 : 30)) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);

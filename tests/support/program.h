@@ -65,6 +65,7 @@ typedef struct program_task {
   uint32_t fail_group; // work-group in which the task fails
   uint32_t pause;      // how long each work-group takes: loops, or 1: gives the processor away
   uint32_t device;     // 0: left to Weir; else device number + 1
+  bool plain;          // has no user, tag and priority
   int32_t priority;
 } program_task;
 
@@ -98,9 +99,10 @@ typedef struct program_shape {
   uint32_t length;       // about how many operations
   uint32_t device_count; // devices that tasks may name; 0: they name none
   bool host_tasks, graphs, failures;
-  bool pauses; // let tasks take different times
-  bool churn;  // create and release many buffers of nearly one size, at most PROGRAM_CHURN_BYTES
-  bool dense;  // many short ranges of few large buffers
+  bool pauses;  // let tasks take different times
+  bool phrases; // sequences of tasks come again, with other values and buffers, and break off
+  bool churn;   // create and release many buffers of nearly one size, at most PROGRAM_CHURN_BYTES
+  bool dense;   // many short ranges of few large buffers
   // Where kernels have code for CUDA or Vulkan: bit per device that is one; a second value has 8 bytes, and tasks there never
   // fail.
   uint32_t cards;

@@ -10,6 +10,7 @@ enum {
   MAX_EVENTS = 64,
   FEW_GRAPH_TASKS = 8,
   MANY_GRAPH_TASKS = 150,
+  MOST_PHRASE_TASKS = 12,
 };
 
 // What is alive at the present point of the program.
@@ -360,7 +361,100 @@ static void replace_a_buffer(generator *g) {
     add_pair(g);
 }
 
+// Tasks that come together several times.
+typedef struct phrase {
+  program_task tasks[MOST_PHRASE_TASKS];
+  uint32_t count;
+} phrase;
+
+static void make_phrase(generator *g, phrase *made) {
+  made->count = random_between(&g->random, 2, MOST_PHRASE_TASKS);
+  for (uint32_t i = 0; i < made->count; i++) {
+    program_task *task = &made->tasks[i];
+    *task = make_task(g);
+    task->plain = true;
+    task->priority = 0;
+    if (random_chance(&g->random, 90)) task->device = 0;
+    for (uint32_t j = 0; j < task->access_count; j++) {
+      if (task->accesses[j].mode > WEIR_READ_WRITE) task->accesses[j].mode = WEIR_READ_WRITE;
+    }
+  }
+}
+
+// A new buffer takes the place of one of the phrase's, which may be released at once.
+static void exchange_buffer(generator *g, phrase *changed) {
+  const program_task *task = &changed->tasks[random_below(&g->random, changed->count)];
+  if (task->access_count == 0 || g->buffer_count == PROGRAM_MAX_LIVE || g->shape->dense) return;
+  uint32_t old = task->accesses[0].buffer, fresh = g->program->count;
+  uint64_t bytes = bytes_of(g, old);
+  program_operation *operation = append(g, OPERATION_BUFFER);
+  operation->bytes = bytes;
+  g->buffers[g->buffer_count++] = fresh;
+  g->bytes += footprint(g, operation);
+  if (g->bytes > g->program->live_bytes) g->program->live_bytes = g->bytes;
+  for (uint32_t i = 0; i < changed->count; i++) {
+    for (uint32_t j = 0; j < changed->tasks[i].access_count; j++) {
+      if (changed->tasks[i].accesses[j].buffer == old) changed->tasks[i].accesses[j].buffer = fresh;
+    }
+  }
+}
+
+static void say_task(generator *g, const program_task *said) {
+  program_operation *operation = append(g, OPERATION_TASK);
+  operation->task = *said;
+  operation->task.seed = (random_next(&g->random) & ~(uint64_t)3) | (said->seed & 3); // the label is the same
+  if (may_fail(g, said) && random_chance(&g->random, 2)) operation->task.fail_group = 0;
+}
+
+static bool is_alive(const generator *g, const program_task *task) {
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    bool found = false;
+    for (uint32_t j = 0; j < g->buffer_count; j++) found = found || g->buffers[j] == task->accesses[i].buffer;
+    if (!found) return false;
+  }
+  return true;
+}
+
+// Something else in between, which may release a buffer of the phrase's.
+static void interrupt(generator *g) {
+  switch (random_below(&g->random, 5)) {
+  case 0:
+    append(g, OPERATION_FINISH);
+    break;
+  case 1:
+    add_task(g);
+    break;
+  case 2:
+    release_buffer(g);
+    break;
+  default:
+    add_copy(g);
+  }
+}
+
+static void add_phrase(generator *g) {
+  phrase said;
+  make_phrase(g, &said);
+  uint32_t times = random_between(&g->random, 2, 8);
+  for (uint32_t t = 0; t < times; t++) {
+    if (random_chance(&g->random, 40)) append(g, OPERATION_FINISH);
+    uint32_t odd = random_chance(&g->random, 30) ? random_below(&g->random, said.count) : UINT32_MAX;
+    for (uint32_t i = 0; i < said.count; i++) {
+      if (i == odd && random_chance(&g->random, 30)) continue;
+      if (i == odd) interrupt(g);
+      if (g->buffer_count == 0 || !is_alive(g, &said.tasks[i])) return;
+      say_task(g, &said.tasks[i]);
+      if (i + 1 == said.count) choose_event(g, &g->program->operations[g->program->count - 1]);
+    }
+    if (random_chance(&g->random, 30)) exchange_buffer(g, &said);
+  }
+}
+
 static void add_operation(generator *g) {
+  if (g->shape->phrases && g->buffer_count > 0 && random_chance(&g->random, 15)) {
+    add_phrase(g);
+    return;
+  }
   if (g->shape->dense && random_chance(&g->random, 95)) { // hardly ever wait, so that much is in flight
     if (random_chance(&g->random, 80))
       add_task(g);

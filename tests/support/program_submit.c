@@ -60,7 +60,8 @@ void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t gro
 
 static void run_function(const weir_work *work) {
   body_description description = runner_description(work->args[0]);
-  if (work->user != (void *)(uintptr_t)description.self) weir_work_fail(work, "another task's user");
+  if (work->user != NULL && work->user != (void *)(uintptr_t)description.self)
+    weir_work_fail(work, "another task's user");
   runner_run_groups(work->args, work->arg_count, work->groups, work->first, work->end);
   if (description.fail_group >= work->first && description.fail_group < work->end) weir_work_fail(work, "as told");
 }
@@ -187,7 +188,8 @@ static uint32_t make_args(runner *r, const program_task *task, const body_descri
 }
 
 static weir_task make_task(runner *r, const program_task *task, const weir_arg *args, uint32_t arg_count) {
-  weir_task made = {.args = args, .arg_count = arg_count, .priority = task->priority, .tag = task->seed};
+  weir_task made = {.args = args, .arg_count = arg_count, .priority = task->priority};
+  if (!task->plain) made.tag = task->seed;
   if (task->seed % 4 == 0) made.label = "random";
   for (int i = 0; i < 3; i++) made.groups[i] = task->groups[i];
   if (task->kernel == PROGRAM_HOST)
@@ -325,7 +327,7 @@ static void submit_task(runner *r, uint32_t index) {
     after[task.after_count++] = before->event;
   }
   task.after = after;
-  task.user = self;
+  if (!operation->task.plain) task.user = self;
   self->groups_total = body_group_count(operation->task.groups);
   self->uncounted = is_uncounted(r, &operation->task);
   weir_event **out_event = operation->event ? &event : NULL;

@@ -119,10 +119,18 @@ static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
 }
 
+// A worker that is awake does not go to sleep while submissions are held back.
+static void look_after(weir_device *device) {
+  weir__cpu *cpu = (weir__cpu *)device;
+  if (cpu->sleeper_count == cpu->worker_count) weir__cpu_wake(cpu, 1);
+}
+
 const weir__device_ops weir__cpu_ops = {.kind = "cpu",
                                         .probe = probe,
                                         .create = create,
                                         .destroy = destroy,
                                         .has_code = has_code,
                                         .issue = weir__cpu_issue,
+                                        .shares = weir__job_shares,
+                                        .look_after = look_after,
                                         .time = time_now};

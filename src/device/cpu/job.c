@@ -59,6 +59,13 @@ static uint64_t group_count(const weir__task *task) {
   return (uint64_t)task->groups[0] * task->groups[1] * task->groups[2];
 }
 
+bool weir__job_shares(const weir_device *device, const weir_kernel *kernel, uint64_t groups) {
+  const weir__cpu *cpu = (const weir__cpu *)device;
+  if (groups <= 1 || kernel == NULL) return groups > 1;
+  uint32_t per_group = atomic_load_explicit(&kernel->group_ticks, memory_order_relaxed);
+  return per_group == UINT32_MAX || per_group * groups > WORTH_SHARING * cpu->long_ticks;
+}
+
 bool weir__job_wanted(weir__worker *worker, const weir__task *task) {
   if (task->run != NULL) return true;
   const weir__cpu *cpu = worker->cpu;

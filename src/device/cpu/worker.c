@@ -10,6 +10,9 @@
 #include "device/cpu/ready.h"
 
 enum {
+  SPINS_A_LOOK = 8,     // rounds between looks for what is held back
+  HELD_AT_REST = 30,    // times long_ticks that no more has come,
+  HELD_LONG = 100,      // or that it waits in all
   SPIN_ROUNDS = 150,    // looks for work before sleeping, about 5 us
   SLEEP_NS = 1000000,   // a sleeper looks again this often while others work
   STUCK_AFTER = 500,    // times long_ticks without a look for work
@@ -148,17 +151,52 @@ static bool others_have_work(weir__worker *worker) {
   return false;
 }
 
+// Submissions that are held back go their way when no more have come for a while, or when they wait for long.
+typedef struct held_watch {
+  uint32_t seen;
+  uint64_t since, changed; // ticks
+} held_watch;
+
+static bool is_overdue(const weir__cpu *cpu, held_watch *watch, uint32_t held) {
+  uint64_t now = weir__ticks();
+  if (watch->seen == 0) watch->since = now;
+  if (watch->seen != held) watch->changed = now;
+  watch->seen = held;
+  return held > 0 &&
+         (now - watch->changed > HELD_AT_REST * cpu->long_ticks || now - watch->since > HELD_LONG * cpu->long_ticks);
+}
+
+static void settle(const weir__cpu *cpu) {
+  weir__host_lock(cpu->base.host);
+  weir__host_settle(cpu->base.host);
+  weir__host_unlock(cpu->base.host);
+}
+
+static inline bool spin(weir__worker *worker, int rounds) {
+  weir__cpu *cpu = worker->cpu;
+  bool found = false;
+  for (int round = 0; round < rounds && !found; round++) {
+    weir__pause();
+    found = atomic_load_explicit(&cpu->inbox_hint, memory_order_relaxed) > 0 ||
+            atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0 || others_have_work(worker);
+  }
+  return found;
+}
+
 // Watches for work a little while. One worker at a time does so; the others sleep.
 static bool spin_for_work(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   uint32_t nobody = 0;
   if (!atomic_compare_exchange_strong_explicit(&cpu->spinning, &nobody, 1, memory_order_relaxed, memory_order_relaxed))
     return false;
-  bool found = false;
-  for (int round = 0; round < SPIN_ROUNDS && !found; round++) {
-    weir__pause();
-    found = atomic_load_explicit(&cpu->inbox_hint, memory_order_relaxed) > 0 ||
-            atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0 || others_have_work(worker);
+  bool found = spin(worker, SPIN_ROUNDS);
+  held_watch watch = {.seen = 0};
+  uint32_t held;
+  while (!found && (held = atomic_load_explicit(&cpu->base.host->held, memory_order_relaxed)) > 0) {
+    found = spin(worker, SPINS_A_LOOK);
+    if (found || !is_overdue(cpu, &watch, held)) continue;
+    settle(cpu);
+    found = true; // what this thread submits may be in its own queue
   }
   atomic_store_explicit(&cpu->spinning, 0, memory_order_relaxed);
   return found;
@@ -190,7 +228,9 @@ static sleep_result sleep_for_work(weir__worker *worker) {
     return WOKEN;
   }
   bool stop = cpu->stopping;
-  bool found = stop || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) || others_have_work(worker) ||
+  bool looks = atomic_load_explicit(&host->held, memory_order_relaxed) > 0 &&
+               atomic_load_explicit(&cpu->spinning, memory_order_relaxed) == 0; // somebody must
+  bool found = stop || looks || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) || others_have_work(worker) ||
                atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
   bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
   bool watches = others_awake && (cpu->watcher == NULL || cpu->watcher == worker);

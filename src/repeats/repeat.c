@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repeats/repeat.h"
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "engine/buffer.h"
+#include "graph/flight.h"
+#include "graph/plan.h"
+
+weir__repeat *weir__repeat_create(weir__run *run) {
+  weir__repeat *repeat = weir__allocate_zeroed(sizeof *repeat);
+  if (repeat == NULL) return NULL;
+  repeat->run = *run;
+  *run = (weir__run){0};
+  return repeat;
+}
+
+void weir__repeat_destroy(weir__repeat *repeat) {
+  if (repeat->graph != NULL) weir__graph_give_up(repeat->graph);
+  weir__free(repeat->numbers);
+  weir__run_free(&repeat->run);
+  weir__free(repeat);
+}
+
+bool weir__bound_reserve(weir__bound *bound, const weir__run *run) {
+  if (bound->buffer_capacity < run->buffer_count) {
+    weir_buffer **larger = weir__allocate(run->buffer_count * sizeof(weir_buffer *));
+    if (larger == NULL) return false;
+    if (bound->buffer_count > 0) memcpy(larger, bound->buffers, bound->buffer_count * sizeof(weir_buffer *));
+    weir__free(bound->buffers);
+    bound->buffers = larger;
+    bound->buffer_capacity = run->buffer_count;
+  }
+  if (bound->value_capacity < run->value_bytes) {
+    unsigned char *larger = weir__allocate(run->value_bytes);
+    if (larger == NULL) return false;
+    if (bound->value_capacity > 0) memcpy(larger, bound->values, bound->value_capacity);
+    weir__free(bound->values);
+    bound->values = larger;
+    bound->value_capacity = run->value_bytes;
+  }
+  return true;
+}
+
+static inline bool same_task(const weir__run_task *seen, const weir_task *task) {
+  bool other = (seen->kernel != task->kernel) | (seen->host != task->host) | (seen->user != task->user) |
+               (seen->asked != task->device) | (seen->groups[0] != task->groups[0]) |
+               (seen->groups[1] != task->groups[1]) | (seen->groups[2] != task->groups[2]) |
+               (seen->arg_count != task->arg_count) | (task->after_count != 0) | (task->priority != 0) |
+               (task->tag != 0) | (task->destroy != NULL) | (task->group != NULL);
+  if (other) return false;
+  if (task->kernel != NULL &&
+      (seen->code_change != task->kernel->code_change || !weir__object_is(&task->kernel->object, WEIR__KIND_KERNEL)))
+    return false;
+  if (__builtin_expect(task->label == NULL, true)) return seen->label[0] == '\0';
+  return strncmp(seen->label, task->label, WEIR__LABEL_BYTES - 1) == 0;
+}
+
+// Takes the buffer with the next number. False: it is another one's place.
+static inline bool bind(const weir__run *run, weir_buffer *buffer, weir__bound *bound) {
+  if (!weir__object_is(&buffer->object, WEIR__KIND_BUFFER) ||
+      buffer->object.context != weir__context_of(run->device->host) || buffer->named == bound->number ||
+      buffer->bytes != run->buffer_bytes[bound->buffer_count] || !weir__run_takes(buffer))
+    return false;
+  buffer->named = bound->number;
+  buffer->queued++;
+  bound->buffers[bound->buffer_count++] = buffer;
+  return true;
+}
+
+static inline bool same_arg(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
+  if ((seen->mode != weir__run_mode(arg)) | (seen->bytes != arg->bytes)) return false;
+  if (seen->mode == WEIR_VALUE) {
+    if (arg->value == NULL) return false;
+    unsigned char *value = bound->values + seen->place;
+    uint64_t padded = weir__graph_padded(seen->bytes);
+    memset(value + padded - 16, 0, 16); // all of it, or what is behind it
+    if (seen->bytes == 4)
+      memcpy(value, arg->value, 4);
+    else if (seen->bytes == 8)
+      memcpy(value, arg->value, 8);
+    else
+      memcpy(value, arg->value, seen->bytes);
+    return true;
+  }
+  if (seen->offset != arg->offset || arg->buffer == NULL) return false;
+  if (seen->place == bound->buffer_count) return bind(run, arg->buffer, bound);
+  return bound->buffers[seen->place] == arg->buffer && arg->buffer->object.released == 0;
+}
+
+static void unbind(weir__bound *bound, uint32_t count) {
+  while (bound->buffer_count > count) {
+    weir_buffer *buffer = bound->buffers[--bound->buffer_count];
+    buffer->named = 0;
+    weir__buffer_unqueue(buffer);
+  }
+}
+
+bool weir__repeat_matches(const weir__repeat *repeat, uint32_t index, const weir_task *task, weir__bound *bound) {
+  const weir__run *run = &repeat->run;
+  const weir__run_task *seen = &run->tasks[index];
+  if (!same_task(seen, task) || (task->args == NULL && task->arg_count > 0)) return false;
+  uint32_t count = bound->buffer_count;
+  const weir__run_arg *seen_arg = run->args + seen->first_arg;
+  for (uint32_t i = 0; i < seen->arg_count; i++) {
+    if (__builtin_expect(same_arg(run, &seen_arg[i], &task->args[i], bound), true)) continue;
+    unbind(bound, count);
+    return false;
+  }
+  return true;
+}
+
+void weir__bound_clear(weir__bound *bound) {
+  for (uint32_t i = 0; i < bound->buffer_count; i++) weir__buffer_unqueue(bound->buffers[i]);
+  bound->buffer_count = 0;
+}
+
+void weir__repeat_task(const weir__repeat *repeat, uint32_t index, const weir__bound *bound, weir_arg *args,
+                       weir_task *out_task) {
+  const weir__run_task *seen = &repeat->run.tasks[index];
+  *out_task = (weir_task){.kernel = seen->kernel,
+                          .host = seen->host,
+                          .user = seen->user,
+                          .args = args,
+                          .arg_count = seen->arg_count,
+                          .groups = {seen->groups[0], seen->groups[1], seen->groups[2]},
+                          .device = seen->asked,
+                          .label = seen->label[0] != '\0' ? seen->label : NULL};
+  for (uint32_t i = 0; i < seen->arg_count; i++) {
+    const weir__run_arg *arg = &repeat->run.args[seen->first_arg + i];
+    args[i] = (weir_arg){.offset = arg->offset, .bytes = arg->bytes};
+    memcpy(&args[i], &arg->mode, sizeof arg->mode);
+    if (arg->mode == WEIR_VALUE)
+      args[i].value = bound->values + arg->place;
+    else
+      args[i].buffer = bound->buffers[arg->place];
+  }
+}
+
+// Buffers that were released after they were bound count as they are while tasks that name them are submitted.
+static void revive(const weir__bound *bound, bool live) {
+  for (uint32_t i = 0; i < bound->buffer_count; i++) {
+    if (bound->buffers[i]->gone) bound->buffers[i]->object.released = !live;
+  }
+}
+
+static bool record(weir_graph *graph, const weir__repeat *repeat, const weir__bound *bound) {
+  const struct weir__recorded call = {.kind = WEIR__GRAPH_CALL};
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  for (uint32_t i = 0; i < repeat->run.count; i++) {
+    weir__repeat_task(repeat, i, bound, args, &task);
+    if (weir__graph_add(graph, &task, &call, NULL) != WEIR_OK) return false;
+  }
+  return weir__graph_prepare(graph) == WEIR_OK;
+}
+
+// The numbers that the graph gave to the buffers, and whether it has the values where the run has them.
+static bool compare(weir__repeat *repeat, const weir__bound *bound) {
+  const weir_graph *graph = repeat->graph;
+  const weir__graph_plan *plan = graph->plan;
+  if (graph->buffer_count != bound->buffer_count || plan->value_bytes < repeat->run.value_bytes) return false;
+  for (uint32_t i = 0; i < bound->buffer_count; i++) bound->buffers[i]->run_place = i;
+  for (uint32_t i = 0; i < graph->buffer_count; i++) repeat->numbers[i] = graph->buffers[i]->run_place;
+  for (uint32_t i = 0; i < repeat->run.count; i++) {
+    const weir__run_task *task = &repeat->run.tasks[i];
+    for (uint32_t j = 0; j < task->arg_count; j++) {
+      const weir__run_arg *arg = &repeat->run.args[task->first_arg + j];
+      if (arg->mode == WEIR_VALUE && plan->args[plan->nodes[i].first_arg + j].offset != arg->place) return false;
+    }
+  }
+  return true;
+}
+
+static bool make_graph(weir_context *context, weir__repeat *repeat, const weir__bound *bound) {
+  repeat->numbers = weir__allocate((bound->buffer_count + 1) * sizeof *repeat->numbers);
+  repeat->graph = repeat->numbers != NULL ? weir__graph_new(context, repeat->run.device) : NULL;
+  if (repeat->graph == NULL) return false;
+  if (record(repeat->graph, repeat, bound) && compare(repeat, bound)) return true;
+  weir__graph_give_up(repeat->graph);
+  repeat->graph = NULL;
+  return false;
+}
+
+static bool launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound, weir_event **out_event) {
+  if (repeat->graph == NULL && !make_graph(context, repeat, bound)) {
+    repeat->useless = true;
+    return false;
+  }
+  weir_graph *graph = repeat->graph;
+  weir__graph_plan *plan = graph->plan;
+  for (uint32_t i = 0; i < graph->buffer_count; i++) graph->buffers[i] = bound->buffers[repeat->numbers[i]];
+  uint64_t bytes = repeat->run.value_bytes;
+  if (bytes > 0 && memcmp(plan->values, bound->values, bytes) != 0) {
+    memcpy(plan->values, bound->values, bytes);
+    plan->stamp++;
+  }
+  return weir__graph_launch_now(graph, out_event);
+}
+
+bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound,
+                         weir_event **out_event) {
+  weir__kept_error kept;
+  weir__error_keep(&kept);
+  revive(bound, true);
+  bool launched = launch(context, repeat, bound, out_event);
+  revive(bound, false);
+  weir__error_put_back(&kept);
+  return launched;
+}

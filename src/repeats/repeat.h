@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A repeat: a run that came, and is expected to come again, with the graph that is launched in place of its tasks.
+#ifndef WEIR_REPEATS_REPEAT_H
+#define WEIR_REPEATS_REPEAT_H
+
+#include "graph/graph.h"
+#include "repeats/run.h"
+
+// What a run that is being followed has instead of what it may have: the buffers by number, and the values.
+typedef struct weir__bound {
+  weir_buffer **buffers;
+  unsigned char *values;
+  uint32_t buffer_count, buffer_capacity;
+  uint64_t value_capacity;
+  uint64_t number; // weir_buffer.named of the buffers
+} weir__bound;
+
+typedef struct weir__repeat {
+  struct weir__repeat *next; // the one that was used before it
+  weir__run run;             // as it came first
+  weir_graph *graph;         // NULL: it has not come again yet
+  uint32_t *numbers;         // of the run's buffers, by the graph's
+  uint32_t came, broke;      // how often it came again as a whole, and how often not
+  bool useless;              // its graph cannot be made
+} weir__repeat;
+
+// Takes the tasks of `run`, which is empty then. NULL: no memory.
+weir__repeat *weir__repeat_create(weir__run *run);
+void weir__repeat_destroy(weir__repeat *repeat);
+
+// Has room for what the repeat binds. False: no memory.
+bool weir__bound_reserve(weir__bound *bound, const weir__run *run);
+
+// Whether `task` is the repeat's task `index`, where those before it are bound. If so its buffers and values are bound, too. A
+// buffer that is bound stays the same, though it is released, until weir__bound_clear.
+bool weir__repeat_matches(const weir__repeat *repeat, uint32_t index, const weir_task *task, weir__bound *bound);
+
+// A bound task as the caller submitted it. Its arguments are put into `args`, of WEIR_MAX_ARGS.
+void weir__repeat_task(const weir__repeat *repeat, uint32_t index, const weir__bound *bound, weir_arg *args,
+                       weir_task *out_task);
+
+// Launches the graph for what is bound, which it makes if there is none. False: nothing was submitted.
+bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound, weir_event **out_event);
+
+void weir__bound_clear(weir__bound *bound);
+
+#endif // WEIR_REPEATS_REPEAT_H

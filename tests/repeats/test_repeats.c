@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sequences of tasks that come again (WEIR_CONTEXT_REPEATS): they break off at every position, and nothing is lost, done twice,
+// or done in another order.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "weir/sim.h"
+#include "weir/weir.h"
+
+enum { TASKS = 40, BUFFERS = 7, WORDS = 4, SPARE = 3 };
+
+// What each task does to words[to] from words[a], words[b] and a value.
+typedef struct step {
+  uint32_t to, a, b, value;
+} step;
+
+typedef struct program {
+  weir_context *context;
+  weir_kernel *mix, *fail;
+  weir_buffer *buffers[BUFFERS];
+  uint32_t wanted[BUFFERS][WORDS]; // by serial execution
+  step steps[TASKS];
+} program;
+
+static uint32_t mixed(uint32_t to, uint32_t a, uint32_t b, uint32_t value) {
+  return (to * 31 + a) * 31 + b * 7 + value;
+}
+
+static void mix(const weir_work *work) {
+  uint32_t *to = work->args[0];
+  const uint32_t *a = work->args[1], *b = work->args[2];
+  uint32_t value;
+  memcpy(&value, work->args[3], sizeof value);
+  for (int i = 0; i < WORDS; i++) to[i] = mixed(to[i], a[i], b[i], value);
+}
+
+static void fails(const weir_work *work) {
+  uint32_t value;
+  memcpy(&value, work->args[1], sizeof value);
+  if (value == 1) weir_work_fail(work, "as told");
+}
+
+static weir_kernel *kernel(weir_context *context, const char *name, weir_function function) {
+  weir_kernel *made;
+  assert_int_equal(weir_kernel_create(context, name, &made), WEIR_OK);
+  assert_int_equal(weir_kernel_set_cpu(made, function), WEIR_OK);
+  const weir_sim_launch launch = {.name = name, .threads = 64, .us = 1};
+  assert_int_equal(weir_kernel_set_sim(made, &launch, 1), WEIR_OK);
+  return made;
+}
+
+static void new_buffer(program *self, uint32_t index) {
+  assert_int_equal(weir_buffer_create(self->context, sizeof self->wanted[0], &self->buffers[index]), WEIR_OK);
+  static uint32_t first[BUFFERS][WORDS]; // stays, since copies read it later
+  for (int i = 0; i < WORDS; i++) self->wanted[index][i] = first[index][i];
+  assert_int_equal(weir_copy_in(self->buffers[index], 0, WEIR_WHOLE, first[index], NULL), WEIR_OK);
+}
+
+static void open(program *self, const char *devices) {
+  weir_context_options options = {.devices = devices, .flags = WEIR_CONTEXT_REPEATS};
+  *self = (program){.context = NULL};
+  assert_int_equal(weir_context_create(&options, &self->context), WEIR_OK);
+  self->mix = kernel(self->context, "mix", mix);
+  self->fail = kernel(self->context, "fail", fails);
+  for (uint32_t i = 0; i < BUFFERS; i++) new_buffer(self, i);
+  uint32_t random = 12345;
+  for (uint32_t i = 0; i < TASKS; i++) {
+    uint32_t numbers[4];
+    for (int j = 0; j < 4; j++) numbers[j] = (random = random * 1664525 + 1013904223) >> 8;
+    step *made = &self->steps[i];
+    *made = (step){.to = numbers[0] % BUFFERS, .value = i};
+    made->a = (made->to + 1 + numbers[1] % (BUFFERS - 1)) % BUFFERS;
+    made->b = (made->to + 1 + numbers[2] % (BUFFERS - 1)) % BUFFERS;
+  }
+}
+
+static void submit(program *self, const step *asked, weir_event **out_event) {
+  const weir_arg args[] = {weir_updates(self->buffers[asked->to]), weir_reads(self->buffers[asked->a]),
+                           weir_reads(self->buffers[asked->b]), weir_value(&asked->value, sizeof asked->value)};
+  const weir_task task = {.kernel = self->mix, .args = args, .arg_count = 4};
+  assert_int_equal(weir_submit(self->context, &task, out_event), WEIR_OK);
+  for (int i = 0; i < WORDS; i++)
+    self->wanted[asked->to][i] =
+        mixed(self->wanted[asked->to][i], self->wanted[asked->a][i], self->wanted[asked->b][i], asked->value);
+}
+
+// The tasks [first, end) of a pass, with values of its own.
+static void pass(program *self, uint32_t first, uint32_t end, uint32_t number) {
+  for (uint32_t i = first; i < end; i++) {
+    step now = self->steps[i];
+    now.value += number * 1000;
+    submit(self, &now, NULL);
+  }
+}
+
+static void expect(program *self) {
+  uint32_t words[BUFFERS][WORDS];
+  for (uint32_t i = 0; i < BUFFERS; i++)
+    assert_int_equal(weir_copy_out(self->buffers[i], 0, WEIR_WHOLE, words[i], NULL), WEIR_OK);
+  assert_int_equal(weir_finish(self->context), WEIR_OK);
+  assert_memory_equal(words, self->wanted, sizeof words);
+}
+
+static weir_statistics statistics(const program *self) {
+  weir_statistics now;
+  weir_context_statistics(self->context, &now);
+  return now;
+}
+
+// Passes until one was launched as a whole. A thread that is kept from its core for long has it broken off.
+static void learn(program *self) {
+  uint64_t before = statistics(self).repeated;
+  for (uint32_t i = 0; statistics(self).repeated < before + TASKS; i++) {
+    assert_true(i < 10000);
+    pass(self, 0, TASKS, i);
+    assert_int_equal(weir_finish(self->context), WEIR_OK);
+  }
+}
+
+static void close(program *self) {
+  weir_statistics last = statistics(self);
+  assert_int_equal(last.tasks, last.done);
+  assert_int_equal(weir_context_release(self->context), WEIR_OK);
+}
+
+static const char *const devices[] = {"cpu:1", "cpu:3", "sim:ideal"};
+enum { DEVICES = sizeof devices / sizeof devices[0] };
+
+// Ways in which a pass goes on other than before.
+typedef enum way { OTHER_VALUES, OTHER_TASK, FINISH, EVENT, COPY, SHORTER, OTHER_BUFFER, WAYS } way;
+
+static void break_off(program *self, way chosen, uint32_t position) {
+  const step other = {.to = 1, .a = 2, .b = 3, .value = 77};
+  weir_event *event = NULL;
+  pass(self, 0, position, 9);
+  switch (chosen) {
+  case OTHER_TASK:
+    submit(self, &other, NULL);
+    break;
+  case FINISH:
+    assert_int_equal(weir_finish(self->context), WEIR_OK);
+    break;
+  case EVENT:
+    submit(self, &other, &event);
+    assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_OK);
+    weir_event_release(event);
+    break;
+  case COPY:
+  case SHORTER:
+    expect(self);
+    break;
+  case OTHER_BUFFER:
+    if (position == TASKS) break;
+    assert_int_equal(weir_buffer_release(self->buffers[self->steps[position].a]), WEIR_OK);
+    new_buffer(self, self->steps[position].a);
+    break;
+  default:
+    break;
+  }
+  if (chosen != SHORTER) pass(self, position, TASKS, 9);
+  expect(self);
+}
+
+static void passes_break_off_at_every_position(void **state) {
+  (void)state;
+  for (uint32_t device = 0; device < DEVICES; device++) {
+    for (way chosen = OTHER_VALUES; chosen < WAYS; chosen++) {
+      program self;
+      open(&self, devices[device]);
+      for (uint32_t position = 0; position <= TASKS; position++) {
+        if (position % 10 == 0) learn(&self);
+        break_off(&self, chosen, position);
+      }
+      close(&self);
+    }
+  }
+}
+
+// No call waits, so that passes follow each other without an end.
+static void loops_come_again(void **state) {
+  (void)state;
+  for (uint32_t device = 0; device < DEVICES; device++) {
+    program self;
+    open(&self, devices[device]);
+    for (uint32_t i = 0; i < 200 || (i < 10000 && statistics(&self).repeated == 0); i++)
+      pass(&self, 0, i % 50 == 49 ? TASKS / 2 : TASKS, i);
+    expect(&self);
+    assert_true(statistics(&self).repeated > 0);
+    close(&self);
+  }
+}
+
+// Each pass has other buffers, which are released before it runs.
+static void buffers_are_new_in_each_pass(void **state) {
+  (void)state;
+  for (uint32_t device = 0; device < DEVICES; device++) {
+    program self;
+    open(&self, devices[device]);
+    for (uint32_t i = 0; i < 20 || statistics(&self).repeated == 0; i++) {
+      assert_true(i < 10000);
+      weir_buffer *kept[BUFFERS];
+      memcpy(kept, self.buffers, sizeof kept);
+      for (uint32_t j = 0; j < BUFFERS; j++) new_buffer(&self, j);
+      pass(&self, 0, TASKS, i);
+      for (uint32_t j = 0; j < BUFFERS; j++) assert_int_equal(weir_buffer_release(kept[j]), WEIR_OK);
+      expect(&self);
+    }
+    assert_true(statistics(&self).repeated > 0);
+    close(&self);
+  }
+}
+
+static void released_buffers_are_refused(void **state) {
+  (void)state;
+  program self;
+  open(&self, "sim:ideal"); // no thread of its own makes what is wrong here a race, too
+  learn(&self);
+  pass(&self, 0, 5, 0);
+  weir_buffer *buffer = self.buffers[self.steps[4].to];
+  assert_int_equal(weir_buffer_release(buffer), WEIR_OK);
+  assert_int_equal(weir_buffer_release(buffer), WEIR_ERROR_RELEASED);
+  const weir_arg args[] = {weir_updates(buffer), weir_reads(self.buffers[0]), weir_reads(self.buffers[0]),
+                           weir_value(&self.steps[0].value, 4)};
+  const weir_task task = {.kernel = self.mix, .args = args, .arg_count = 4};
+  assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_ERROR_RELEASED);
+  assert_int_equal(weir_finish(self.context), WEIR_OK);
+  close(&self);
+}
+
+static _Atomic uint32_t seen;
+
+static void note(const weir_work *work) {
+  uint32_t value;
+  memcpy(&value, work->args[1], sizeof value);
+  atomic_store(&seen, value);
+}
+
+// A program that looks at memory, and calls nothing, sees its tasks run, though they are the beginning of a run that came before.
+static void tasks_run_without_another_call(void **state) {
+  (void)state;
+  for (int device = 0; device < 2; device++) {
+    program self;
+    open(&self, devices[device]);
+    weir_kernel *noting = kernel(self.context, "note", note);
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < 12; i++) {
+      uint32_t end = i < 6 ? TASKS : 10;
+      for (uint32_t j = 0; j < end; j++) {
+        value++;
+        const weir_arg args[] = {weir_updates(self.buffers[0]), weir_value(&value, sizeof value)};
+        const weir_task task = {.kernel = noting, .args = args, .arg_count = 2};
+        assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
+      }
+      for (uint32_t waits = 0; atomic_load(&seen) != value; waits++) {
+        assert_true(waits < 60000);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+      }
+      if (end == TASKS) assert_int_equal(weir_finish(self.context), WEIR_OK);
+    }
+    close(&self);
+  }
+}
+
+// The event of the last task says how that ended, whatever happens to others.
+static void failures_stay_where_they_are(void **state) {
+  (void)state;
+  for (uint32_t failing = 0; failing < 30; failing++) {
+    program self;
+    open(&self, "cpu:2");
+    for (uint32_t i = 0; i < 5; i++) {
+      weir_event *event = NULL;
+      for (uint32_t j = 0; j < 30; j++) {
+        uint32_t value = i == 4 && j == failing;
+        const weir_arg args[] = {weir_updates(self.buffers[j % 2]), weir_value(&value, sizeof value)};
+        const weir_task task = {
+            .kernel = self.fail, .args = args, .arg_count = 2, .label = j % 5 == 0 ? "fifth" : NULL};
+        assert_int_equal(weir_submit(self.context, &task, j == 29 ? &event : NULL), WEIR_OK);
+      }
+      weir_status wanted = i < 4 || failing % 2 == 0 ? WEIR_OK
+                           : failing == 29           ? WEIR_ERROR_TASK_FAILED
+                                                     : WEIR_ERROR_UPSTREAM_FAILED;
+      assert_int_equal(weir_event_wait(event, WEIR_FOREVER), wanted);
+      weir_event_release(event);
+      assert_int_equal(weir_finish(self.context), i < 4 ? WEIR_OK : WEIR_ERROR_TASK_FAILED);
+    }
+    assert_non_null(strstr(weir_last_error(), "as told"));
+    assert_int_equal(statistics(&self).failed, 30 - failing - (29 - failing + 1) / 2);
+    close(&self);
+  }
+}
+
+typedef struct speaker {
+  program *shared;
+  program own;
+} speaker;
+
+static void *speak(void *argument) {
+  speaker *self = argument;
+  self->own.context = self->shared->context;
+  self->own.mix = self->shared->mix;
+  memcpy(self->own.steps, self->shared->steps, sizeof self->own.steps);
+  for (uint32_t i = 0; i < BUFFERS; i++) new_buffer(&self->own, i);
+  for (uint32_t i = 0; i < 60; i++) {
+    pass(&self->own, 0, TASKS, i);
+    if (i % 4 == 3) assert_int_equal(weir_finish(self->own.context), WEIR_OK);
+  }
+  return NULL;
+}
+
+// Threads that submit the same passes at the same time.
+static void threads_break_into_each_other(void **state) {
+  (void)state;
+  for (uint32_t device = 0; device < DEVICES; device++) {
+    program self;
+    open(&self, devices[device]);
+    learn(&self);
+    speaker speakers[SPARE];
+    pthread_t threads[SPARE];
+    for (int i = 0; i < SPARE; i++) {
+      speakers[i] = (speaker){.shared = &self};
+      assert_int_equal(pthread_create(&threads[i], NULL, speak, &speakers[i]), 0);
+    }
+    for (int i = 0; i < SPARE; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < SPARE; i++) expect(&speakers[i].own);
+    close(&self);
+  }
+}
+
+// Without the flag, nothing is followed; with a timeline neither.
+static void nothing_is_followed_unless_asked(void **state) {
+  (void)state;
+  static const uint32_t flags[] = {0, WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_IN_ORDER,
+                                   WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_TRACE};
+  for (int i = 0; i < 3; i++) {
+    program self;
+    open(&self, "cpu:2");
+    weir_context_release(self.context);
+    weir_context_options options = {.devices = "cpu:2", .flags = flags[i]};
+    assert_int_equal(weir_context_create(&options, &self.context), WEIR_OK);
+    self.mix = kernel(self.context, "mix", mix);
+    for (uint32_t j = 0; j < BUFFERS; j++) new_buffer(&self, j);
+    for (uint32_t j = 0; j < 5; j++) {
+      pass(&self, 0, TASKS, j);
+      assert_int_equal(weir_finish(self.context), WEIR_OK);
+    }
+    expect(&self);
+    assert_int_equal(statistics(&self).repeated, 0);
+    close(&self);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(passes_break_off_at_every_position), cmocka_unit_test(loops_come_again),
+      cmocka_unit_test(buffers_are_new_in_each_pass),       cmocka_unit_test(released_buffers_are_refused),
+      cmocka_unit_test(tasks_run_without_another_call),     cmocka_unit_test(failures_stay_where_they_are),
+      cmocka_unit_test(threads_break_into_each_other),      cmocka_unit_test(nothing_is_followed_unless_asked),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
