@@ -6,6 +6,7 @@
 // "prepared many", "bare lists"
 // weir-bench-weir ranges live [--segments N] [--tasks N] [--repeat N]
 // weir-bench-weir ranges ahead [--tasks N] [--repeat N] [--variant no-rename]
+// weir-bench-weir repeats DEVICES [--tasks N] [--passes N]
 // weir-bench-weir tiles wavefront|stencil [--side N] [--passes N] [--repeat N]
 // weir-bench-weir wait US [--way event|finish|read] [--device NAME] [--tasks N] [--busy 1]
 #ifndef WEIR_BENCH_WEIR_WEIR_BENCH_H
@@ -18,6 +19,7 @@ extern const weir__bench_runtime weir__bench_weir;
 
 int weir__bench_submit_main(int argc, char **argv);
 int weir__bench_ranges_main(int argc, char **argv);
+int weir__bench_repeats_main(int argc, char **argv);
 int weir__bench_tiles_main(int argc, char **argv);
 int weir__bench_wait_main(int argc, char **argv);
 
