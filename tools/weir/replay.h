@@ -12,7 +12,7 @@
 #include "stream/stream.h"
 
 // The choices of --issue, --met, --rename and --storage, in the order of their words.
-#define WEIR__REPLAY_ISSUES "serial|serial-graph|queues|graph|auto|acs-sw|acs-hw|resident"
+#define WEIR__REPLAY_ISSUES "serial|serial-graph|queues|graph|auto|acs-sw|acs-hw|resident|repeats"
 typedef enum weir__replay_issue {
   WEIR__REPLAY_SERIAL = 0,       // one stream, in order
   WEIR__REPLAY_SERIAL_GRAPH = 1, // the same, each pass recorded as a graph
@@ -22,6 +22,7 @@ typedef enum weir__replay_issue {
   WEIR__REPLAY_ACS_SW = 5,       // not Weir: a model of a peer (acs.h)
   WEIR__REPLAY_ACS_HW = 6,
   WEIR__REPLAY_RESIDENT = 7, // task by task to a kernel that stays on the device
+  WEIR__REPLAY_REPEATS = 8,  // as Weir chooses, with its trace cache
 } weir__replay_issue;
 #define WEIR__REPLAY_MET "nothing|device|topology|stream"
 typedef enum weir__replay_met {

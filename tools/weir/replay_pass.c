@@ -109,7 +109,8 @@ void weir__replay_make_task(weir__replay *run, uint32_t index, weir_task *out_ta
       .args = run->args,
       .arg_count = count,
       .label = task->op,
-      .tag = run->pass << 32 | (index + 1),
+      .tag = run->options->issue == WEIR__REPLAY_REPEATS ? 0
+                                                         : run->pass << 32 | (index + 1), // none comes again with a tag
   };
 }
 

@@ -177,7 +177,8 @@ int weir__replay_open(weir__replay *run) {
                : options->issue == WEIR__REPLAY_RESIDENT ? WEIR_ISSUE_RESIDENT
                                                          : WEIR_ISSUE_AUTO,
       .flags = (rename ? 0u : WEIR_CONTEXT_NO_RENAME) | (run->trace ? WEIR_CONTEXT_TRACE : 0u) |
-               (options->hazards == WEIR__PLAN_SERIAL ? WEIR_CONTEXT_IN_ORDER : 0u),
+               (options->hazards == WEIR__PLAN_SERIAL ? WEIR_CONTEXT_IN_ORDER : 0u) |
+               (options->issue == WEIR__REPLAY_REPEATS ? WEIR_CONTEXT_REPEATS : 0u),
   };
   weir_status status = weir_context_create(&context_options, &run->context);
   if (status != WEIR_OK) return weir__replay_failed(run, status, NULL);
