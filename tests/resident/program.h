@@ -27,6 +27,7 @@ typedef struct test_program {
   uint32_t count, capacity;
   program_step *steps;
   uint64_t cells[PROGRAM_CELLS][PROGRAM_WIDTH], expected[PROGRAM_CELLS][PROGRAM_WIDTH];
+  uint64_t last_start_ns[WEIR__R_SLOTS]; // per slot: of the timed task that was reported last
 } test_program;
 
 // About `tasks` of them, of up to `most_units` units each.

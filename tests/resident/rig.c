@@ -28,7 +28,7 @@ static void work(test_rig *rig, uint32_t worker, uint32_t epoch) {
     for (uint32_t i = 0; i < weir__r_edges_of(task, entry); i++) weir__r_await(rig->card, task->edges[i]);
     weir__r_units units = weir__r_units_of(task, entry);
     weir__r_group group = {.args = task->args, .count = {task->units, 1, 1}};
-    weir__r_begin(rig->card, task, units.first);
+    weir__r_begin(rig->host, task, units.first);
     for (group.id[0] = units.first; group.id[0] < units.end; group.id[0]++)
       if (task->function != 0) ((rig_function)(uintptr_t)task->function)(&group);
     uint32_t number = task->number, is_last = weir__r_finish(rig->card, rig->host, task);

@@ -113,7 +113,7 @@ static void work(resident_launch *launch, uint32_t worker) {
     const weir__r_task *task = weir__r_task_of(card, entry);
     for (uint32_t i = 0; i < weir__r_edges_of(task, entry); i++) weir__r_await(card, task->edges[i]);
     weir__r_units units = weir__r_units_of(task, entry);
-    weir__r_begin(card, task, units.first);
+    weir__r_begin(launch->host, task, units.first);
     for (uint32_t unit = units.first; task->function != 0 && unit < units.end; unit++) {
       if (task->function == WEIR__R_MOVE)
         run_move(launch, task, unit);

@@ -75,7 +75,7 @@ static __device__ void weir__r_work(weir__r_card *card, weir__r_host *host, uint
       weir__r_place(&group, &task, units.first);
     }
     __syncthreads();
-    if (threadIdx.x == 0) weir__r_begin(card, &task, units.first);
+    if (threadIdx.x == 0) weir__r_begin(host, &task, units.first);
     for (uint32_t unit = units.first;;) {
       if (task.function == WEIR__R_MOVE)
         weir__r_move(&group);

@@ -140,9 +140,8 @@ typedef struct weir__r_card {
   WEIR__R_ALIGNED(128) uint32_t leaving;  // epoch of the launch that leaves
   uint32_t left;                          // blocks that have left
   WEIR__R_ALIGNED(128)
-  uint64_t done[WEIR__R_SLOTS];       // of the task that has the slot: number * 2^32 - entries that are not finished
-  uint64_t started_ns[WEIR__R_SLOTS]; // when its first unit began, and the last one ended, if it is timed
-  uint64_t ended_ns[WEIR__R_SLOTS];
+  uint64_t done[WEIR__R_SLOTS];     // of the task that has the slot: number * 2^32 - entries that are not finished
+  uint64_t ended_ns[WEIR__R_SLOTS]; // when its last unit ended, if it is timed
   WEIR__R_ALIGNED(128) weir__r_task tasks[WEIR__R_SLOTS];
   WEIR__R_ALIGNED(128) uint64_t segments[WEIR__R_SEGMENTS]; // first position * 2^32 + slot, and WEIR__R_READY
   uint32_t numbers[WEIR__R_SEGMENTS];                       // of the tasks that had them; at first, of any that is done

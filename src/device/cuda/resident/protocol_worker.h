@@ -104,9 +104,10 @@ WEIR__R_FUNCTION void weir__r_await(const weir__r_card *card, uint32_t number) {
   (void)weir__r_load_long_acquire(done);
 }
 
-// Units of the task begin with this one. All that it comes after was awaited.
-WEIR__R_FUNCTION void weir__r_begin(weir__r_card *card, const weir__r_task *task, uint32_t unit) {
-  if (task->timed && unit == 0) card->started_ns[task->number % WEIR__R_SLOTS] = weir__r_now_ns();
+// Units of the task begin with this one. All that it comes after was awaited. The host has the time before the task counts as done:
+// where a task has several launches, it looks at the first one's when the last one is reported.
+WEIR__R_FUNCTION void weir__r_begin(weir__r_host *host, const weir__r_task *task, uint32_t unit) {
+  if (task->timed && unit == 0) host->times[task->number % WEIR__R_SLOTS].start_ns = weir__r_now_ns();
 }
 
 // The units of an entry are finished: all threads of the block have passed a barrier behind them. Returns whether they were the
@@ -120,10 +121,7 @@ WEIR__R_FUNCTION uint32_t weir__r_finish(weir__r_card *card, weir__r_host *host,
     weir__r_store_long_release(&card->done[slot], done);
   else if (weir__r_add_long(&card->done[slot], 1) + 1 != done)
     return 0;
-  if (task->timed) {
-    weir__r_times times = {card->started_ns[slot], weir__r_load_long(&card->ended_ns[slot])};
-    host->times[slot] = times;
-  }
+  if (task->timed) host->times[slot].end_ns = weir__r_load_long(&card->ended_ns[slot]);
   return 1;
 }
 
