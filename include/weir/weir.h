@@ -111,7 +111,7 @@ enum {
   WEIR_CONTEXT_CHECK = 1u << 3,
   // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in the
   // same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its tasks are held
-  // back until all have been submitted, something else is called, or 0.1 ms have passed. docs/guide/repeats.md says what is
+  // back until all have been submitted, something else is called, or 0.3 ms have passed. docs/guide/repeats.md says what is
   // recognised. Has no effect together with other flags than NO_RENAME, or with a way of issue that is chosen.
   WEIR_CONTEXT_REPEATS = 1u << 4,
 };

@@ -37,6 +37,10 @@ void weir__predictor_note(weir__predictor *predictor, const weir_task *task) {
   predictor->history = predictor->history << HISTORY_SHIFT ^ (kind >> 32);
 }
 
+void weir__predictor_note_run(weir__predictor *predictor, uint64_t hash) {
+  predictor->history = hash;
+}
+
 static void note_taken(weir__predictor *predictor, prediction *taken) {
   if (predictor->last != NULL) {
     predictor->last->next = taken;

@@ -38,6 +38,9 @@ void weir__predictor_destroy(weir__predictor *predictor);
 // The next task to be submitted is of this kind.
 void weir__predictor_note(weir__predictor *predictor, const weir_task *task);
 
+// The next one is a launch for a run of tasks with this hash.
+void weir__predictor_note_run(weir__predictor *predictor, uint64_t hash);
+
 // Adds a predecessor, if it is in flight.
 static inline void weir__depend_on_task(weir_context *context, weir__dependences *dependences, weir__id id,
                                         weir__hazard hazard) {

@@ -4,6 +4,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "engine/buffer.h"
+#include "engine/storage.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
 
@@ -195,6 +196,8 @@ static bool launch(weir_context *context, weir__repeat *repeat, const weir__boun
     memcpy(plan->values, bound->values, bytes);
     plan->stamp++;
   }
+  weir__predictor *predictor = context->memory.predictor;
+  if (predictor != NULL) weir__predictor_note_run(predictor, repeat->run.tasks[repeat->run.count - 1].place);
   return weir__graph_launch_now(graph, out_event);
 }
 

@@ -21,6 +21,7 @@ typedef struct weir__repeat {
   weir__run run;             // as it came first
   weir_graph *graph;         // NULL: it has not come again yet
   uint32_t *numbers;         // of the run's buffers, by the graph's
+  struct weir__repeat *then; // what came after it last time; NULL: something else
   uint32_t came, broke;      // how often it came again as a whole, and how often not
   bool useless;              // its graph cannot be made
 } weir__repeat;

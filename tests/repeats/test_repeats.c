@@ -187,10 +187,10 @@ static void passes_break_off_at_every_position(void **state) {
   }
 }
 
-// No call waits, so that passes follow each other without an end.
+// No call waits, so that passes follow each other without an end. On a device with queues of its own they are submitted one by one.
 static void loops_come_again(void **state) {
   (void)state;
-  for (uint32_t device = 0; device < DEVICES; device++) {
+  for (int device = 0; device < 2; device++) {
     program self;
     open(&self, devices[device]);
     for (uint32_t i = 0; i < 200 || (i < 10000 && statistics(&self).repeated == 0); i++)

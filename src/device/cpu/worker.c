@@ -11,8 +11,8 @@
 
 enum {
   SPINS_A_LOOK = 8,     // rounds between looks for what is held back
-  HELD_AT_REST = 30,    // times long_ticks that no more has come,
-  HELD_LONG = 100,      // or that it waits in all
+  HELD_AT_REST = 60,    // times long_ticks that no more has come,
+  HELD_LONG = 300,      // or that it waits in all
   SPIN_ROUNDS = 150,    // looks for work before sleeping, about 5 us
   SLEEP_NS = 1000000,   // a sleeper looks again this often while others work
   STUCK_AFTER = 500,    // times long_ticks without a look for work

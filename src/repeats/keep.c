@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a trace cache records, and which runs it keeps.
+#include "repeats/state.h"
+
+enum {
+  LARGEST_PIECE = 256,     // tasks
+  GROWTH = 3,              // each piece of a run has so many times the tasks of the one before
+  MOST_KEPT_TASKS = 16384, // of all repeats
+  LONGEST_SLEEP = 262144,
+};
+
+void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat) {
+  weir__repeat **link = &self->first;
+  while (*link != repeat) link = &(*link)->next;
+  *link = repeat->next;
+  self->kept_tasks -= repeat->run.count;
+  if (self->last == repeat) self->last = NULL;
+  for (weir__repeat *other = self->first; other != NULL; other = other->next) {
+    if (other->then == repeat) other->then = NULL;
+  }
+  weir__repeat_destroy(repeat);
+}
+
+static void forget_last(weir__repeats *self) {
+  weir__repeat *last = self->first;
+  while (last->next != NULL) last = last->next;
+  if (last != self->repeat) weir__repeats_forget(self, last);
+}
+
+void weir__repeats_use(weir__repeats *self, weir__repeat *repeat) {
+  if (self->first == repeat) return;
+  weir__repeat **link = &self->first;
+  while (*link != repeat) link = &(*link)->next;
+  *link = repeat->next;
+  repeat->next = self->first;
+  self->first = repeat;
+}
+
+static bool is_known(const weir__repeats *self, const weir__run *run) {
+  for (const weir__repeat *repeat = self->first; repeat != NULL; repeat = repeat->next) {
+    if (repeat->run.count == run->count && repeat->run.tasks[run->count - 1].place == run->tasks[run->count - 1].place)
+      return true;
+  }
+  return false;
+}
+
+static void keep_piece(weir__repeats *self, uint32_t first, uint32_t end) {
+  weir__run run;
+  if (!weir__run_copy(&self->run, first, end, &run)) return;
+  weir__repeat *repeat = is_known(self, &run) ? NULL : weir__repeat_create(&run);
+  if (repeat == NULL) {
+    weir__run_free(&run);
+    return;
+  }
+  repeat->next = self->first;
+  self->first = repeat;
+  self->kept_tasks += repeat->run.count;
+  if (self->kept_tasks > MOST_KEPT_TASKS) forget_last(self);
+}
+
+// Keeps tasks [first, end) of the run that is recorded. Where a launch has to reach a device they are kept in pieces: the device
+// begins with the first one while the next is submitted.
+static void keep(weir__repeats *self, uint32_t first, uint32_t end) {
+  if (!self->run.device->ops->run_ahead && !self->tests) {
+    keep_piece(self, first, end);
+    return;
+  }
+  for (uint32_t size = self->first_piece; first < end; size *= GROWTH) {
+    if (size > LARGEST_PIECE) size = LARGEST_PIECE;
+    uint32_t rest = end - first, piece = rest < size + self->fewest ? rest : size;
+    keep_piece(self, first, first + piece);
+    first += piece;
+  }
+}
+
+void weir__repeats_begin_run(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__run_clear(&self->run, ++context->checks);
+  weir__period_clear(&self->period);
+  self->starts = true;
+}
+
+void weir__repeats_end_run(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  if (self->run.count >= self->fewest) keep(self, 0, self->run.count);
+  weir__repeats_begin_run(context);
+}
+
+// Nothing came again for long.
+static void fall_asleep(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  self->looks = WEIR__REPEATS_LOOKS;
+  context->repeating.sleep = self->next_sleep;
+  if (self->next_sleep < LONGEST_SLEEP) self->next_sleep *= 2;
+  weir__repeats_begin_run(context);
+}
+
+// Notes a task that is to be submitted. `ends`: the run ends with it.
+void weir__repeats_note(weir_context *context, const weir_task *task, bool ends) {
+  weir__repeats *self = context->repeating.repeats;
+  self->starts = false;
+  self->last = NULL;
+  if (self->looks == 0) {
+    if (self->repeat == NULL) fall_asleep(context);
+    return;
+  }
+  self->looks--;
+  weir_device *device = weir__run_device(context, task);
+  if (device == NULL) {
+    weir__repeats_end_run(context);
+    return;
+  }
+  if (self->run.count > 0 && self->run.device != device) weir__repeats_end_run(context);
+  if (!weir__run_append(&self->run, task, device)) {
+    weir__repeats_end_run(context);
+    if (!weir__run_append(&self->run, task, device)) return;
+  }
+  uint32_t period = weir__period_find(&self->period, &self->run, self->fewest);
+  if (period > 0 && self->run.count >= self->longest_whole) {
+    keep(self, self->run.count - period, self->run.count);
+    weir__repeats_begin_run(context);
+  } else if (ends || self->run.count == WEIR__RUN_MOST_TASKS) {
+    weir__repeats_end_run(context);
+  } else {
+    self->starts = false;
+  }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How what a trace cache holds back goes its way: as a launch, or task by task.
+#include "base/error.h"
+#include "engine/queue.h"
+#include "repeats/state.h"
+
+enum {
+  BROKE_OFTEN = 4, // a repeat that broke so often, and more often than it came, is given up
+};
+
+static void release(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__bound_clear(&self->bound);
+  self->repeat = NULL;
+  self->entered = 0;
+  weir__repeats_hold(context, 0);
+}
+
+bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__repeat *repeat = self->repeat;
+  weir__id task = context->host.window.next;
+  if (!weir__repeat_launch(context, repeat, &self->bound, out_event)) {
+    repeat->broke++;
+    return false;
+  }
+  repeat->came++;
+  if (self->last != NULL) self->last->then = repeat;
+  self->last = repeat;
+  context->host.statistics.tasks += repeat->run.count - 1;
+  context->host.statistics.repeated += repeat->run.count;
+  self->flights[self->flight] = (weir__repeat_flight){task, repeat->run.count};
+  self->flight = (self->flight + 1) % WEIR__REPEATS_IN_FLIGHT;
+  self->looks = WEIR__REPEATS_LOOKS;
+  self->next_sleep = WEIR__REPEATS_FIRST_SLEEP;
+  release(context);
+  weir__repeats_begin_run(context);
+  return true;
+}
+
+bool weir__repeats_agree(const weir__repeat *from, const weir__repeat *to, uint32_t count) {
+  return to->run.count >= count && to->run.device == from->run.device && !to->useless &&
+         to->run.tasks[count - 1].place == from->run.tasks[count - 1].place;
+}
+
+// A run that ends where another one goes on. False: there is none.
+static bool launch_shorter(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  if (self->entered > 0) return false;
+  for (weir__repeat *repeat = self->first; repeat != NULL; repeat = repeat->next) {
+    if (repeat->run.count != self->count || repeat == self->repeat ||
+        !weir__repeats_agree(self->repeat, repeat, self->count))
+      continue;
+    self->repeat = repeat;
+    weir__repeats_use(self, repeat);
+    return weir__repeats_launch(context, NULL);
+  }
+  return false;
+}
+
+// The short way is open for tasks that are not taken.
+weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event) {
+  context->devices.plain = context->repeating.plain;
+  bool was_plain = weir__submit_plain(context, task, out_event);
+  context->devices.plain = false;
+  return was_plain ? WEIR_OK : weir__submit_special(context, task, out_event);
+}
+
+static void revive(const weir__bound *bound, bool live) {
+  for (uint32_t i = 0; i < bound->buffer_count; i++) {
+    if (bound->buffers[i]->gone) bound->buffers[i]->object.released = !live;
+  }
+}
+
+// Submits one of the tasks that are held back. False: that would have to wait, and must not.
+static bool enter(weir_context *context, bool may_wait) {
+  weir__repeats *self = context->repeating.repeats;
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  weir__repeat_task(self->repeat, self->entered, &self->bound, args, &task);
+  weir_status status = WEIR_OK;
+  revive(&self->bound, true);
+  if (may_wait) {
+    status = weir__repeats_submit_alone(context, &task, NULL);
+  } else {
+    const weir__submission submission = {.task = &task, .may_queue = true, .queued = true};
+    weir__admit_result result;
+    do {
+      result = weir__submit_once(context, &submission, false, NULL, &status);
+    } while (result == WEIR__RETRY);
+    if (result == WEIR__REFUSED && weir__window_empty(&context->host.window)) {
+      revive(&self->bound, false);
+      weir__queue_fail(context, &task, NULL, status);
+      self->entered++;
+      return true;
+    }
+    if (result != WEIR__ADMITTED) {
+      revive(&self->bound, false);
+      return false;
+    }
+  }
+  revive(&self->bound, false);
+  if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);
+  if (may_wait) weir__repeats_note(context, &task, false);
+  self->entered++;
+  return true;
+}
+
+static void give_up(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__repeat *repeat = self->repeat;
+  release(context);
+  repeat->broke++;
+  if (repeat->useless || (repeat->broke >= BROKE_OFTEN && repeat->broke > repeat->came))
+    weir__repeats_forget(self, repeat);
+}
+
+// The run went on in another way: its tasks are submitted.
+void weir__repeats_leave(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__kept_error kept;
+  weir__error_keep(&kept);
+  self->settling = true;
+  while (self->entered < self->count) (void)enter(context, true);
+  self->settling = false;
+  weir__error_put_back(&kept);
+  give_up(context);
+}
+
+// Another thread submits what is held back.
+void weir__repeats_await_settled(weir_context *context) {
+  while (context->repeating.repeats->settling && !weir__this_thread.in_task) {
+    _Atomic uint32_t nobody = 0;
+    weir__host_unlock(&context->host);
+    weir__sleep_on(&nobody, 0, 20000);
+    weir__host_lock(&context->host);
+  }
+}
+
+void weir__repeats_settle(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__repeats_await_settled(context);
+  if (self->count == 0 || self->settling) return;
+  if (!launch_shorter(context)) weir__repeats_leave(context);
+  weir__repeats_end_run(context);
+}
+
+void weir__host_settle(weir__host *host) {
+  weir_context *context = weir__context_of(host);
+  weir__repeats *self = context->repeating.repeats;
+  if (self == NULL || self->count == 0 || self->settling || context->queue.first != NULL) return;
+  context->repeating.cut = true;
+  if (launch_shorter(context)) return;
+  weir__kept_error kept;
+  weir__error_keep(&kept);
+  while (self->entered < self->count && weir__window_has_room(&host->window) && enter(context, false)) {
+  }
+  weir__error_put_back(&kept);
+  if (self->entered == self->count) give_up(context);
+}

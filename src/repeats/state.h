@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of a trace cache, and what its parts call of each other: what is recorded and kept (keep.c), what is followed
+// (follow.c), and how that goes its way (leave.c). The context's lock is held.
+#ifndef WEIR_REPEATS_STATE_H
+#define WEIR_REPEATS_STATE_H
+
+#include "base/random.h"
+#include "repeats/period.h"
+#include "repeats/repeat.h"
+#include "repeats/repeats.h"
+
+enum {
+  WEIR__REPEATS_LOOKS = 4096,        // tasks that are recorded while nothing comes again
+  WEIR__REPEATS_FIRST_SLEEP = 16384, // tasks that are not looked at after that; doubled each time
+  WEIR__REPEATS_LONG_LOOP = 2048,    // tasks without another call: the program runs ahead of its devices
+  WEIR__REPEATS_IN_FLIGHT = 64,      // launches that may be in flight when a run begins
+  WEIR__REPEATS_TELL_EACH = 16,      // tasks that are held back, idle threads are told how many there are
+};
+
+// A launch that may be in flight.
+typedef struct weir__repeat_flight {
+  weir__id task;
+  uint32_t tasks;
+} weir__repeat_flight;
+
+typedef struct weir__repeats weir__repeats;
+
+struct weir__repeats {
+  weir__repeat *first; // the one that was used last
+  uint32_t kept_tasks;
+  weir__repeat *last; // that was launched, if nothing else was submitted since; NULL: none
+  // The run that is followed.
+  weir__repeat *repeat;
+  weir__bound bound;
+  uint32_t count, entered; // tasks that are held back, and how many of these have been submitted after all
+  bool settling;           // a thread submits them
+  // The run that is recorded.
+  weir__run run;
+  weir__period period;
+  bool starts;     // the next task may begin a run
+  uint32_t since;  // tasks since something else was called, up to WEIR__REPEATS_LONG_LOOP
+  uint32_t looks;  // tasks that may still be recorded
+  uint32_t fewest; // tasks of a run that is kept
+  uint32_t first_piece;
+  uint32_t longest_whole; // run that is kept as it is, though it repeats itself
+  bool tests;             // runs are followed although they are not worth it, and given up at random
+  weir__random random;
+  uint64_t next_sleep;
+  weir__repeat_flight flights[WEIR__REPEATS_IN_FLIGHT];
+  uint32_t flight;
+};
+
+// keep.c
+
+void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat);
+
+// Makes it the one that was used last.
+void weir__repeats_use(weir__repeats *self, weir__repeat *repeat);
+
+// The run that is recorded begins anew; it ends, and is kept if it is long enough.
+void weir__repeats_begin_run(weir_context *context);
+void weir__repeats_end_run(weir_context *context);
+
+// Notes a task that is to be submitted. `ends`: the run ends with it.
+void weir__repeats_note(weir_context *context, const weir_task *task, bool ends);
+
+// leave.c
+
+// Idle threads look at the number, so it is not written each time.
+static inline void weir__repeats_hold(weir_context *context, uint32_t count) {
+  context->repeating.repeats->count = count;
+  if (count > 1 && count % WEIR__REPEATS_TELL_EACH != 0) return;
+  context->repeating.held = count > 0;
+  atomic_store_explicit(&context->host.held, count, memory_order_relaxed);
+}
+
+// Whether two runs are the same up to task `count`, and go to the same device.
+bool weir__repeats_agree(const weir__repeat *from, const weir__repeat *to, uint32_t count);
+
+// Launches the run that is followed, all of which is bound. False: nothing was submitted.
+bool weir__repeats_launch(weir_context *context, weir_event **out_event);
+
+// Submits a task by itself.
+weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event);
+
+// The run went on in another way: its tasks are submitted. And the same where something else is called.
+void weir__repeats_leave(weir_context *context);
+void weir__repeats_settle(weir_context *context);
+
+// Waits while another thread submits what is held back. A task or callback does not wait.
+void weir__repeats_await_settled(weir_context *context);
+
+// follow.c
+
+// Whether the task is held back, or was launched with those that are.
+bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event);
+
+#endif // WEIR_REPEATS_STATE_H
