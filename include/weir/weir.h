@@ -109,10 +109,11 @@ enum {
   // to declare. Kernels run several times, host tasks once. The environment variable WEIR_CHECK=1 sets the flag for every
   // context. docs/inside/check-mode.md says what is found, and what is not.
   WEIR_CONTEXT_CHECK = 1u << 3,
-  // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in the
-  // same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its tasks are held
-  // back until all have been submitted, something else is called, or 0.3 ms have passed. docs/guide/repeats.md says what is
-  // recognised. Has no effect together with other flags than NO_RENAME, or with a way of issue that is chosen.
+  // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in
+  // the same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its
+  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed.
+  // docs/guide/repeats.md says what is recognised. The flag has no effect beside other flags than NO_RENAME, and where
+  // a way of issue is chosen.
   WEIR_CONTEXT_REPEATS = 1u << 4,
 };
 

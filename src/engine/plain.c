@@ -47,14 +47,7 @@ static inline bool asks_little(const weir_task *task) {
 // The device of a task; NULL: it is none of the CPU, or something is wrong.
 static inline weir_device *device_of(const weir_context *context, const weir_task *task) {
   weir_kernel *kernel = task->kernel;
-  weir_device *device = task->device;
-  if (device != NULL && device->host != &context->host) return NULL;
-  if (kernel == NULL) {
-    if (device == NULL) device = context->devices.cpu;
-  } else {
-    if (!weir__object_is(&kernel->object, WEIR__KIND_KERNEL) || kernel->object.context != context) return NULL;
-    if (device == NULL) device = kernel->has_device ? context->host.devices[kernel->device] : NULL;
-  }
+  weir_device *device = weir__plain_device(context, task);
   if (device == NULL || device->ops->run_ahead || device->ops->check != NULL) return NULL;
   bool chosen = kernel != NULL && task->device == NULL;
   return chosen || device->ops->has_code(device, kernel) ? device : NULL;
@@ -78,14 +71,6 @@ typedef struct plain_args {
 
 static inline bool is_value(const weir_arg *arg) {
   return arg->value != NULL && arg->bytes - 1 < WEIR__MAX_VALUE_BYTES;
-}
-
-// The mode of an argument that has no shape, and whose reserved member is 0. Others give another number.
-static inline uint64_t mode_of(const weir_arg *arg) {
-  uint64_t mode;
-  static_assert(offsetof(weir_arg, buffer) == sizeof mode, "mode, shape and reserved member");
-  memcpy(&mode, arg, sizeof mode);
-  return mode;
 }
 
 // Many or large values, which need more room than a slot has. What is in the slot already moves. False: no memory.
@@ -140,7 +125,7 @@ static inline bool take_args(weir_context *context, const weir_task *task, weir_
   uint32_t needs = 0;
   const weir_arg *arg = task->args;
   for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
-    uint64_t mode = mode_of(arg);
+    uint64_t mode = weir__plain_mode(arg);
     if (mode == WEIR_VALUE) {
       if (!is_value(arg)) return false;
       values += arg->bytes + 8 + 15;
@@ -359,7 +344,7 @@ void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {
   *out_form = (weir__plain_form){.plain = asks_little(task)};
   for (uint32_t i = 0; i < task->arg_count && out_form->plain; i++) {
     const weir_arg *arg = &task->args[i];
-    uint64_t mode = mode_of(arg);
+    uint64_t mode = weir__plain_mode(arg);
     if (mode == WEIR_VALUE) {
       out_form->valued = true;
       continue;

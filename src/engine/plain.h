@@ -6,6 +6,26 @@
 
 #include "engine/context.h"
 
+// The mode of an argument that has no shape, and whose reserved member is 0. Others give another number.
+static inline uint64_t weir__plain_mode(const weir_arg *arg) {
+  uint64_t mode;
+  static_assert(offsetof(weir_arg, buffer) == sizeof mode, "mode, shape and reserved member");
+  memcpy(&mode, arg, sizeof mode);
+  return mode;
+}
+
+// The device that a task names, or that its kernel has code for. NULL: there is none, or something is wrong. Whether the device has
+// code for a kernel where the task names it, was not asked.
+static inline weir_device *weir__plain_device(const weir_context *context, const weir_task *task) {
+  weir_kernel *kernel = task->kernel;
+  weir_device *device = task->device;
+  if (device != NULL && device->host != &context->host) return NULL;
+  if (kernel == NULL) return device != NULL ? device : context->devices.cpu;
+  if (!weir__object_is(&kernel->object, WEIR__KIND_KERNEL) || kernel->object.context != context) return NULL;
+  if (device != NULL) return device;
+  return kernel->has_device ? context->host.devices[kernel->device] : NULL;
+}
+
 // Finds out whether the context's devices and options allow the short way. After they are all known.
 void weir__plain_open(weir_context *context);
 

@@ -38,15 +38,23 @@ static weir_status configure(weir_graph *graph, const weir_graph_options *option
   return options->device == NULL ? WEIR_OK : weir__graph_check_queue(options->device, graph->queue, "graph create");
 }
 
-weir_graph *weir__graph_new(weir_context *context, weir_device *device) {
+// The lock is held.
+static weir_status make(weir_context *context, const weir_graph_options *options, weir_graph **out_graph) {
   weir_graph *graph = take(context);
   context->memory.reclaim = weir__graphs_reclaim;
-  if (graph == NULL) return NULL;
-  const weir_graph_options options = {.device = device};
-  graph->own = true;
-  if (configure(graph, &options) == WEIR_OK) return graph;
-  weir__object_give(&context->objects.graphs, &graph->object);
-  return NULL;
+  if (graph == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory");
+  weir_status status = configure(graph, options);
+  if (status == WEIR_OK)
+    *out_graph = graph;
+  else
+    weir__object_give(&context->objects.graphs, &graph->object);
+  return status;
+}
+
+weir_graph *weir__graph_new(weir_context *context, weir_device *device) {
+  weir_graph *graph = NULL;
+  if (make(context, &(weir_graph_options){.device = device}, &graph) == WEIR_OK) graph->own = true;
+  return graph;
 }
 
 weir_status weir_graph_create_sized(weir_context *context, const weir_graph_options *given, size_t options_size,
@@ -60,13 +68,8 @@ weir_status weir_graph_create_sized(weir_context *context, const weir_graph_opti
   if (options.device != NULL && options.device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the device belongs to another context");
   weir__context_lock(context);
-  weir_graph *graph = take(context);
-  context->memory.reclaim = weir__graphs_reclaim;
-  status =
-      graph == NULL ? weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph create: no memory") : configure(graph, &options);
-  if (graph != NULL && status != WEIR_OK) weir__object_give(&context->objects.graphs, &graph->object);
+  status = make(context, &options, out_graph);
   weir__context_unlock(context);
-  if (status == WEIR_OK) *out_graph = graph;
   return status;
 }
 

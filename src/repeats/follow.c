@@ -84,7 +84,7 @@ static bool try_repeat(weir_context *context, weir__repeat *repeat, const weir_t
   return true;
 }
 
-// What came after the last launch is likely to come again.
+// The repeat that came after the last launch before is likely to come again.
 static bool start(weir_context *context, const weir_task *task) {
   weir__repeats *self = context->repeating.repeats;
   if (self->first == NULL || !is_usual(context) || !await_room(context) || !is_usual(context)) return false;

@@ -76,8 +76,8 @@ static void keep(weir__repeats *self, uint32_t first, uint32_t end) {
 
 void weir__repeats_begin_run(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
+  if (self->run.count > 0) weir__period_clear(&self->period);
   weir__run_clear(&self->run, ++context->checks);
-  weir__period_clear(&self->period);
   self->starts = true;
 }
 

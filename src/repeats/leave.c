@@ -67,44 +67,42 @@ weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *t
   return was_plain ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 
-static void revive(const weir__bound *bound, bool live) {
-  for (uint32_t i = 0; i < bound->buffer_count; i++) {
-    if (bound->buffers[i]->gone) bound->buffers[i]->object.released = !live;
-  }
+// The first of the tasks that are held back and have not been submitted.
+static void next_task(const weir__repeats *self, weir_arg *args, weir_task *out_task) {
+  weir__repeat_task(self->repeat, self->entered, &self->bound, args, out_task);
 }
 
-// Submits one of the tasks that are held back. False: that would have to wait, and must not.
-static bool enter(weir_context *context, bool may_wait) {
+static void enter(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   weir_arg args[WEIR_MAX_ARGS];
   weir_task task;
-  weir__repeat_task(self->repeat, self->entered, &self->bound, args, &task);
-  weir_status status = WEIR_OK;
-  revive(&self->bound, true);
-  if (may_wait) {
-    status = weir__repeats_submit_alone(context, &task, NULL);
-  } else {
-    const weir__submission submission = {.task = &task, .may_queue = true, .queued = true};
-    weir__admit_result result;
-    do {
-      result = weir__submit_once(context, &submission, false, NULL, &status);
-    } while (result == WEIR__RETRY);
-    if (result == WEIR__REFUSED && weir__window_empty(&context->host.window)) {
-      revive(&self->bound, false);
-      weir__queue_fail(context, &task, NULL, status);
-      self->entered++;
-      return true;
-    }
-    if (result != WEIR__ADMITTED) {
-      revive(&self->bound, false);
-      return false;
-    }
-  }
-  revive(&self->bound, false);
+  next_task(self, args, &task);
+  weir__bound_revive(&self->bound, true);
+  weir_status status = weir__repeats_submit_alone(context, &task, NULL);
+  weir__bound_revive(&self->bound, false);
   if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);
-  if (may_wait) weir__repeats_note(context, &task, false);
+  weir__repeats_note(context, &task, false);
   self->entered++;
-  return true;
+}
+
+// The same without waiting. False: the task would have to wait.
+static bool enter_now(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  next_task(self, args, &task);
+  const weir__submission submission = {.task = &task, .may_queue = true, .queued = true};
+  weir_status status = WEIR_OK;
+  weir__admit_result result;
+  weir__bound_revive(&self->bound, true);
+  do {
+    result = weir__submit_once(context, &submission, false, NULL, &status);
+  } while (result == WEIR__RETRY);
+  weir__bound_revive(&self->bound, false);
+  bool refused = result == WEIR__REFUSED && weir__window_empty(&context->host.window); // for good
+  if (refused) weir__queue_fail(context, &task, NULL, status);
+  self->entered += refused || result == WEIR__ADMITTED;
+  return refused || result == WEIR__ADMITTED;
 }
 
 static void give_up(weir_context *context) {
@@ -122,7 +120,7 @@ void weir__repeats_leave(weir_context *context) {
   weir__kept_error kept;
   weir__error_keep(&kept);
   self->settling = true;
-  while (self->entered < self->count) (void)enter(context, true);
+  while (self->entered < self->count) enter(context);
   self->settling = false;
   weir__error_put_back(&kept);
   give_up(context);
@@ -154,7 +152,7 @@ void weir__host_settle(weir__host *host) {
   if (launch_shorter(context)) return;
   weir__kept_error kept;
   weir__error_keep(&kept);
-  while (self->entered < self->count && weir__window_has_room(&host->window) && enter(context, false)) {
+  while (self->entered < self->count && weir__window_has_room(&host->window) && enter_now(context)) {
   }
   weir__error_put_back(&kept);
   if (self->entered == self->count) give_up(context);

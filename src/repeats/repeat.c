@@ -70,7 +70,7 @@ static inline bool bind(const weir__run *run, weir_buffer *buffer, weir__bound *
 }
 
 static inline bool same_arg(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
-  if ((seen->mode != weir__run_mode(arg)) | (seen->bytes != arg->bytes)) return false;
+  if ((seen->mode != weir__plain_mode(arg)) | (seen->bytes != arg->bytes)) return false;
   if (seen->mode == WEIR_VALUE) {
     if (arg->value == NULL) return false;
     unsigned char *value = bound->values + seen->place;
@@ -138,8 +138,7 @@ void weir__repeat_task(const weir__repeat *repeat, uint32_t index, const weir__b
   }
 }
 
-// Buffers that were released after they were bound count as they are while tasks that name them are submitted.
-static void revive(const weir__bound *bound, bool live) {
+void weir__bound_revive(const weir__bound *bound, bool live) {
   for (uint32_t i = 0; i < bound->buffer_count; i++) {
     if (bound->buffers[i]->gone) bound->buffers[i]->object.released = !live;
   }
@@ -205,9 +204,9 @@ bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir
                          weir_event **out_event) {
   weir__kept_error kept;
   weir__error_keep(&kept);
-  revive(bound, true);
+  weir__bound_revive(bound, true);
   bool launched = launch(context, repeat, bound, out_event);
-  revive(bound, false);
+  weir__bound_revive(bound, false);
   weir__error_put_back(&kept);
   return launched;
 }

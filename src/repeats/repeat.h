@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 #include "repeats/run.h"
 
-// What a run that is being followed has instead of what it may have: the buffers by number, and the values.
+// The buffers, by number, and the values of a run that is being followed.
 typedef struct weir__bound {
   weir_buffer **buffers;
   unsigned char *values;
@@ -43,6 +43,9 @@ void weir__repeat_task(const weir__repeat *repeat, uint32_t index, const weir__b
 
 // Launches the graph for what is bound, which it makes if there is none. False: nothing was submitted.
 bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound, weir_event **out_event);
+
+// Buffers that were released after they were bound count as they are while tasks that name them are submitted, or no longer.
+void weir__bound_revive(const weir__bound *bound, bool live);
 
 void weir__bound_clear(weir__bound *bound);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/allocate.h"
+#include "graph/plan.h"
 
 void weir__run_free(weir__run *run) {
   weir__free(run->tasks);
@@ -20,7 +21,7 @@ void weir__run_clear(weir__run *run, uint64_t number) {
 }
 
 static bool is_plain(const weir_context *context, const weir_arg *arg) {
-  uint64_t mode = weir__run_mode(arg);
+  uint64_t mode = weir__plain_mode(arg);
   if (mode == WEIR_VALUE) return arg->value != NULL && arg->bytes - 1 < WEIR__MAX_VALUE_BYTES;
   const weir_buffer *buffer = arg->buffer;
   return mode <= WEIR_READ_WRITE && buffer != NULL && weir__object_is(&buffer->object, WEIR__KIND_BUFFER) &&
@@ -33,14 +34,7 @@ weir_device *weir__run_device(const weir_context *context, const weir_task *task
       (task->destroy != NULL) | (task->group != NULL) | (task->priority != 0) | (task->tag != 0) |
       ((kernel == NULL) == (task->host == NULL)))
     return NULL;
-  weir_device *device = task->device;
-  if (device != NULL && device->host != &context->host) return NULL;
-  if (kernel == NULL) {
-    if (device == NULL) device = context->devices.cpu;
-  } else {
-    if (!weir__object_is(&kernel->object, WEIR__KIND_KERNEL) || kernel->object.context != context) return NULL;
-    if (device == NULL) device = kernel->has_device ? context->host.devices[kernel->device] : NULL;
-  }
+  weir_device *device = weir__plain_device(context, task);
   if (device == NULL || !device->ops->has_code(device, kernel) || weir__kernel_enqueue(kernel, device) != NULL)
     return NULL;
   for (uint32_t i = 0; i < task->arg_count; i++) {
@@ -122,11 +116,11 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
   for (uint32_t i = 0; i < given->arg_count; i++) {
     const weir_arg *from = &given->args[i];
     weir__run_arg *arg = &run->args[run->arg_count + i];
-    *arg = (weir__run_arg){.mode = weir__run_mode(from), .offset = from->offset, .bytes = from->bytes};
+    *arg = (weir__run_arg){.mode = weir__plain_mode(from), .offset = from->offset, .bytes = from->bytes};
     if (arg->mode == WEIR_VALUE) {
       arg->offset = 0;
       arg->place = (uint32_t)run->value_bytes;
-      run->value_bytes += (from->bytes + 15) & ~(uint64_t)15;
+      run->value_bytes += weir__graph_padded(from->bytes);
       task->kind = hash_arg(task->kind, arg, 0);
       continue;
     }
@@ -141,9 +135,8 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
     task->kind = mix(hash_arg(task->kind, arg, known ? run->count - buffer->run_task : UINT32_MAX), buffer->bytes);
   }
   for (uint32_t i = 0; i < given->arg_count; i++) {
-    if (weir__run_mode(&given->args[i]) != WEIR_VALUE) given->args[i].buffer->run_task = run->count;
+    if (weir__plain_mode(&given->args[i]) != WEIR_VALUE) given->args[i].buffer->run_task = run->count;
   }
-  task->buffers = run->buffer_count;
   place(run, task);
   run->arg_count += given->arg_count;
   run->count++;
@@ -157,7 +150,7 @@ static void renumber(const weir__run *run, weir__run *copy, uint32_t *numbers) {
     weir__run_arg *arg = &copy->args[i];
     if (arg->mode == WEIR_VALUE) {
       arg->place = (uint32_t)copy->value_bytes;
-      copy->value_bytes += (arg->bytes + 15) & ~(uint64_t)15;
+      copy->value_bytes += weir__graph_padded(arg->bytes);
       continue;
     }
     uint32_t *number = &numbers[arg->place];
@@ -187,19 +180,11 @@ bool weir__run_copy(const weir__run *run, uint32_t first, uint32_t end, weir__ru
   if (arg_count > 0) memcpy(copy.args, run->args + first_arg, arg_count * sizeof *copy.args);
   for (uint32_t i = 0; i < run->buffer_count; i++) numbers[i] = UINT32_MAX;
   copy.arg_count = arg_count;
-  copy.capacity = count;
   renumber(run, &copy, numbers);
   weir__free(numbers);
-  uint32_t buffers = 0;
   for (; copy.count < count; copy.count++) {
-    weir__run_task *task = &copy.tasks[copy.count];
-    task->first_arg -= first_arg;
-    for (uint32_t i = 0; i < task->arg_count; i++) {
-      const weir__run_arg *arg = &copy.args[task->first_arg + i];
-      if (arg->mode != WEIR_VALUE && arg->place >= buffers) buffers = arg->place + 1;
-    }
-    task->buffers = buffers;
-    place(&copy, task);
+    copy.tasks[copy.count].first_arg -= first_arg;
+    place(&copy, &copy.tasks[copy.count]);
   }
   *out_copy = copy;
   return true;

@@ -6,6 +6,7 @@
 #define WEIR_REPEATS_RUN_H
 
 #include "engine/check.h"
+#include "engine/plain.h"
 
 enum { WEIR__RUN_MOST_TASKS = 1024, WEIR__RUN_MOST_VALUE_BYTES = 1 << 20 };
 
@@ -23,9 +24,8 @@ typedef struct weir__run_task {
   weir_device *asked;
   uint32_t groups[3];
   uint32_t arg_count, first_arg;
-  uint32_t buffers; // that are named by it or tasks before it
-  uint64_t place;   // a hash of the run up to this task
-  uint64_t kind;    // a hash of the task: buffers count by how many tasks ago they were named
+  uint64_t place; // a hash of the run up to this task
+  uint64_t kind;  // a hash of the task: buffers count by how many tasks ago they were named
   char label[WEIR__LABEL_BYTES];
 } weir__run_task;
 
@@ -52,14 +52,6 @@ bool weir__run_append(weir__run *run, const weir_task *task, weir_device *device
 
 // Copies tasks [first, end) as a run of their own. False: no memory.
 bool weir__run_copy(const weir__run *run, uint32_t first, uint32_t end, weir__run *out_copy);
-
-// The mode, shape and reserved member of an argument.
-static inline uint64_t weir__run_mode(const weir_arg *arg) {
-  uint64_t mode;
-  static_assert(offsetof(weir_arg, buffer) == sizeof mode, "mode, shape and reserved member");
-  memcpy(&mode, arg, sizeof mode);
-  return mode;
-}
 
 // Whether a buffer can be an argument in a run. It is valid.
 static inline bool weir__run_takes(const weir_buffer *buffer) {
