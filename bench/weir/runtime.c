@@ -130,16 +130,6 @@ static void run_chain(const weir__bench_tasks *tasks) {
   weir__bench_require(weir_finish(context));
 }
 
-void weir__bench_submit_random(weir_context *owner, weir_kernel *kernel, weir_buffer *const *cells,
-                               const weir__bench_access *accesses, uint64_t first, uint64_t count) {
-  for (uint64_t i = first; i < first + count; i++) {
-    const weir_arg args[] = {weir_reads(cells[accesses[i].read[0]]), weir_reads(cells[accesses[i].read[1]]),
-                             weir_writes(cells[accesses[i].write])};
-    const weir_task task = {.kernel = kernel, .user = (void *)(uintptr_t)i, .args = args, .arg_count = 3};
-    weir__bench_require(weir_submit(owner, &task, NULL));
-  }
-}
-
 static void run_random(const weir__bench_tasks *tasks) {
   weir__bench_submit_random(context, random_kernel, buffers, tasks->accesses, 0, tasks->count);
   weir__bench_require(weir_finish(context));

@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "weir/batch.h"
 #include "weir_bench.h"
 
-enum { WINDOW = 1024, AT_ONCE = 100 };
+enum { WINDOW = 1024 };
 
 typedef struct cell_users {
   uint64_t writer;          // number of the last task that wrote the cell, counted from 1
@@ -54,74 +53,21 @@ static uint64_t find_with_bare_lists(const weir__bench_access *accesses, uint64_
   return edges;
 }
 
-// What submits tasks of a random sequence.
-typedef void (*submit_function)(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
-                                const weir__bench_access *accesses, uint64_t first, uint64_t count);
-
-static void submit_many(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
-                        const weir__bench_access *accesses, uint64_t first, uint64_t count) {
-  weir_arg args[AT_ONCE][3];
-  weir_task tasks[AT_ONCE];
-  for (uint64_t i = first; i < first + count; i += AT_ONCE) {
-    uint64_t here = first + count - i < AT_ONCE ? first + count - i : AT_ONCE;
-    for (uint64_t k = 0; k < here; k++) {
-      args[k][0] = weir_reads(cells[accesses[i + k].read[0]]);
-      args[k][1] = weir_reads(cells[accesses[i + k].read[1]]);
-      args[k][2] = weir_writes(cells[accesses[i + k].write]);
-      tasks[k] = (weir_task){.kernel = kernel, .user = (void *)(uintptr_t)(i + k), .args = args[k], .arg_count = 3};
-    }
-    weir__bench_require(weir_submit_many(context, tasks, here, NULL, NULL));
-  }
-}
-
-static weir_prepared *prepare(weir_context *context, weir_kernel *kernel) {
-  weir_prepared *prepared = NULL;
-  const weir_arg args[] = {weir_reads(NULL), weir_reads(NULL), weir_writes(NULL)};
-  const weir_task task = {.kernel = kernel, .args = args, .arg_count = 3};
-  weir__bench_require(weir_prepare(context, &task, &prepared));
-  return prepared;
-}
-
-static void submit_prepared(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
-                            const weir__bench_access *accesses, uint64_t first, uint64_t count) {
-  weir_prepared *prepared = prepare(context, kernel);
-  for (uint64_t i = first; i < first + count; i++) {
-    weir_buffer *const named[] = {cells[accesses[i].read[0]], cells[accesses[i].read[1]], cells[accesses[i].write]};
-    weir__bench_require(weir_prepared_submit(prepared, named, NULL, NULL));
-  }
-  weir__bench_require(weir_prepared_release(prepared));
-}
-
-static void submit_prepared_many(weir_context *context, weir_kernel *kernel, weir_buffer *const *cells,
-                                 const weir__bench_access *accesses, uint64_t first, uint64_t count) {
-  weir_prepared *prepared = prepare(context, kernel);
-  weir_buffer *named[3 * AT_ONCE];
-  for (uint64_t i = first; i < first + count; i += AT_ONCE) {
-    uint64_t here = first + count - i < AT_ONCE ? first + count - i : AT_ONCE;
-    for (uint64_t k = 0; k < here; k++) {
-      named[3 * k] = cells[accesses[i + k].read[0]];
-      named[3 * k + 1] = cells[accesses[i + k].read[1]];
-      named[3 * k + 2] = cells[accesses[i + k].write];
-    }
-    weir__bench_require(weir_prepared_submit_many(prepared, named, NULL, here, NULL, NULL));
-  }
-  weir__bench_require(weir_prepared_release(prepared));
-}
-
 static const struct {
   const char *case_name, *runtime;
-  submit_function submit; // NULL: bare lists
+  weir__bench_submission submit; // NULL: bare lists
   bool renaming;
 } ways[] = {{"renaming", "weir", weir__bench_submit_random, true},
             {"no renaming", "weir, no renaming", weir__bench_submit_random, false},
-            {"many", "weir, many", submit_many, true},
-            {"prepared", "weir, prepared", submit_prepared, true},
-            {"prepared many", "weir, prepared many", submit_prepared_many, true},
+            {"many", "weir, many", weir__bench_submit_many, true},
+            {"prepared", "weir, prepared", weir__bench_submit_prepared, true},
+            {"prepared many", "weir, prepared many", weir__bench_submit_prepared_many, true},
             {"bare lists", "bare lists", NULL, false}};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 // Seconds for `count` tasks, after as many untimed ones.
-static double time_weir(submit_function submit, bool renaming, const weir__bench_access *accesses, uint64_t count) {
+static double time_weir(weir__bench_submission submit, bool renaming, const weir__bench_access *accesses,
+                        uint64_t count) {
   weir_context *context = weir__bench_context("null", WINDOW, renaming);
   weir_buffer *buffers[WEIR__BENCH_CELLS];
   weir_kernel *kernel = NULL;

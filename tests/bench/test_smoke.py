@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir bench --quick --json submit ranges overhead`: all cases are there, and no result differs from serial
+"""`weir bench --quick --json submit forms ranges overhead`: all cases are there, and no result differs from serial
 execution."""
 import json
 import os
@@ -17,14 +17,15 @@ WEIR_CASES = {
     ("ranges", "1024 ahead", "weir"), ("ranges", "4096 ahead", "weir"), ("ranges", "16384 ahead", "weir, no renaming"),
     ("overhead", "independent", "weir"), ("overhead", "chain", "weir"), ("overhead", "random", "weir"),
     ("overhead", "random", "weir, no renaming"), ("overhead", "replay", "weir"),
-}
+} | {("forms", case, runtime) for case in ("submit", "in all") for runtime in (
+    "weir", "weir, many", "weir, prepared", "weir, prepared many", "weir, trace cache", "weir, recorded graph")}
 
 
 def main():
     weir = sys.argv[1]
     folder = os.path.dirname(weir)
-    done = subprocess.run([weir, "bench", "--quick", "--json", "submit", "ranges", "overhead"], capture_output=True,
-                          text=True, check=False, timeout=280)
+    done = subprocess.run([weir, "bench", "--quick", "--json", "submit", "forms", "ranges", "overhead"],
+                          capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, (done.returncode, done.stderr)
     rows = json.loads(done.stdout)
     for row in rows:

@@ -12,17 +12,10 @@ typedef struct benchmark {
 } benchmark;
 
 static const benchmark benchmarks[] = {
-    {"submit", weir__bench_submit},
-    {"ranges", weir__bench_ranges},
-    {"overhead", weir__bench_overhead},
-    {"metg", weir__bench_metg},
-    {"parallelism", weir__bench_parallelism},
-    {"tasks", weir__bench_tasks},
-    {"sequences", weir__bench_sequences},
-    {"copies", weir__bench_copies},
-    {"barriers", weir__bench_barriers},
-    {"pipeline", weir__bench_pipeline},
-    {"wait", weir__bench_wait},
+    {"submit", weir__bench_submit},     {"forms", weir__bench_forms},         {"ranges", weir__bench_ranges},
+    {"overhead", weir__bench_overhead}, {"metg", weir__bench_metg},           {"parallelism", weir__bench_parallelism},
+    {"tasks", weir__bench_tasks},       {"sequences", weir__bench_sequences}, {"copies", weir__bench_copies},
+    {"barriers", weir__bench_barriers}, {"pipeline", weir__bench_pipeline},   {"wait", weir__bench_wait},
 };
 
 enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS = 5, QUICK_RUNS = 1 };
@@ -30,7 +23,8 @@ enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS 
 static const char summary[] =
     "Measures Weir, side by side with other runtimes in the same run. Without NAME, all of:\n"
     "  submit       submission with hazard detection, nothing executed (ns per task)\n"
-    "  ranges       the same on random byte ranges of one buffer, and far ahead of execution\n"
+    "  forms        each form of submission, empty tasks run by workers: time in calls, and in all (ns per task)\n"
+    "  ranges       submission on random byte ranges of one buffer, and far ahead of execution\n"
     "  overhead     empty tasks end to end on 2 CPU workers, and a recorded graph replayed\n"
     "  metg         smallest task that keeps 50 % efficiency, as Task Bench defines it, on 2 workers\n"
     "  parallelism  parallelism of the sample streams against the size of the window\n"
@@ -63,7 +57,7 @@ int weir__bench_main(int argc, char **argv) {
   const weir__cli_option options[] = {
       {"json", WEIR__CLI_FLAG, &as_json, NULL, "print JSON", 0, 0},
       {"device", WEIR__CLI_TEXT, &device, "NAME",
-       "for tasks and sequences (default cpu), copies (default cuda) and pipeline (default cpu:2)", 0, 0},
+       "for forms, tasks and sequences (default cpu), copies (default cuda) and pipeline (default cpu:2)", 0, 0},
       {"runs", WEIR__CLI_COUNT, &runs, "N", "measurements of each case (default 5; with --quick 1)", 1, 1000},
       {"quick", WEIR__CLI_FLAG, &quick, NULL, "small counts, to see that all works; times say little", 0, 0},
   };

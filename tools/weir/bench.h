@@ -20,6 +20,7 @@ typedef struct weir__bench_report weir__bench_report;
 // A benchmark: adds its results to the report and returns an exit code (WEIR__EXIT_*). What it cannot run it says with
 // weir__bench_note, by name and reason, and goes on; mistakes of results (a wrong sum, a broken order) are failures.
 int weir__bench_submit(const weir__bench_options *options, weir__bench_report *report);
+int weir__bench_forms(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_ranges(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_overhead(const weir__bench_options *options, weir__bench_report *report);
 int weir__bench_metg(const weir__bench_options *options, weir__bench_report *report);

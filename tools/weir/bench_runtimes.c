@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The benchmarks that are measured by programs of their own: submit, ranges, overhead, metg, wait, pipeline.
+// The benchmarks that are measured by programs of their own: submit, forms, ranges, overhead, metg, wait, pipeline.
 #include <stdio.h>
 
 #include "bench_programs.h"
@@ -25,6 +25,18 @@ int weir__bench_submit(const weir__bench_options *options, weir__bench_report *r
       {&weir__bench_weir, {"submit", "bare lists", "--tasks", tasks}},
   };
   return weir__bench_run_programs("submit", launches, sizeof launches / sizeof *launches, options->runs, report);
+}
+
+int weir__bench_forms(const weir__bench_options *options, weir__bench_report *report) {
+  static const char *const forms[] = {"submit", "many", "prepared", "prepared many", "trace cache", "recorded graph"};
+  enum { FORMS = sizeof forms / sizeof *forms };
+  weir__bench_launch launches[FORMS];
+  for (size_t i = 0; i < FORMS; i++) {
+    launches[i] = (weir__bench_launch){&weir__bench_weir,
+                                       {"forms", forms[i], "--device", options->device ? options->device : "cpu",
+                                        "--passes", options->quick ? "10" : "1000"}};
+  }
+  return weir__bench_run_programs("forms", launches, FORMS, options->runs, report);
 }
 
 int weir__bench_ranges(const weir__bench_options *options, weir__bench_report *report) {
