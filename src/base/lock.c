@@ -13,7 +13,8 @@
 #include "base/clock.h"
 #include "base/tsan.h"
 
-enum { LARGEST_PAUSE = 64, SPIN_ROUNDS = 40, STARVES_AFTER_NS = 1000000 };
+// A lock is mostly free again within a microsecond, which a longer pause would sleep through: pauses grow later.
+enum { SHORTEST_PAUSE = 2, EAGER_ROUNDS = 32, LARGEST_PAUSE = 64, SPIN_ROUNDS = 70, STARVES_AFTER_NS = 1000000 };
 
 void weir__sleep_on(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
   struct timespec limit = {.tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u)};
@@ -100,10 +101,10 @@ void weir__lock_acquire_slow(weir__lock *lock) {
     acquire_ignoring(lock);
     return;
   }
-  uint32_t pause = 4;
+  uint32_t pause = SHORTEST_PAUSE;
   for (int round = 0; round < SPIN_ROUNDS && weir__may_spin(); round++) {
     for (uint32_t i = 0; i < pause; i++) weir__pause();
-    if (pause < LARGEST_PAUSE) pause *= 2;
+    if (round >= EAGER_ROUNDS && pause < LARGEST_PAUSE) pause *= 2;
     if (weir__lock_try(lock)) return;
   }
   uint64_t since = weir__clock_ns();
