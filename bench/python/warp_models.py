@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of MuJoCo Warp as graphs: weir.warp beside Warp's own ScopedCapture, in one run.
 
-    bench/python/warp_models.py [--steps N] [--passes N] [--json] [MODEL[:WORLDS[,WORLDS]] ...]
+    bench/python/warp_models.py [--steps N] [--passes N] [--priorities] [--json] [MODEL[:WORLDS[,WORLDS]] ...]
 
 A MODEL is a file of MJCF, or a name in mujoco_warp/test_data without ".xml"; default: humanoid/humanoid:1,1024,8192. It needs
 a CUDA card, warp-lang, mujoco_warp, and the package weir (`pip install ./python`).
@@ -10,7 +10,8 @@ a CUDA card, warp-lang, mujoco_warp, and the package weir (`pip install ./python
 Both graphs start from the same state, with controls that differ from world to world. After N (1,000) steps of each the
 positions are compared: equal bit for bit, or the largest difference, beside the difference between two runs of Warp's own
 graph. Then the graphs take turns, 50 steps at a time, until each had N (20) turns. A time is that of a step, in us:
-median, least and most of the turns.
+median, least and most of the turns. With --priorities there are two more graphs of Weir's: in the order of dependences,
+with priorities for kernels of the longest chain, and without.
 """
 
 import argparse
@@ -83,7 +84,18 @@ def figures(times):
     return {"median": statistics.median(times), "least": min(times), "most": max(times)}
 
 
-def measure(name, worlds, steps, passes):
+def capture_in_order(model, data, order):
+    """A graph of Weir's in one order, without a trial."""
+    import weir.warp
+
+    made = capture(weir.warp.ScopedCapture, model, data)
+    if made._trial is None:
+        raise RuntimeError(f"the graph has no orders: {made.report.reason}")
+    made._trial.keep(order)
+    return made
+
+
+def measure(name, worlds, steps, passes, priorities):
     import mujoco_warp
     import numpy
     import warp
@@ -99,18 +111,24 @@ def measure(name, worlds, steps, passes):
         run(each.graph, steps)
     positions = [state.qpos.numpy() for state in states]
     difference = [float(numpy.abs(positions[0] - positions[which]).max()) for which in (1, 2)]
-    times = [[], []]
+    graphs = {"warp": captured[0], "weir": captured[1]}
+    if priorities:
+        from weir.warp._trial import Order
+
+        for way, order in (("with_priorities", Order.LONGEST_FIRST), ("without_priorities", Order.PARALLEL)):
+            graphs[way] = capture_in_order(model, data(), order)
+            run(graphs[way].graph, steps)
+    times = {way: [] for way in graphs}
     for _ in range(passes):
-        for which in (0, 1):
-            times[which].append(turn(captured[which].graph))
+        for way, each in graphs.items():
+            times[way].append(turn(each.graph))
     report = captured[1].report
-    own, ours = figures(times[0]), figures(times[1])
+    found = {way: figures(each) for way, each in times.items()}
     return {
         "model": name,
         "worlds": worlds,
-        "warp": own,
-        "weir": ours,
-        "ratio": own["median"] / ours["median"],
+        **found,
+        "ratio": found["warp"]["median"] / found["weir"]["median"],
         "equal": numpy.array_equal(positions[0], positions[1]),
         "difference": difference[0],
         "difference_of_warp": difference[1],
@@ -128,6 +146,9 @@ def show(row):
         f"  {report['operations']:5} {report['operations_between_all']:5} {report['dependences']:6} {kept:8} {equal}",
         flush=True,
     )
+    for way in ("with_priorities", "without_priorities"):
+        if way in row:
+            print(f"    by dependences, {way.replace('_', ' ')}: {row[way]['median']:.1f}", flush=True)
     if report["reason"] is not None:
         print(f"    {report['reason']}", flush=True)
 
@@ -137,6 +158,7 @@ def main():
     parser.add_argument("models", nargs="*", default=["humanoid/humanoid:1,1024,8192"])
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--passes", type=int, default=20)
+    parser.add_argument("--priorities", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -153,7 +175,7 @@ def main():
         name, _, counts = spec.partition(":")
         for worlds in [int(count) for count in (counts or "1").split(",")]:
             try:
-                row = measure(name, worlds, options.steps, options.passes)
+                row = measure(name, worlds, options.steps, options.passes, options.priorities)
             except Exception as failure:  # one model must not end the run
                 print(f"{name}:{worlds}: {type(failure).__name__}: {failure}", file=sys.stderr)
                 continue

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """weir.warp: captured programs give what Warp's own graphs give. Needs Warp; all but a few tests need a card."""
 
+import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -77,7 +80,7 @@ def arrays(count, seed=0):
     return [wp.array(numbers.random(N, dtype=np.float32), dtype=float, device="cuda") for _ in range(count)]
 
 
-def both(step, make, launches=40):
+def both(step, make, launches=60):
     """Launches a step as Warp's graph and as ours, from the same state. Returns our capture."""
     states = [make(), make()]
     captured = []
@@ -108,7 +111,8 @@ def test_branches_overlap():
     report = capture.report
     assert report.reason is None and report.operations == 8 and report.operations_between_all == 0
     assert report.dependences == 7
-    assert report.serial_us > 0 and report.parallel_us > 0 and report.parallel is not None
+    assert report.serial_us > 0 and report.parallel_us > 0 and report.longest_first_us > 0
+    assert report.parallel is not None and report.longest_first is not None
     assert capture.operations == ["scale", "mix", "scale", "mix", "scale", "mix", "add", "add"]
     assert "needs nothing of" in capture.why(0, 2)
     assert capture.why(0, 6).splitlines() == [
@@ -289,7 +293,7 @@ def test_random_programs(seed):
             else:
                 launch(add, a, b, c)
 
-    both(step, lambda: arrays(6, seed), launches=30)
+    both(step, lambda: arrays(6, seed), launches=50)
 
 
 @card
@@ -307,6 +311,67 @@ def test_an_exception_in_the_block():
     np.testing.assert_array_equal(b.numpy(), a.numpy() * np.float32(0.5) + np.float32(1.0))
     with pytest.raises(RuntimeError, match="captures once"), capture:
         pass
+
+
+TRIAL = """
+import ctypes, os, types
+os.environ.update(WEIR_CUDA_DRIVER=STUB, WEIR_CACHE="", WEIR_STUB_ABORT="1")
+import contextlib
+from warp._src import context as warp_context
+cu = ctypes.CDLL(STUB)
+def check(result): assert result == 0, result
+check(cu.cuInit(0))
+context, stream, raw = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+check(cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+check(cu.cuCtxPushCurrent_v2(context))
+check(cu.cuStreamCreateWithPriority(ctypes.byref(stream), 0, 0))
+check(cu.cuGraphCreate(ctypes.byref(raw), 0))
+def plain(executable, stream):
+    check(cu.cuGraphLaunch(executable, stream))
+    return True
+core = types.SimpleNamespace(
+    wp_cuda_graph_launch=plain,
+    wp_cuda_graph_exec_destroy=lambda context, executable: check(cu.cuGraphExecDestroy(executable)))
+warp_context.runtime = types.SimpleNamespace(core=core)
+from weir.warp import _trial
+from weir.warp._trial import Order, Trial
+class Graph: pass
+def make(found):
+    graph, arranged = Graph(), []
+    graph.device = types.SimpleNamespace(
+        context=context, context_guard=contextlib.nullcontext(), stream=types.SimpleNamespace(cuda_stream=stream.value))
+    graph.graph, graph.graph_exec = raw, None
+    trial = Trial(graph, arranged.append)
+    def microseconds(interval, wait):
+        check(cu.cuEventSynchronize(interval.end))
+        return found.get(next(order for order, each in trial._intervals if each is interval), 1000.0)
+    _trial._Interval.microseconds = microseconds
+    return graph, trial, arranged
+for best in Order:
+    graph, trial, arranged = make({order: 5.0 if order == best else 7.0 for order in Order})
+    for launch in range(_trial.LAUNCHES):
+        assert trial.decision is None and core.wp_cuda_graph_launch(graph.graph_exec, stream)
+    trial.decide(wait=True)
+    assert trial.decision == best == trial._order and trial.times[best] == 5.0 == min(trial.times.values())
+    phases = [Order.PARALLEL, Order.SERIAL, Order.LONGEST_FIRST, Order.PARALLEL]
+    assert arranged == phases + [best] * (best != Order.PARALLEL), arranged
+    assert not _trial._pending and core.wp_cuda_graph_launch(graph.graph_exec, stream)
+    check(cu.cuStreamSynchronize(stream))
+    check(cu.cuGraphExecDestroy(graph.graph_exec))
+    kept, trial, arranged = make({})
+    trial.keep(best)
+    assert trial.decision == best and arranged == [best] * (best != _trial.FIRST) and not _trial._pending
+    check(cu.cuGraphExecDestroy(kept.graph_exec))
+"""
+
+
+@pytest.mark.skipif(
+    "WEIR_TEST_CUDA_STUB" not in os.environ, reason="WEIR_TEST_CUDA_STUB names no driver without a card"
+)
+def test_the_fastest_order_is_kept():
+    stub = os.environ["WEIR_TEST_CUDA_STUB"]
+    run = subprocess.run([sys.executable, "-c", f"STUB = {stub!r}{TRIAL}"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_no_card():

@@ -56,21 +56,30 @@ def _pointers(count: int) -> Any:
     return (ctypes.c_void_p * count)()
 
 
+def listed_nodes(graph: int) -> List[int]:
+    """The nodes of a CUgraph, as the driver lists them."""
+    count = node_count(graph)
+    found, size = _pointers(count), ctypes.c_size_t(count)
+    if count > 0:  # the driver takes no room for nothing
+        call("cuGraphGetNodes", ctypes.c_void_p(graph), found, ctypes.byref(size))
+    return [node or 0 for node in found]
+
+
+def listed_edges(graph: int) -> List[Tuple[int, int]]:
+    """The edges of a CUgraph, as pairs of nodes."""
+    count = ctypes.c_size_t()
+    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), None, None, None, ctypes.byref(count))
+    heads, tails = _pointers(count.value), _pointers(count.value)
+    if count.value > 0:
+        kinds = (ctypes.c_ulonglong * count.value)()  # CUgraphEdgeData
+        call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), heads, tails, kinds, ctypes.byref(count))
+    return [(head or 0, tail or 0) for head, tail in zip(heads, tails)]
+
+
 def is_listed_chain(graph: int) -> bool:
     """Whether each node of a CUgraph waits for the one before it in the driver's list, and for no other."""
-    count, edges = node_count(graph), ctypes.c_size_t()
-    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), None, None, None, ctypes.byref(edges))
-    if edges.value != max(count - 1, 0):
-        return False
-    if count < 2:
-        return True  # the driver takes no room for no edges
-    nodes, heads, tails = _pointers(count), _pointers(count), _pointers(count)
-    kinds = (ctypes.c_ulonglong * count)()  # CUgraphEdgeData
-    size = ctypes.c_size_t(count)
-    call("cuGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(size))
-    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), heads, tails, kinds, ctypes.byref(edges))
-    following = dict(zip(heads, tails))
-    return all(following.get(nodes[number]) == nodes[number + 1] for number in range(count - 1))
+    nodes = listed_nodes(graph)
+    return sorted(listed_edges(graph)) == sorted(zip(nodes, nodes[1:]))
 
 
 def context_of(device: int) -> Context:

@@ -16,6 +16,7 @@ from .._hazards import Access, Hazards, explain
 from .._plan import ALIGNMENT, Plan, Region, peak
 from .._progress import Progress
 from .._timeline import Timeline
+from .._urgent import on_longest_chains
 from . import _driver
 from ._capture import Capture, bury, capture, sweep
 from ._launch import Launch
@@ -23,7 +24,6 @@ from ._pools import Segment, find, is_moved, regions
 from ._relax import adopt, relax
 from ._signature import Signature, flatten
 from ._state import State
-from ._urgent import on_longest_chains
 from ._virtual import Space
 from ._watch import Watch
 

@@ -8,9 +8,7 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, List, Sequence, Tuple
 
-_KERNEL = 0  # CU_GRAPH_NODE_TYPE_KERNEL
-_PRIORITY = 8  # CU_LAUNCH_ATTRIBUTE_PRIORITY
-_USE_PRIORITIES = 8  # CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY, with which PyTorch instantiates, too
+from .. import _urgent
 
 NEEDS = 12030  # of which cuGraphGetEdges_v2 and others are
 
@@ -86,7 +84,7 @@ def refuse_launch(result: int) -> None:
 def executable(graph: int) -> Iterator[int]:
     """A CUgraphExec of a CUgraph as it is now. It ends with the block."""
     made = ctypes.c_void_p()
-    flags = ctypes.c_ulonglong(_USE_PRIORITIES)
+    flags = ctypes.c_ulonglong(_urgent.USE_PRIORITIES)  # as PyTorch instantiates
     call("cuGraphInstantiateWithFlags", ctypes.byref(made), ctypes.c_void_p(graph), flags)
     try:
         yield made.value or 0
@@ -160,18 +158,12 @@ def replace_edges(graph: int, pairs: Sequence[Tuple[int, int]]) -> None:
 
 def highest_priority() -> int:
     """The priority of work that goes before all other on the current card."""
-    least, greatest = ctypes.c_int(), ctypes.c_int()
-    call("cuCtxGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
-    return greatest.value
+    return _urgent.highest_priority(call)
 
 
 def set_priority(nodes: Iterable[int], priority: int) -> None:
     """Gives the kernels among these nodes a priority."""
-    kind, value = ctypes.c_int(), (ctypes.c_int * 16)(priority)  # CUlaunchAttributeValue: 64 bytes
-    for node in nodes:
-        call("cuGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
-        if kind.value == _KERNEL:
-            call("cuGraphKernelNodeSetAttribute", ctypes.c_void_p(node), ctypes.c_int(_PRIORITY), value)
+    _urgent.set_priority(call, nodes, priority)
 
 
 def add_copy(graph: int, before: Sequence[int], parameters: ctypes.Structure, context: int) -> int:

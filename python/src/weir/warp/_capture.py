@@ -13,15 +13,16 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 import warp
 
 from .._context import Context
-from .._cuda import adopt, is_listed_chain, node_count, relax
+from .._cuda import adopt, call, is_listed_chain, listed_edges, listed_nodes, node_count, relax
 from .._errors import Error
 from .._graph import Graph
 from .._hazards import Access, explain
 from .._timeline import Timeline
+from .._urgent import highest_priority, on_longest_chains, set_priority
 from ._arena import Arena
 from ._record import Operation, Recorder, Recording
 from ._starts import BYTES, late_fills
-from ._trial import Trial
+from ._trial import FIRST, Order, Trial
 
 Nodes = List[Tuple[int, Sequence[Access]]]  # numbers of nodes, with what they access
 
@@ -34,9 +35,11 @@ class Report:
 
     ``operations`` are launches, copies, fills and conditions, those in bodies of conditions included.
     ``operations_between_all`` of them keep their place, since it is not known what they access. ``dependences`` are the
-    edges of all graphs. Times are medians in microseconds of a launch, and ``parallel`` says which order is kept: all
-    three are None until the first 24 launches are done, and stay None where ``reason`` says why the graph is as Warp
-    captured it. ``bytes`` is the memory of the arrays that were made in the capture.
+    edges of all graphs. Times are medians in microseconds of a launch: in the order of the capture, in that of the
+    dependences, and in that with priority for the kernels of the longest chain. ``parallel`` says whether the order of
+    the capture was left, and ``longest_first`` whether for the one with priorities. All five are None until the first
+    40 launches are done, and stay None where ``reason`` says why the graph is as Warp captured it. ``bytes`` is the
+    memory of the arrays that were made in the capture.
     """
 
     operations: int
@@ -45,7 +48,9 @@ class Report:
     bodies: int
     serial_us: Optional[float]
     parallel_us: Optional[float]
+    longest_first_us: Optional[float]
     parallel: Optional[bool]
+    longest_first: Optional[bool]
     bytes: int
     reason: Optional[str]
 
@@ -61,6 +66,14 @@ def _resolve(recording: Recording, graph: int) -> List[Operation]:
             operation.accesses = operation.accesses + [access for other in inside for access in other.accesses]
         operation.bodies = ()
     return operations
+
+
+def _set_priorities(graph: int, order: Order) -> None:
+    """Gives the kernels of a CUgraph, which has its edges, the priorities of an order."""
+    nodes = listed_nodes(graph)
+    set_priority(call, nodes, 0)
+    if order == Order.LONGEST_FIRST:
+        set_priority(call, on_longest_chains(nodes, listed_edges(graph)), highest_priority(call))
 
 
 def _nodes(operations: Sequence[Operation], arena: Arena) -> Nodes:
@@ -86,7 +99,8 @@ class ScopedCapture:
 
     ``graph`` is a graph of Warp's for ``warp.capture_launch``. In it an operation waits for those alone whose results
     it needs, or whose data it overwrites; bodies of ``warp.capture_while`` and ``warp.capture_if`` are such graphs,
-    too. Results are those of Warp's own graph. The first 24 launches run in both orders, and the faster one is kept.
+    too. Results are those of Warp's own graph. The first 40 launches run in the order of the capture and in that of the
+    dependences, with and without priorities, and the fastest one is kept.
 
     ``device`` and ``stream`` are as Warp's, of a CUDA device. Arrays that are made in the block have memory of their
     own up to 64 MiB, or ``memory`` times the most bytes that are in use at a time; beyond that bytes are used again.
@@ -185,17 +199,22 @@ class ScopedCapture:
     def _try(self, graphs: List[Tuple[int, Nodes]]) -> None:
         ordinal = self._device.ordinal
 
-        def order(parallel: bool) -> int:
-            return sum(relax(ordinal, graph, nodes if parallel else [])[0] for graph, nodes in graphs)
+        def arrange(order: Order) -> int:
+            edges = 0
+            for graph, nodes in graphs:
+                edges += relax(ordinal, graph, nodes if order != Order.SERIAL else [])[0]
+                with self._device.context_guard:
+                    _set_priorities(graph, order)
+            return edges
 
         self._nodes = graphs[-1][1]
         try:
-            self._counts["edges"] = order(True)
-            self._trial = Trial(self.graph, order)
+            self._counts["edges"] = arrange(FIRST)
+            self._trial = Trial(self.graph, arrange)
         except (Error, RuntimeError) as failure:
             self.graph.graph_exec = None
             with contextlib.suppress(Error):  # a graph that cannot be relaxed has its own edges
-                order(False)
+                arrange(Order.SERIAL)
             self._keep(str(failure))
 
     def _keep(self, reason: str) -> None:
@@ -210,17 +229,20 @@ class ScopedCapture:
     @property
     def report(self) -> Report:
         """What became of the graph. Waits for the launches of the trial, if all of them were made."""
-        trial = self._trial
+        trial, times, decision = self._trial, {}, None
         if trial is not None:
             trial.decide(wait=True)
+            times, decision = trial.times, trial.decision
         return Report(
             operations=self._counts.get("operations", 0),
             operations_between_all=self._counts.get("walls", 0),
             dependences=self._counts.get("edges", 0),
             bodies=self._counts.get("bodies", 0),
-            serial_us=trial.serial_us if trial is not None else None,
-            parallel_us=trial.parallel_us if trial is not None else None,
-            parallel=trial.parallel if trial is not None else None,
+            serial_us=times.get(Order.SERIAL),
+            parallel_us=times.get(Order.PARALLEL),
+            longest_first_us=times.get(Order.LONGEST_FIRST),
+            parallel=None if decision is None else decision != Order.SERIAL,
+            longest_first=None if decision is None else decision == Order.LONGEST_FIRST,
             bytes=self._arena.bytes if self._arena is not None else 0,
             reason=self._reason,
         )
@@ -249,7 +271,7 @@ class ScopedCapture:
         for operation in self._operations:
             for node in range(operation.first_node, operation.end_node):
                 labels[node] = operation.name
-        serial = trial is not None and trial.parallel is False
+        serial = trial is not None and trial.decision == Order.SERIAL
         handle = adopt(context, graph, [] if serial else self._nodes, labels)
         adopted = Graph(context, handle)
         warp.synchronize_device(self._device)

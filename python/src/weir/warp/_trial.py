@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both orders of a graph, timed at its first launches: the faster one stays.
+"""The orders of a graph, timed at its first launches: the fastest one stays.
 
-A launch gives the same result in either order, so that the launches of the program itself are what is timed. A graph
+A launch gives the same result in each order, so that the launches of the program itself are what is timed. A graph
 with conditional nodes can have one executable graph at a time; so each order in turn gets some launches.
 """
 
 from __future__ import annotations
 
 import ctypes
+import enum
 import statistics
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -15,11 +16,25 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from warp._src import context as warp_context
 
 from .._cuda import DriverError, call, captured_graph
+from .._urgent import USE_PRIORITIES
 
-#: The orders of a trial, one after another: twice in parallel, for times that change from launch to launch.
-_PHASES = (True, False, True)
+
+class Order(enum.Enum):
+    """In which order the nodes of a graph run."""
+
+    SERIAL = "as captured"
+    PARALLEL = "by dependences"
+    LONGEST_FIRST = "by dependences, and kernels of the longest chain have priority"
+
+
+#: The orders of a trial, one after another: those in parallel twice, for times that change from launch to launch.
+_PHASES = (Order.LONGEST_FIRST, Order.PARALLEL, Order.SERIAL, Order.LONGEST_FIRST, Order.PARALLEL)
+FIRST = _PHASES[0]
 _WARM, _TIMED = 2, 6
+#: The launches of a trial.
+LAUNCHES = len(_PHASES) * (_WARM + _TIMED)
 
+_AUTO_FREE = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, with which Warp instantiates
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 _pending: Dict[int, "Trial"] = {}  # by executable graph
@@ -51,47 +66,65 @@ class _Interval:
 
 
 class Trial:
-    """Launches a graph in both orders, and decides.
+    """Launches a graph in each order, and decides.
 
-    ``order(parallel)`` gives the CUgraph the edges of one of them. ``serial_us`` and ``parallel_us`` are medians, and
-    ``parallel`` is the decision; all are None before it.
+    ``arrange(order)`` gives the CUgraph an order; it has the first one of a trial. ``times`` are medians in us, and
+    ``decision`` is the order that is kept; before it they are empty and None.
     """
 
-    def __init__(self, graph: Any, order: Callable[[bool], int]) -> None:
-        self._graph, self._order = weakref.ref(graph), order
+    def __init__(self, graph: Any, arrange: Callable[[Order], int]) -> None:
+        self._graph, self._arrange = weakref.ref(graph), arrange
         self._device = graph.device
-        self._parallel = True  # the order that the CUgraph has now
+        self._order = FIRST  # that the CUgraph has now
         self._launches = 0
-        self._intervals: List[Tuple[Optional[bool], _Interval]] = []
+        self._intervals: List[Tuple[Optional[Order], _Interval]] = []
         self._last: Optional[_Interval] = None
         self._key = 0
-        self.serial_us: Optional[float] = None
-        self.parallel_us: Optional[float] = None
-        self.parallel: Optional[bool] = None
-        self._instantiate(graph)
+        self.times: Dict[Order, float] = {}
+        self.decision: Optional[Order] = None
+        with self._device.context_guard:
+            self._instantiate(graph)
         _watch()
 
     def _instantiate(self, graph: Any) -> None:
+        """As Warp does, but for priorities."""
         made = ctypes.c_void_p()
-        create = warp_context.runtime.core.wp_cuda_graph_create_exec
-        if not create(self._device.context, self._device.stream.cuda_stream, graph.graph, ctypes.byref(made)):
-            raise RuntimeError(f"weir.warp: {warp_context.runtime.get_error_string()}")
+        flags = ctypes.c_ulonglong(_AUTO_FREE | USE_PRIORITIES)
+        call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph.graph, flags)
         graph.graph_exec = made
+        call("cuGraphUpload", made, ctypes.c_void_p(self._device.stream.cuda_stream))
         self._key = made.value or 0
         _pending[self._key] = self
         weakref.finalize(graph, _pending.pop, self._key, None)
 
-    def _switch(self, graph: Any, parallel: bool) -> None:
-        if parallel == self._parallel:
+    def _switch(self, graph: Any, order: Order) -> None:
+        if order == self._order:
             return
         if self._last is not None:
             self._last.microseconds(wait=True)
         _pending.pop(self._key, None)
         warp_context.runtime.core.wp_cuda_graph_exec_destroy(self._device.context, graph.graph_exec)
         graph.graph_exec = None
-        self._order(parallel)
-        self._parallel = parallel
+        self._arrange(order)
+        self._order = order
         self._instantiate(graph)
+
+    def keep(self, order: Order) -> None:
+        """Ends the trial with this order."""
+        graph = self._graph()
+        if graph is None:
+            return
+        with self._device.context_guard:
+            self._switch(graph, order)
+            self._end(order)
+
+    def _end(self, order: Order) -> None:
+        for _, interval in self._intervals:
+            interval.destroy()
+        self._intervals.clear()
+        self._last = None
+        self.decision = order
+        _pending.pop(self._key, None)
 
     def launch(self, plain: Callable[[Any, Any], Any], stream: Any) -> Any:
         """In place of the launch of the executable graph."""
@@ -101,7 +134,7 @@ class Trial:
             handle = ctypes.c_void_p(stream if isinstance(stream, int) else ctypes.cast(stream, ctypes.c_void_p).value)
             if captured_graph(handle.value or 0) is not None:
                 return plain(graph.graph_exec, stream)
-            if self._launches == len(_PHASES) * (_WARM + _TIMED):
+            if self._launches == LAUNCHES:
                 self.decide(wait=False)
                 return plain(graph.graph_exec, stream)
             phase, turn = divmod(self._launches, _WARM + _TIMED)
@@ -117,23 +150,19 @@ class Trial:
     def decide(self, wait: bool) -> None:
         """Takes the times, if all launches of the trial are done, or waits for them."""
         graph = self._graph()
-        if self.parallel is not None or graph is None or self._launches < len(_PHASES) * (_WARM + _TIMED):
+        if self.decision is not None or graph is None or self._launches < LAUNCHES:
             return
         with self._device.context_guard:
             if self._intervals[-1][1].microseconds(wait) is None:
                 return
-            times: Dict[bool, List[float]] = {True: [], False: []}
+            times: Dict[Order, List[float]] = {order: [] for order in Order}
             for order, interval in self._intervals:
                 if order is not None:
                     times[order].append(interval.microseconds(wait=True) or 0.0)
-            for _, interval in self._intervals:
-                interval.destroy()
-            self._intervals.clear()
-            self._last = None
-            self.serial_us, self.parallel_us = statistics.median(times[False]), statistics.median(times[True])
-            self.parallel = self.parallel_us < self.serial_us
-            self._switch(graph, self.parallel)
-            _pending.pop(self._key, None)
+            self.times = {order: statistics.median(found) for order, found in times.items()}
+            order = min(Order, key=self.times.__getitem__)  # of equal ones the simpler
+            self._switch(graph, order)
+            self._end(order)
 
 
 _watched = False

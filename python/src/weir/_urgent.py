@@ -7,7 +7,16 @@ yet. A chain is as long as it has nodes: times of nodes chose no better (bench/r
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+import ctypes
+from typing import Callable, Dict, Iterable, List, Sequence, Tuple
+
+_KERNEL = 0  # CU_GRAPH_NODE_TYPE_KERNEL
+_PRIORITY = 8  # CU_LAUNCH_ATTRIBUTE_PRIORITY
+
+#: CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: without it an executable graph has the priority of its stream.
+USE_PRIORITIES = 8
+
+Call = Callable[..., None]  # calls a function of the driver, by its name
 
 
 def on_longest_chains(order: Sequence[int], edges: Sequence[Tuple[int, int]]) -> List[int]:
@@ -23,3 +32,19 @@ def on_longest_chains(order: Sequence[int], edges: Sequence[Tuple[int, int]]) ->
         after[head] = max(after[head], after[tail] + 1)
     length = max(before, default=0)
     return [node for number, node in enumerate(order) if before[number] + after[number] == length]
+
+
+def highest_priority(call: Call) -> int:
+    """The priority of work that goes before all other on the current card."""
+    least, greatest = ctypes.c_int(), ctypes.c_int()
+    call("cuCtxGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
+    return greatest.value
+
+
+def set_priority(call: Call, nodes: Iterable[int], priority: int) -> None:
+    """Gives the kernels among these nodes of CUgraphs a priority."""
+    kind, value = ctypes.c_int(), (ctypes.c_int * 16)(priority)  # CUlaunchAttributeValue: 64 bytes
+    for node in nodes:
+        call("cuGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
+        if kind.value == _KERNEL:
+            call("cuGraphKernelNodeSetAttribute", ctypes.c_void_p(node), ctypes.c_int(_PRIORITY), value)
