@@ -15,6 +15,7 @@
 #include "boxes_kernels.kernels.h"
 #include "boxes_mix.spv.h"
 #include "boxes_program.h"
+#include "part.h"
 #include "program_cuda.h"
 #include "weir/cuda.h"
 #include "weir/graph.h"
@@ -254,7 +255,7 @@ static void programs_equal_serial_execution(void **state) {
   uint64_t first = given == NULL ? 1 : strtoull(given, NULL, 10);
   const char *programs = getenv("WEIR_TEST_PROGRAMS");
   bool card = strstr(devices, "vulkan") != NULL || strstr(devices, "opencl") != NULL;
-  uint64_t count = programs != NULL ? strtoull(programs, NULL, 10) : card ? CARD_PROGRAMS : PROGRAMS;
+  uint64_t count = programs != NULL ? strtoull(programs, NULL, 10) : part_count(card ? CARD_PROGRAMS : PROGRAMS);
   for (seed = first; seed < first + count; seed++) run_program();
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "part.h"
 #include "random.h"
 #include "rig.h"
 
@@ -319,7 +320,7 @@ static void chains_equal_serial_execution(void **state) {
 
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
-  chains = strtoull(argv[1], NULL, 10);
+  chains = part_count((uint32_t)strtoull(argv[1], NULL, 10));
   const struct CMUnitTest tests[] = {cmocka_unit_test(chains_equal_serial_execution)};
   int failed = 0;
   for (int i = 2; i < argc; i++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "part.h"
 #include "random.h"
 #include "weir/graph.h"
 
@@ -172,8 +173,8 @@ static void random_tasks(void **state) {
   (void)state;
   const char *text = getenv("WEIR_TEST_SEED");
   uint64_t first = text != NULL ? strtoull(text, NULL, 10) : 1, more = 0;
-  int rounds = strncmp(devices, "opencl", 6) == 0 || strncmp(devices, "vulkan", 6) == 0 ? 6 : 30;
-  for (int i = 0; i < rounds; i++) more += run_seed(first + (uint64_t)i);
+  uint32_t rounds = part_count(strncmp(devices, "opencl", 6) == 0 || strncmp(devices, "vulkan", 6) == 0 ? 6 : 30);
+  for (uint32_t i = 0; i < rounds; i++) more += run_seed(first + i);
   print_message("%s, seeds from %llu: %llu tasks of Weir's own\n", devices, (unsigned long long)first,
                 (unsigned long long)more);
 }

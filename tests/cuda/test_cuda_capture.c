@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "part.h"
 #include "share.h"
 #include "weir/enqueue.h"
 #include "weir/graph.h"
@@ -667,15 +668,15 @@ static void with_a_failure(share *s) {
 static void test_failing_calls(void **state) {
   (void)state;
 #ifdef WEIR_SMALL_TESTS
-  enum { STRIDE = 3 };
+  uint32_t stride = 3 * part_divisor();
 #else
-  enum { STRIDE = 1 };
+  uint32_t stride = 1;
 #endif
-  for (failing = 1; failing < 120; failing += STRIDE)
+  for (failing = 1 + part_offset(stride); failing < 120; failing += stride)
     share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 2 * WEIR_CONTEXT_TRACE},
                    with_a_failure);
   failing_allocation = true;
-  for (failing = 1; failing < 60; failing += STRIDE) share_run("cuda", with_a_failure);
+  for (failing = 1 + part_offset(stride); failing < 60; failing += stride) share_run("cuda", with_a_failure);
   failing_allocation = false;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "part.h"
 #include "random.h"
 #include "share.h"
 #include "weir/enqueue.h"
@@ -541,15 +542,15 @@ static void with_a_failure(share *s) {
 static void test_failing_calls(void **state) {
   (void)state;
 #ifdef WEIR_SMALL_TESTS
-  enum { STRIDE = 3 };
+  uint32_t stride = 3 * part_divisor();
 #else
-  enum { STRIDE = 1 };
+  uint32_t stride = 1;
 #endif
-  for (failing = 1; failing < 90; failing += STRIDE)
+  for (failing = 1 + part_offset(stride); failing < 90; failing += stride)
     share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 2 * WEIR_CONTEXT_TRACE},
                    with_a_failure);
   failing_allocation = true;
-  for (failing = 1; failing < 40; failing += STRIDE)
+  for (failing = 1 + part_offset(stride); failing < 40; failing += stride)
     share_run_with(&(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 2 * WEIR_CONTEXT_TRACE},
                    with_a_failure);
   failing_allocation = false;

@@ -8,6 +8,7 @@
 
 #include "base/allocate.h"
 #include "device/cuda/graph/segments.h"
+#include "part.h"
 #include "random.h"
 #include "share.h"
 #include "weir/enqueue.h"
@@ -395,16 +396,18 @@ static void with_a_failure(share *s) {
 static void test_failing_calls(void **state) {
   (void)state;
 #ifdef WEIR_SMALL_TESTS
-  enum { STRIDE = 23, MOST = 700 };
+  uint32_t stride = 23 * part_divisor();
 #else
-  enum { STRIDE = 1, MOST = 700 };
+  uint32_t stride = 1;
 #endif
-  for (failing = 1; failing < MOST; failing += STRIDE)
+  enum { MOST = 700 };
+  for (failing = 1 + part_offset(stride); failing < MOST; failing += stride)
     share_run_with(
         &(weir_context_options){.devices = "cuda", .queues = 3, .flags = failing % 3 == 0 ? WEIR_CONTEXT_TRACE : 0},
         with_a_failure);
   failing_allocation = true;
-  for (failing = 1; failing < 100; failing += (STRIDE + 3) / 4) share_run("cuda", with_a_failure);
+  for (failing = 1 + part_offset((stride + 3) / 4); failing < 100; failing += (stride + 3) / 4)
+    share_run("cuda", with_a_failure);
   failing_allocation = false;
 }
 

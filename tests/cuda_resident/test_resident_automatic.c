@@ -10,6 +10,7 @@
 
 #include "base/allocate.h"
 #include "device/cuda/symbols.h"
+#include "part.h"
 #include "random.h"
 #include "rig.h"
 #include "weir/graph.h"
@@ -131,7 +132,8 @@ static void none_is_resident_where_no_code_fits(void **state) {
 
 static void run_random(uint32_t plain_percent, uint32_t copy_percent) {
   uint64_t all = 0;
-  for (uint32_t i = 0; i < 4 * SEEDS; i++) {
+  test_part some = part_of(4 * SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     static const uint32_t windows[] = {0, 8, 64};
     bool mixes = i % 2 == 1, awaits = i % 4 < 2;
     rig r;
@@ -147,7 +149,7 @@ static void run_random(uint32_t plain_percent, uint32_t copy_percent) {
     if (plain_percent == 0 && awaits && options.flags == 0 && resident == 0) fail_msg("seed %u: none is resident", i);
     rig_end(&r);
   }
-  assert_true(all > 0);
+  assert_true(all > 0 || part_divisor() > 1); // a few seeds may have none
 }
 
 static void tasks_that_are_new_every_time(void **state) {
@@ -176,7 +178,8 @@ static void learn_loop(rig *r) {
 
 static void what_comes_again_goes_over_to_graphs(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 8; i++) {
+  test_part some = part_of(8);
+  for (uint32_t i = some.first; i < some.end; i++) {
     bool finishes = i % 2 == 0;
     rig r;
     begin_with_ring(&r, i + 1, seed_of(i, 0, i / 2 % 2 == 1, true));
@@ -327,7 +330,8 @@ static void compare_words(own_stream *own) {
 // From the first call on all tasks are in queues.
 static void streams_of_the_caller(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 2 * SEEDS; i++) {
+  test_part some = part_of(2 * SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     own_stream own;
     begin_with_ring(&r, i + 1, seed_of(i / 2, i % 8, i % 3 == 0, true));
@@ -437,7 +441,8 @@ static void memory_for_the_ring_is_not_to_be_had(void **state) {
 // The kernel itself cannot be launched: what was published goes to queues, and all that follows.
 static void the_kernel_cannot_be_launched(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < SEEDS; i++) {
+  test_part some = part_of(SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     begin_with_ring(&r, i + 1, seed_of(i, 1, i % 2 == 1, true));
     rig_wait_until_idle();
@@ -459,7 +464,8 @@ static void expect_lost(weir_event *event) {
 
 static void a_task_faults(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 2 * SEEDS; i++) {
+  test_part some = part_of(2 * SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     begin_with_ring(&r, i + 1, seed_of(i / 2, i % 3, i % 4 == 3, true));
     if (i % 2 == 1) learn_loop(&r);
@@ -484,7 +490,8 @@ static void a_task_faults(void **state) {
 // The device is lost, or the context goes, while the thread is at work, or what it has made was not taken over.
 static void the_context_ends_while_code_is_linked(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 4 * SEEDS; i++) {
+  test_part some = part_of(4 * SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     weir_context_options options = {.seed = seed_of(i / 2, 0, false, false)};
     rig_begin_automatic(&r, i + 1, &options);
@@ -547,7 +554,8 @@ static void code_comes_later(void **state) {
 // New code while tasks of old code run and none is waited for.
 static void code_comes_while_tasks_run(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < SEEDS; i++) {
+  test_part some = part_of(SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     weir_context_options options = {.seed = seed_of(i, i % 3, i % 2 == 1, i % 3 != 0)};
     rig_begin_automatic(&r, i + 1, &options);
@@ -644,7 +652,8 @@ static void a_call_fails_among_tasks_of_all_kinds(void **state) {
   static const char *const calls[] = {"cuLaunchKernel", "cuGraphLaunch",     "cuMemcpyAsync",
                                       "cuEventRecord",  "cuStreamWaitEvent", "cuGraphInstantiateWithFlags"};
   uint32_t failed = 0;
-  for (uint32_t i = 0; i < 6 * SEEDS; i++) {
+  test_part some = part_of(6 * SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     begin_with_ring(&r, i + 1, seed_of(i % 12, i % 5, i % 3 != 0, true));
     weir_graph *graphs[FAILING_GRAPHS];
@@ -673,14 +682,15 @@ static void a_call_fails_among_tasks_of_all_kinds(void **state) {
     (void)weir_finish(r.context);
     rig_release(&r);
   }
-  assert_true(failed > 0);
+  assert_true(failed > 0 || part_divisor() > 1); // the few that a part has may have none
 }
 
 // Each device has its own resident kernel, and what one has written the other gets when it is there.
 static void two_devices_have_one_each(void **state) {
   (void)state;
   static const uint32_t windows[] = {0, 64, 16};
-  for (uint32_t i = 0; i < SEEDS; i++) {
+  test_part some = part_of(SEEDS);
+  for (uint32_t i = some.first; i < some.end; i++) {
     rig r;
     weir_context_options options = {
         .devices = "cuda:0,cuda:1", .window = windows[i % 3], .seed = seed_of(i, i % 3, i % 2 == 1, true)};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/cuda/symbols.h"
+#include "part.h"
 #include "random.h"
 #include "rig.h"
 
@@ -33,7 +34,8 @@ static weir_context_options options_of(uint64_t seed) {
 }
 
 static void run_random(uint32_t plain_percent, uint32_t copy_percent) {
-  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+  test_part some = part_of(SEEDS);
+  for (uint64_t seed = 1 + some.first; seed <= some.end; seed++) {
     rig r;
     weir_context_options options = options_of(seed);
     rig_begin(&r, seed, &options);
@@ -63,7 +65,8 @@ static void mixed_with_copies(void **state) {
 // Memory and a stream of the caller's: the stream after tasks of the resident kernel, and these after the stream.
 static void streams_of_the_caller(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+  test_part some = part_of(SEEDS);
+  for (uint64_t seed = 1 + some.first; seed <= some.end; seed++) {
     rig r;
     weir_context_options options = options_of(seed);
     rig_begin(&r, seed, &options);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "part.h"
 #include "random.h"
 #include "weir/external.h"
 
@@ -167,7 +168,7 @@ static uint64_t first_seed(void) {
 static void programs_equal_serial_execution(void **state) {
   (void)state;
   static const char *const lists[] = {"cpu:2", "cpu:5", "sim:ideal,cpu:1", "cpu:1"};
-  for (uint64_t i = 0; i < PROGRAMS; i++) run(lists[i % 4], first_seed() + i);
+  for (uint64_t i = 0, count = part_count(PROGRAMS); i < count; i++) run(lists[i % 4], first_seed() + i);
 }
 
 int main(void) {

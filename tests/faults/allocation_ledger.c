@@ -38,6 +38,17 @@ int ledger_threads(int expected) {
   return count;
 }
 
+int ledger_threads_settled(void) {
+  int count = count_threads();
+  for (int same = 0, i = 0; same < 200 && i < 10000; i++) {
+    usleep(1000);
+    int now = count_threads();
+    same = now == count ? same + 1 : 0;
+    count = now;
+  }
+  return count;
+}
+
 int ledger_files(void) {
   return count_entries("/proc/self/fd");
 }

@@ -11,6 +11,8 @@ int64_t ledger_live(void);
 
 // Threads of this process; waits a little for threads that were joined to disappear.
 int ledger_threads(int expected);
+// Threads of this process, once as many as these were there for a fifth of a second: those that stay.
+int ledger_threads_settled(void);
 
 // Open files of this process.
 int ledger_files(void);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "part.h"
 #include "random_graph.h"
 
 #ifdef WEIR_SMALL_TESTS
@@ -110,7 +111,7 @@ static weir_graph *record(const world *w, graph_program *program) {
 
 // One launch after another, waited for.
 static void check_launches(const char *devices, bool boxes) {
-  for (uint64_t seed = seed_given() * 100000, end = seed + ROUNDS; seed < end; seed++) {
+  for (uint64_t seed = seed_given() * 100000, end = seed + part_count(ROUNDS); seed < end; seed++) {
     random_state random = {seed};
     static graph_program program;
     world w;
@@ -133,7 +134,7 @@ static void check_launches(const char *devices, bool boxes) {
 
 // Launches of two graphs in flight at once, with failing tasks in between: readers learn of poison while they wait.
 static void check_in_flight(const char *devices) {
-  for (uint64_t seed = seed_given() * 100000, end = seed + ROUNDS; seed < end; seed++) {
+  for (uint64_t seed = seed_given() * 100000, end = seed + part_count(ROUNDS); seed < end; seed++) {
     random_state random = {seed};
     static graph_program programs[2];
     weir_graph *graphs[2];

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "nesting.h"
+#include "part.h"
 
 enum { ROUNDS = 60, DEPTH = 12, PUBLIC_ROUNDS = 12 };
 
@@ -32,7 +33,7 @@ static void finish_waits_for_grandchildren(void **state) {
   (void)state;
   for (int i = 0; i < DEVICES; i++) {
     family self = {.context = nesting_context(devices[i], 0)};
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
+    for (uint32_t round = 1, rounds = part_count(ROUNDS); round <= rounds; round++) {
       submit(&self, descend);
       assert_int_equal(weir_finish(self.context), WEIR_OK);
       assert_int_equal(atomic_load(&self.done), round * DEPTH);
@@ -63,7 +64,7 @@ static void finish_waits_for_what_callbacks_submit(void **state) {
   (void)state;
   for (int i = 0; i < DEVICES; i++) {
     family self = {.context = nesting_context(devices[i], 0)};
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
+    for (uint32_t round = 1, rounds = part_count(ROUNDS); round <= rounds; round++) {
       submit_with_callback(&self);
       assert_int_equal(weir_finish(self.context), WEIR_OK);
       assert_int_equal(atomic_load(&self.done), round * DEPTH);
@@ -89,7 +90,7 @@ static void finish_waits_for_what_destroy_functions_submit(void **state) {
   (void)state;
   for (int i = 0; i < DEVICES; i++) {
     family self = {.context = nesting_context(devices[i], 0)};
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
+    for (uint32_t round = 1, rounds = part_count(ROUNDS); round <= rounds; round++) {
       weir_task task = {.host = nothing, .user = &self, .destroy = submit_next_by_destroy};
       assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
       assert_int_equal(weir_finish(self.context), WEIR_OK);
@@ -113,7 +114,7 @@ static void finish_is_not_starved(void **state) {
     family self = {.context = nesting_context(devices[i], 0)};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, submit_without_pause, &self), 0);
-    for (uint32_t round = 0; round < PUBLIC_ROUNDS; round++) {
+    for (uint32_t round = 0, rounds = part_count(PUBLIC_ROUNDS); round < rounds; round++) {
       weir_event *event;
       assert_int_equal(nesting_submit(self.context, nothing, NULL, &event), WEIR_OK);
       assert_int_equal(weir_finish(self.context), WEIR_OK);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "part.h"
 #include "random.h"
 #include "weir/graph.h"
 #include "weir/group.h"
@@ -357,7 +358,7 @@ static void programs_equal_serial_execution(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) devices = argv[1];
-  if (argc > 2) programs = (uint32_t)atoi(argv[2]);
+  if (argc > 2) programs = part_count((uint32_t)atoi(argv[2]));
   check_mode = argc > 3 && strcmp(argv[3], "check") == 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(programs_equal_serial_execution)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "part.h"
 #include "rig.h"
 
 enum { LINES = 6, STAGES = 4, TASKS = 3, TOKENS = 400, THREADS = 3, OTHERS = 300 };
@@ -141,8 +142,9 @@ static void test_results(void **state) {
     const char *devices;
     uint32_t workers;
   } places[] = {{"cpu:1", 1}, {"cpu:2", 2}, {"cpu:3", 3}};
+  test_part some = part_of(3); // of the seeds
   for (uint32_t i = 0; i < 3; i++) {
-    for (uint64_t seed = 0; seed < 3; seed++) {
+    for (uint64_t seed = some.first; seed < some.end; seed++) {
       for (uint32_t graph = 0; graph < 2; graph++) {
         uint32_t flags = graph ? WEIR_STAGE_GRAPH : 0;
         play(places[i].devices, places[i].workers, seed, flags, seed == 1 ? 400 : 5, 0);
@@ -175,7 +177,8 @@ static void *submit_others(void *argument) {
 static void test_beside_others(void **state) {
   (void)state;
   const char *const devices[] = {"cpu:1", "cpu:2"};
-  for (uint32_t i = 0; i < 8; i++) {
+  test_part some = part_of(8);
+  for (uint32_t i = some.first; i < some.end; i++) {
     scene s = {.flags = i / 2 % 2 ? WEIR_STAGE_GRAPH : 0, .rounds = 5, .count = TOKENS};
     atomic_store(&most_running, 0);
     open_scene(&s, devices[i % 2], i / 4);
@@ -228,7 +231,8 @@ static void test_happens(void **state) {
 // Released while tasks run, by itself and with its context.
 static void test_release(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 40; i++) {
+  test_part some = part_of(40);
+  for (uint32_t i = some.first; i < some.end; i++) {
     scene s = {.flags = i % 2 ? WEIR_STAGE_GRAPH : 0, .rounds = 5, .count = UINT32_MAX, .cancelled = true};
     open_scene(&s, i % 4 < 2 ? "cpu:1" : "cpu:2", 0);
     weir_pipeline *pipeline = make(&s);

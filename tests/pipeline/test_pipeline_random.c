@@ -19,6 +19,7 @@
 #include "weir/vulkan.h"
 #if RIG_CHECKS
 #include "check/check.h"
+#include "part.h"
 #endif
 
 enum { WORDS = 8, BYTES = WORDS * 4, MOST_TOKENS = 60, MOST_STAGES = 6, MOST_LINES = 9, START = 7 };
@@ -415,10 +416,11 @@ static void need(const char *devices) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) rounds = atoi(argv[1]);
+  if (argc > 1) rounds = (int)part_count((uint32_t)atoi(argv[1]));
   if (argc > 2) {
     lists = (const char *const *)&argv[2];
     list_count = argc - 2;
+    if (rounds < list_count) rounds = list_count;
   }
   for (int i = 0; i < list_count; i++) need(lists[i]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};

@@ -3,7 +3,7 @@
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
 //   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic]
-//                            many programs; WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
+//                            many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "part.h"
 #include "random_options.h"
 #include "random_shrink.h"
 
@@ -136,6 +137,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (replays) return replay(seed, repeats, verbose, shrink);
+  program_count = part_count((uint32_t)program_count);
   if (getenv("WEIR_TEST_PROGRAMS") != NULL) program_count = number(getenv("WEIR_TEST_PROGRAMS"), "WEIR_TEST_PROGRAMS");
   if (getenv("WEIR_TEST_SEED") != NULL) first_seed = number(getenv("WEIR_TEST_SEED"), "WEIR_TEST_SEED");
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_equal_serial_execution)};

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "counting.h"
+#include "part.h"
 #include "program.h"
 #include "random.h"
 
@@ -42,7 +43,8 @@ static void run_program(const rig_options *options, uint32_t tasks, uint32_t mos
 
 static void test_random_programs(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < RESIDENT_SCALE; i++) {
+  uint32_t count = part_count(RESIDENT_SCALE);
+  for (uint32_t i = 0; i < count; i++) {
     uint64_t seed = base_seed + i;
     rig_options options = draw_options(seed);
     run_program(&options, 150, 3 * WEIR__R_SEGMENTS);
@@ -61,7 +63,8 @@ static void test_several_at_once(void **state) {
   enum { COUNT = 3 };
   pthread_t threads[COUNT];
   uint64_t seeds[COUNT];
-  for (uint32_t round = 0; round < (RESIDENT_SCALE + 9) / 10; round++) {
+  uint32_t rounds = part_count((RESIDENT_SCALE + 9) / 10);
+  for (uint32_t round = 0; round < rounds; round++) {
     for (uint32_t i = 0; i < COUNT; i++) {
       seeds[i] = base_seed + 1000 + round * COUNT + i;
       pthread_create(&threads[i], NULL, run_in_thread, &seeds[i]);
@@ -97,9 +100,10 @@ static void test_publish_while_leaving(void **state) {
   test_rig rig;
   unit_counter counter = {0};
   rig_create(&rig, &(rig_options){.workers = 2, .most_ns = LONG_NS, .seed = base_seed, .yields_of_1000 = 100});
-  for (uint32_t i = 0; i < RESIDENT_SCALE * 5; i++) counting_run(&rig, &counter, 1 + i % 2, 2);
+  uint32_t pairs = part_count(RESIDENT_SCALE * 5 / 2);
+  for (uint32_t i = 0; i < 2 * pairs; i++) counting_run(&rig, &counter, 1 + i % 2, 2);
   rig_stop(&rig);
-  counting_check(&rig, &counter, RESIDENT_SCALE * 5 * 3 / 2, 2);
+  counting_check(&rig, &counter, 3 * pairs, 2);
   rig_destroy(&rig);
 }
 

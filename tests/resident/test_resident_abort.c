@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "counting.h"
+#include "part.h"
 #include "random.h"
 
 static const uint64_t LONG_NS = UINT64_C(3600000000000);
@@ -202,7 +203,8 @@ static void run_until_fault(test_rig *rig, pthread_t aborter, random_state *rand
 static void test_any_time(void **state) {
   (void)state;
   static const uint64_t idle[] = {0, 1000, 200000}, most[] = {0, 1, 20000, 50000000};
-  for (uint32_t i = 0; i < RESIDENT_SCALE; i++) {
+  uint32_t count = part_count(RESIDENT_SCALE);
+  for (uint32_t i = 0; i < count; i++) {
     random_state random = {base_seed + i};
     test_rig rig;
     pthread_t thread;

@@ -9,6 +9,7 @@
 
 #include "engine/context.h"
 #include "far.h"
+#include "part.h"
 #include "random.h"
 
 enum { MOST_ROWS = 96, MOST_WIDTH = 8, CELLS = MOST_ROWS * MOST_WIDTH, WORD = sizeof(uint32_t), MOST_DEVICES = 4 };
@@ -255,7 +256,7 @@ static void random_chains_equal_serial_ones(void **state) {
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   device_list = argv[1];
-  program_count = (uint32_t)strtoul(argv[2], NULL, 10);
+  program_count = part_count((uint32_t)strtoul(argv[2], NULL, 10));
   weir_context *context = NULL;
   if (weir_context_create(&(weir_context_options){.devices = device_list}, &context) != WEIR_OK) {
     printf("skipped: %s\n", weir_last_error());

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "crowd.h"
+#include "part.h"
 #include "program_run.h"
 
 typedef struct session {
@@ -45,7 +46,7 @@ static void programs_side_by_side_equal_serial_execution(void **state) {
   (void)state;
   static const uint32_t windows[] = {8, 32, 1024};
   const char *programs = getenv("WEIR_TEST_PROGRAMS"), *seed = getenv("WEIR_TEST_SEED");
-  uint32_t per_thread = programs != NULL ? (uint32_t)strtoul(programs, NULL, 10) / 100 + 1 : 20;
+  uint32_t per_thread = programs != NULL ? (uint32_t)strtoul(programs, NULL, 10) / 100 + 1 : part_count(20);
   for (uint32_t i = 0; i < CROWD_CONTEXTS + CROWD_SIMULATED; i++) {
     alarm(120);
     uint64_t limit = i % 2 == 0 ? 0 : CROWD * PROGRAM_MAX_LIVE * PROGRAM_CHURN_BYTES; // no more than what lives

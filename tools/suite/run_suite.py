@@ -85,14 +85,17 @@ def fixed_addresses():
     return command if works else []
 
 
-def run_ctest(preset, folder, seed=None, label=None, prefix=()):
-    """Runs the tests of a build, or those with this label, and returns their results."""
+def run_ctest(preset, folder, seed=None, label=None, prefix=(), whole=False):
+    """Runs the tests of a build, or those with this label, and returns their results. With `whole` tests do all that they repeat,
+    and not a part (tests/support/part.h)."""
     report = os.path.join(folder, "suite-results.xml")
     if os.path.exists(report):
         os.remove(report)
     environment = dict(os.environ, CTEST_PARALLEL_LEVEL=str(JOBS))
     if seed is not None:
         environment["WEIR_TEST_SEED"] = str(seed)
+    if whole:
+        environment["WEIR_TEST_WHOLE"] = "1"
     command = [*prefix, "ctest", "--preset", preset, "--output-junit", report, "--test-output-size-passed", "1000000"]
     if label is not None:
         command += ["-L", label]
@@ -133,14 +136,23 @@ def stage_tsan():
     return run_ctest("tsan", build("tsan"), prefix=fixed_addresses())
 
 
+def stage_asan_whole():
+    """What `make test` does a part of, in full."""
+    return run_ctest("asan", build("asan"), whole=True)
+
+
+def stage_tsan_whole():
+    return run_ctest("tsan", build("tsan"), prefix=fixed_addresses(), whole=True)
+
+
 def stage_tsan_again():
-    """The tests that draw programs or schedules at random, with seeds that the stage tsan does not take."""
+    """The tests that draw programs or schedules at random, with seeds that the stages before do not take."""
     folder = build("tsan")
     results = []
     for i in range(1, TSAN_AGAIN + 1):
         seed = int(os.environ["WEIR_TEST_SEED"]) + i * SEED_STEP
         print(f"-- thread sanitizer, WEIR_TEST_SEED={seed}", flush=True)
-        again = run_ctest("tsan", folder, seed, TSAN_LABEL, fixed_addresses())
+        again = run_ctest("tsan", folder, seed, TSAN_LABEL, fixed_addresses(), whole=True)
         results += [result.noted(f", seed {seed}") for result in again]
     return results
 
@@ -192,6 +204,8 @@ STAGES = {
     "coverage": stage_coverage,
     "full": stage_full,
     "clang": stage_clang,
+    "asan_whole": stage_asan_whole,
+    "tsan_whole": stage_tsan_whole,
     "tsan_again": stage_tsan_again,
     "valgrind": stage_valgrind,
 }
