@@ -59,7 +59,8 @@ typedef struct weir__host {
   alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
   // Submissions that are held back, in steps. A thread that has nothing to do calls weir__host_settle if that does not change.
   _Atomic uint32_t held;
-  _Atomic bool times_tasks; // when tasks start and end is wanted, though nothing is traced
+  _Atomic bool times_tasks;  // when tasks start and end is wanted, though nothing is traced
+  _Atomic bool many_buffers; // more than caches hold: submissions fetch theirs before they take the lock
 } weir__host;
 
 // A context begins with its host.

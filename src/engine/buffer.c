@@ -7,6 +7,8 @@
 #include "engine/pressure.h"
 #include "engine/written.h"
 
+enum { MANY_BUFFERS = 256 }; // whose lines that each access looks at fill a first-level cache
+
 // The buffer that will be taken next was used long ago.
 static inline void fetch_next(const weir__object_pool *buffers) {
   const char *next = (const char *)buffers->first;
@@ -21,6 +23,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   if (buffer == NULL) return NULL;
   fetch_next(&context->objects.buffers);
   buffer->id = ++context->objects.next_buffer;
+  if (buffer->id == MANY_BUFFERS) atomic_store_explicit(&context->host.many_buffers, true, memory_order_relaxed);
   buffer->bytes = bytes;
   buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
   buffer->valid = buffer->held = 0;

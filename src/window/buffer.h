@@ -51,12 +51,12 @@ struct weir_buffer {
     };
     uint16_t by_ranges; // not 0: either of these
   };
-  bool boxed; // `boxes` is in use
-  bool kept;  // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   alignas(64) weir__segment whole;
   weir__validity *parts; // what is valid where; NULL: the same everywhere
+  uint32_t serial;       // changes when the contents start anew, and when the struct is used for another buffer
+  bool boxed;            // `boxes` is in use
+  bool kept; // storage stays behind it: it is not renamed, and replicas keep their blocks when others are written
   uint64_t id;
-  uint32_t serial;              // changes when the contents start anew, and when the struct is used for another buffer
   uint32_t queued;              // submissions that name it and wait in the context's queue (engine/queue.h)
   bool gone;                    // its owner has released it meanwhile
   uint64_t run;                 // the run that named it last (repeats/run.h), and there
@@ -71,6 +71,16 @@ struct weir_buffer {
   weir__range_map map;
   weir__box_map boxes;
 };
+
+static_assert(offsetof(weir_buffer, id) == 2 * 64, "what comes before fills two lines of the cache");
+
+// Asks for these lines of a buffer, and that of its replica on the host; it may be no buffer.
+static inline void weir__buffer_fetch(const weir_buffer *buffer) {
+  uintptr_t at = (uintptr_t)buffer;
+  __builtin_prefetch((const void *)at);
+  __builtin_prefetch((const void *)(at + offsetof(weir_buffer, whole)));
+  __builtin_prefetch((const void *)(at + offsetof(weir_buffer, replicas)));
+}
 
 static inline uint16_t weir__space_bit(uint32_t space) {
   return (uint16_t)(1u << space);
