@@ -169,6 +169,7 @@ def not_exported(library, lines):
     text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     exported = {line.split()[-1] for line in text.splitlines()}
     declared = {name.split()[1] for name in lines if name.startswith("function ")}
+    declared = {name for name in declared if not name.startswith("weir_mpi_")}  # of libweir-mpi, which test_install.py checks
     return ([f"exported by {library}, but in no header: {name}" for name in sorted(exported - declared)] +
             [f"in a header, but not exported by {library}: {name}" for name in sorted(declared - exported)])
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One program over the ranks of an MPI job: a library of its own, libweir-mpi, beside libweir.
+//
+// Every rank runs the same program and submits the same *sequence*: buffers, tasks and the other calls below, in the same
+// order with the same arguments. From that sequence each rank computes the same table, of which rank holds which bytes
+// of which buffer. So each rank knows by itself which tasks are its own, which bytes it must send, and which it will
+// get: ranks do not negotiate. A task runs on one rank. Bytes travel only if a task reads them that its rank lacks, once
+// for each version and rank. docs/guide/mpi.md is the guide.
+//
+// A distributed buffer is a weir_buffer of this rank's context, whose contents are valid where the table says so. It is
+// used by the calls of this header; weir_mpi_fetch and weir_mpi_written say how other calls of Weir may use it.
+//
+// Threads: the calls that make the sequence must be made in the same order on all ranks, so one thread makes them. They
+// must not be made in tasks and callbacks. A thread of the library makes all calls of MPI.
+//
+// MPI: the program initialises MPI (MPI_Init_thread) with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if no other
+// thread calls MPI from weir_mpi_create to weir_mpi_release. Messages travel on communicators of the library's own.
+//
+// Faults: a failed task poisons its outputs, and tasks that read them are skipped, on all ranks. If ranks submit different
+// sequences, or a rank is lost, the *job* has failed: receives in flight fail, so that nothing waits any more, the
+// calls below return the job's status, and weir_mpi_last_error() names the ranks and the task.
+//
+// Errors: as in weir.h, with weir_mpi_last_error() in place of weir_last_error(). Each call of the sequence can return
+// the job's failure: INVALID_ARGUMENT (ranks submit different sequences), DEVICE_LOST (a rank is lost), OUT_OF_MEMORY.
+// An argument that can never be right is refused on all ranks, and is then no part of the sequence.
+#ifndef WEIR_MPI_H
+#define WEIR_MPI_H
+
+#include "weir/weir.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A context that takes part in a job. Its members are private.
+typedef struct weir_mpi weir_mpi;
+
+// In place of a rank.
+enum {
+  WEIR_MPI_OWNER = -1, // the owner of the first buffer that the task writes, or of the first one that it reads
+  WEIR_MPI_ALL = -2,   // all ranks (weir_mpi_fetch)
+};
+
+// Options of weir_mpi_create, the same on all ranks. A member that is 0 has its default.
+typedef struct weir_mpi_options {
+  // Points to the MPI_Comm whose ranks take part. The library duplicates it. NULL: MPI_COMM_WORLD.
+  const void *communicator;
+  // Nanoseconds after which a rank is lost: of which nothing was heard for so long, or which does not go on to submit
+  // something that another rank waits for. A rank that runs a long task is not lost; one that submits nothing because
+  // it computes between two submissions is. WEIR_FOREVER: never. Default: 60 s.
+  uint64_t timeout_ns;
+  // Most bytes that wait to be sent. At the limit, submissions wait. Default: 1 GiB.
+  uint64_t send_limit;
+  // Most bytes of one message of MPI; longer contents travel in pieces. At least 256. Default and upper limit: 1 GiB.
+  uint64_t piece_bytes;
+  // Submissions after which ranks compare what they submitted, at the latest. Default: 64.
+  uint32_t check_every;
+} weir_mpi_options;
+
+// Makes a context take part in a job. All ranks of the communicator call it, and wait for each other. The context has a
+// CPU device. `options` may be NULL: all defaults.
+// Errors: INVALID_ARGUMENT (MPI is not initialised, or without support for threads), UNAVAILABLE (a context without a CPU
+// device; a failure of MPI), OUT_OF_MEMORY.
+WEIR_API weir_status weir_mpi_create_sized(weir_context *context, const weir_mpi_options *options, size_t options_size,
+                                           weir_mpi **out_mpi);
+static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi_options *options_,
+                                          weir_mpi **out_mpi_) {
+  return weir_mpi_create_sized(context_, options_, sizeof *options_, out_mpi_);
+}
+
+// Finishes as weir_mpi_finish, waits for all ranks to do so, and frees the object. The context and the local buffers are
+// left, and are the caller's to release. After a job has failed it waits for nobody; MPI_Finalize may then wait for the
+// lost rank, so that the program ends by MPI_Abort. `mpi` may be NULL.
+// Errors: as weir_mpi_finish. The object is freed in any case.
+WEIR_API weir_status weir_mpi_release(weir_mpi *mpi);
+
+// Return the number of this rank, and of all ranks.
+WEIR_API uint32_t weir_mpi_rank(const weir_mpi *mpi);
+WEIR_API uint32_t weir_mpi_size(const weir_mpi *mpi);
+
+// Returns the text of the last call of this header that failed on this thread; "" if none did. The text is valid until
+// the next call of this thread that fails.
+WEIR_API const char *weir_mpi_last_error(void);
+
+// Creates a buffer of `bytes` bytes on every rank, whose storage is allocated where it is used. `owner` is the rank
+// that computes it. Its contents are undefined until a task writes them.
+// Errors: INVALID_ARGUMENT (0 bytes; no such rank), OUT_OF_MEMORY.
+WEIR_API weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner, weir_buffer **out_buffer);
+
+// Releases a buffer, at any time. Such buffers are not released by weir_buffer_release before weir_mpi_release.
+// Errors: INVALID_ARGUMENT (no buffer of weir_mpi_buffer_create, or released before).
+WEIR_API weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *buffer);
+
+// Makes another rank the owner of a buffer, for tasks that are submitted later. Contents travel when a task reads them.
+// Errors: INVALID_ARGUMENT (as weir_mpi_buffer_release; no such rank).
+WEIR_API weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *buffer, uint32_t owner);
+
+// Submits a task to the job. `rank` is the rank that runs it, or WEIR_MPI_OWNER. On that rank the task is submitted as by
+// weir_submit, behind what it must receive; other ranks note it, and send what it lacks.
+// - All buffers are of weir_mpi_buffer_create. Boxes and modes AUTO are refused. COMMUTE and REDUCE keep their meaning
+//   among the tasks of one rank; between ranks they are as READ_WRITE.
+// - `kernel`, `host`, `user`, `device`, `after`, `priority` and `group` concern the rank that runs the task, and may be
+//   NULL on others. `label`, `tag`, `groups` and `args` are the same on all ranks, the contents of values excepted.
+// - `*out_event` is an event on the rank that runs the task, and NULL on others. `after` may name such events: entries
+//   that are NULL are left out.
+// - `destroy` is called on all ranks; where the task does not run, before the call returns.
+// A refusal that only the running rank sees (NO_CODE, OUT_OF_MEMORY) is returned there, and counts as a failure of the
+// task: its outputs are poisoned.
+// Errors: as weir_submit; INVALID_ARGUMENT (no buffers and no rank; another rank than there is).
+WEIR_API weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t task_size, int32_t rank,
+                                           weir_event **out_event);
+static inline weir_status weir_mpi_submit(weir_mpi *mpi_, const weir_task *task_, int32_t rank_,
+                                          weir_event **out_event_) {
+  return weir_mpi_submit_sized(mpi_, task_, sizeof *task_, rank_, out_event_);
+}
+
+// Makes a range valid on a rank, or, with WEIR_MPI_ALL, on all ranks by a binomial tree, so that calls of Weir that this
+// header does not know may read it there: weir_read, weir_copy_out, graphs, enqueue functions. It does not wait.
+// `bytes` may be WEIR_WHOLE.
+// Errors: INVALID_ARGUMENT (as weir_mpi_buffer_release; no such rank), OUT_OF_RANGE.
+WEIR_API weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *buffer, uint64_t offset, uint64_t bytes, int32_t rank);
+
+// Says that calls of Weir that this header does not know overwrite or update a range on a rank: weir_copy_in, weir_fill,
+// graphs. All ranks call it, just before or after the calls themselves, which `rank` alone makes. From here on that rank
+// alone holds the bytes. To update bytes, fetch them first. `bytes` may be WEIR_WHOLE.
+// Errors: as weir_mpi_fetch; INVALID_ARGUMENT (WEIR_MPI_ALL).
+WEIR_API weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                      int32_t rank);
+
+// Combines `count` buffers of equal size into the first one, in a binomial tree of tasks: `combine` is submitted with two
+// arguments, of which it updates the first and reads the second. Each runs at the owner of the buffer that it updates.
+// The order is the same for any number of ranks. The other buffers hold sums of parts afterwards. `args` and
+// `arg_count` of `combine` are ignored; `destroy` is refused. With weir_mpi_fetch to all ranks behind it, each rank has
+// the result.
+// Errors: as weir_mpi_submit; INVALID_ARGUMENT (no buffers, buffers that differ in size, `destroy`).
+WEIR_API weir_status weir_mpi_reduce_sized(weir_mpi *mpi, const weir_task *combine, size_t task_size,
+                                           weir_buffer *const *parts, uint32_t count);
+static inline weir_status weir_mpi_reduce(weir_mpi *mpi_, const weir_task *combine_, weir_buffer *const *parts_,
+                                          uint32_t count_) {
+  return weir_mpi_reduce_sized(mpi_, combine_, sizeof *combine_, parts_, count_);
+}
+
+// Leaves out `count` calls of the sequence that do not concern this rank, so that submission does not grow with the
+// number of ranks. Each call of this header that makes the sequence counts 1, weir_mpi_reduce one less than there are
+// buffers. Calls may be left out under these conditions; nobody checks them, but a data message that only one side
+// expects ends in an error, after the time-out at the latest.
+// - They do not run here, and read nothing elsewhere that this rank wrote last.
+// - A rank that later uses a byte has submitted the call that last wrote it, and those that fetched it since.
+// - weir_mpi_finish, weir_mpi_release and weir_mpi_fetch to all ranks are never left out.
+// Errors: those of the job.
+WEIR_API weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count);
+
+// Waits until all tasks of this rank are done and what it sends is on its way, and until the rank before it has come to
+// the same call and is known to have submitted the same sequence. Returns OK, the job's failure, or what weir_finish
+// returns: the first task of this rank that failed since the last report.
+WEIR_API weir_status weir_mpi_finish(weir_mpi *mpi);
+
+// Counts of a rank. Bytes are those of contents.
+typedef struct weir_mpi_statistics {
+  uint64_t submitted;     // calls of the sequence so far, those left out included
+  uint64_t skipped;       // those left out
+  uint64_t tasks;         // tasks that this rank runs
+  uint64_t messages_sent; // contents that were sent; pieces count as one
+  uint64_t bytes_sent;    // bytes of these
+  uint64_t messages_received;
+  uint64_t bytes_received;
+  uint64_t poisoned;         // messages that said in place of contents that these are poisoned, sent and received
+  uint64_t control_messages; // other messages sent: comparisons, signs of life
+} weir_mpi_statistics;
+
+// Reads the counts of a rank. Does not wait.
+WEIR_API weir_status weir_mpi_get_statistics_sized(weir_mpi *mpi, weir_mpi_statistics *out_statistics,
+                                                   size_t statistics_size);
+static inline weir_status weir_mpi_get_statistics(weir_mpi *mpi_, weir_mpi_statistics *out_statistics_) {
+  return weir_mpi_get_statistics_sized(mpi_, out_statistics_, sizeof *out_statistics_);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif // WEIR_MPI_H

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "buffers.h"
+
+#include <stdlib.h>
+
+#include "job.h"
+
+static uint32_t slot_of(const weir__mpi_buffers *buffers, const weir_buffer *local) {
+  return (uint32_t)weir__mpi_hash(0, (uint64_t)(uintptr_t)local) & (buffers->capacity - 1);
+}
+
+// The slot that a buffer is in, or the free one where it would be.
+static uint32_t search(const weir__mpi_buffers *buffers, const weir_buffer *local) {
+  uint32_t slot = slot_of(buffers, local);
+  while (buffers->slots[slot] != NULL && buffers->slots[slot]->local != local)
+    slot = (slot + 1) & (buffers->capacity - 1);
+  return slot;
+}
+
+static bool grow(weir__mpi_buffers *buffers) {
+  weir__mpi_buffers grown = {.capacity = buffers->capacity == 0 ? 64 : buffers->capacity * 2, .count = buffers->count};
+  grown.slots = calloc(grown.capacity, sizeof(weir__mpi_buffer *));
+  if (grown.slots == NULL) return false;
+  for (uint32_t i = 0; i < buffers->capacity; i++) {
+    if (buffers->slots[i] != NULL) grown.slots[search(&grown, buffers->slots[i]->local)] = buffers->slots[i];
+  }
+  free(buffers->slots);
+  *buffers = grown;
+  return true;
+}
+
+bool weir__mpi_buffers_add(weir__mpi_buffers *buffers, weir__mpi_buffer *buffer) {
+  if (2 * (buffers->count + 1) > buffers->capacity && !grow(buffers)) return false;
+  buffers->slots[search(buffers, buffer->local)] = buffer;
+  buffers->count++;
+  return true;
+}
+
+weir__mpi_buffer *weir__mpi_buffers_find(const weir__mpi_buffers *buffers, const weir_buffer *local) {
+  return buffers->capacity == 0 ? NULL : buffers->slots[search(buffers, local)];
+}
+
+static void destroy(weir__mpi_buffer *buffer) {
+  weir__mpi_table_release(&buffer->table);
+  free(buffer);
+}
+
+void weir__mpi_buffers_remove(weir__mpi_buffers *buffers, weir__mpi_buffer *buffer) {
+  uint32_t mask = buffers->capacity - 1, hole = search(buffers, buffer->local);
+  buffers->slots[hole] = NULL;
+  buffers->count--;
+  destroy(buffer);
+  // Those behind it that are not where they would be found now move into the hole.
+  for (uint32_t slot = (hole + 1) & mask; buffers->slots[slot] != NULL; slot = (slot + 1) & mask) {
+    weir__mpi_buffer *moved = buffers->slots[slot];
+    buffers->slots[slot] = NULL;
+    buffers->slots[search(buffers, moved->local)] = moved;
+  }
+}
+
+void weir__mpi_buffers_release(weir__mpi_buffers *buffers) {
+  for (uint32_t i = 0; i < buffers->capacity; i++) {
+    if (buffers->slots[i] != NULL) destroy(buffers->slots[i]);
+  }
+  free(buffers->slots);
+  *buffers = (weir__mpi_buffers){0};
+}
+
+weir_status weir__mpi_buffer_range(weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes,
+                                   weir__mpi_buffer **out_buffer, uint64_t *out_end) {
+  weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
+  if (buffer == NULL)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "the buffer is none of weir_mpi_buffer_create, or was released");
+  if (bytes == WEIR_WHOLE && offset < buffer->bytes) bytes = buffer->bytes - offset;
+  if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a range has no bytes");
+  if (offset >= buffer->bytes || bytes > buffer->bytes - offset)
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_RANGE, "bytes %llu to %llu leave buffer %llu, which has %llu",
+                           (unsigned long long)offset, (unsigned long long)(offset + bytes),
+                           (unsigned long long)buffer->number, (unsigned long long)buffer->bytes);
+  *out_buffer = buffer;
+  *out_end = offset + bytes;
+  return WEIR_OK;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The distributed buffers of a job, by their local weir_buffer.
+#ifndef WEIR_MPI_BUFFERS_H
+#define WEIR_MPI_BUFFERS_H
+
+#include "table.h"
+#include "weir/weir.h"
+
+typedef struct weir__mpi_buffer {
+  weir_buffer *local;
+  uint64_t number; // of the call that created it, the same on all ranks
+  uint64_t bytes;
+  uint32_t owner;
+  weir__mpi_table table;
+} weir__mpi_buffer;
+
+// A hash table with open addressing.
+typedef struct weir__mpi_buffers {
+  weir__mpi_buffer **slots;
+  uint32_t capacity, count; // a power of two; at most half of the slots are taken
+} weir__mpi_buffers;
+
+void weir__mpi_buffers_release(weir__mpi_buffers *buffers);
+
+// False: no memory.
+bool weir__mpi_buffers_add(weir__mpi_buffers *buffers, weir__mpi_buffer *buffer);
+weir__mpi_buffer *weir__mpi_buffers_find(const weir__mpi_buffers *buffers, const weir_buffer *local);
+
+// Takes a buffer out and frees it.
+void weir__mpi_buffers_remove(weir__mpi_buffers *buffers, weir__mpi_buffer *buffer);
+
+struct weir_mpi;
+
+// Finds a buffer, and makes the end of a range. Errors as the calls of weir/mpi.h say. `sequence` is held.
+weir_status weir__mpi_buffer_range(struct weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes,
+                                   weir__mpi_buffer **out_buffer, uint64_t *out_end);
+
+#endif // WEIR_MPI_BUFFERS_H

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of the sequence that are no tasks.
+#include <stdlib.h>
+
+#include "job.h"
+#include "transfer.h"
+
+static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_t owner, weir_buffer **out_buffer) {
+  weir__mpi_buffer *buffer = calloc(1, sizeof *buffer);
+  if (buffer == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  *buffer = (weir__mpi_buffer){.number = call->number, .bytes = call->bytes, .owner = owner};
+  weir_status status = weir_buffer_create(mpi->context, call->bytes, &buffer->local);
+  if (status != WEIR_OK) {
+    weir__mpi_error(status, "%s", weir_last_error());
+  } else if (!weir__mpi_table_create(&buffer->table, call->bytes, mpi->size) ||
+             !weir__mpi_buffers_add(&mpi->buffers, buffer)) {
+    weir_buffer_release(buffer->local);
+    weir__mpi_table_release(&buffer->table);
+    status = weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  }
+  if (status == WEIR_OK)
+    *out_buffer = buffer->local;
+  else
+    free(buffer);
+  return status;
+}
+
+weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner, weir_buffer **out_buffer) {
+  if (out_buffer == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_buffer is NULL");
+  *out_buffer = NULL;
+  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a buffer of 0 bytes");
+  if (owner >= mpi->size) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %u", owner);
+  weir__mpi_call call = {.kind = WEIR__MPI_BUFFER_CREATE, .bytes = bytes, .rank = (int32_t)owner};
+  pthread_mutex_lock(&mpi->sequence);
+  weir__mpi_enter(mpi, &call);
+  weir_status status = weir__mpi_job_status(mpi);
+  if (status == WEIR_OK) {
+    status = add_buffer(mpi, &call, owner, out_buffer);
+    if (status != WEIR_OK) // the other ranks have the buffer
+      weir__mpi_fail(mpi, status, true, "rank %u cannot create buffer %llu of %llu bytes: %.200s", mpi->rank,
+                     (unsigned long long)call.number, (unsigned long long)bytes, weir_mpi_last_error());
+  }
+  pthread_mutex_unlock(&mpi->sequence);
+  return status;
+}
+
+// Makes a call that concerns a range of a buffer, up to what is done with it. On success `sequence` is held.
+static weir_status enter_range(weir_mpi *mpi, weir__mpi_kind kind, weir_buffer *local, uint64_t offset, uint64_t bytes,
+                               int32_t rank, weir__mpi_call *out_call, weir__mpi_buffer **out_buffer) {
+  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  bool is_rank = rank >= 0 && (uint32_t)rank < mpi->size;
+  if (!is_rank && !(rank == WEIR_MPI_ALL && kind == WEIR__MPI_FETCH))
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %d", rank);
+  uint64_t end;
+  pthread_mutex_lock(&mpi->sequence);
+  weir_status status = weir__mpi_buffer_range(mpi, local, offset, bytes, out_buffer, &end);
+  if (status == WEIR_OK) {
+    *out_call = (weir__mpi_call){
+        .kind = kind, .buffer = (*out_buffer)->number, .offset = offset, .bytes = end - offset, .rank = rank};
+    weir__mpi_enter(mpi, out_call);
+    if (!weir__mpi_table_reserve(&(*out_buffer)->table, 4))
+      weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,
+                     (unsigned long long)out_call->number);
+    status = weir__mpi_job_status(mpi);
+  }
+  if (status != WEIR_OK) pthread_mutex_unlock(&mpi->sequence);
+  return status;
+}
+
+weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *local) {
+  weir__mpi_call call;
+  weir__mpi_buffer *buffer;
+  weir_status status = enter_range(mpi, WEIR__MPI_BUFFER_RELEASE, local, 0, WEIR_WHOLE, 0, &call, &buffer);
+  if (status != WEIR_OK) return status;
+  weir__mpi_buffers_remove(&mpi->buffers, buffer);
+  status = weir_buffer_release(local);
+  pthread_mutex_unlock(&mpi->sequence);
+  return status == WEIR_OK ? WEIR_OK : weir__mpi_error(status, "%s", weir_last_error());
+}
+
+weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *local, uint32_t owner) {
+  weir__mpi_call call;
+  weir__mpi_buffer *buffer;
+  int32_t rank = owner > INT32_MAX ? INT32_MAX : (int32_t)owner;
+  weir_status status = enter_range(mpi, WEIR__MPI_BUFFER_MOVE, local, 0, WEIR_WHOLE, rank, &call, &buffer);
+  if (status != WEIR_OK) return status;
+  buffer->owner = owner;
+  pthread_mutex_unlock(&mpi->sequence);
+  return WEIR_OK;
+}
+
+weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes, int32_t rank) {
+  weir__mpi_call call;
+  weir__mpi_buffer *buffer;
+  weir_status status = enter_range(mpi, WEIR__MPI_FETCH, local, offset, bytes, rank, &call, &buffer);
+  if (status != WEIR_OK) return status;
+  if (rank == WEIR_MPI_ALL)
+    weir__mpi_supply_all(mpi, &call, buffer, offset, offset + call.bytes);
+  else
+    weir__mpi_supply(mpi, &call, buffer, offset, offset + call.bytes, (uint32_t)rank);
+  pthread_mutex_unlock(&mpi->sequence);
+  return WEIR_OK;
+}
+
+weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes, int32_t rank) {
+  weir__mpi_call call;
+  weir__mpi_buffer *buffer;
+  weir_status status = enter_range(mpi, WEIR__MPI_WRITTEN, local, offset, bytes, rank, &call, &buffer);
+  if (status != WEIR_OK) return status;
+  weir__mpi_table_write(&buffer->table, offset, offset + call.bytes, (uint32_t)rank, call.number);
+  pthread_mutex_unlock(&mpi->sequence);
+  return WEIR_OK;
+}

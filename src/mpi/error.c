@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "job.h"
+
+static _Thread_local char last_error[WEIR__MPI_TEXT];
+
+const char *weir_mpi_last_error(void) {
+  return last_error;
+}
+
+weir_status weir__mpi_error(weir_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(last_error, sizeof last_error, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+weir_status weir__mpi_job_status(weir_mpi *mpi) {
+  if (!atomic_load_explicit(&mpi->has_failed, memory_order_acquire)) return WEIR_OK;
+  pthread_mutex_lock(&mpi->shared);
+  weir_status status = weir__mpi_error(mpi->failure, "%s", mpi->failure_text);
+  pthread_mutex_unlock(&mpi->shared);
+  return status;
+}
+
+void weir__mpi_fail(weir_mpi *mpi, weir_status status, bool tells, const char *format, ...) {
+  pthread_mutex_lock(&mpi->shared);
+  if (mpi->failure == WEIR_OK) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(mpi->failure_text, sizeof mpi->failure_text, format, arguments);
+    va_end(arguments);
+    mpi->failure = status;
+    atomic_store_explicit(&mpi->has_failed, true, memory_order_release);
+    for (uint32_t rank = 0; tells && rank < mpi->size; rank++) {
+      if (rank != mpi->rank) weir__mpi_control_post(mpi, rank, WEIR__MPI_FAILED, 0, mpi->failure_text);
+    }
+    pthread_cond_broadcast(&mpi->changed);
+    pthread_cond_signal(&mpi->wake);
+  }
+  pthread_mutex_unlock(&mpi->shared);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "progress.h"
+
+enum { DEFAULT_SECONDS = 60 };
+static const uint64_t GIB = UINT64_C(1) << 30;
+
+uint64_t weir__mpi_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+uint32_t weir_mpi_rank(const weir_mpi *mpi) {
+  return mpi->rank;
+}
+
+uint32_t weir_mpi_size(const weir_mpi *mpi) {
+  return mpi->size;
+}
+
+static void set_options(weir_mpi *mpi, const weir_mpi_options *options) {
+  weir_mpi_options set = options == NULL ? (weir_mpi_options){0} : *options;
+  if (set.timeout_ns == 0) set.timeout_ns = UINT64_C(1000000000) * DEFAULT_SECONDS;
+  if (set.send_limit == 0) set.send_limit = GIB;
+  if (set.piece_bytes == 0 || set.piece_bytes > GIB) set.piece_bytes = GIB;
+  if (set.piece_bytes < sizeof(weir__mpi_header) + WEIR__MPI_CAUSE)
+    set.piece_bytes = sizeof(weir__mpi_header) + WEIR__MPI_CAUSE;
+  if (set.check_every == 0 || set.check_every > WEIR__MPI_CHECK_PAIRS) set.check_every = WEIR__MPI_CHECK_PAIRS;
+  mpi->options = set;
+}
+
+static void initialize_locks(weir_mpi *mpi) {
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_mutex_init(&mpi->sequence, NULL);
+  pthread_mutex_init(&mpi->shared, NULL);
+  pthread_cond_init(&mpi->wake, &clock);
+  pthread_cond_init(&mpi->changed, NULL);
+  pthread_condattr_destroy(&clock);
+}
+
+void weir__mpi_destroy(weir_mpi *mpi) {
+  weir__mpi_buffers_release(&mpi->buffers);
+  weir__mpi_history_release(&mpi->history);
+  pthread_mutex_destroy(&mpi->sequence);
+  pthread_mutex_destroy(&mpi->shared);
+  pthread_cond_destroy(&mpi->wake);
+  pthread_cond_destroy(&mpi->changed);
+  free(mpi->sent_to);
+  free(mpi->received_from);
+  free(mpi->peers);
+  free(mpi);
+}
+
+static bool allocate(weir_mpi *mpi) {
+  mpi->sent_to = calloc(mpi->size, sizeof *mpi->sent_to);
+  mpi->received_from = calloc(mpi->size, sizeof *mpi->received_from);
+  mpi->peers = calloc(mpi->size, sizeof *mpi->peers);
+  return mpi->sent_to != NULL && mpi->received_from != NULL && mpi->peers != NULL;
+}
+
+static bool has_cpu(const weir_context *context) {
+  for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
+    if (strcmp(weir_device_information(weir_context_device(context, i))->kind, "cpu") == 0) return true;
+  }
+  return false;
+}
+
+// Refused on one rank, the other ranks find it lost: the transport is there already.
+static weir_status start(weir_mpi *mpi) {
+  if (!has_cpu(mpi->context)) return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CPU device");
+  if (!allocate(mpi)) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  if (pthread_create(&mpi->thread, NULL, weir__mpi_progress, mpi) != 0)
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no thread can be started");
+  return WEIR_OK;
+}
+
+weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options *options,
+                                  weir__mpi_transport *transport, weir_mpi **out_mpi) {
+  *out_mpi = NULL;
+  weir_mpi *mpi = calloc(1, sizeof *mpi);
+  if (mpi == NULL) {
+    transport->close(transport, true);
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  }
+  mpi->context = context;
+  mpi->transport = transport;
+  mpi->rank = transport->rank;
+  mpi->size = transport->size;
+  mpi->inbox_end = &mpi->inbox;
+  set_options(mpi, options);
+  initialize_locks(mpi);
+  weir_status status = start(mpi);
+  if (status != WEIR_OK) {
+    transport->close(transport, true);
+    weir__mpi_destroy(mpi);
+    return status;
+  }
+  *out_mpi = mpi;
+  return WEIR_OK;
+}
+
+void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
+  uint64_t hash = weir__mpi_hash(call->hash, (uint64_t)call->kind << 32 | (uint32_t)call->rank);
+  hash = weir__mpi_hash(weir__mpi_hash(hash, call->buffer), call->offset);
+  hash = weir__mpi_hash(weir__mpi_hash(hash, call->bytes), call->args);
+  call->hash = weir__mpi_hash_text(hash, call->label);
+  call->number = ++mpi->number;
+  if (mpi->size == 1) return;
+  pthread_mutex_lock(&mpi->shared);
+  bool added = weir__mpi_history_add(&mpi->history, call);
+  mpi->check.pairs[mpi->check.count++] = (weir__mpi_pair){call->number, call->hash};
+  if (mpi->check.count >= mpi->options.check_every) weir__mpi_check_flush(mpi);
+  pthread_mutex_unlock(&mpi->shared);
+  if (!added) weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory to note calls", mpi->rank);
+}
+
+weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count) {
+  pthread_mutex_lock(&mpi->sequence);
+  mpi->number += count;
+  pthread_mutex_lock(&mpi->shared);
+  mpi->history.own_through = mpi->number;
+  mpi->statistics.skipped += count;
+  pthread_mutex_unlock(&mpi->shared);
+  pthread_mutex_unlock(&mpi->sequence);
+  return weir__mpi_job_status(mpi);
+}
+
+weir_status weir_mpi_get_statistics_sized(weir_mpi *mpi, weir_mpi_statistics *out_statistics, size_t statistics_size) {
+  if (out_statistics == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_statistics is NULL");
+  memset(out_statistics, 0, statistics_size);
+  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  pthread_mutex_lock(&mpi->sequence);
+  pthread_mutex_lock(&mpi->shared);
+  weir_mpi_statistics statistics = mpi->statistics;
+  statistics.submitted = mpi->number;
+  pthread_mutex_unlock(&mpi->shared);
+  pthread_mutex_unlock(&mpi->sequence);
+  memcpy(out_statistics, &statistics, statistics_size < sizeof statistics ? statistics_size : sizeof statistics);
+  return WEIR_OK;
+}

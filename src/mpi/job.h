@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of a rank in a job, and who guards it:
+// - `sequence` is held by each call that makes the sequence, in that order; it guards what only these use.
+// - `shared` is held for a few lines, by those calls, by callbacks of Weir and by the progress thread.
+// - What is the progress thread's alone needs no lock.
+// `sequence` comes before `shared`. No call of Weir is made under `shared`, so callbacks may take it.
+#ifndef WEIR_MPI_JOB_H
+#define WEIR_MPI_JOB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "buffers.h"
+#include "control.h"
+#include "history.h"
+#include "message.h"
+#include "transport.h"
+#include "weir/mpi.h"
+
+enum { WEIR__MPI_TEXT = 512 };
+
+// What the progress thread knows of another rank.
+typedef struct weir__mpi_peer {
+  uint64_t heard_ns;  // when something came from it
+  uint64_t pinged_ns; // when it was asked for a sign of life
+  uint64_t number;    // the last call that it said it has submitted
+  uint64_t number_ns; // when that grew
+} weir__mpi_peer;
+
+struct weir_mpi {
+  weir_context *context;
+  weir_mpi_options options;
+  weir__mpi_transport *transport;
+  uint32_t rank, size;
+
+  pthread_mutex_t sequence;
+  weir__mpi_buffers buffers;
+  uint64_t number;                   // of the last call
+  uint64_t *sent_to, *received_from; // messages of contents by rank: the next one's tag
+
+  pthread_mutex_t shared;
+  pthread_cond_t wake;    // of the progress thread
+  pthread_cond_t changed; // for submitters: fewer bytes to send, a comparison, an end, a failure
+  weir__mpi_message *inbox, **inbox_end;
+  weir__mpi_history history;
+  weir__mpi_control check; // pairs that the next rank has not got yet
+  uint64_t outgoing_bytes, outgoing_count;
+  uint64_t awaited, awaited_ns; // number of the call up to which a comparison is waited for, since when; 0: none
+  uint64_t ending_ns;           // since when the end of all ranks is waited for; 0: it is not
+  uint32_t ends;                // rank 0: ranks that have come to their end. Others: 1 if all have
+  weir_mpi_statistics statistics;
+  weir_status failure; // of the job; OK: none
+  char failure_text[WEIR__MPI_TEXT];
+  bool stops; // the progress thread ends when nothing is left to send
+  atomic_bool has_inbox, has_failed;
+
+  pthread_t thread; // the progress thread, and what is its alone
+  weir__mpi_peer *peers;
+  weir__mpi_message *pending; // messages that were begun
+  weir__mpi_control incoming;
+  uint64_t differs;      // number of the call at which the rank before this one differs, and whose text is asked for
+  bool has_cancelled;    // after a failure
+  uint64_t suspected_ns; // when contents came that did not fit; 0: none did
+  char suspicion[WEIR__MPI_TEXT];
+  uint64_t watched_ns;
+};
+
+// Nanoseconds of a clock that only goes forward.
+uint64_t weir__mpi_now(void);
+
+// Makes the job fail, unless it has failed already. `tells`: the other ranks, too. Does not wait.
+__attribute__((format(printf, 4, 5))) void weir__mpi_fail(weir_mpi *mpi, weir_status status, bool tells,
+                                                          const char *format, ...);
+
+// Copies the job's failure to this thread's last error, and returns it; OK: none.
+weir_status weir__mpi_job_status(weir_mpi *mpi);
+
+// Sets this thread's last error, and returns the status.
+__attribute__((format(printf, 2, 3))) weir_status weir__mpi_error(weir_status status, const char *format, ...);
+
+// Makes a call the next one of the sequence: gives it its number, and its hash for comparison. `sequence` is held.
+void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call);
+
+// The rank whose calls are compared with this rank's, and the one that compares its own with these.
+static inline uint32_t weir__mpi_previous(const weir_mpi *mpi) {
+  return (mpi->rank + mpi->size - 1) % mpi->size;
+}
+static inline uint32_t weir__mpi_next(const weir_mpi *mpi) {
+  return (mpi->rank + 1) % mpi->size;
+}
+
+// Joins a context to a job over a transport, which is closed in any case.
+weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options *options,
+                                  weir__mpi_transport *transport, weir_mpi **out_mpi);
+
+// Frees what is left when the progress thread has ended.
+void weir__mpi_destroy(weir_mpi *mpi);
+
+#endif // WEIR_MPI_JOB_H

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "weir/external.h"
+
+enum { ALIGNMENT = 64 };
+
+_Static_assert(sizeof(weir__mpi_header) == ALIGNMENT, "contents are aligned behind the header");
+
+weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes) {
+  size_t own = (sizeof(weir__mpi_message) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  uint64_t room = bytes < WEIR__MPI_CAUSE ? WEIR__MPI_CAUSE : bytes;
+  if (room > SIZE_MAX - own - 2 * ALIGNMENT) return NULL;
+  size_t all = own + ALIGNMENT + ((size_t)room + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  weir__mpi_message *message = aligned_alloc(ALIGNMENT, all);
+  if (message == NULL) return NULL;
+  *message = (weir__mpi_message){.mpi = mpi, .kind = kind, .bytes = bytes, .pieces = 1};
+  message->wire = (weir__mpi_header *)((unsigned char *)message + own);
+  *message->wire = (weir__mpi_header){0};
+  atomic_init(&message->references, 1);
+  return message;
+}
+
+void weir__mpi_message_release(weir__mpi_message *message) {
+  if (atomic_fetch_sub_explicit(&message->references, 1, memory_order_acq_rel) != 1) return;
+  weir_event_release(message->event);
+  free(message);
+}
+
+void weir__mpi_message_post(weir__mpi_message *message) {
+  weir_mpi *mpi = message->mpi;
+  message->next = NULL;
+  *mpi->inbox_end = message;
+  mpi->inbox_end = &message->next;
+  atomic_store_explicit(&mpi->has_inbox, true, memory_order_release);
+  pthread_cond_signal(&mpi->wake);
+}
+
+uint64_t weir__mpi_message_length(const weir__mpi_message *message) {
+  return message->kind == WEIR__MPI_SEND_CONTROL ? message->bytes : sizeof(weir__mpi_header) + message->bytes;
+}
+
+static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind, const weir__mpi_call *call,
+                                     uint32_t peer, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t bytes) {
+  weir__mpi_message *message = weir__mpi_message_create(mpi, kind, bytes);
+  if (message == NULL) {
+    weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for a message of call %llu", mpi->rank,
+                   (unsigned long long)call->number);
+    return NULL;
+  }
+  uint64_t *tags = kind == WEIR__MPI_SEND ? mpi->sent_to : mpi->received_from;
+  message->peer = peer;
+  message->tag = (uint32_t)(tags[peer]++ % mpi->transport->tags);
+  message->number = call->number;
+  message->hash = call->hash;
+  message->buffer = buffer->number;
+  message->offset = offset;
+  uint64_t length = weir__mpi_message_length(message), piece = mpi->options.piece_bytes;
+  message->pieces = (length + piece - 1) / piece;
+  memcpy(message->label, call->label, sizeof message->label);
+  return message;
+}
+
+// Says in place of the contents why they do not come.
+static void write_cause(weir__mpi_message *message, weir_status status, const char *cause) {
+  char *text = (char *)(message->wire + 1);
+  snprintf(text, WEIR__MPI_CAUSE, "%s", cause);
+  message->wire->status = (uint32_t)status;
+  message->wire->text_bytes = (uint32_t)strlen(text) + 1;
+}
+
+static void post_copied(weir__mpi_message *message, weir_status status, const char *cause) {
+  weir_mpi *mpi = message->mpi;
+  if (status != WEIR_OK) write_cause(message, status, cause);
+  message->wire->number = message->number;
+  message->wire->hash = message->hash;
+  message->wire->bytes = message->bytes;
+  pthread_mutex_lock(&mpi->shared);
+  if (status == WEIR_OK) {
+    mpi->statistics.messages_sent++;
+    mpi->statistics.bytes_sent += message->bytes;
+  } else {
+    mpi->statistics.poisoned++;
+  }
+  weir__mpi_message_post(message);
+  pthread_mutex_unlock(&mpi->shared);
+}
+
+static void copied(void *user, weir_status status) {
+  weir__mpi_message *message = user;
+  weir_event *event = message->event;
+  message->event = NULL;
+  post_copied(message, status, status == WEIR_OK ? "" : weir_event_message(event));
+  weir_event_release(event);
+}
+
+// Waits until there is room for what is to be sent. Ranks that wait here cannot wait for each other in a circle: the one
+// that has submitted least gets rid of all, since the others have submitted the receives.
+static void wait_for_room(weir_mpi *mpi, uint64_t bytes) {
+  pthread_mutex_lock(&mpi->shared);
+  while (mpi->failure == WEIR_OK && mpi->outgoing_count > 0 &&
+         (mpi->outgoing_bytes + bytes > mpi->options.send_limit || mpi->outgoing_count >= mpi->transport->tags / 2))
+    pthread_cond_wait(&mpi->changed, &mpi->shared);
+  mpi->outgoing_bytes += bytes;
+  mpi->outgoing_count++;
+  pthread_mutex_unlock(&mpi->shared);
+}
+
+void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir_buffer *local, uint64_t offset,
+                    uint64_t bytes) {
+  const weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
+  wait_for_room(mpi, bytes);
+  weir__mpi_message *message = create_for(mpi, WEIR__MPI_SEND, call, to, buffer, offset, bytes);
+  if (message == NULL) {
+    pthread_mutex_lock(&mpi->shared);
+    mpi->outgoing_bytes -= bytes;
+    mpi->outgoing_count--;
+    pthread_mutex_unlock(&mpi->shared);
+    return;
+  }
+  weir_status status = weir_copy_out(local, offset, bytes, message->wire + 1, &message->event);
+  if (status == WEIR_OK) {
+    status = weir_event_on_done(message->event, copied, message);
+    if (status == WEIR_OK) return;
+    weir_event_wait(message->event, WEIR_FOREVER); // the copy writes to the message
+    weir_event_release(message->event);
+    message->event = NULL;
+  }
+  post_copied(message, status, weir_last_error());
+}
+
+// The task behind a receive.
+static void take(const weir_work *work) {
+  weir__mpi_message *message = work->user;
+  if (message->status == WEIR_OK)
+    memcpy(work->args[0], message->wire + 1, (size_t)message->bytes);
+  else
+    weir_work_fail(work, message->cause);
+}
+
+static void release(void *user) {
+  weir__mpi_message_release(user);
+}
+
+static weir_status submit_receive(weir__mpi_message *message, weir_buffer *local, weir_event *event) {
+  char label[WEIR__MPI_LABEL];
+  snprintf(label, sizeof label, "from rank %u: %.28s", message->peer, message->label);
+  const weir_arg arg = weir_writes_range(local, message->offset, message->bytes);
+  const weir_task task = {.host = take,
+                          .user = message,
+                          .args = &arg,
+                          .arg_count = 1,
+                          .after = &event,
+                          .after_count = 1,
+                          .priority = WEIR_PRIORITY_HIGHEST,
+                          .label = label,
+                          .destroy = release};
+  return weir_submit(message->mpi->context, &task, NULL);
+}
+
+void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from, weir_buffer *local, uint64_t offset,
+                       uint64_t bytes) {
+  const weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
+  weir__mpi_message *message = create_for(mpi, WEIR__MPI_RECEIVE, call, from, buffer, offset, bytes);
+  if (message == NULL) return;
+  weir_status status = weir_host_event_create(mpi->context, call->label, &message->event);
+  if (status == WEIR_OK) {
+    weir_event *event = message->event;
+    atomic_store_explicit(&message->references, 3, memory_order_relaxed);
+    pthread_mutex_lock(&mpi->shared);
+    weir__mpi_message_post(message); // before the task, whose submission may wait
+    pthread_mutex_unlock(&mpi->shared);
+    status = submit_receive(message, local, event);
+    weir__mpi_message_release(message);
+    if (status == WEIR_OK) return;
+  }
+  weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u cannot receive for call %llu: %s", mpi->rank,
+                 (unsigned long long)call->number, weir_last_error());
+  weir__mpi_message_release(message);
+}

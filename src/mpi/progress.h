@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The progress thread, which alone uses the transport.
+#ifndef WEIR_MPI_PROGRESS_H
+#define WEIR_MPI_PROGRESS_H
+
+// Runs until the job stops (weir_mpi.stops), and closes the transport. `argument` is the weir_mpi.
+void *weir__mpi_progress(void *argument);
+
+#endif // WEIR_MPI_PROGRESS_H

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "job.h"
+
+static weir_status check(const weir_task *combine, weir_buffer *const *parts, uint32_t count) {
+  if (count == 0 || parts == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "no buffers to combine");
+  if (combine->destroy != NULL)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a task that runs many times has no destroy function");
+  for (uint32_t i = 1; i < count; i++) {
+    if (weir_buffer_bytes(parts[i]) != weir_buffer_bytes(parts[0]))
+      return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "buffer %u to combine differs in size from the first", i);
+  }
+  return WEIR_OK;
+}
+
+weir_status weir_mpi_reduce_sized(weir_mpi *mpi, const weir_task *combine, size_t task_size, weir_buffer *const *parts,
+                                  uint32_t count) {
+  if (mpi == NULL || combine == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi or combine is NULL");
+  weir_task task = {0};
+  memcpy(&task, combine, task_size < sizeof task ? task_size : sizeof task);
+  weir_status status = check(&task, parts, count), first = WEIR_OK;
+  if (status != WEIR_OK) return status;
+  for (uint64_t distance = 1; distance < count; distance *= 2) {
+    for (uint64_t i = 0; i + distance < count; i += 2 * distance) {
+      const weir_arg args[] = {weir_updates(parts[i]), weir_reads(parts[i + distance])};
+      task.args = args;
+      task.arg_count = 2;
+      status = weir_mpi_submit(mpi, &task, WEIR_MPI_OWNER, NULL);
+      if (first == WEIR_OK) first = status; // all are submitted, as on ranks where none is refused
+    }
+  }
+  return first;
+}

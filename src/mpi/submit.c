@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "transfer.h"
+
+// An argument of a task that is checked.
+typedef struct range {
+  weir__mpi_buffer *buffer; // NULL: a value
+  uint64_t offset, end;
+} range;
+
+static bool reads(const weir_arg *arg) {
+  return arg->mode != WEIR_WRITE;
+}
+
+static bool writes(const weir_arg *arg) {
+  return arg->mode != WEIR_READ;
+}
+
+static weir_status check_arg(weir_mpi *mpi, const weir_arg *arg, uint32_t index, range *out_range) {
+  *out_range = (range){0};
+  if (arg->mode == WEIR_VALUE) return WEIR_OK;
+  if (arg->mode < WEIR_READ || arg->mode > WEIR_REDUCE)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "argument %u has a mode that tasks of a job do not take",
+                           index);
+  if (arg->shape != WEIR_RANGE)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "argument %u is a box, which tasks of a job do not take",
+                           index);
+  out_range->offset = arg->offset;
+  return weir__mpi_buffer_range(mpi, arg->buffer, arg->offset, arg->bytes, &out_range->buffer, &out_range->end);
+}
+
+// The rank that runs a task: of the first buffer that it writes, or else reads, the owner.
+static int64_t find_rank(const weir_task *task, const range *ranges, uint32_t size, int32_t rank) {
+  if (rank != WEIR_MPI_OWNER) return rank >= 0 && (uint32_t)rank < size ? rank : -1;
+  int64_t first_read = -1;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (ranges[i].buffer == NULL) continue;
+    if (writes(&task->args[i])) return ranges[i].buffer->owner;
+    if (first_read < 0) first_read = ranges[i].buffer->owner;
+  }
+  return first_read;
+}
+
+static weir_status check(weir_mpi *mpi, const weir_task *task, int32_t rank, range *out_ranges, uint32_t *out_rank) {
+  if (task->arg_count > WEIR_MAX_ARGS || (task->arg_count > 0 && task->args == NULL))
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has too many arguments, or none where some are said");
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    weir_status status = check_arg(mpi, &task->args[i], i, &out_ranges[i]);
+    if (status != WEIR_OK) return status;
+  }
+  int64_t found = find_rank(task, out_ranges, mpi->size, rank);
+  if (found < 0)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has no buffer whose owner runs it, or names no rank");
+  *out_rank = (uint32_t)found;
+  return WEIR_OK;
+}
+
+// What all ranks must have alike.
+static weir__mpi_call call_of(const weir_task *task, const range *ranges, uint32_t rank) {
+  weir__mpi_call call = {.kind = WEIR__MPI_SUBMIT, .rank = (int32_t)rank, .args = task->arg_count};
+  if (task->label != NULL) strncpy(call.label, task->label, sizeof call.label - 1);
+  call.hash = weir__mpi_hash(task->tag, (uint64_t)task->groups[0] << 32 | task->groups[1]);
+  call.hash = weir__mpi_hash(call.hash, task->groups[2]);
+  bool writes_one = false;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const weir_arg *arg = &task->args[i];
+    const range *at = &ranges[i];
+    uint64_t number = at->buffer == NULL ? 0 : at->buffer->number;
+    uint64_t bytes = at->buffer == NULL ? arg->bytes : at->end - at->offset;
+    call.hash = weir__mpi_hash(weir__mpi_hash(call.hash, (uint64_t)arg->mode), number);
+    call.hash = weir__mpi_hash(weir__mpi_hash(call.hash, at->offset), bytes);
+    if (number == 0 || writes_one || (call.buffer != 0 && !writes(arg))) continue;
+    writes_one = writes(arg);
+    call.buffer = number;
+    call.offset = at->offset;
+    call.bytes = bytes;
+  }
+  return call;
+}
+
+static bool reserve(const range *ranges, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (ranges[i].buffer != NULL && !weir__mpi_table_reserve(&ranges[i].buffer->table, 2 * count)) return false;
+  }
+  return true;
+}
+
+static void fail_function(const weir_work *work) {
+  weir_work_fail(work, "the task was refused");
+}
+
+// The outputs of a task that was refused are poisoned, as those of one that failed.
+static void poison(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *call) {
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (task->args[i].mode == WEIR_VALUE || !writes(&task->args[i])) continue;
+    weir_arg arg = task->args[i];
+    arg.mode = WEIR_WRITE;
+    const weir_task failing = {.host = fail_function, .args = &arg, .arg_count = 1, .label = call->label};
+    if (weir_submit(mpi->context, &failing, NULL) != WEIR_OK)
+      weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u cannot submit call %llu '%s': %.200s", mpi->rank,
+                     (unsigned long long)call->number, call->label, weir_last_error());
+  }
+}
+
+// Submits the task here, without the events that other ranks have.
+static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *call, weir_event **out_event) {
+  weir_event *few[8], **after = few;
+  weir_task here = *task;
+  if (task->after_count > 8 && (after = malloc(task->after_count * sizeof(weir_event *))) == NULL)
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  here.after_count = 0;
+  for (uint32_t i = 0; i < task->after_count; i++) {
+    if (task->after[i] != NULL) after[here.after_count++] = task->after[i];
+  }
+  here.after = after;
+  weir_status status = weir_submit(mpi->context, &here, out_event);
+  if (after != few) free(after);
+  if (status == WEIR_OK) return WEIR_OK;
+  weir__mpi_error(status, "%s", weir_last_error());
+  poison(mpi, task, call);
+  return status;
+}
+
+static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ranges, uint32_t rank,
+                          weir_event **out_event) {
+  weir__mpi_call call = call_of(task, ranges, rank);
+  weir__mpi_enter(mpi, &call);
+  if (!reserve(ranges, task->arg_count))
+    weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,
+                   (unsigned long long)call.number);
+  weir_status status = weir__mpi_job_status(mpi);
+  if (status != WEIR_OK) return status;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (ranges[i].buffer != NULL && reads(&task->args[i]))
+      weir__mpi_supply(mpi, &call, ranges[i].buffer, ranges[i].offset, ranges[i].end, rank);
+  }
+  if (rank == mpi->rank) {
+    mpi->statistics.tasks++;
+    status = run(mpi, task, &call, out_event);
+  } else if (task->destroy != NULL) {
+    task->destroy(task->user);
+  }
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    if (ranges[i].buffer != NULL && writes(&task->args[i]))
+      weir__mpi_table_write(&ranges[i].buffer->table, ranges[i].offset, ranges[i].end, rank, call.number);
+  }
+  return status;
+}
+
+weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t task_size, int32_t rank,
+                                  weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
+  if (mpi == NULL || task == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi or task is NULL");
+  weir_task known = {0};
+  memcpy(&known, task, task_size < sizeof known ? task_size : sizeof known);
+  for (size_t i = sizeof known; i < task_size; i++) {
+    if (((const unsigned char *)task)[i] != 0)
+      return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has a member that this library does not know");
+  }
+  range few[16], *ranges = few;
+  if (known.arg_count > 16 && (ranges = malloc(known.arg_count * sizeof *ranges)) == NULL)
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  uint32_t runs = 0;
+  pthread_mutex_lock(&mpi->sequence);
+  weir_status status = check(mpi, &known, rank, ranges, &runs);
+  if (status == WEIR_OK) status = submit(mpi, &known, ranges, runs, out_event);
+  pthread_mutex_unlock(&mpi->sequence);
+  if (ranges != few) free(ranges);
+  return status;
+}

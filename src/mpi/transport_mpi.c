@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport_mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "weir/weir.h"
+
+enum { CHANNELS = 2, FIRST_CAPACITY = 64 };
+
+typedef struct transport {
+  weir__mpi_transport base;
+  MPI_Comm channels[CHANNELS];
+  int count, capacity; // messages on their way
+  MPI_Request *requests;
+  void **tokens;
+  uint8_t *kinds; // CANCELLABLE: a receive of contents; WAITING: a receive of control messages
+  int *indices;
+  MPI_Status *statuses;
+  char error[MPI_MAX_ERROR_STRING];
+} transport;
+
+enum { SENDING, CANCELLABLE, WAITING };
+
+static bool grow(transport *self) {
+  int capacity = self->capacity == 0 ? FIRST_CAPACITY : 2 * self->capacity;
+  size_t count = (size_t)capacity;
+  void *grown;
+#define GROW(member)                                                                                                   \
+  if ((grown = realloc(self->member, count * sizeof *self->member)) == NULL) return false;                             \
+  self->member = grown
+  GROW(requests);
+  GROW(tokens);
+  GROW(kinds);
+  GROW(indices);
+  GROW(statuses);
+#undef GROW
+  self->capacity = capacity;
+  return true;
+}
+
+static bool keep(transport *self, int result, uint8_t kind, void *token) {
+  if (result != MPI_SUCCESS) return false;
+  self->tokens[self->count] = token;
+  self->kinds[self->count++] = kind;
+  return true;
+}
+
+static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, uint32_t to, uint32_t tag,
+                         const void *memory, uint64_t bytes, void *token) {
+  transport *self = (transport *)base;
+  if (self->count == self->capacity && !grow(self)) return false;
+  int result =
+      MPI_Isend(memory, (int)bytes, MPI_BYTE, (int)to, (int)tag, self->channels[channel], &self->requests[self->count]);
+  return keep(self, result, SENDING, token);
+}
+
+static bool receive_message(weir__mpi_transport *base, weir__mpi_channel channel, uint32_t from, uint32_t tag,
+                            void *memory, uint64_t bytes, void *token) {
+  transport *self = (transport *)base;
+  if (self->count == self->capacity && !grow(self)) return false;
+  int source = from == WEIR__MPI_ANY_RANK ? MPI_ANY_SOURCE : (int)from;
+  int result =
+      MPI_Irecv(memory, (int)bytes, MPI_BYTE, source, (int)tag, self->channels[channel], &self->requests[self->count]);
+  return keep(self, result, channel == WEIR__MPI_CONTROL ? WAITING : CANCELLABLE, token);
+}
+
+static void describe(transport *self, int index, const MPI_Status *status, int error, weir__mpi_done *out_done) {
+  int cancelled = 0, count = 0;
+  *out_done = (weir__mpi_done){.token = self->tokens[index]};
+  if (self->kinds[index] != SENDING) {
+    MPI_Test_cancelled(status, &cancelled);
+    MPI_Get_count(status, MPI_BYTE, &count);
+    out_done->source = (uint32_t)status->MPI_SOURCE;
+    out_done->bytes = (uint64_t)count;
+  }
+  out_done->cancelled = cancelled != 0;
+  if (cancelled) out_done->error = "cancelled";
+  if (error == MPI_SUCCESS) return;
+  int length, class = MPI_SUCCESS;
+  MPI_Error_class(error, &class);
+  out_done->truncated = class == MPI_ERR_TRUNCATE;
+  MPI_Error_string(error, self->error, &length);
+  out_done->error = self->error;
+}
+
+// Takes out the messages that ended: their requests are null.
+static void compact(transport *self) {
+  int kept = 0;
+  for (int i = 0; i < self->count; i++) {
+    if (self->requests[i] == MPI_REQUEST_NULL) continue;
+    self->requests[kept] = self->requests[i];
+    self->tokens[kept] = self->tokens[i];
+    self->kinds[kept++] = self->kinds[i];
+  }
+  self->count = kept;
+}
+
+static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_done, uint32_t most) {
+  transport *self = (transport *)base;
+  int done = 0, count = self->count < (int)most ? self->count : (int)most;
+  if (count == 0) return 0;
+  int result = MPI_Testsome(count, self->requests, &done, self->indices, self->statuses);
+  if (done <= 0 && self->count > count) { // the first ones stay: look at the others
+    int rest = self->count - count < (int)most ? self->count - count : (int)most;
+    result = MPI_Testsome(rest, self->requests + self->count - rest, &done, self->indices, self->statuses);
+    for (int i = 0; i < done; i++) self->indices[i] += self->count - rest;
+  }
+  if (done <= 0) return 0;
+  for (int i = 0; i < done; i++) {
+    int error = result == MPI_ERR_IN_STATUS ? self->statuses[i].MPI_ERROR : MPI_SUCCESS;
+    describe(self, self->indices[i], &self->statuses[i], error, &out_done[i]);
+  }
+  compact(self);
+  return (uint32_t)done;
+}
+
+static void cancel_kind(transport *self, uint8_t kind) {
+  for (int i = 0; i < self->count; i++) {
+    if (self->kinds[i] == kind) MPI_Cancel(&self->requests[i]);
+  }
+}
+
+static void cancel_messages(weir__mpi_transport *base) {
+  cancel_kind((transport *)base, CANCELLABLE);
+}
+
+static void free_memory(transport *self) {
+  free(self->requests);
+  free(self->tokens);
+  free(self->kinds);
+  free(self->indices);
+  free(self->statuses);
+  free(self);
+}
+
+static void close_transport(weir__mpi_transport *base, bool lost) {
+  transport *self = (transport *)base;
+  cancel_kind(self, WAITING);
+  for (int i = 0; i < self->count; i++) {
+    if (self->kinds[i] == WAITING) MPI_Wait(&self->requests[i], MPI_STATUS_IGNORE);
+  }
+  for (int i = 0; i < CHANNELS && !lost; i++) MPI_Comm_free(&self->channels[i]); // waits for the other ranks
+  free_memory(self);
+}
+
+static bool duplicate(transport *self, MPI_Comm communicator) {
+  for (int i = 0; i < CHANNELS; i++) {
+    if (MPI_Comm_dup(communicator, &self->channels[i]) != MPI_SUCCESS) return false;
+    MPI_Comm_set_errhandler(self->channels[i], MPI_ERRORS_RETURN);
+  }
+  return true;
+}
+
+weir__mpi_transport *weir__mpi_transport_create(MPI_Comm communicator) {
+  transport *self = calloc(1, sizeof *self);
+  if (self == NULL || !grow(self) || !duplicate(self, communicator)) {
+    if (self != NULL) free_memory(self);
+    return NULL;
+  }
+  int rank, size, found = 0, *most = NULL;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  MPI_Comm_get_attr(self->channels[0], MPI_TAG_UB, (void *)&most, &found);
+  self->base = (weir__mpi_transport){.rank = (uint32_t)rank,
+                                     .size = (uint32_t)size,
+                                     .tags = found ? (uint32_t)*most : 32767,
+                                     .send = send_message,
+                                     .receive = receive_message,
+                                     .poll = poll_messages,
+                                     .cancel = cancel_messages,
+                                     .close = close_transport};
+  return &self->base;
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run_ranks.py MPIRUN PROGRAM: random programs on 1 to 4 ranks of MPI, and what becomes of ranks that fail."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+MPIRUN, PROGRAM = sys.argv[1:3]
+del sys.argv[1:3]
+PROGRAMS = "10" if os.environ.get("WEIR_SMALL_TESTS") else "500"
+VERSION = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, check=False).stdout
+OPEN_MPI = "Open MPI" in VERSION or "OpenRTE" in VERSION
+# Waiting ranks give up their core: there are more ranks than cores.
+OPTIONS = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"] if OPEN_MPI else []
+
+
+def run(ranks, *arguments, options=()):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    with subprocess.Popen([MPIRUN, *OPTIONS, *options, "-n", str(ranks), PROGRAM, *arguments], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
+        try:
+            output = process.communicate(timeout=300)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, output
+
+
+class Ranks(unittest.TestCase):
+    def test_random(self):
+        for ranks in (1, 2, 3, 4):
+            code, output = run(ranks, "random", PROGRAMS)
+            self.assertEqual(code, 0, output)
+
+    def test_without_threads(self):
+        code, output = run(1, "threads")
+        self.assertEqual(code, 0, output)
+
+    def test_other_program(self):
+        code, output = run(2, "differ")
+        self.assertNotEqual(code, 0)
+        self.assertIn("ranks submit different programs: call 5 of rank 0 is weir_mpi_fetch", output)
+        self.assertIn("of rank 1 is task 'update'", output)
+
+    @unittest.skipUnless(OPEN_MPI, "a stopped rank is continued by other launchers")
+    def test_stopped_rank(self):
+        code, output = run(2, "stop")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(output, r"rank 0: WEIR_ERROR_DEVICE_LOST: rank 1 is lost: nothing was heard of it for 2 s; .*call")
+        for pid in re.findall(r"^pid (\d+)$", output, re.MULTILINE):  # mpirun has ended it
+            self.assertFalse(os.path.exists(f"/proc/{pid}/exe"), output)
+
+
+if __name__ == "__main__":
+    unittest.main()

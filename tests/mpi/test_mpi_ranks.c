@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank of MPI, started by mpirun (run_ranks.py): "random N" runs random programs; "stop" stops rank 1 with a signal in the
+// middle; "differ" submits another program there; "threads" initialises MPI without threads.
+#include <mpi.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpi_program.h"
+
+static int fail(const char *what, const char *text) {
+  fprintf(stderr, "%s: %s\n", what, text);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  return 1;
+}
+
+static void add_one(const weir_work *work) {
+  unsigned char *bytes = work->args[0];
+  bytes[0]++;
+}
+
+// Says how it ended, and leaves without the lost rank.
+static int report(weir_mpi *mpi, weir_context *context, weir_status status) {
+  fprintf(stderr, "rank %u: %s: %s\n", weir_mpi_rank(mpi), weir_status_name(status), weir_mpi_last_error());
+  weir_mpi_release(mpi);
+  weir_context_release(context);
+  _exit(status == WEIR_OK ? 0 : 3);
+}
+
+static int run_faulty(weir_mpi *mpi, weir_context *context, const char *how) {
+  weir_buffer *a;
+  bool first = weir_mpi_rank(mpi) == 1;
+  weir_mpi_buffer_create(mpi, 64, 1, &a);
+  const weir_arg arg = weir_updates(a);
+  const weir_task task = {.host = add_one, .args = &arg, .arg_count = 1, .label = "update"};
+  weir_mpi_submit(mpi, &task, WEIR_MPI_OWNER, NULL);
+  weir_mpi_finish(mpi);
+  if (first && strcmp(how, "stop") == 0) {
+    fprintf(stderr, "pid %d\n", (int)getpid());
+    raise(SIGSTOP);
+    _exit(4);
+  }
+  if (first && strcmp(how, "differ") == 0) weir_mpi_submit(mpi, &task, WEIR_MPI_OWNER, NULL);
+  weir_mpi_submit(mpi, &task, WEIR_MPI_OWNER, NULL);
+  weir_mpi_fetch(mpi, a, 0, WEIR_WHOLE, 0);
+  return report(mpi, context, weir_mpi_finish(mpi));
+}
+
+static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint64_t seed) {
+  for (uint64_t i = 0; i < count; i++) {
+    const char *text = mpi_program_run(context, mpi, seed + i, (seed + i) % 2 == 1);
+    if (text[0] == '\0') continue;
+    fprintf(stderr, "seed %llu\n", (unsigned long long)(seed + i));
+    return fail("random", text);
+  }
+  if (weir_mpi_release(mpi) != WEIR_OK) return fail("release", weir_mpi_last_error());
+  weir_context_release(context);
+  MPI_Finalize();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return 2;
+  int given;
+  bool alone = strcmp(argv[1], "threads") == 0;
+  MPI_Init_thread(&argc, &argv, alone ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &given);
+  weir_context *context;
+  weir_mpi *mpi;
+  const weir_context_options options = {.devices = "cpu:1"};
+  if (weir_context_create(&options, &context) != WEIR_OK) return fail("context", weir_last_error());
+  const weir_mpi_options mpi_options = {.timeout_ns = strcmp(argv[1], "stop") == 0 ? UINT64_C(2000000000) : 0,
+                                        .piece_bytes = 256};
+  weir_status status = weir_mpi_create(context, &mpi_options, &mpi);
+  if (alone) {
+    bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_mpi_last_error(), "without support for threads");
+    weir_context_release(context);
+    MPI_Finalize();
+    return right || given >= MPI_THREAD_SERIALIZED ? 0 : 1;
+  }
+  if (status != WEIR_OK) return fail("create", weir_mpi_last_error());
+  if (strcmp(argv[1], "random") != 0) return run_faulty(mpi, context, argv[1]);
+  const char *seed = getenv("WEIR_TEST_SEED");
+  return run_random(mpi, context, strtoull(argv[2], NULL, 10), seed == NULL ? 1 : strtoull(seed, NULL, 10));
+}

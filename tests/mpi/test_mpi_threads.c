@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that are threads: random programs, with and without failures, on 1 to 4 of them; ranks that differ; a rank that dies.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "job.h"
+#include "mpi_program.h"
+#include "transport_threads.h"
+
+#ifdef WEIR_SMALL_TESTS
+enum { PROGRAMS = 24 };
+#else
+enum { PROGRAMS = 500 };
+#endif
+
+typedef struct rank_run rank_run;
+struct rank_run {
+  threads_job *job;
+  uint32_t rank, size;
+  uint64_t seed;
+  void (*body)(rank_run *run);
+  weir_context *context;
+  weir_mpi *mpi;
+  weir_mpi_options options;
+  weir_status status, released;
+  char text[600];
+};
+
+static void *run_rank(void *argument) {
+  rank_run *run = argument;
+  const weir_context_options options = {.devices = "cpu:1"};
+  if (weir_context_create(&options, &run->context) != WEIR_OK) abort();
+  weir__mpi_transport *transport = threads_transport(run->job, run->rank);
+  if (weir__mpi_create_over(run->context, &run->options, transport, &run->mpi) != WEIR_OK) abort();
+  run->body(run);
+  run->released = weir_mpi_release(run->mpi);
+  if (weir_context_release(run->context) != WEIR_OK) abort();
+  return NULL;
+}
+
+static void run_all(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
+                    void (*body)(rank_run *)) {
+  pthread_t threads[MPI_RANKS];
+  threads_job *job = threads_job_create(size);
+  for (uint32_t i = 0; i < size; i++) threads_transport(job, i);
+  for (uint32_t i = 0; i < size; i++) {
+    runs[i] = (rank_run){.job = job, .rank = i, .size = size, .seed = seed, .body = body, .options = *options};
+    if (pthread_create(&threads[i], NULL, run_rank, &runs[i]) != 0) abort();
+  }
+  for (uint32_t i = 0; i < size; i++) pthread_join(threads[i], NULL);
+  threads_job_release(job);
+}
+
+static void random_body(rank_run *run) {
+  bool failures = run->seed % 2 == 1;
+  snprintf(run->text, sizeof run->text, "%s", mpi_program_run(run->context, run->mpi, run->seed, failures));
+}
+
+static void test_random(void **state) {
+  (void)state;
+  const char *from = getenv("WEIR_TEST_SEED");
+  uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
+  for (uint64_t i = 0; i < PROGRAMS; i++) {
+    rank_run runs[MPI_RANKS];
+    uint32_t size = 1 + (uint32_t)(i % MPI_RANKS);
+    const weir_mpi_options options = {.piece_bytes = i % 3 == 0 ? 256 : 0, .send_limit = i % 5 == 0 ? 100 : 0};
+    run_all(runs, size, first + i, &options, random_body);
+    for (uint32_t r = 0; r < size; r++) {
+      if (runs[r].text[0] != '\0')
+        fail_msg("seed %llu, %u ranks: %s", (unsigned long long)(first + i), size, runs[r].text);
+      assert_int_equal(runs[r].released, WEIR_OK);
+    }
+  }
+}
+
+static void add_one(const weir_work *work) {
+  unsigned char *bytes = work->args[0];
+  bytes[0]++;
+}
+
+static weir_status submit_update(rank_run *run, weir_buffer *buffer, uint64_t bytes, const char *label) {
+  const weir_arg arg = weir_updates_range(buffer, 0, bytes);
+  const weir_task task = {.host = add_one, .args = &arg, .arg_count = 1, .label = label};
+  return weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+}
+
+// The seed says in which way rank 1 differs at the fourth call.
+static void differ_body(rank_run *run) {
+  weir_buffer *a, *b;
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  weir_mpi_buffer_create(run->mpi, 64, 1, &b);
+  submit_update(run, a, 64, "same");
+  bool differs = run->rank == 1;
+  if (!differs || run->seed != 0)
+    submit_update(run, differs && run->seed == 1 ? b : a, differs && run->seed == 2 ? 32 : 64, "this one");
+  if (differs && run->seed == 3) submit_update(run, a, 64, "one more");
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 1);
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_mpi_last_error());
+}
+
+static void test_differ(void **state) {
+  (void)state;
+  for (uint64_t way = 0; way < 4; way++) {
+    rank_run runs[2];
+    const weir_mpi_options options = {.timeout_ns = UINT64_C(20000000000)};
+    run_all(runs, 2, way, &options, differ_body);
+    for (uint32_t r = 0; r < 2; r++) {
+      assert_int_equal(runs[r].status, WEIR_ERROR_INVALID_ARGUMENT);
+      assert_non_null(strstr(runs[r].text, "ranks submit different programs"));
+      if (strstr(runs[r].text, way == 3 ? "call 5" : "call 4") == NULL) fail_msg("way %d: %s", (int)way, runs[r].text);
+      assert_non_null(strstr(runs[r].text, way == 3 ? "call 5" : "call 4"));
+    }
+  }
+}
+
+// Rank 1 dies before it sends; the other ranks read of it.
+static void lost_body(rank_run *run) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(run->mpi, 64, 1, &a);
+  if (run->rank == 1) threads_kill(run->job, 1);
+  submit_update(run, a, 64, "at rank 1");
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_mpi_last_error());
+}
+
+static void test_lost(void **state) {
+  (void)state;
+  rank_run runs[3];
+  const weir_mpi_options options = {.timeout_ns = UINT64_C(1000000000)};
+  run_all(runs, 3, 0, &options, lost_body);
+  for (uint32_t r = 0; r < 3; r++) assert_int_equal(runs[r].status, WEIR_ERROR_DEVICE_LOST);
+  if (strstr(runs[0].text, "rank 1 is lost") == NULL) fail_msg("%s", runs[0].text);
+  assert_non_null(strstr(runs[0].text, "call 3"));
+  assert_non_null(strstr(runs[2].text, "lost"));
+}
+
+static void sum(const weir_work *work) {
+  uint64_t *to = work->args[0];
+  const uint64_t *from = work->args[1];
+  *to = *to * 3 + *from;
+}
+
+static void set(const weir_work *work) {
+  uint64_t *number = work->args[0];
+  *number = (uint64_t)(uintptr_t)work->user;
+}
+
+static void reduce_body(rank_run *run) {
+  weir_buffer *parts[5];
+  for (uint32_t i = 0; i < 5; i++) {
+    weir_mpi_buffer_create(run->mpi, 8, i % run->size, &parts[i]);
+    const weir_arg arg = weir_writes(parts[i]);
+    const weir_task task = {
+        .host = set, .args = &arg, .arg_count = 1, .user = (void *)(uintptr_t)(i + 1), .label = "set"};
+    weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+  }
+  const weir_task combine = {.host = sum, .label = "sum"};
+  weir_mpi_reduce(run->mpi, &combine, parts, 5);
+  weir_mpi_fetch(run->mpi, parts[0], 0, WEIR_WHOLE, WEIR_MPI_ALL);
+  run->status = weir_mpi_finish(run->mpi);
+  uint64_t result = 0;
+  weir_read(parts[0], 0, 8, &result);
+  snprintf(run->text, sizeof run->text, "%llu", (unsigned long long)result);
+}
+
+static void test_reduce(void **state) {
+  (void)state;
+  for (uint32_t size = 1; size <= MPI_RANKS; size++) {
+    rank_run runs[MPI_RANKS];
+    run_all(runs, size, 0, &(weir_mpi_options){0}, reduce_body);
+    // ((1 * 3 + 2) * 3 + (3 * 3 + 4)) * 3 + 5
+    for (uint32_t r = 0; r < size; r++) assert_string_equal(runs[r].text, "89");
+  }
+}
+
+// Rank 2 has no part in what ranks 0 and 1 do, and leaves it out.
+static void skip_body(rank_run *run) {
+  weir_buffer *a, *b;
+  weir_mpi_buffer_create(run->mpi, 8, 0, &a);
+  weir_mpi_buffer_create(run->mpi, 8, 2, &b);
+  const weir_arg args[] = {weir_writes(a), weir_writes(b)};
+  for (uint32_t i = 0; i < 2; i++) {
+    const weir_task task = {
+        .host = set, .args = &args[i], .arg_count = 1, .user = (void *)(uintptr_t)(i + 1), .label = "set"};
+    weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+  }
+  if (run->rank == 2)
+    weir_mpi_skip(run->mpi, 200);
+  else
+    for (uint32_t i = 0; i < 100; i++) {
+      submit_update(run, a, 8, "left out");
+      weir_mpi_buffer_move(run->mpi, a, i % 2);
+    }
+  weir_mpi_fetch(run->mpi, b, 0, WEIR_WHOLE, 0);
+  run->status = weir_mpi_finish(run->mpi);
+  weir_mpi_statistics counts;
+  weir_mpi_get_statistics(run->mpi, &counts);
+  uint64_t value = 0;
+  weir_read(run->rank == 0 ? b : a, 0, 8, &value);
+  snprintf(run->text, sizeof run->text, "%llu of %llu, %llu", (unsigned long long)counts.skipped,
+           (unsigned long long)counts.submitted, (unsigned long long)(run->rank == 2 ? 0 : value));
+}
+
+static void test_skip(void **state) {
+  (void)state;
+  rank_run runs[3];
+  run_all(runs, 3, 0, &(weir_mpi_options){0}, skip_body);
+  for (uint32_t r = 0; r < 3; r++) assert_int_equal(runs[r].status, WEIR_OK);
+  assert_string_equal(runs[0].text, "0 of 206, 2");
+  assert_string_equal(runs[2].text, "200 of 206, 0");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ), cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_skip),   cmocka_unit_test(test_random),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport_threads.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANNELS = 2, MAX_RANKS = 8 };
+
+// A message that was sent and not received, a receive, or something that ended.
+typedef struct item {
+  struct item *next;
+  uint32_t channel, other, tag; // `other`: the sender
+  unsigned char *memory;        // of a message: its own copy
+  uint64_t bytes;
+  weir__mpi_done done;
+} item;
+
+typedef struct items {
+  item *first;
+} items;
+
+typedef struct rank_transport {
+  weir__mpi_transport base;
+  threads_job *job;
+  items messages, receives, ended;
+  uint64_t sent_bytes, sent;
+  bool dead;
+} rank_transport;
+
+struct threads_job {
+  pthread_mutex_t lock;
+  uint32_t size;
+  rank_transport ranks[MAX_RANKS];
+};
+
+static item *create(uint32_t channel, uint32_t other, uint32_t tag, uint64_t bytes, void *token) {
+  item *made = calloc(1, sizeof *made);
+  if (made == NULL) abort();
+  *made = (item){.channel = channel, .other = other, .tag = tag, .bytes = bytes, .done.token = token};
+  return made;
+}
+
+static void append(items *queue, item *appended) {
+  item **end = &queue->first;
+  while (*end != NULL) end = &(*end)->next;
+  appended->next = NULL;
+  *end = appended;
+}
+
+static bool fits(const item *message, const item *receive) {
+  return message->channel == receive->channel && message->tag == receive->tag &&
+         (receive->other == WEIR__MPI_ANY_RANK || receive->other == message->other);
+}
+
+// Ends the first receive that fits a message, and the other way round.
+static void match(rank_transport *self) {
+  for (item **m = &self->messages.first; *m != NULL;) {
+    item *message = *m, **r = &self->receives.first;
+    while (*r != NULL && !fits(message, *r)) r = &(*r)->next;
+    item *receive = *r;
+    if (receive == NULL) {
+      m = &message->next;
+      continue;
+    }
+    *m = message->next;
+    *r = receive->next;
+    uint64_t bytes = message->bytes < receive->bytes ? message->bytes : receive->bytes;
+    if (bytes > 0) memcpy(receive->memory, message->memory, bytes);
+    receive->done.truncated = message->bytes > receive->bytes;
+    if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
+    receive->done.source = message->other;
+    receive->done.bytes = bytes;
+    append(&self->ended, receive);
+    free(message->memory);
+    free(message);
+  }
+}
+
+static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, uint32_t to, uint32_t tag,
+                         const void *memory, uint64_t bytes, void *token) {
+  rank_transport *self = (rank_transport *)base, *other = &self->job->ranks[to];
+  pthread_mutex_lock(&self->job->lock);
+  if (!self->dead && !other->dead) {
+    item *message = create(channel, base->rank, tag, bytes, NULL);
+    message->memory = malloc(bytes + 1);
+    if (message->memory == NULL) abort();
+    memcpy(message->memory, memory, bytes);
+    append(&other->messages, message);
+    match(other);
+  }
+  self->sent += channel == WEIR__MPI_CONTENTS;
+  self->sent_bytes += channel == WEIR__MPI_CONTENTS ? bytes : 0;
+  append(&self->ended, create(channel, to, tag, bytes, token));
+  pthread_mutex_unlock(&self->job->lock);
+  return true;
+}
+
+static bool receive_message(weir__mpi_transport *base, weir__mpi_channel channel, uint32_t from, uint32_t tag,
+                            void *memory, uint64_t bytes, void *token) {
+  rank_transport *self = (rank_transport *)base;
+  pthread_mutex_lock(&self->job->lock);
+  item *receive = create(channel, from, tag, bytes, token);
+  receive->memory = memory;
+  append(&self->receives, receive);
+  match(self);
+  pthread_mutex_unlock(&self->job->lock);
+  return true;
+}
+
+static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_done, uint32_t most) {
+  rank_transport *self = (rank_transport *)base;
+  uint32_t count = 0;
+  pthread_mutex_lock(&self->job->lock);
+  while (count < most && self->ended.first != NULL) {
+    item *ended = self->ended.first;
+    self->ended.first = ended->next;
+    out_done[count++] = ended->done;
+    free(ended);
+  }
+  pthread_mutex_unlock(&self->job->lock);
+  return count;
+}
+
+static void cancel_messages(weir__mpi_transport *base) {
+  rank_transport *self = (rank_transport *)base;
+  pthread_mutex_lock(&self->job->lock);
+  for (item **r = &self->receives.first; *r != NULL;) {
+    item *receive = *r;
+    if (receive->channel == WEIR__MPI_CONTROL) {
+      r = &receive->next;
+      continue;
+    }
+    *r = receive->next;
+    receive->done.cancelled = true;
+    receive->done.error = "cancelled";
+    append(&self->ended, receive);
+  }
+  pthread_mutex_unlock(&self->job->lock);
+}
+
+static void drop(items *queue, bool owns) {
+  while (queue->first != NULL) {
+    item *dropped = queue->first;
+    queue->first = dropped->next;
+    if (owns) free(dropped->memory);
+    free(dropped);
+  }
+}
+
+static void close_transport(weir__mpi_transport *base, bool lost) {
+  (void)lost;
+  rank_transport *self = (rank_transport *)base;
+  pthread_mutex_lock(&self->job->lock);
+  self->dead = true;
+  drop(&self->messages, true);
+  drop(&self->receives, false);
+  drop(&self->ended, false);
+  pthread_mutex_unlock(&self->job->lock);
+}
+
+threads_job *threads_job_create(uint32_t size) {
+  threads_job *job = calloc(1, sizeof *job);
+  if (job == NULL || size > MAX_RANKS) abort();
+  pthread_mutex_init(&job->lock, NULL);
+  job->size = size;
+  return job;
+}
+
+void threads_job_release(threads_job *job) {
+  pthread_mutex_destroy(&job->lock);
+  free(job);
+}
+
+weir__mpi_transport *threads_transport(threads_job *job, uint32_t rank) {
+  rank_transport *self = &job->ranks[rank];
+  self->job = job;
+  self->base = (weir__mpi_transport){.rank = rank,
+                                     .size = job->size,
+                                     .tags = 32767,
+                                     .send = send_message,
+                                     .receive = receive_message,
+                                     .poll = poll_messages,
+                                     .cancel = cancel_messages,
+                                     .close = close_transport};
+  return &self->base;
+}
+
+void threads_kill(threads_job *job, uint32_t rank) {
+  pthread_mutex_lock(&job->lock);
+  job->ranks[rank].dead = true;
+  pthread_mutex_unlock(&job->lock);
+}
+
+uint64_t threads_sent(threads_job *job, uint32_t rank, uint64_t *out_messages) {
+  pthread_mutex_lock(&job->lock);
+  uint64_t bytes = job->ranks[rank].sent_bytes;
+  *out_messages = job->ranks[rank].sent;
+  pthread_mutex_unlock(&job->lock);
+  return bytes;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that are threads of one process, for sanitizers: messages are copied when they are sent.
+#ifndef WEIR_TESTS_MPI_TRANSPORT_THREADS_H
+#define WEIR_TESTS_MPI_TRANSPORT_THREADS_H
+
+#include "transport.h"
+
+typedef struct threads_job threads_job;
+
+threads_job *threads_job_create(uint32_t size);
+// After all transports were closed.
+void threads_job_release(threads_job *job);
+
+weir__mpi_transport *threads_transport(threads_job *job, uint32_t rank);
+
+// From now on messages of the rank are lost, as if it had died.
+void threads_kill(threads_job *job, uint32_t rank);
+
+// Bytes of contents messages that a rank sent, headers included, and how many there were.
+uint64_t threads_sent(threads_job *job, uint32_t rank, uint64_t *out_messages);
+
+#endif // WEIR_TESTS_MPI_TRANSPORT_THREADS_H
