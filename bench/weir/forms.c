@@ -14,16 +14,16 @@
 typedef struct form {
   const char *case_name, *runtime;
   weir__bench_submission submit; // NULL: a graph that was recorded before is launched
-  uint32_t flags;                // of the context
+  weir_issue issue;              // of the context
 } form;
 
 static const form forms[] = {
-    {"submit", "weir", weir__bench_submit_random, 0},
-    {"many", "weir, many", weir__bench_submit_many, 0},
-    {"prepared", "weir, prepared", weir__bench_submit_prepared, 0},
-    {"prepared many", "weir, prepared many", weir__bench_submit_prepared_many, 0},
-    {"trace cache", "weir, trace cache", weir__bench_submit_random, WEIR_CONTEXT_REPEATS},
-    {"recorded graph", "weir, recorded graph", NULL, 0},
+    {"submit", "weir", weir__bench_submit_random, WEIR_ISSUE_QUEUES},
+    {"many", "weir, many", weir__bench_submit_many, WEIR_ISSUE_QUEUES},
+    {"prepared", "weir, prepared", weir__bench_submit_prepared, WEIR_ISSUE_QUEUES},
+    {"prepared many", "weir, prepared many", weir__bench_submit_prepared_many, WEIR_ISSUE_QUEUES},
+    {"trace cache", "weir, trace cache", weir__bench_submit_random, WEIR_ISSUE_AUTO},
+    {"recorded graph", "weir, recorded graph", NULL, WEIR_ISSUE_AUTO},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -63,7 +63,7 @@ static void print(const char *case_name, const form *which, double *seconds, uin
 }
 
 static void create(passes *self, const form *which, const char *devices) {
-  const weir_context_options options = {.devices = devices, .flags = which->flags};
+  const weir_context_options options = {.devices = devices, .issue = which->issue};
   weir__bench_require(weir_context_create(&options, &self->context));
   weir__bench_require(weir_kernel_create(self->context, "nothing", &self->kernel));
   weir__bench_require(weir_kernel_set_cpu(self->kernel, nothing));

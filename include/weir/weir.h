@@ -111,9 +111,10 @@ enum {
   WEIR_CONTEXT_CHECK = 1u << 3,
   // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in
   // the same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its
-  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed.
-  // docs/guide/repeats.md says what is recognised. The flag has no effect beside other flags than NO_RENAME, and where
-  // a way of issue is chosen.
+  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed. Short kernels on
+  // the CPU are recognised without the flag, when they came three times; with it sequences on all devices, of host tasks
+  // too, when they came once. docs/guide/repeats.md says more. Nothing is recognised beside other flags than NO_RENAME,
+  // and where a way of issue is chosen.
   WEIR_CONTEXT_REPEATS = 1u << 4,
 };
 
@@ -237,7 +238,7 @@ typedef struct weir_statistics {
   uint64_t resident;       // tasks of kernels that resident kernels ran (WEIR_ISSUE_RESIDENT and AUTO)
   uint64_t resident_moves; // copies, fills and transfers that resident kernels made (WEIR_ISSUE_RESIDENT)
   uint64_t room;     // slots of the window that are free: the oldest task in flight holds those after its own, too
-  uint64_t repeated; // tasks that were launched as part of a sequence that came before (WEIR_CONTEXT_REPEATS)
+  uint64_t repeated; // tasks that were launched as part of a sequence that came before (docs/guide/repeats.md)
 } weir_statistics;
 
 // Reads the counts of a context. Does not wait.

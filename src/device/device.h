@@ -149,8 +149,10 @@ typedef struct weir__device_ops {
   // Optional: somebody waits for tasks of the device, so those that it holds back, to launch them together, must go now.
   void (*flush)(weir_device *device);
 
-  // Optional: whether several workers share the work-groups of a task of the kernel (NULL: a host task), as they do not in a graph.
-  bool (*shares)(const weir_device *device, const weir_kernel *kernel, uint64_t groups);
+  // Optional: by how many ns a task of the kernel is expected to lengthen the work of the device, whose workers are all busy. 0: a
+  // host task (kernel NULL), of which nothing is known. UINT64_MAX: no task of it has run yet, or several workers share its
+  // work-groups, as they do not in a graph.
+  uint64_t (*expected_ns)(const weir_device *device, const weir_kernel *kernel, uint64_t groups);
 
   // Optional: submissions are held back, and a thread of the device's is to see that they do not wait for long
   // (weir__host_settle). The lock is held.

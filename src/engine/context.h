@@ -126,10 +126,9 @@ typedef struct weir__externals {
 typedef struct weir__repeating {
   struct weir__repeats *repeats;         // NULL: the context has no trace cache
   void (*settle)(weir_context *context); // submits what is held back
-  bool held;                             // some tasks are held back
+  bool held;                             // some tasks are held back, or the cache is asleep: calls are told to it
   bool cut;                              // something else than a submission was called since the last one
   bool plain;                            // tasks that are not held back may go the short way
-  uint64_t sleep;                        // submissions that are not looked at
 } weir__repeating;
 
 struct weir_context {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/plan_ancestors.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/allocate.h"
 
 // Chains that a node remembers: with 64 of them, graphs of some thousand nodes keep hardly an edge too many.
-enum { MANY_CHAINS = 64, FEW_CHAINS = 16, LARGE_GRAPH = 1 << 16 };
+enum { MANY_CHAINS = 64, FEW_CHAINS = 16, QUICK_CHAINS = 8, LARGE_GRAPH = 1 << 16 };
 
-bool weir__plan_ancestors_initialize(weir__plan_ancestors *ancestors, uint32_t node_count) {
+bool weir__plan_ancestors_initialize(weir__plan_ancestors *ancestors, uint32_t node_count, bool quick) {
   size_t count = (size_t)node_count + 1;
-  *ancestors = (weir__plan_ancestors){.most = node_count < LARGE_GRAPH ? MANY_CHAINS : FEW_CHAINS};
+  *ancestors = (weir__plan_ancestors){.most = quick                      ? QUICK_CHAINS
+                                              : node_count < LARGE_GRAPH ? MANY_CHAINS
+                                                                         : FEW_CHAINS};
   ancestors->chains = weir__allocate(count * sizeof *ancestors->chains);
   ancestors->continued = weir__allocate_zeroed(count * sizeof *ancestors->continued);
   ancestors->ends = weir__allocate(count * sizeof *ancestors->ends);
@@ -49,9 +50,15 @@ void weir__plan_ancestors_add(weir__plan_ancestors *ancestors, uint32_t before) 
     note(ancestors, ancestors->entries[i]);
 }
 
-static int newest_first(const void *left, const void *right) {
-  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  return a > b ? -1 : a < b;
+// Brings the newest `most` of `count` nodes to the front. Most chains come with newer nodes first, so that few nodes move.
+static void select_newest(uint32_t *nodes, uint32_t count, uint32_t most) {
+  for (uint32_t i = 1; i < count; i++) {
+    uint32_t node = nodes[i], at = i < most ? i : most;
+    if (at == most && nodes[most - 1] >= node) continue;
+    if (at == most) nodes[i] = nodes[--at];
+    for (; at > 0 && nodes[at - 1] < node; at--) nodes[at] = nodes[at - 1];
+    nodes[at] = node;
+  }
 }
 
 static bool reserve(weir__plan_ancestors *ancestors, size_t count) {
@@ -77,7 +84,7 @@ bool weir__plan_ancestors_end(weir__plan_ancestors *ancestors) {
     if (ancestors->known[i] != chain) ancestors->known[count++] = ancestors->newest[ancestors->known[i]].node;
   }
   if (count > ancestors->most) {
-    qsort(ancestors->known, count, sizeof *ancestors->known, newest_first);
+    select_newest(ancestors->known, count, ancestors->most);
     count = ancestors->most;
     ancestors->forgot = true;
   }

@@ -37,8 +37,9 @@ typedef struct weir__plan_ancestors {
   uint32_t continues;        // the node whose chain it goes on with, plus 1; 0: none yet
 } weir__plan_ancestors;
 
-// For nodes 0 to node_count - 1, in this order. False: no memory.
-bool weir__plan_ancestors_initialize(weir__plan_ancestors *ancestors, uint32_t node_count);
+// For nodes 0 to node_count - 1, in this order. `quick`: nodes remember fewer chains, so that it takes less time, and more edges
+// are kept. False: no memory.
+bool weir__plan_ancestors_initialize(weir__plan_ancestors *ancestors, uint32_t node_count, bool quick);
 void weir__plan_ancestors_deinitialize(weir__plan_ancestors *ancestors);
 
 // The next node, or the same once more, of which no ancestor is known yet.

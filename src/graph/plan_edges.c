@@ -204,9 +204,14 @@ static bool fill_successors(weir__graph_plan *plan) {
   return true;
 }
 
+// An edge too many costs a CPU some instructions, and a card some microseconds.
+static bool is_quick(const weir_graph *graph) {
+  return graph->own && !weir__graph_device(graph)->ops->run_ahead;
+}
+
 bool weir__plan_find_edges(builder *build) {
   const weir__graph_plan *plan = build->plan;
-  return weir__plan_ancestors_initialize(&build->ancestors, plan->node_count) &&
+  return weir__plan_ancestors_initialize(&build->ancestors, plan->node_count, is_quick(build->graph)) &&
          weir__plan_hazards_initialize(&build->hazards, &build->ancestors, plan->buffer_count, plan->first_cuts) &&
          find_predecessors(build) && fill_successors(build->plan);
 }

@@ -5,6 +5,7 @@
 
 enum {
   FEW_IN_FLIGHT = 16, // tasks of before, as copies of inputs, when a run begins on a device with queues of its own
+  SHORT_NS = 2000,    // for a task; where tasks take longer in the mean, a run is not followed
   CHECK_EACH = 16,    // launches, whether it is worth it is asked again
 };
 
@@ -44,17 +45,21 @@ static bool await_room(weir_context *context) {
   return launches < WEIR__REPEATS_IN_FLIGHT;
 }
 
-// Not where workers share a task, which a graph runs in one piece.
+// Not where workers share a task, which a graph runs in one piece, nor where tasks take so long that what a submission costs
+// does not matter.
 static bool is_worth_it(weir__repeat *repeat) {
   const weir_device *device = repeat->run.device;
-  if (device->ops->shares == NULL || repeat->came % CHECK_EACH != 0) return true;
+  if (device->ops->expected_ns == NULL || repeat->came % CHECK_EACH != 0) return true;
+  uint64_t ns = 0;
   for (uint32_t i = 0; i < repeat->run.count; i++) {
     const weir__run_task *task = &repeat->run.tasks[i];
     uint64_t groups = 1;
     for (int j = 0; j < 3; j++) groups *= task->groups[j] == 0 ? 1 : task->groups[j];
-    if (device->ops->shares(device, task->kernel, groups)) return false;
+    uint64_t expected = device->ops->expected_ns(device, task->kernel, groups);
+    if (expected == UINT64_MAX) return false;
+    ns += expected;
   }
-  return true;
+  return ns <= (uint64_t)SHORT_NS * repeat->run.count;
 }
 
 // A program that runs ahead gains nothing on a device that has a queue of its own: single tasks overlap better than launches do.
@@ -69,8 +74,9 @@ static bool is_ahead(const weir_context *context, const weir__repeat *repeat) {
 // Begins to follow a repeat, if the task is its first one.
 static bool try_repeat(weir_context *context, weir__repeat *repeat, const weir_task *task) {
   weir__repeats *self = context->repeating.repeats;
-  if (repeat->run.tasks[0].kernel != task->kernel || is_ahead(context, repeat) ||
-      !weir__bound_reserve(&self->bound, &repeat->run) || !weir__repeat_matches(repeat, 0, task, &self->bound))
+  if (repeat->run.tasks[0].kernel != task->kernel || repeat->useless || repeat->seen < self->familiar ||
+      is_ahead(context, repeat) || !weir__bound_reserve(&self->bound, &repeat->run) ||
+      !weir__repeat_matches(repeat, 0, task, &self->bound))
     return false;
   if (!self->tests && !is_worth_it(repeat)) {
     weir__bound_clear(&self->bound);
@@ -101,9 +107,9 @@ static bool start(weir_context *context, const weir_task *task) {
 static bool change_over(weir__repeats *self, const weir_task *task, bool ends) {
   uint32_t count = self->count;
   for (weir__repeat *repeat = self->first; repeat != NULL; repeat = repeat->next) {
-    if (repeat == self->repeat || repeat->run.count <= count || (ends && repeat->run.count != count + 1) ||
-        !weir__repeats_agree(self->repeat, repeat, count) || !weir__bound_reserve(&self->bound, &repeat->run) ||
-        !weir__repeat_matches(repeat, count, task, &self->bound))
+    if (repeat == self->repeat || repeat->run.count <= count || repeat->seen < self->familiar ||
+        (ends && repeat->run.count != count + 1) || !weir__repeats_agree(self->repeat, repeat, count) ||
+        !weir__bound_reserve(&self->bound, &repeat->run) || !weir__repeat_matches(repeat, count, task, &self->bound))
       continue;
     self->repeat = repeat;
     weir__repeats_use(self, repeat);

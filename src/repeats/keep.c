@@ -7,7 +7,8 @@ enum {
   LARGEST_PIECE = 256,     // tasks
   GROWTH = 3,              // each piece of a run has so many times the tasks of the one before
   MOST_KEPT_TASKS = 16384, // of all repeats
-  LONGEST_SLEEP = 262144,
+  LONGEST_SLEEP = 1 << 20,
+  LOOK_AGAIN = 64, // times that a run came whole after it was given up, until it is followed again
 };
 
 void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat) {
@@ -37,22 +38,40 @@ void weir__repeats_use(weir__repeats *self, weir__repeat *repeat) {
   self->first = repeat;
 }
 
-static bool is_known(const weir__repeats *self, const weir__run *run) {
-  for (const weir__repeat *repeat = self->first; repeat != NULL; repeat = repeat->next) {
+static weir__repeat *find(const weir__repeats *self, const weir__run *run) {
+  for (weir__repeat *repeat = self->first; repeat != NULL; repeat = repeat->next) {
     if (repeat->run.count == run->count && repeat->run.tasks[run->count - 1].place == run->tasks[run->count - 1].place)
-      return true;
+      return repeat;
   }
-  return false;
+  return NULL;
+}
+
+static void see_again(weir__repeats *self, weir__repeat *repeat) {
+  weir__repeats_use(self, repeat);
+  repeat->seen++;
+  if (!repeat->useless && repeat->seen <= self->familiar) self->looks = WEIR__REPEATS_LOOKS;
+  if (!repeat->useless || repeat->seen < LOOK_AGAIN) return;
+  repeat->useless = false;
+  repeat->broke = repeat->came = 0;
+}
+
+void weir__repeats_give_up(weir__repeats *self, weir__repeat *repeat) {
+  repeat->useless = true;
+  repeat->seen = 0;
+  weir__repeat_forget_graph(repeat);
+  if (self->last == repeat) self->last = NULL;
 }
 
 static void keep_piece(weir__repeats *self, uint32_t first, uint32_t end) {
   weir__run run;
   if (!weir__run_copy(&self->run, first, end, &run)) return;
-  weir__repeat *repeat = is_known(self, &run) ? NULL : weir__repeat_create(&run);
+  weir__repeat *known = find(self, &run), *repeat = known == NULL ? weir__repeat_create(&run) : NULL;
+  if (known != NULL) see_again(self, known);
   if (repeat == NULL) {
     weir__run_free(&run);
     return;
   }
+  repeat->seen = 1;
   repeat->next = self->first;
   self->first = repeat;
   self->kept_tasks += repeat->run.count;
@@ -91,9 +110,20 @@ void weir__repeats_end_run(weir_context *context) {
 static void fall_asleep(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   self->looks = WEIR__REPEATS_LOOKS;
-  context->repeating.sleep = self->next_sleep;
+  self->asleep = true;
+  self->wake = context->host.window.next + self->next_sleep;
   if (self->next_sleep < LONGEST_SLEEP) self->next_sleep *= 2;
+  context->devices.plain = context->repeating.plain;
+  weir__repeats_hold(context, 0);
   weir__repeats_begin_run(context);
+}
+
+void weir__repeats_wake(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  if (context->host.window.next < self->wake) return;
+  self->asleep = false;
+  context->devices.plain = false;
+  weir__repeats_hold(context, 0);
 }
 
 // Notes a task that is to be submitted. `ends`: the run ends with it.
@@ -107,7 +137,7 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
   }
   self->looks--;
   weir_device *device = weir__run_device(context, task);
-  if (device == NULL) {
+  if (device == NULL || (!self->everywhere && (device->ops->run_ahead || task->kernel == NULL))) {
     weir__repeats_end_run(context);
     return;
   }

@@ -63,7 +63,7 @@ static bool launch_shorter(weir_context *context) {
 weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event) {
   context->devices.plain = context->repeating.plain;
   bool was_plain = weir__submit_plain(context, task, out_event);
-  context->devices.plain = false;
+  context->devices.plain = context->repeating.repeats->asleep && context->repeating.plain;
   return was_plain ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 
@@ -111,7 +111,7 @@ static void give_up(weir_context *context) {
   release(context);
   repeat->broke++;
   if (repeat->useless || (repeat->broke >= BROKE_OFTEN && repeat->broke > repeat->came))
-    weir__repeats_forget(self, repeat);
+    weir__repeats_give_up(self, repeat);
 }
 
 // The run went on in another way: its tasks are submitted.
@@ -138,6 +138,7 @@ void weir__repeats_await_settled(weir_context *context) {
 
 void weir__repeats_settle(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
+  if (self->asleep) weir__repeats_wake(context);
   weir__repeats_await_settled(context);
   if (self->count == 0 || self->settling) return;
   if (!launch_shorter(context)) weir__repeats_leave(context);

@@ -16,9 +16,15 @@ weir__repeat *weir__repeat_create(weir__run *run) {
   return repeat;
 }
 
-void weir__repeat_destroy(weir__repeat *repeat) {
+void weir__repeat_forget_graph(weir__repeat *repeat) {
   if (repeat->graph != NULL) weir__graph_give_up(repeat->graph);
   weir__free(repeat->numbers);
+  repeat->graph = NULL;
+  repeat->numbers = NULL;
+}
+
+void weir__repeat_destroy(weir__repeat *repeat) {
+  weir__repeat_forget_graph(repeat);
   weir__run_free(&repeat->run);
   weir__free(repeat);
 }
@@ -177,8 +183,7 @@ static bool make_graph(weir_context *context, weir__repeat *repeat, const weir__
   repeat->graph = repeat->numbers != NULL ? weir__graph_new(context, repeat->run.device) : NULL;
   if (repeat->graph == NULL) return false;
   if (record(repeat->graph, repeat, bound) && compare(repeat, bound)) return true;
-  weir__graph_give_up(repeat->graph);
-  repeat->graph = NULL;
+  weir__repeat_forget_graph(repeat);
   return false;
 }
 

@@ -22,13 +22,17 @@ typedef struct weir__repeat {
   weir_graph *graph;         // NULL: it has not come again yet
   uint32_t *numbers;         // of the run's buffers, by the graph's
   struct weir__repeat *then; // what came after it last time; NULL: something else
-  uint32_t came, broke;      // how often it came again as a whole, and how often not
-  bool useless;              // its graph cannot be made
+  uint32_t seen;             // how often it came and was not followed
+  uint32_t came, broke;      // how often it was launched, and how often it went on in another way
+  bool useless;              // its graph cannot be made, or it broke too often
 } weir__repeat;
 
 // Takes the tasks of `run`, which is empty then. NULL: no memory.
 weir__repeat *weir__repeat_create(weir__run *run);
 void weir__repeat_destroy(weir__repeat *repeat);
+
+// It is made anew at the next launch.
+void weir__repeat_forget_graph(weir__repeat *repeat);
 
 // Has room for what the repeat binds. False: no memory.
 bool weir__bound_reserve(weir__bound *bound, const weir__run *run);

@@ -5,29 +5,32 @@
 #include "repeats/state.h"
 
 enum {
-  FEWEST_TASKS = 24,   // of a run that is worth a graph; 2 in tests
+  FEWEST_TASKS = 24, // of a run that is worth a graph; 2 in tests
+  FAMILIAR =
+      3, // times that a run came, so that it is likely to come for long: a graph takes as much as many submissions
   FIRST_PIECE = 32,    // tasks of the first piece of a run
   LONGEST_WHOLE = 256, // tasks: a longer run that repeats itself is taken for a loop
 };
 
 weir_status weir__repeats_submit_other(weir_context *context, const weir_task *task, weir_event **out_event) {
-  if (context->repeating.repeats == NULL) return weir__submit_special(context, task, out_event);
-  if (context->repeating.sleep > 0)
-    context->repeating.sleep--;
-  else if (weir__repeats_take(context, task, out_event))
-    return WEIR_OK;
+  weir__repeats *self = context->repeating.repeats;
+  if (self == NULL) return weir__submit_special(context, task, out_event);
+  if (self->asleep) weir__repeats_wake(context);
+  if (!self->asleep && weir__repeats_take(context, task, out_event)) return WEIR_OK;
   return weir__repeats_submit_alone(context, task, out_event);
 }
 
 void weir__repeats_open(weir_context *context) {
   const weir__host *host = &context->host;
-  if ((host->flags & ~(uint32_t)WEIR_CONTEXT_NO_RENAME) != WEIR_CONTEXT_REPEATS || host->issue != WEIR_ISSUE_AUTO)
-    return;
+  const uint32_t flags = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS;
+  if ((host->flags & ~flags) != 0 || host->issue != WEIR_ISSUE_AUTO || host->watch != NULL) return;
   weir__repeats *self = weir__allocate_zeroed(sizeof *self);
   if (self == NULL) return;
   self->looks = WEIR__REPEATS_LOOKS;
   self->next_sleep = WEIR__REPEATS_FIRST_SLEEP;
   self->tests = host->seed != 0;
+  self->everywhere = (host->flags & WEIR_CONTEXT_REPEATS) != 0;
+  self->familiar = self->everywhere ? 1 : FAMILIAR;
   self->fewest = self->tests ? 2 : FEWEST_TASKS;
   self->first_piece = self->tests ? 3 : FIRST_PIECE;
   self->longest_whole = self->tests ? 0 : LONGEST_WHOLE;

@@ -137,7 +137,6 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
   for (uint32_t i = 0; i < given->arg_count; i++) {
     if (weir__plain_mode(&given->args[i]) != WEIR_VALUE) given->args[i].buffer->run_task = run->count;
   }
-  place(run, task);
   run->arg_count += given->arg_count;
   run->count++;
   run->device = device;

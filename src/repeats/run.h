@@ -24,7 +24,7 @@ typedef struct weir__run_task {
   weir_device *asked;
   uint32_t groups[3];
   uint32_t arg_count, first_arg;
-  uint64_t place; // a hash of the run up to this task
+  uint64_t place; // a hash of the run up to this task; of a copy alone
   uint64_t kind;  // a hash of the task: buffers count by how many tasks ago they were named
   char label[WEIR__LABEL_BYTES];
 } weir__run_task;
@@ -50,7 +50,7 @@ weir_device *weir__run_device(const weir_context *context, const weir_task *task
 // Appends a task for which there is a device. False: no memory, or the run is full.
 bool weir__run_append(weir__run *run, const weir_task *task, weir_device *device);
 
-// Copies tasks [first, end) as a run of their own. False: no memory.
+// Copies tasks [first, end) as a run of their own, and gives them their places. False: no memory.
 bool weir__run_copy(const weir__run *run, uint32_t first, uint32_t end, weir__run *out_copy);
 
 // Whether a buffer can be an argument in a run. It is valid.

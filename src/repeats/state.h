@@ -11,8 +11,8 @@
 #include "repeats/repeats.h"
 
 enum {
-  WEIR__REPEATS_LOOKS = 4096,        // tasks that are recorded while nothing comes again
-  WEIR__REPEATS_FIRST_SLEEP = 16384, // tasks that are not looked at after that; doubled each time
+  WEIR__REPEATS_LOOKS = 2048,        // tasks that are recorded while nothing comes again
+  WEIR__REPEATS_FIRST_SLEEP = 65536, // tasks that are not looked at after that; doubled each time
   WEIR__REPEATS_LONG_LOOP = 2048,    // tasks without another call: the program runs ahead of its devices
   WEIR__REPEATS_IN_FLIGHT = 64,      // launches that may be in flight when a run begins
   WEIR__REPEATS_TELL_EACH = 16,      // tasks that are held back, idle threads are told how many there are
@@ -38,10 +38,14 @@ struct weir__repeats {
   // The run that is recorded.
   weir__run run;
   weir__period period;
-  bool starts;     // the next task may begin a run
-  uint32_t since;  // tasks since something else was called, up to WEIR__REPEATS_LONG_LOOP
-  uint32_t looks;  // tasks that may still be recorded
-  uint32_t fewest; // tasks of a run that is kept
+  bool starts;       // the next task may begin a run
+  uint32_t since;    // tasks since something else was called, up to WEIR__REPEATS_LONG_LOOP
+  uint32_t looks;    // tasks that may still be recorded
+  bool asleep;       // nothing is looked at
+  weir__id wake;     // the task with which this ends; it is looked for as often as something else is called
+  bool everywhere;   // the caller asked for it, so that it follows runs on all devices, of host tasks too
+  uint32_t fewest;   // tasks of a run that is kept
+  uint32_t familiar; // times that a run must have come before it is followed
   uint32_t first_piece;
   uint32_t longest_whole; // run that is kept as it is, though it repeats itself
   bool tests;             // runs are followed although they are not worth it, and given up at random
@@ -58,6 +62,12 @@ void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat);
 // Makes it the one that was used last.
 void weir__repeats_use(weir__repeats *self, weir__repeat *repeat);
 
+// The run that broke too often, or has no graph, is not followed until it came whole many times.
+void weir__repeats_give_up(weir__repeats *self, weir__repeat *repeat);
+
+// Looks at submissions again if it is time.
+void weir__repeats_wake(weir_context *context);
+
 // The run that is recorded begins anew; it ends, and is kept if it is long enough.
 void weir__repeats_begin_run(weir_context *context);
 void weir__repeats_end_run(weir_context *context);
@@ -71,7 +81,7 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
 static inline void weir__repeats_hold(weir_context *context, uint32_t count) {
   context->repeating.repeats->count = count;
   if (count > 1 && count % WEIR__REPEATS_TELL_EACH != 0) return;
-  context->repeating.held = count > 0;
+  context->repeating.held = count > 0 || context->repeating.repeats->asleep;
   atomic_store_explicit(&context->host.held, count, memory_order_relaxed);
 }
 

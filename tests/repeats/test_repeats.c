@@ -67,8 +67,7 @@ static void new_buffer(program *self, uint32_t index) {
   assert_int_equal(weir_copy_in(self->buffers[index], 0, WEIR_WHOLE, first[index], NULL), WEIR_OK);
 }
 
-static void open(program *self, const char *devices) {
-  weir_context_options options = {.devices = devices, .flags = WEIR_CONTEXT_REPEATS};
+static void open_with(program *self, weir_context_options options) {
   *self = (program){.context = NULL};
   assert_int_equal(weir_context_create(&options, &self->context), WEIR_OK);
   self->mix = kernel(self->context, "mix", mix);
@@ -83,6 +82,10 @@ static void open(program *self, const char *devices) {
     made->a = (made->to + 1 + numbers[1] % (BUFFERS - 1)) % BUFFERS;
     made->b = (made->to + 1 + numbers[2] % (BUFFERS - 1)) % BUFFERS;
   }
+}
+
+static void open(program *self, const char *devices) {
+  open_with(self, (weir_context_options){.devices = devices, .flags = WEIR_CONTEXT_REPEATS});
 }
 
 static void submit(program *self, const step *asked, weir_event **out_event) {
@@ -337,35 +340,112 @@ static void threads_break_into_each_other(void **state) {
   }
 }
 
-// Without the flag, nothing is followed; with a timeline neither.
-static void nothing_is_followed_unless_asked(void **state) {
+// Passes of the program, each of which is waited for.
+static void passes(program *self, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    pass(self, 0, TASKS, i);
+    assert_int_equal(weir_finish(self->context), WEIR_OK);
+  }
+}
+
+// Without the flag, too, short kernels on the CPU are followed, when they came three times.
+static void short_kernels_are_followed_by_default(void **state) {
   (void)state;
-  static const uint32_t flags[] = {0, WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_IN_ORDER,
-                                   WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_TRACE};
-  for (int i = 0; i < 3; i++) {
+  program self;
+  open_with(&self, (weir_context_options){.devices = "cpu:2"});
+  passes(&self, 3);
+  assert_int_equal(statistics(&self).repeated, 0);
+  learn(&self);
+  expect(&self);
+  close(&self);
+}
+
+// Beside other flags, with a way of issue, and by default on a device with queues of its own.
+static void nothing_is_followed_elsewhere(void **state) {
+  (void)state;
+  static const weir_context_options options[] = {
+      {.devices = "cpu:2", .flags = WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_IN_ORDER},
+      {.devices = "cpu:2", .flags = WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_TRACE},
+      {.devices = "cpu:2", .issue = WEIR_ISSUE_QUEUES},
+      {.devices = "sim:ideal"},
+  };
+  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
     program self;
-    open(&self, "cpu:2");
-    weir_context_release(self.context);
-    weir_context_options options = {.devices = "cpu:2", .flags = flags[i]};
-    assert_int_equal(weir_context_create(&options, &self.context), WEIR_OK);
-    self.mix = kernel(self.context, "mix", mix);
-    for (uint32_t j = 0; j < BUFFERS; j++) new_buffer(&self, j);
-    for (uint32_t j = 0; j < 5; j++) {
-      pass(&self, 0, TASKS, j);
-      assert_int_equal(weir_finish(self.context), WEIR_OK);
-    }
+    open_with(&self, options[i]);
+    passes(&self, 12);
     expect(&self);
     assert_int_equal(statistics(&self).repeated, 0);
     close(&self);
   }
 }
 
+static void lasts(const weir_work *work) {
+  struct timespec start, now;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  do {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 20000);
+  mix(work);
+}
+
+static void host_mix(const weir_work *work) {
+  mix(work);
+}
+
+// Nor are kernels that take long, and host tasks.
+static void long_and_host_tasks_are_not_followed_by_default(void **state) {
+  (void)state;
+  program self;
+  open_with(&self, (weir_context_options){.devices = "cpu:2"});
+  self.mix = kernel(self.context, "lasts", lasts);
+  passes(&self, 12);
+  expect(&self);
+  assert_int_equal(statistics(&self).repeated, 0);
+  for (uint32_t i = 0; i < 12 * TASKS; i++) {
+    const step *asked = &self.steps[i % TASKS];
+    const weir_arg args[] = {weir_updates(self.buffers[asked->to]), weir_reads(self.buffers[asked->a]),
+                             weir_reads(self.buffers[asked->b]), weir_value(&asked->value, sizeof asked->value)};
+    const weir_task task = {.host = host_mix, .args = args, .arg_count = 4};
+    assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
+    if (i % TASKS == TASKS - 1) assert_int_equal(weir_finish(self.context), WEIR_OK);
+  }
+  assert_int_equal(statistics(&self).repeated, 0);
+  close(&self);
+}
+
+// A run that goes on in another way each time is given up, and is followed again when it has come whole for long.
+static void runs_that_break_off_are_given_up(void **state) {
+  (void)state;
+  program self;
+  open(&self, "cpu:2");
+  passes(&self, 1);
+  const step other = {.to = 1, .a = 2, .b = 3, .value = 77};
+  for (uint32_t i = 0; i < 8; i++) {
+    pass(&self, 0, TASKS / 2, i);
+    submit(&self, &other, NULL);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+  }
+  uint64_t before = statistics(&self).repeated;
+  passes(&self, 20);
+  assert_int_equal(statistics(&self).repeated, before);
+  learn(&self);
+  expect(&self);
+  close(&self);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(passes_break_off_at_every_position), cmocka_unit_test(loops_come_again),
-      cmocka_unit_test(buffers_are_new_in_each_pass),       cmocka_unit_test(released_buffers_are_refused),
-      cmocka_unit_test(tasks_run_without_another_call),     cmocka_unit_test(failures_stay_where_they_are),
-      cmocka_unit_test(threads_break_into_each_other),      cmocka_unit_test(nothing_is_followed_unless_asked),
+      cmocka_unit_test(passes_break_off_at_every_position),
+      cmocka_unit_test(loops_come_again),
+      cmocka_unit_test(buffers_are_new_in_each_pass),
+      cmocka_unit_test(released_buffers_are_refused),
+      cmocka_unit_test(tasks_run_without_another_call),
+      cmocka_unit_test(failures_stay_where_they_are),
+      cmocka_unit_test(threads_break_into_each_other),
+      cmocka_unit_test(short_kernels_are_followed_by_default),
+      cmocka_unit_test(nothing_is_followed_elsewhere),
+      cmocka_unit_test(long_and_host_tasks_are_not_followed_by_default),
+      cmocka_unit_test(runs_that_break_off_are_given_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

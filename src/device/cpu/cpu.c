@@ -131,6 +131,6 @@ const weir__device_ops weir__cpu_ops = {.kind = "cpu",
                                         .destroy = destroy,
                                         .has_code = has_code,
                                         .issue = weir__cpu_issue,
-                                        .shares = weir__job_shares,
+                                        .expected_ns = weir__job_expected_ns,
                                         .look_after = look_after,
                                         .time = time_now};

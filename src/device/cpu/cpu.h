@@ -169,8 +169,8 @@ uint64_t weir__job_expected(const weir__task *task);
 // Jobs (job.h): whether the task should be one, starting it, and helping with one that is open.
 bool weir__job_wanted(weir__worker *worker, const weir__task *task);
 
-// See weir__device_ops.shares.
-bool weir__job_shares(const weir_device *device, const weir_kernel *kernel, uint64_t groups);
+// See weir__device_ops.expected_ns.
+uint64_t weir__job_expected_ns(const weir_device *device, const weir_kernel *kernel, uint64_t groups);
 
 // Runs the task as a job, alone if no job is to be had. No lock is held.
 void weir__job_run(weir__worker *worker, weir__task *task);

@@ -59,11 +59,12 @@ static uint64_t group_count(const weir__task *task) {
   return (uint64_t)task->groups[0] * task->groups[1] * task->groups[2];
 }
 
-bool weir__job_shares(const weir_device *device, const weir_kernel *kernel, uint64_t groups) {
+uint64_t weir__job_expected_ns(const weir_device *device, const weir_kernel *kernel, uint64_t groups) {
   const weir__cpu *cpu = (const weir__cpu *)device;
-  if (groups <= 1 || kernel == NULL) return groups > 1;
-  uint32_t per_group = atomic_load_explicit(&kernel->group_ticks, memory_order_relaxed);
-  return per_group == UINT32_MAX || per_group * groups > WORTH_SHARING * cpu->long_ticks;
+  if (kernel == NULL) return groups > 1 ? UINT64_MAX : 0;
+  uint64_t per_group = atomic_load_explicit(&kernel->group_ticks, memory_order_relaxed), ticks = per_group * groups;
+  if (per_group == UINT32_MAX || (groups > 1 && ticks > WORTH_SHARING * cpu->long_ticks)) return UINT64_MAX;
+  return ticks * 1000 / weir__ticks_per_us() / cpu->worker_count;
 }
 
 bool weir__job_wanted(weir__worker *worker, const weir__task *task) {
