@@ -14,7 +14,7 @@ typedef enum weir__mpi_channel {
   WEIR__MPI_CONTROL = 1, // tag 0
 } weir__mpi_channel;
 
-enum { WEIR__MPI_ANY_RANK = UINT32_MAX };
+#define WEIR__MPI_ANY_RANK UINT32_MAX
 
 // A send or receive that ended.
 typedef struct weir__mpi_done {

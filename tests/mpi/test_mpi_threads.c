@@ -137,10 +137,12 @@ static void test_lost(void **state) {
   rank_run runs[3];
   const weir_mpi_options options = {.timeout_ns = UINT64_C(1000000000)};
   run_all(runs, 3, 0, &options, lost_body);
-  for (uint32_t r = 0; r < 3; r++) assert_int_equal(runs[r].status, WEIR_ERROR_DEVICE_LOST);
-  if (strstr(runs[0].text, "rank 1 is lost") == NULL) fail_msg("%s", runs[0].text);
-  assert_non_null(strstr(runs[0].text, "call 3"));
-  assert_non_null(strstr(runs[2].text, "lost"));
+  // Rank 1 itself may have got all that it waits for. Which of the others finds it lost first is open.
+  for (uint32_t r = 0; r < 3; r += 2) {
+    assert_int_equal(runs[r].status, WEIR_ERROR_DEVICE_LOST);
+    if (strstr(runs[r].text, "rank 1 is lost: nothing was heard of it for 1 s; ") == NULL) fail_msg("%s", runs[r].text);
+    assert_non_null(strstr(runs[r].text, "call "));
+  }
 }
 
 static void sum(const weir_work *work) {
