@@ -45,9 +45,9 @@ static bool await_room(weir_context *context) {
   return launches < WEIR__REPEATS_IN_FLIGHT;
 }
 
-// Not where workers share a task, which a graph runs in one piece, nor where tasks take so long that what a submission costs
-// does not matter.
-static bool is_worth_it(weir__repeat *repeat) {
+// Not where workers share a task, which a graph runs in one piece, nor, unless the caller asked for it, where tasks take so long
+// that what a submission costs does not matter.
+static bool is_worth_it(const weir__repeats *self, const weir__repeat *repeat) {
   const weir_device *device = repeat->run.device;
   if (device->ops->expected_ns == NULL || repeat->came % CHECK_EACH != 0) return true;
   uint64_t ns = 0;
@@ -59,7 +59,7 @@ static bool is_worth_it(weir__repeat *repeat) {
     if (expected == UINT64_MAX) return false;
     ns += expected;
   }
-  return ns <= (uint64_t)SHORT_NS * repeat->run.count;
+  return self->everywhere || ns <= (uint64_t)SHORT_NS * repeat->run.count;
 }
 
 // A program that runs ahead gains nothing on a device that has a queue of its own: single tasks overlap better than launches do.
@@ -78,7 +78,7 @@ static bool try_repeat(weir_context *context, weir__repeat *repeat, const weir_t
       is_ahead(context, repeat) || !weir__bound_reserve(&self->bound, &repeat->run) ||
       !weir__repeat_matches(repeat, 0, task, &self->bound))
     return false;
-  if (!self->tests && !is_worth_it(repeat)) {
+  if (!self->tests && !is_worth_it(self, repeat)) {
     weir__bound_clear(&self->bound);
     return false;
   }

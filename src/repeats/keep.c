@@ -56,6 +56,10 @@ static void see_again(weir__repeats *self, weir__repeat *repeat) {
 }
 
 void weir__repeats_give_up(weir__repeats *self, weir__repeat *repeat) {
+  if (self->everywhere) {
+    weir__repeats_forget(self, repeat);
+    return;
+  }
   repeat->useless = true;
   repeat->seen = 0;
   weir__repeat_forget_graph(repeat);

@@ -62,7 +62,8 @@ void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat);
 // Makes it the one that was used last.
 void weir__repeats_use(weir__repeats *self, weir__repeat *repeat);
 
-// The run that broke too often, or has no graph, is not followed until it came whole many times.
+// The run broke too often, or has no graph. By default it is not followed until it came whole many times; where the caller
+// asked for repeats it is learned anew.
 void weir__repeats_give_up(weir__repeats *self, weir__repeat *repeat);
 
 // Looks at submissions again if it is time.
