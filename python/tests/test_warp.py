@@ -313,8 +313,8 @@ def test_an_exception_in_the_block():
         pass
 
 
-TRIAL = """
-import ctypes, os, types
+STUB = """
+import ctypes, gc, os, types
 os.environ.update(WEIR_CUDA_DRIVER=STUB, WEIR_CACHE="", WEIR_STUB_ABORT="1")
 import contextlib
 from warp._src import context as warp_context
@@ -333,19 +333,32 @@ core = types.SimpleNamespace(
     wp_cuda_graph_launch=plain,
     wp_cuda_graph_exec_destroy=lambda context, executable: check(cu.cuGraphExecDestroy(executable)))
 warp_context.runtime = types.SimpleNamespace(core=core)
-from weir.warp import _trial
+from weir.warp import ScopedCapture, _trial
 from weir.warp._trial import Order, Trial
 class Graph: pass
-def make(found):
-    graph, arranged = Graph(), []
+def make_graph(raw):
+    graph = Graph()
     graph.device = types.SimpleNamespace(
-        context=context, context_guard=contextlib.nullcontext(), stream=types.SimpleNamespace(cuda_stream=stream.value))
+        ordinal=0, context=context, context_guard=contextlib.nullcontext(),
+        stream=types.SimpleNamespace(cuda_stream=stream.value))
     graph.graph, graph.graph_exec = raw, None
-    trial = Trial(graph, arranged.append)
+    return graph
+def use_times(trial, found):
     def microseconds(interval, wait):
         check(cu.cuEventSynchronize(interval.end))
         return found.get(next(order for order, each in trial._intervals if each is interval), 1000.0)
     _trial._Interval.microseconds = microseconds
+def launch(graph, times=1):
+    for _ in range(times):
+        assert core.wp_cuda_graph_launch(graph.graph_exec, stream)
+    check(cu.cuStreamSynchronize(stream))
+"""
+
+TRIAL = """
+def make(found):
+    graph, arranged = make_graph(raw), []
+    trial = Trial(graph, arranged.append)
+    use_times(trial, found)
     return graph, trial, arranged
 for best in Order:
     graph, trial, arranged = make({order: 5.0 if order == best else 7.0 for order in Order})
@@ -365,13 +378,141 @@ for best in Order:
 """
 
 
-@pytest.mark.skipif(
-    "WEIR_TEST_CUDA_STUB" not in os.environ, reason="WEIR_TEST_CUDA_STUB names no driver without a card"
-)
-def test_the_fastest_order_is_kept():
-    stub = os.environ["WEIR_TEST_CUDA_STUB"]
-    run = subprocess.run([sys.executable, "-c", f"STUB = {stub!r}{TRIAL}"], capture_output=True, text=True, timeout=60)
+# Two fills of other bytes, then one of both; the memory is gone before the order changes.
+MEMORY = """
+from weir import _cuda
+from weir._cuda import listed_edges
+from weir._hazards import Access
+class Driver: # fills have no priority
+    refused = set()
+    def __getattr__(self, name):
+        if name in self.refused: return lambda *arguments: 2
+        return (lambda least, greatest: 0) if name == "cuCtxGetStreamPriorityRange" else getattr(cu, name)
+_cuda._library = Driver()
+def captured():
+    pointer, raw = ctypes.c_uint64(), ctypes.c_void_p()
+    check(cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(512)))
+    check(cu.cuStreamBeginCapture_v2(stream, 2))
+    at = pointer.value
+    parts = [(at, at + 256), (at + 256, at + 512), (at, at + 512)]
+    for first, end in parts:
+        check(cu.cuMemsetD8Async(ctypes.c_uint64(first), 1, ctypes.c_size_t(end - first), stream))
+    check(cu.cuStreamEndCapture(stream, ctypes.byref(raw)))
+    capture = ScopedCapture.__new__(ScopedCapture)
+    capture.graph = make_graph(raw)
+    capture._device, capture._arena, capture._trial, capture._reason = capture.graph.device, None, None, None
+    capture._counts = {}
+    chain = listed_edges(raw.value)
+    first, = {head for head, _ in chain} - {tail for _, tail in chain}
+    second = dict(chain)[first]
+    third = dict(chain)[second] # the driver lists nodes in any order
+    needed = [(first, third), (second, third)]
+    capture._try([(raw.value, [(node, [Access(*part, True)]) for node, part in enumerate(parts)])])
+    return capture, pointer, {order: sorted(chain if order == Order.SERIAL else needed) for order in Order}
+def edges(capture):
+    return sorted(listed_edges(capture.graph.graph.value))
+def end(capture):
+    if capture.graph.graph_exec is not None:
+        check(cu.cuGraphExecDestroy(capture.graph.graph_exec))
+    check(cu.cuGraphDestroy(capture.graph.graph))
+"""
+
+GONE = """
+for best in Order:
+    capture, pointer, expected = captured()
+    use_times(capture._trial, {best: 5.0})
+    launch(capture.graph, _trial.LAUNCHES)
+    check(cu.cuMemFree_v2(pointer))
+    report = capture.report
+    assert report.reason is None and report.dependences == 2, report
+    assert (report.parallel, report.longest_first) == (best != Order.SERIAL, best == Order.LONGEST_FIRST)
+    assert edges(capture) == expected[best]
+    end(capture)
+"""
+
+PHASES = """
+capture, pointer, expected = captured()
+for phase in _trial._PHASES:
+    launch(capture.graph, _trial.LAUNCHES // len(_trial._PHASES))
+    assert edges(capture) == expected[phase], phase
+end(capture)
+check(cu.cuMemFree_v2(pointer))
+"""
+
+# Each call of the driver that changes the order fails in turn, at a launch and in a report.
+FAILURES = """
+CHANGES = ("cuGraphAddDependencies", "cuGraphRemoveDependencies", "cuGraphInstantiateWithFlags", "cuGraphUpload")
+def run(name, launches):
+    capture, pointer, expected = captured()
+    use_times(capture._trial, {Order.SERIAL: 5.0, Order.LONGEST_FIRST: 6.0})
+    launch(capture.graph, launches)
+    cu.stub_fail_nth(name.encode(), ctypes.c_uint64(1), 2)
+    if launches < _trial.LAUNCHES:
+        launch(capture.graph)
+    report = capture.report
+    assert cu.stub_failed() and name in ctypes.string_at(cu.stub_failed()).decode(), name
+    assert report.reason.startswith("the order 'as captured' could not be had: ") and name in report.reason, report
+    assert report.parallel and not report.longest_first, report
+    assert (report.serial_us is None) == (launches < _trial.LAUNCHES)
+    assert edges(capture) == expected[Order.PARALLEL] and not _trial._pending
+    launch(capture.graph, 3)
+    end(capture)
+    check(cu.cuMemFree_v2(pointer))
+cu.stub_failed.restype = ctypes.c_void_p
+for name in CHANGES:
+    run(name, 2 * _trial.LAUNCHES // len(_trial._PHASES))
+    run(name, _trial.LAUNCHES)
+capture, pointer, expected = captured()
+use_times(capture._trial, {Order.SERIAL: 5.0})
+launch(capture.graph, _trial.LAUNCHES)
+Driver.refused.add("cuGraphInstantiateWithFlags") # now and ever
+report = capture.report
+assert "cuGraphInstantiateWithFlags returned 2" in report.reason and report.parallel, report
+assert capture.graph.graph_exec is None and edges(capture) == expected[Order.PARALLEL] and not _trial._pending
+end(capture)
+check(cu.cuMemFree_v2(pointer))
+"""
+
+# A trial keeps no graph.
+DROPPED = """
+capture, pointer, expected = captured()
+raw, executable = capture.graph.graph, capture.graph.graph_exec
+launch(capture.graph)
+del capture
+gc.collect()
+assert not _trial._pending
+check(cu.cuGraphExecDestroy(executable))
+check(cu.cuGraphDestroy(raw))
+check(cu.cuMemFree_v2(pointer))
+"""
+
+
+def on_stub(program):
+    if "WEIR_TEST_CUDA_STUB" not in os.environ:
+        pytest.skip("WEIR_TEST_CUDA_STUB names no driver without a card")
+    head = f"STUB = {os.environ['WEIR_TEST_CUDA_STUB']!r}{STUB}"
+    run = subprocess.run([sys.executable, "-c", head + program], capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_fastest_order_is_kept():
+    on_stub(TRIAL)
+
+
+def test_the_order_changes_after_memory_is_gone():
+    on_stub(MEMORY + GONE)
+
+
+def test_each_phase_has_its_order():
+    on_stub(MEMORY + PHASES)
+
+
+def test_an_order_that_cannot_be_had_ends_the_trial():
+    on_stub(MEMORY + FAILURES)
+
+
+def test_a_capture_that_is_dropped_in_its_trial_is_gone():
+    on_stub(MEMORY + DROPPED)
 
 
 def test_no_card():

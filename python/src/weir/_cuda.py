@@ -76,6 +76,21 @@ def listed_edges(graph: int) -> List[Tuple[int, int]]:
     return [(head or 0, tail or 0) for head, tail in zip(heads, tails)]
 
 
+def replace_edges(graph: int, edges: Sequence[Tuple[int, int]]) -> None:
+    """Gives a CUgraph these edges in place of its own. After a DriverError it has all of its own, and maybe more."""
+    own = listed_edges(graph)
+    wanted, present = set(edges), set(own)
+    _change("cuGraphAddDependencies_v2", graph, [edge for edge in edges if edge not in present])
+    _change("cuGraphRemoveDependencies_v2", graph, [edge for edge in own if edge not in wanted])
+
+
+def _change(name: str, graph: int, edges: Sequence[Tuple[int, int]]) -> None:
+    count = len(edges)
+    if count > 0:
+        heads, tails = ((ctypes.c_void_p * count)(*nodes) for nodes in zip(*edges))
+        call(name, ctypes.c_void_p(graph), heads, tails, None, ctypes.c_size_t(count))
+
+
 def is_listed_chain(graph: int) -> bool:
     """Whether each node of a CUgraph waits for the one before it in the driver's list, and for no other."""
     nodes = listed_nodes(graph)

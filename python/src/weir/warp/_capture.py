@@ -13,18 +13,16 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 import warp
 
 from .._context import Context
-from .._cuda import adopt, call, is_listed_chain, listed_edges, listed_nodes, node_count, relax
+from .._cuda import adopt, is_listed_chain, node_count
 from .._errors import Error
 from .._graph import Graph
-from .._hazards import Access, explain
+from .._hazards import explain
 from .._timeline import Timeline
-from .._urgent import highest_priority, on_longest_chains, set_priority
 from ._arena import Arena
+from ._arrangement import Arrangement, Nodes
 from ._record import Operation, Recorder, Recording
 from ._starts import BYTES, late_fills
 from ._trial import FIRST, Order, Trial
-
-Nodes = List[Tuple[int, Sequence[Access]]]  # numbers of nodes, with what they access
 
 _capturing = threading.Lock()
 
@@ -38,8 +36,9 @@ class Report:
     edges of all graphs. Times are medians in microseconds of a launch: in the order of the capture, in that of the
     dependences, and in that with priority for the kernels of the longest chain. ``parallel`` says whether the order of
     the capture was left, and ``longest_first`` whether for the one with priorities. All five are None until the first
-    40 launches are done, and stay None where ``reason`` says why the graph is as Warp captured it. ``bytes`` is the
-    memory of the arrays that were made in the capture.
+    40 launches are done, and stay None where ``reason`` says why the graph is as Warp captured it. Where an order could
+    not be had, ``reason`` says why, and the graph keeps the order before. ``bytes`` is the memory of the arrays that
+    were made in the capture.
     """
 
     operations: int
@@ -66,14 +65,6 @@ def _resolve(recording: Recording, graph: int) -> List[Operation]:
             operation.accesses = operation.accesses + [access for other in inside for access in other.accesses]
         operation.bodies = ()
     return operations
-
-
-def _set_priorities(graph: int, order: Order) -> None:
-    """Gives the kernels of a CUgraph, which has its edges, the priorities of an order."""
-    nodes = listed_nodes(graph)
-    set_priority(call, nodes, 0)
-    if order == Order.LONGEST_FIRST:
-        set_priority(call, on_longest_chains(nodes, listed_edges(graph)), highest_priority(call))
 
 
 def _nodes(operations: Sequence[Operation], arena: Arena) -> Nodes:
@@ -197,24 +188,18 @@ class ScopedCapture:
             self._try(graphs)
 
     def _try(self, graphs: List[Tuple[int, Nodes]]) -> None:
-        ordinal = self._device.ordinal
-
-        def arrange(order: Order) -> int:
-            edges = 0
-            for graph, nodes in graphs:
-                edges += relax(ordinal, graph, nodes if order != Order.SERIAL else [])[0]
-                with self._device.context_guard:
-                    _set_priorities(graph, order)
-            return edges
-
         self._nodes = graphs[-1][1]
         try:
-            self._counts["edges"] = arrange(FIRST)
-            self._trial = Trial(self.graph, arrange)
+            arrangement = Arrangement(self._device, graphs)
         except (Error, RuntimeError) as failure:
-            self.graph.graph_exec = None
-            with contextlib.suppress(Error):  # a graph that cannot be relaxed has its own edges
-                arrange(Order.SERIAL)
+            return self._keep(str(failure))
+        self._counts["edges"] = arrangement.dependences
+        try:
+            arrangement.arrange(FIRST)
+            self._trial = Trial(self.graph, arrangement.arrange)
+        except (Error, RuntimeError) as failure:
+            with contextlib.suppress(RuntimeError):
+                arrangement.arrange(Order.SERIAL)
             self._keep(str(failure))
 
     def _keep(self, reason: str) -> None:
@@ -229,10 +214,10 @@ class ScopedCapture:
     @property
     def report(self) -> Report:
         """What became of the graph. Waits for the launches of the trial, if all of them were made."""
-        trial, times, decision = self._trial, {}, None
+        trial, times, decision, reason = self._trial, {}, None, self._reason
         if trial is not None:
             trial.decide(wait=True)
-            times, decision = trial.times, trial.decision
+            times, decision, reason = trial.times, trial.decision, trial.reason
         return Report(
             operations=self._counts.get("operations", 0),
             operations_between_all=self._counts.get("walls", 0),
@@ -244,7 +229,7 @@ class ScopedCapture:
             parallel=None if decision is None else decision != Order.SERIAL,
             longest_first=None if decision is None else decision == Order.LONGEST_FIRST,
             bytes=self._arena.bytes if self._arena is not None else 0,
-            reason=self._reason,
+            reason=reason,
         )
 
     def arguments(self) -> List[Tuple[str, Tuple[Any, ...]]]:

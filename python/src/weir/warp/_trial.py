@@ -7,6 +7,7 @@ with conditional nodes can have one executable graph at a time; so each order in
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import enum
 import statistics
@@ -16,6 +17,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from warp._src import context as warp_context
 
 from .._cuda import DriverError, call, captured_graph
+from .._errors import Error
 from .._urgent import USE_PRIORITIES
 
 
@@ -69,10 +71,11 @@ class Trial:
     """Launches a graph in each order, and decides.
 
     ``arrange(order)`` gives the CUgraph an order; it has the first one of a trial. ``times`` are medians in us, and
-    ``decision`` is the order that is kept; before it they are empty and None.
+    ``decision`` is the order that is kept; before it they are empty and None. ``reason`` says why an order could not be
+    had, which ends the trial with the one before.
     """
 
-    def __init__(self, graph: Any, arrange: Callable[[Order], int]) -> None:
+    def __init__(self, graph: Any, arrange: Callable[[Order], None]) -> None:
         self._graph, self._arrange = weakref.ref(graph), arrange
         self._device = graph.device
         self._order = FIRST  # that the CUgraph has now
@@ -82,6 +85,7 @@ class Trial:
         self._key = 0
         self.times: Dict[Order, float] = {}
         self.decision: Optional[Order] = None
+        self.reason: Optional[str] = None
         with self._device.context_guard:
             self._instantiate(graph)
         _watch()
@@ -91,31 +95,56 @@ class Trial:
         made = ctypes.c_void_p()
         flags = ctypes.c_ulonglong(_AUTO_FREE | USE_PRIORITIES)
         call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph.graph, flags)
+        try:
+            call("cuGraphUpload", made, ctypes.c_void_p(self._device.stream.cuda_stream))
+        except DriverError:
+            call("cuGraphExecDestroy", made)
+            raise
         graph.graph_exec = made
-        call("cuGraphUpload", made, ctypes.c_void_p(self._device.stream.cuda_stream))
         self._key = made.value or 0
         _pending[self._key] = self
-        weakref.finalize(graph, _pending.pop, self._key, None)
+        self._forget = weakref.finalize(graph, _pending.pop, self._key, None)
 
-    def _switch(self, graph: Any, order: Order) -> None:
+    def _unwatch(self) -> None:
+        """Launches of the executable graph are no matter of this trial any more."""
+        if self._forget.detach() is not None:
+            _pending.pop(self._key, None)
+
+    def _switch(self, graph: Any, order: Order) -> bool:
+        """Gives the graph another order. False: it cannot have that, and the trial has ended."""
         if order == self._order:
-            return
+            return True
         if self._last is not None:
             self._last.microseconds(wait=True)
-        _pending.pop(self._key, None)
+        self._unwatch()
         warp_context.runtime.core.wp_cuda_graph_exec_destroy(self._device.context, graph.graph_exec)
         graph.graph_exec = None
-        self._arrange(order)
+        try:
+            self._arrange(order)
+            self._instantiate(graph)
+        except (Error, RuntimeError) as failure:
+            self._go_back(graph, f"the order {order.value!r} could not be had: {failure}")
+            return False
         self._order = order
-        self._instantiate(graph)
+        return True
+
+    def _go_back(self, graph: Any, reason: str) -> None:
+        """Ends the trial with the order before. What edges the graph has suffice, should that fail, too."""
+        self.reason = reason
+        with contextlib.suppress(Error, RuntimeError):
+            self._arrange(self._order)
+        with contextlib.suppress(RuntimeError):  # else Warp instantiates at the next launch, or says why it cannot
+            self._instantiate(graph)
+        self._end(self._order)
 
     def keep(self, order: Order) -> None:
-        """Ends the trial with this order."""
+        """Ends the trial with this order. Raises RuntimeError if it cannot be had."""
         graph = self._graph()
         if graph is None:
             return
         with self._device.context_guard:
-            self._switch(graph, order)
+            if not self._switch(graph, order):
+                raise RuntimeError(f"weir.warp: {self.reason}")
             self._end(order)
 
     def _end(self, order: Order) -> None:
@@ -124,7 +153,7 @@ class Trial:
         self._intervals.clear()
         self._last = None
         self.decision = order
-        _pending.pop(self._key, None)
+        self._unwatch()
 
     def launch(self, plain: Callable[[Any, Any], Any], stream: Any) -> Any:
         """In place of the launch of the executable graph."""
@@ -138,7 +167,10 @@ class Trial:
                 self.decide(wait=False)
                 return plain(graph.graph_exec, stream)
             phase, turn = divmod(self._launches, _WARM + _TIMED)
-            self._switch(graph, _PHASES[phase])
+            if not self._switch(graph, _PHASES[phase]):
+                if graph.graph_exec is None:
+                    raise RuntimeError(f"weir.warp: {self.reason}")
+                return plain(graph.graph_exec, stream)
             self._launches += 1
             interval = self._last = _Interval()
             call("cuEventRecord", interval.start, handle)
@@ -161,8 +193,8 @@ class Trial:
                     times[order].append(interval.microseconds(wait=True) or 0.0)
             self.times = {order: statistics.median(found) for order, found in times.items()}
             order = min(Order, key=self.times.__getitem__)  # of equal ones the simpler
-            self._switch(graph, order)
-            self._end(order)
+            if self._switch(graph, order):
+                self._end(order)
 
 
 _watched = False
