@@ -56,7 +56,8 @@ if [ -n "$compiling" ]; then
 import json
 import sys
 
-for row in json.load(open(sys.argv[1]))["rows"]:
+text = open(sys.argv[1]).read()  # Warp says first what it loads
+for row in json.loads(text[text.index("{\n"):])["rows"]:
     ways = ("warp", "weir", "with_priorities", "without_priorities")
     times = ", ".join(f"{way} {row[way]['median']:.1f}" for way in ways)
     print(f"{row['model']}, {row['worlds']} worlds, us a step: {times}; ratio {row['ratio']:.2f}; positions differ by"
