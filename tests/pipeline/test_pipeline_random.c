@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../support/random.h"
+#include "part.h"
 #include "program_cuda.h"
 #include "rig.h"
 #include "step.spv.h"
@@ -19,7 +20,6 @@
 #include "weir/vulkan.h"
 #if RIG_CHECKS
 #include "check/check.h"
-#include "part.h"
 #endif
 
 enum { WORDS = 8, BYTES = WORDS * 4, MOST_TOKENS = 60, MOST_STAGES = 6, MOST_LINES = 9, START = 7 };
