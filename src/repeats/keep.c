@@ -141,7 +141,7 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
   }
   self->looks--;
   weir_device *device = weir__run_device(context, task);
-  if (device == NULL || (!self->everywhere && (device->ops->run_ahead || task->kernel == NULL))) {
+  if (device == NULL || (!self->everywhere && task->kernel == NULL)) {
     weir__repeats_end_run(context);
     return;
   }

@@ -20,16 +20,26 @@ weir_status weir__repeats_submit_other(weir_context *context, const weir_task *t
   return weir__repeats_submit_alone(context, task, out_event);
 }
 
+// A device with queues of its own overlaps single tasks better than launches, so there the caller has to ask for it.
+static bool some_run_ahead(const weir__host *host) {
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    if (host->devices[i]->ops->run_ahead) return true;
+  }
+  return false;
+}
+
 void weir__repeats_open(weir_context *context) {
   const weir__host *host = &context->host;
   const uint32_t flags = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS;
+  bool everywhere = (host->flags & WEIR_CONTEXT_REPEATS) != 0;
   if ((host->flags & ~flags) != 0 || host->issue != WEIR_ISSUE_AUTO || host->watch != NULL) return;
+  if (!everywhere && some_run_ahead(host)) return;
   weir__repeats *self = weir__allocate_zeroed(sizeof *self);
   if (self == NULL) return;
   self->looks = WEIR__REPEATS_LOOKS;
   self->next_sleep = WEIR__REPEATS_FIRST_SLEEP;
   self->tests = host->seed != 0;
-  self->everywhere = (host->flags & WEIR_CONTEXT_REPEATS) != 0;
+  self->everywhere = everywhere;
   self->familiar = self->everywhere ? 1 : FAMILIAR;
   self->fewest = self->tests ? 2 : FEWEST_TASKS;
   self->first_piece = self->tests ? 3 : FIRST_PIECE;

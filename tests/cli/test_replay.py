@@ -12,7 +12,7 @@ FIELDS = {"stream": str, "device": str, "hazards": str, "issue": str, "met": str
           "tasks": int, "kernels": int, "edges": int, "serial_us": float, "makespan_us": float, "speedup": float,
           "first_us": (float, type(None)), "pass_us": float, "pass_least_us": (float, type(None)),
           "pass_most_us": (float, type(None)), "critical_us": float, "bound_us": float, "submit_ns_per_task": float,
-          "first_submit_ns_per_task": float, "later_submit_ns_per_task": (float, type(None)), "window_waits": int, "renamed": int,
+          "first_submit_ns_per_task": float, "later_submit_ns_per_task": (float, type(None)), "window_waits": int, "renamed": int, "repeated": int,
           "peak_bytes": int, "build_us": float, "checked": (bool, type(None))}
 
 

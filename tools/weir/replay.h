@@ -70,7 +70,7 @@ typedef struct weir__replay_run {
   double first_submit_ns; // the same, for the first pass
   double later_submit_ns; // the same, the median of the others
   uint64_t edges;         // predecessors that tasks had to wait for; of graphs: edges of the graphs
-  uint64_t renamed, window_waits, peak_bytes;
+  uint64_t renamed, repeated, window_waits, peak_bytes; // as in weir_statistics
   uint32_t window;
 } weir__replay_run;
 

@@ -54,6 +54,7 @@ static json_t *stream_json(const weir__replayed *result, const weir__replay_opti
   json_object_set_new(object, "later_submit_ns_per_task", weir__json_us(per_task(result, run->later_submit_ns)));
   json_object_set_new(object, "window_waits", json_integer((json_int_t)run->window_waits));
   json_object_set_new(object, "renamed", json_integer((json_int_t)run->renamed));
+  json_object_set_new(object, "repeated", json_integer((json_int_t)run->repeated));
   json_object_set_new(object, "peak_bytes", json_integer((json_int_t)run->peak_bytes));
   json_object_set_new(object, "build_us", weir__json_us(run->build_us));
   json_object_set_new(object, "checked", result->checked < 0 ? json_null() : json_boolean(result->checked));

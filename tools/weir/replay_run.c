@@ -205,6 +205,7 @@ static void read_statistics(const weir__replay *run, const weir_statistics *befo
   snprintf(out_run->device, sizeof out_run->device, "%s", weir_device_information(run->device)->name);
   out_run->edges = weir__replay_by_graph(run->options) ? run->edges : now.edges - before->edges;
   out_run->renamed = now.renamed - before->renamed;
+  out_run->repeated = now.repeated - before->repeated;
   out_run->window_waits = now.window_waits - before->window_waits;
   out_run->peak_bytes = now.peak_bytes;
   out_run->window = now.window;
