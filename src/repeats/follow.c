@@ -137,6 +137,14 @@ static bool follow(weir_context *context, const weir_task *task, weir_event **ou
   return weir__repeats_launch(context, out_event);
 }
 
+// A task of a run that an idle thread broke off. After the last one, what came after the run is likely to come.
+static void pass_by(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  if (--self->to_come > 0) return;
+  weir__repeats_begin_run(context);
+  self->last = self->broken;
+}
+
 // Whether the task is held back, or was launched with those that are.
 bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
@@ -146,6 +154,7 @@ bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event
   if (context->repeating.cut) {
     context->repeating.cut = false;
     self->since = 0;
+    self->to_come = 0;
     self->last = NULL;
     if (self->count > 0) weir__repeats_settle(context);
     weir__repeats_end_run(context);
@@ -153,8 +162,12 @@ bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event
   if (self->count > 0) {
     if (follow(context, task, out_event)) return true;
     if (self->count > 0) weir__repeats_leave(context);
-  } else if (self->starts && out_event == NULL && start(context, task)) {
+  } else if (self->to_come == 0 && self->starts && out_event == NULL && start(context, task)) {
     return true;
+  }
+  if (self->to_come > 0) {
+    pass_by(context);
+    return false;
   }
   weir__repeats_note(context, task, out_event != NULL);
   return false;

@@ -17,6 +17,7 @@ void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat) {
   *link = repeat->next;
   self->kept_tasks -= repeat->run.count;
   if (self->last == repeat) self->last = NULL;
+  if (self->broken == repeat) self->broken = NULL;
   for (weir__repeat *other = self->first; other != NULL; other = other->next) {
     if (other->then == repeat) other->then = NULL;
   }

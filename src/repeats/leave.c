@@ -114,16 +114,24 @@ static void give_up(weir_context *context) {
     weir__repeats_give_up(self, repeat);
 }
 
+static void note_broken(weir__repeats *self) {
+  self->broken = self->repeat;
+  self->to_come = self->repeat->run.count - self->count;
+}
+
 // The run went on in another way: its tasks are submitted.
 void weir__repeats_leave(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   weir__kept_error kept;
   weir__error_keep(&kept);
+  bool broken = self->entered > 0;
+  if (broken) note_broken(self);
   self->settling = true;
   while (self->entered < self->count) enter(context);
   self->settling = false;
   weir__error_put_back(&kept);
   give_up(context);
+  if (broken) weir__repeats_begin_run(context);
 }
 
 // Another thread submits what is held back.
@@ -149,7 +157,7 @@ void weir__host_settle(weir__host *host) {
   weir_context *context = weir__context_of(host);
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL || self->count == 0 || self->settling || context->queue.first != NULL) return;
-  context->repeating.cut = true;
+  if (self->entered == 0) note_broken(self);
   if (launch_shorter(context)) return;
   weir__kept_error kept;
   weir__error_keep(&kept);

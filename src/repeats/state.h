@@ -35,6 +35,10 @@ struct weir__repeats {
   weir__bound bound;
   uint32_t count, entered; // tasks that are held back, and how many of these have been submitted after all
   bool settling;           // a thread submits them
+  // An idle thread submitted what was held back of `broken` (NULL: forgotten): so many of its tasks are still to come, and then
+  // perhaps what came after it before.
+  weir__repeat *broken;
+  uint32_t to_come;
   // The run that is recorded.
   weir__run run;
   weir__period period;
