@@ -8,7 +8,7 @@ import os
 import struct
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import _core
+from . import _core, _nodes
 from ._context import Context
 from ._hazards import Access
 
@@ -52,43 +52,22 @@ def node_count(graph: int) -> int:
     return nodes.value
 
 
-def _pointers(count: int) -> Any:
-    return (ctypes.c_void_p * count)()
-
-
 def listed_nodes(graph: int) -> List[int]:
     """The nodes of a CUgraph, as the driver lists them."""
-    count = node_count(graph)
-    found, size = _pointers(count), ctypes.c_size_t(count)
-    if count > 0:  # the driver takes no room for nothing
-        call("cuGraphGetNodes", ctypes.c_void_p(graph), found, ctypes.byref(size))
-    return [node or 0 for node in found]
+    return _nodes.nodes(call, graph)
 
 
 def listed_edges(graph: int) -> List[Tuple[int, int]]:
     """The edges of a CUgraph, as pairs of nodes."""
-    count = ctypes.c_size_t()
-    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), None, None, None, ctypes.byref(count))
-    heads, tails = _pointers(count.value), _pointers(count.value)
-    if count.value > 0:
-        kinds = (ctypes.c_ulonglong * count.value)()  # CUgraphEdgeData
-        call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), heads, tails, kinds, ctypes.byref(count))
-    return [(head or 0, tail or 0) for head, tail in zip(heads, tails)]
+    return _nodes.edges(call, graph)
 
 
 def replace_edges(graph: int, edges: Sequence[Tuple[int, int]]) -> None:
     """Gives a CUgraph these edges in place of its own. After a DriverError it has all of its own, and maybe more."""
     own = listed_edges(graph)
     wanted, present = set(edges), set(own)
-    _change("cuGraphAddDependencies_v2", graph, [edge for edge in edges if edge not in present])
-    _change("cuGraphRemoveDependencies_v2", graph, [edge for edge in own if edge not in wanted])
-
-
-def _change(name: str, graph: int, edges: Sequence[Tuple[int, int]]) -> None:
-    count = len(edges)
-    if count > 0:
-        heads, tails = ((ctypes.c_void_p * count)(*nodes) for nodes in zip(*edges))
-        call(name, ctypes.c_void_p(graph), heads, tails, None, ctypes.c_size_t(count))
+    _nodes.change_edges(call, graph, [edge for edge in edges if edge not in present])
+    _nodes.change_edges(call, graph, [edge for edge in own if edge not in wanted], "cuGraphRemoveDependencies_v2")
 
 
 def is_listed_chain(graph: int) -> bool:

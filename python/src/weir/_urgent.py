@@ -8,15 +8,15 @@ yet. A chain is as long as it has nodes: times of nodes chose no better (bench/r
 from __future__ import annotations
 
 import ctypes
-from typing import Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
+
+from ._nodes import Call
 
 _KERNEL = 0  # CU_GRAPH_NODE_TYPE_KERNEL
 _PRIORITY = 8  # CU_LAUNCH_ATTRIBUTE_PRIORITY
 
 #: CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: without it an executable graph has the priority of its stream.
 USE_PRIORITIES = 8
-
-Call = Callable[..., None]  # calls a function of the driver, by its name
 
 
 def on_longest_chains(order: Sequence[int], edges: Sequence[Tuple[int, int]]) -> List[int]:

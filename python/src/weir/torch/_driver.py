@@ -8,7 +8,7 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, List, Sequence, Tuple
 
-from .. import _urgent
+from .. import _nodes, _urgent
 
 NEEDS = 12030  # of which cuGraphGetEdges_v2 and others are
 
@@ -110,23 +110,12 @@ def clone(graph: int) -> Iterator[int]:
 
 def nodes(graph: int) -> List[int]:
     """The nodes of a CUgraph."""
-    count = ctypes.c_size_t()
-    call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
-    found = (ctypes.c_void_p * count.value)()
-    if count.value > 0:
-        call("cuGraphGetNodes", ctypes.c_void_p(graph), found, ctypes.byref(count))
-    return [node or 0 for node in found]
+    return _nodes.nodes(call, graph)
 
 
 def edges(graph: int) -> List[Tuple[int, int]]:
     """The edges of a CUgraph, as pairs of nodes."""
-    count = ctypes.c_size_t()
-    call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), None, None, None, ctypes.byref(count))
-    heads, tails = (ctypes.c_void_p * count.value)(), (ctypes.c_void_p * count.value)()
-    if count.value > 0:
-        kinds = (ctypes.c_ulonglong * count.value)()  # CUgraphEdgeData
-        call("cuGraphGetEdges_v2", ctypes.c_void_p(graph), heads, tails, kinds, ctypes.byref(count))
-    return [(head or 0, tail or 0) for head, tail in zip(heads, tails)]
+    return _nodes.edges(call, graph)
 
 
 def in_order(graph: int) -> List[int]:
@@ -143,11 +132,7 @@ def in_order(graph: int) -> List[int]:
 
 def change_edges(graph: int, pairs: Iterable[Tuple[int, int]], function: str = "cuGraphAddDependencies_v2") -> None:
     """Adds edges to a CUgraph, or removes them."""
-    pairs = list(pairs)
-    heads = (ctypes.c_void_p * len(pairs))(*(head for head, _ in pairs))
-    tails = (ctypes.c_void_p * len(pairs))(*(tail for _, tail in pairs))
-    if pairs:
-        call(function, ctypes.c_void_p(graph), heads, tails, None, ctypes.c_size_t(len(pairs)))
+    _nodes.change_edges(call, graph, pairs, function)
 
 
 def replace_edges(graph: int, pairs: Sequence[Tuple[int, int]]) -> None:
