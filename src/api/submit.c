@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 
-// What this thread fetches before it has the lock, others need not wait for.
+// Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
 static inline void fetch_buffers(const weir_context *context, const weir_task *task) {
   if (!atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed) || task->args == NULL) return;
   for (uint32_t i = 0; i < task->arg_count; i++) weir__buffer_fetch(task->args[i].buffer);

@@ -114,18 +114,12 @@ static void give_up(weir_context *context) {
     weir__repeats_give_up(self, repeat);
 }
 
-static void note_broken(weir__repeats *self) {
-  self->broken = self->repeat;
-  self->to_come = self->repeat->run.count - self->count;
-}
-
 // The run went on in another way: its tasks are submitted.
 void weir__repeats_leave(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   weir__kept_error kept;
   weir__error_keep(&kept);
   bool broken = self->entered > 0;
-  if (broken) note_broken(self);
   self->settling = true;
   while (self->entered < self->count) enter(context);
   self->settling = false;
@@ -157,7 +151,10 @@ void weir__host_settle(weir__host *host) {
   weir_context *context = weir__context_of(host);
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL || self->count == 0 || self->settling || context->queue.first != NULL) return;
-  if (self->entered == 0) note_broken(self);
+  if (self->entered == 0) {
+    self->broken = self->repeat;
+    self->to_come = self->repeat->run.count - self->count;
+  }
   if (launch_shorter(context)) return;
   weir__kept_error kept;
   weir__error_keep(&kept);
