@@ -32,6 +32,8 @@ typedef struct weir__notices {
   bool calling;                              // a thread calls some
 } weir__notices;
 
+#define WEIR__HELD_RUN ((uint64_t)1 << 16)
+
 // The part of a context that its devices see.
 typedef struct weir__host {
   weir__lock lock;
@@ -57,8 +59,9 @@ typedef struct weir__host {
   _Atomic uint64_t worker_cores;
   // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
   alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
-  // Submissions that are held back, in steps. A thread that has nothing to do calls weir__host_settle if that does not change.
-  _Atomic uint32_t held;
+  // Submissions that are held back: the number of their run, times WEIR__HELD_RUN, and how many, in steps; 0: none. A thread
+  // that has nothing to do calls weir__host_settle if that does not change, or if the run stays the same for long.
+  _Atomic uint64_t held;
   _Atomic bool times_tasks;  // when tasks start and end is wanted, though nothing is traced
   _Atomic bool many_buffers; // more than caches hold: submissions fetch theirs before they take the lock
 } weir__host;
@@ -110,8 +113,9 @@ void weir__host_completed(weir__host *host);
 // the reason that `lost_text` gives. The lock is not held.
 void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lost, const char *lost_text);
 
-// Submits what is held back, as far as that need not wait. The lock is held.
-void weir__host_settle(weir__host *host);
+// Submits what is held back, as far as that need not wait, unless `held` has changed since the caller saw `seen` there. The lock is
+// held.
+void weir__host_settle(weir__host *host, uint64_t seen);
 
 // Takes a blocker off a task that a device held back from being issued. The lock is held.
 void weir__host_release(weir__host *host, weir__task *task);

@@ -123,7 +123,7 @@ static bool follow(weir_context *context, const weir_task *task, weir_event **ou
   uint32_t count = self->count;
   if (self->entered > 0) return false;
   if (self->tests && weir__random_next(&self->random) % 32 == 0) {
-    weir__host_settle(&context->host);
+    weir__host_settle(&context->host, atomic_load_explicit(&context->host.held, memory_order_relaxed));
     return false;
   }
   bool ends = out_event != NULL;

@@ -147,7 +147,8 @@ void weir__repeats_settle(weir_context *context) {
   weir__repeats_end_run(context);
 }
 
-void weir__host_settle(weir__host *host) {
+void weir__host_settle(weir__host *host, uint64_t seen) {
+  if (atomic_load_explicit(&host->held, memory_order_relaxed) != seen) return;
   weir_context *context = weir__context_of(host);
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL || self->count == 0 || self->settling || context->queue.first != NULL) return;

@@ -82,12 +82,16 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
 
 // leave.c
 
+static_assert((uint64_t)WEIR__RUN_MOST_TASKS < WEIR__HELD_RUN, "their number fits");
+
 // Idle threads look at the number, so it is not written each time.
 static inline void weir__repeats_hold(weir_context *context, uint32_t count) {
-  context->repeating.repeats->count = count;
+  weir__repeats *self = context->repeating.repeats;
+  self->count = count;
   if (count > 1 && count % WEIR__REPEATS_TELL_EACH != 0) return;
-  context->repeating.held = count > 0 || context->repeating.repeats->asleep;
-  atomic_store_explicit(&context->host.held, count, memory_order_relaxed);
+  context->repeating.held = count > 0 || self->asleep;
+  uint64_t held = count == 0 ? 0 : self->bound.number * WEIR__HELD_RUN + count;
+  atomic_store_explicit(&context->host.held, held, memory_order_relaxed);
 }
 
 // Whether two runs are the same up to task `count`, and go to the same device.

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "engine/context.h"
 #include "weir/sim.h"
 #include "weir/weir.h"
 
@@ -275,6 +276,33 @@ static void tasks_run_without_another_call(void **state) {
   }
 }
 
+// What an idle thread saw of a run may be old news when it has got the lock: then the next run, which has just begun, stays.
+static void idle_threads_break_off_what_they_saw(void **state) {
+  (void)state;
+  for (int device = 0; device < DEVICES; device++) {
+    program self;
+    open(&self, devices[device]);
+    weir__host *host = &self.context->host;
+    uint64_t told;
+    do { // again where a thread that is idle was quicker
+      learn(&self);
+      pass(&self, 0, TASKS / 2, 3);
+      weir__host_lock(host);
+      told = atomic_load(&host->held);
+      if (told == 0) weir__host_unlock(host);
+      pass(&self, TASKS / 2, told == 0 ? TASKS : TASKS / 2, 3);
+    } while (told == 0);
+    weir__host_settle(host, told - WEIR__HELD_RUN);
+    assert_true(atomic_load(&host->held) == told);
+    weir__host_settle(host, told);
+    assert_true(atomic_load(&host->held) == 0);
+    weir__host_unlock(host);
+    pass(&self, TASKS / 2, TASKS, 3);
+    expect(&self);
+    close(&self);
+  }
+}
+
 // The event of the last task says how that ended, whatever happens to others.
 static void failures_stay_where_they_are(void **state) {
   (void)state;
@@ -448,6 +476,7 @@ int main(void) {
       cmocka_unit_test(buffers_are_new_in_each_pass),
       cmocka_unit_test(released_buffers_are_refused),
       cmocka_unit_test(tasks_run_without_another_call),
+      cmocka_unit_test(idle_threads_break_off_what_they_saw),
       cmocka_unit_test(failures_stay_where_they_are),
       cmocka_unit_test(threads_break_into_each_other),
       cmocka_unit_test(short_kernels_are_followed_by_default),

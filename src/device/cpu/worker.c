@@ -153,22 +153,22 @@ static bool others_have_work(weir__worker *worker) {
 
 // Submissions that are held back go their way when no more have come for a while, or when they wait for long.
 typedef struct held_watch {
-  uint32_t seen;
+  uint64_t seen;
   uint64_t since, changed; // ticks
 } held_watch;
 
-static bool is_overdue(const weir__cpu *cpu, held_watch *watch, uint32_t held) {
+static bool is_overdue(const weir__cpu *cpu, held_watch *watch, uint64_t held) {
   uint64_t now = weir__ticks();
-  if (watch->seen == 0) watch->since = now;
+  if (watch->seen / WEIR__HELD_RUN != held / WEIR__HELD_RUN) watch->since = now;
   if (watch->seen != held) watch->changed = now;
   watch->seen = held;
   return held > 0 &&
          (now - watch->changed > HELD_AT_REST * cpu->long_ticks || now - watch->since > HELD_LONG * cpu->long_ticks);
 }
 
-static void settle(const weir__cpu *cpu) {
+static void settle(const weir__cpu *cpu, uint64_t seen) {
   weir__host_lock(cpu->base.host);
-  weir__host_settle(cpu->base.host);
+  weir__host_settle(cpu->base.host, seen);
   weir__host_unlock(cpu->base.host);
 }
 
@@ -191,11 +191,11 @@ static bool spin_for_work(weir__worker *worker) {
     return false;
   bool found = spin(worker, SPIN_ROUNDS);
   held_watch watch = {.seen = 0};
-  uint32_t held;
+  uint64_t held;
   while (!found && (held = atomic_load_explicit(&cpu->base.host->held, memory_order_relaxed)) > 0) {
     found = spin(worker, SPINS_A_LOOK);
     if (found || !is_overdue(cpu, &watch, held)) continue;
-    settle(cpu);
+    settle(cpu, held);
     found = true; // what this thread submits may be in its own queue
   }
   atomic_store_explicit(&cpu->spinning, 0, memory_order_relaxed);
