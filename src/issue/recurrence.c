@@ -2,6 +2,8 @@
 #include "issue/recurrence.h"
 
 #include "base/allocate.h"
+#include "base/clock.h"
+#include "issue/wait_history.h"
 
 enum {
   FEWEST_LAUNCHES = 4, // of a batch that is worth a graph
@@ -17,6 +19,7 @@ struct weir__recurrence {
   bool mixes; // a seed, for tests, has tasks of one batch go different ways
   uint32_t worth_a_wait;
   weir__batch_history history;
+  weir__wait_history waits;
   weir__collection collection;
   weir__batch_boundaries boundaries;
   weir__task *first[WEIR__MOST_COLLECTED], *again[WEIR__MOST_COLLECTED];
@@ -33,6 +36,7 @@ weir__recurrence *weir__recurrence_create(const weir__recurrence_ops *ops, void 
   recurrence->mixes = (options->seed >> 8 & 1) != 0;
   recurrence->worth_a_wait = options->seed == 0 ? WORTH_A_WAIT : FEWEST_LAUNCHES; // of any size in tests
   weir__batch_history_initialize(&recurrence->history, options->seed);
+  weir__wait_history_initialize(&recurrence->waits, options->seed);
   weir__batch_boundaries_initialize(&recurrence->boundaries, options->window);
   recurrence->graphs = weir__graph_cache_create(&ops->graphs, device, options->exclusive);
   if (weir__collection_initialize(&recurrence->collection, options->window) && recurrence->graphs != NULL)
@@ -160,7 +164,10 @@ static void launch_first(weir__recurrence *recurrence, uint32_t count) {
   const weir__direct_ops *direct = ready_direct(recurrence);
   bool may = direct != NULL && !weir__batch_history_repeats(&recurrence->history) &&
              direct->wants(recurrence->device, recurrence->first, count);
-  if (!launch_whole(recurrence, &batch, may)) launch_apart(recurrence, count, may);
+  if (!launch_whole(recurrence, &batch, may))
+    launch_apart(recurrence, count, may);
+  else if (recurrence->ops->direct != NULL && direct == NULL && weir__wait_history_is_often(&recurrence->waits))
+    recurrence->ops->direct->missed(recurrence->device, recurrence->first, count); // it may be faster than graphs are
   weir__collection_clear(collection);
   for (uint32_t i = 0; i < rest; i++) (void)weir__collection_append(collection, recurrence->again[i], launches[i]);
 }
@@ -179,6 +186,11 @@ void weir__recurrence_flush(weir__recurrence *recurrence) {
   weir__batch_boundaries_end(&recurrence->boundaries);
 }
 
+void weir__recurrence_note_wait(weir__recurrence *recurrence) {
+  if (recurrence->ops->direct == NULL) return;
+  weir__wait_history_note_wait(&recurrence->waits, ready_direct(recurrence) != NULL, weir__clock_ns());
+}
+
 void weir__recurrence_pass(weir__recurrence *recurrence, weir__task *task) {
   const weir__collection *collection = &recurrence->collection;
   bool waits = false;
@@ -191,12 +203,18 @@ void weir__recurrence_pass(weir__recurrence *recurrence, weir__task *task) {
   recurrence->ops->launch_task(recurrence->device, task);
 }
 
-// A program whose batches have been new for long need not have its tasks collected: beyond the first of each sequence, they take the
-// direct path at once. Now and then all are collected for a while. Returns whether this one has gone.
+// A program that waits often may be faster when nothing is collected (wait_history.h). And one whose batches have been new for long
+// need not have its tasks collected: beyond the first of each sequence, they take the direct path at once. Now and then all are
+// collected for a while. Returns whether this one has gone.
 static bool goes_direct(weir__recurrence *recurrence, weir__task *task) {
   const weir__direct_ops *direct = ready_direct(recurrence);
-  if (direct == NULL || !weir__batch_history_is_new(&recurrence->history, recurrence->boundaries.taken_count))
-    return false;
+  if (direct == NULL) return false;
+  if (weir__wait_history_is_direct(&recurrence->waits) && direct->wants(recurrence->device, &task, 1)) {
+    launch_all(recurrence);
+    direct->take(recurrence->device, task);
+    return true;
+  }
+  if (!weir__batch_history_is_new(&recurrence->history, recurrence->boundaries.taken_count)) return false;
   if (!weir__batch_history_skip(&recurrence->history) || !direct->wants(recurrence->device, &task, 1)) {
     weir__batch_history_sample(&recurrence->history);
     launch_all(recurrence);
@@ -210,6 +228,7 @@ static bool goes_direct(weir__recurrence *recurrence, weir__task *task) {
 
 void weir__recurrence_add(weir__recurrence *recurrence, weir__task *task, uint64_t kind, uint32_t launches) {
   weir__collection *collection = &recurrence->collection;
+  weir__wait_history_note_task(&recurrence->waits);
   if (weir__host_skip_status(recurrence->host, task) != WEIR_OK) { // it launches nothing
     weir__recurrence_pass(recurrence, task);
     return;

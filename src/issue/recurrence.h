@@ -6,10 +6,11 @@
 // order (collection.h). Where batches are cut decides what comes again (batch_boundaries.h). A batch for which there is a graph
 // (graph_cache.h) is launched by one call; the tasks of one that is new are launched one by one, or its graph is made at once. A
 // device may have a faster way for tasks that are new, its direct path, which takes them where no graph is as good; when all was
-// new for long, tasks are not even collected (batch_history.h).
+// new for long, tasks are not even collected (batch_history.h). Where the program waits often, both ways are tried
+// (wait_history.h).
 //
-// All of it depends on the tasks and on when somebody waits. It knows no driver: tasks have kinds, and code is opaque. It is
-// used by one thread at a time, as the functions of the device that it calls.
+// All of it depends on the tasks and on when somebody waits, and for the trial on what that took. It knows no driver: tasks have
+// kinds, and code is opaque. It is used by one thread at a time, as the functions of the device that it calls.
 #ifndef WEIR_ISSUE_RECURRENCE_H
 #define WEIR_ISSUE_RECURRENCE_H
 
@@ -96,6 +97,9 @@ uint32_t weir__recurrence_stalled(const weir__recurrence *recurrence);
 
 // Launches them. The next task begins a sequence.
 void weir__recurrence_flush(weir__recurrence *recurrence);
+
+// Somebody waits for tasks that were taken.
+void weir__recurrence_note_wait(weir__recurrence *recurrence);
 
 // Whether the tasks that come now belong to a sequence that was met before.
 bool weir__recurrence_is_known(const weir__recurrence *recurrence);

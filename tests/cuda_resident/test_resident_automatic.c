@@ -27,7 +27,7 @@ enum { SEEDS = 12, TASKS = 400, LOOPS = 30 };
 
 enum {
   SINGLE = 20, // tasks, each waited for
-  IN_LOOP = 100,
+  IN_LOOP = 100, // more than between the waits of a program that, with a seed, counts as waiting often
   NO_MEMORY = 2,
   NOT_SUPPORTED = 801,
   MOST_LOOPS = 1000,

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "issue/recurrence.h"
+#include "issue/wait_history.h"
 
 enum { WINDOW = 4096, LENGTH = 64, KINDS = 100000 };
 
@@ -289,6 +290,35 @@ static void graphs_come_first_where_a_program_repeats(void **state) {
   assert_int_equal(gone(), 5 * LONG);
 }
 
+// What a program submits between two waits, where that is little, has turns on the direct path too, in which nothing is collected;
+// before there is one, it is asked for although graphs serve.
+static void programs_that_wait_often_try_the_direct_path(void **state) {
+  (void)state;
+  enum { STRETCH = 16, STRETCHES = WEIR__TURN_STRETCHES };
+  uint32_t total = 0, direct_turns = 0;
+  for (uint32_t turn = 0; turn < 3 + WEIR__TRIAL_TURNS; turn++) {
+    uint32_t direct = self.direct, missed = self.missed, in_graphs = self.in_graphs;
+    for (uint32_t i = 0; i < STRETCHES; i++) {
+      for (uint32_t j = 0; j < STRETCH; j++) submit(j);
+      if (self.direct > direct) assert_int_equal(weir__recurrence_stalled(self.recurrence), 0);
+      weir__recurrence_note_wait(self.recurrence);
+      weir__recurrence_flush(self.recurrence);
+      self.direct_last = 0; // all is done
+    }
+    total += STRETCHES * STRETCH;
+    assert_int_equal(gone(), total);
+    bool all_direct = self.direct == direct + STRETCHES * STRETCH;
+    direct_turns += all_direct;
+    assert_true(all_direct || self.direct == direct);
+    if (turn == 2) { // graphs are there, and the direct path is not
+      assert_int_equal(self.in_graphs, in_graphs + STRETCHES * STRETCH);
+      assert_int_equal(self.missed, missed + STRETCHES * STRETCH);
+      self.direct_ready = self.direct_wants = true;
+    }
+  }
+  assert_true(direct_turns >= WEIR__TRIAL_TURNS / 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(what_comes_again_goes_in_graphs, set_up, tear_down),
@@ -296,6 +326,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_is_new_takes_the_direct_path, set_up, tear_down),
       cmocka_unit_test_setup_teardown(after_long_tasks_are_not_collected, set_up, tear_down),
       cmocka_unit_test_setup_teardown(graphs_come_first_where_a_program_repeats, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(programs_that_wait_often_try_the_direct_path, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

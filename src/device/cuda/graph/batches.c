@@ -393,6 +393,7 @@ static bool is_busy(const weir__cuda_device *device) {
 
 static void flush(weir__cuda_device *device, bool wanted) {
   weir__cuda_batches *batches = device->batches;
+  if (wanted) weir__recurrence_note_wait(batches->recurrence);
   if (!wanted) {
     if (!is_busy(device) || others_are_busy(device)) return;
     uint64_t now = weir__clock_ns();
