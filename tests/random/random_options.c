@@ -12,7 +12,8 @@
 
 // Any list of devices, as it is given.
 uint32_t random_queues;
-bool random_resident, random_automatic;
+bool random_resident, random_automatic, random_repeats;
+uint64_t random_repeated;
 
 static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
 
@@ -101,19 +102,31 @@ static uint64_t scratch_bytes(const random_run *run) {
   return run->options.calls ? count * (PROGRAM_SCRATCH_BYTES + PROGRAM_SCRATCH_BYTES / 4 + 64) : 0;
 }
 
+// Of contexts that have no trace cache the program would say nothing about it.
+static void open_trace_cache(random_run *run, random_state *random, const program_shape *shape) {
+  weir_context_options *context = &run->options.context;
+  bool by_default = shape->cards == 0 && !run->options.simulated && random_chance(random, 25);
+  context->flags &= WEIR_CONTEXT_NO_RENAME;
+  if (!by_default) context->flags |= WEIR_CONTEXT_REPEATS;
+  context->issue = WEIR_ISSUE_AUTO;
+  context->seed = random_next(random) | 1; // short runs are followed
+  run->options.repeated = &random_repeated;
+}
+
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   static const uint32_t windows[] = {0, 8, 32, 8192};
   *out_run = (random_run){0};
   random_state random = {~seed};
   program_shape shape = {.length = random_between(&random, 10, random_chance(&random, 25) ? 220 : 80)};
-  shape.dense = random_chance(&random, 2);
+  shape.dense = random_chance(&random, 2) && !random_repeats;
   if (shape.dense) shape.length = random_between(&random, 500, 5000);
   out_run->options.calls = random_chance(&random, 50);
   choose_devices(out_run, &random, device, &shape);
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
   shape.graphs = random_chance(&random, 40);
-  shape.phrases = random_chance(&random, 60);
+  shape.phrases = random_chance(&random, 60) || random_repeats;
+  shape.breaks = random_repeats;
   shape.churn = !shape.dense && random_chance(&random, 20);
   program_generate(&out_run->program, seed, &shape);
 
@@ -124,6 +137,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_chance(&random, 5)) context->flags |= WEIR_CONTEXT_IN_ORDER;
   if (random_chance(&random, shape.phrases ? 3 : 10)) context->flags |= WEIR_CONTEXT_TRACE;
   if (random_chance(&random, 50) || random_automatic) context->seed = random_next(&random) | 1;
+  if (random_repeats) open_trace_cache(out_run, &random, &shape);
   if (random_chance(&random, shape.churn ? 90 : 30)) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + scratch_bytes(out_run) + room;

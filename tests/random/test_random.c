@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats]
 //                            many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
@@ -23,7 +23,7 @@
 #include "random_shrink.h"
 
 // A program that is run the first time may have its kernels compiled, which takes long on a busy machine.
-enum { HUNG_AFTER_SECONDS = 60, HUNG_AT_FIRST_AFTER_SECONDS = 300, SKIPPED = 77 };
+enum { HUNG_AFTER_SECONDS = 60, HUNG_AT_FIRST_AFTER_SECONDS = 300, SKIPPED = 77, ENOUGH_TO_REPEAT = 20 };
 
 static const char *chosen_device = "cpu:2";
 static uint64_t first_seed = 1;
@@ -55,6 +55,8 @@ static _Noreturn void run_in_child(const char *device, volatile uint64_t *curren
     program_deinitialize(&run.program);
   }
   weir_context_release(keeper);
+  if (random_repeats) printf("%" PRIu64 " tasks were launched as parts of repeats\n", random_repeated);
+  if (random_repeats && program_count >= ENOUGH_TO_REPEAT && random_repeated == 0) exit(1);
   exit(0); // not _exit: the leak checker looks now
 }
 
@@ -115,6 +117,8 @@ int main(int argc, char **argv) {
       random_resident = true;
     else if (strcmp(argv[i], "--automatic") == 0)
       random_automatic = true;
+    else if (strcmp(argv[i], "--repeats") == 0)
+      random_repeats = true;
     else if (strcmp(argv[i], "--device") == 0 && value != NULL)
       chosen_device = argv[++i];
     else if (strcmp(argv[i], "--programs") == 0)

@@ -101,6 +101,7 @@ typedef struct program_shape {
   bool host_tasks, graphs, failures;
   bool pauses;  // let tasks take different times
   bool phrases; // sequences of tasks come again, with other values and buffers, and break off
+  bool breaks;  // at each of their positions; programs are made of little else
   bool churn;   // create and release many buffers of nearly one size, at most PROGRAM_CHURN_BYTES
   bool dense;   // many short ranges of few large buffers
   // Where kernels have code for CUDA or Vulkan: bit per device that is one; a second value has 8 bytes, and tasks there never

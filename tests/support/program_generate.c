@@ -432,13 +432,20 @@ static void interrupt(generator *g) {
   }
 }
 
+// The task before which something else happens; UINT32_MAX: none. Where phrases break at each position, they come three times first,
+// and whole in between.
+static uint32_t choose_odd(generator *g, const phrase *said, uint32_t time) {
+  if (g->shape->breaks) return time < 3 || time % 2 == 0 ? UINT32_MAX : (time - 3) / 2;
+  return random_chance(&g->random, 30) ? random_below(&g->random, said->count) : UINT32_MAX;
+}
+
 static void add_phrase(generator *g) {
   phrase said;
   make_phrase(g, &said);
-  uint32_t times = random_between(&g->random, 2, 8);
+  uint32_t times = g->shape->breaks ? 2 * said.count + 4 : random_between(&g->random, 2, 8);
   for (uint32_t t = 0; t < times; t++) {
     if (random_chance(&g->random, 40)) append(g, OPERATION_FINISH);
-    uint32_t odd = random_chance(&g->random, 30) ? random_below(&g->random, said.count) : UINT32_MAX;
+    uint32_t odd = choose_odd(g, &said, t);
     for (uint32_t i = 0; i < said.count; i++) {
       if (i == odd && random_chance(&g->random, 30)) continue;
       if (i == odd) interrupt(g);
@@ -451,7 +458,7 @@ static void add_phrase(generator *g) {
 }
 
 static void add_operation(generator *g) {
-  if (g->shape->phrases && g->buffer_count > 0 && random_chance(&g->random, 15)) {
+  if (g->shape->phrases && g->buffer_count > 0 && random_chance(&g->random, g->shape->breaks ? 60 : 15)) {
     add_phrase(g);
     return;
   }

@@ -71,6 +71,12 @@ static void release_rest(runner *r) {
     weir_finish(r->context);
 }
 
+static void count_repeated(const runner *r) {
+  weir_statistics statistics;
+  weir_context_statistics(r->context, &statistics);
+  *r->options->repeated += statistics.repeated;
+}
+
 static void deinitialize(runner *r) {
   for (uint32_t i = 0; i < r->program->count; i++) {
     free(r->wrapped[i]);
@@ -100,6 +106,7 @@ bool program_run(test_program *program, const program_options *options, char mes
       runner_check(&r, &expected);
       reference_deinitialize(&expected);
     }
+    if (options->repeated != NULL) count_repeated(&r);
     release_rest(&r);
   }
   if (options->enqueues || options->opens) program_enqueue_end();

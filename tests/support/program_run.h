@@ -23,6 +23,7 @@ typedef struct program_options {
   bool calls;           // of the code for Vulkan and OpenCL, let the kernel PROGRAM_CALLED be an enqueue function
   bool resident;        // of the code for CUDA, let a resident kernel run the last two kernels
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
+  uint64_t *repeated;   // not NULL: the tasks that were launched as parts of repeats are added here
   bool abandon;         // release the context with tasks in flight and objects unreleased; not with `calls`
 } program_options;
 
