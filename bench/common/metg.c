@@ -70,6 +70,7 @@ static point measure(weir__bench_grid *grid, weir__bench_grid_run run, double pe
   double begin = weir__bench_seconds();
   run(grid);
   double seconds = weir__bench_seconds() - begin;
+  if (grid->agree) grid->agree(grid, &seconds);
   double tasks = (double)grid->task_count;
   return (point){tasks * (double)grid->iterations / peak / seconds, seconds * WORKERS / tasks * 1e6};
 }

@@ -8,8 +8,8 @@
 
 enum { RADIX = 5 };
 
-const char *const weir__bench_patterns[] = {"trivial",        "stencil_1d", "fft",   "nearest",
-                                            "random_nearest", "tree",       "sweep", NULL};
+const char *const weir__bench_patterns[] = {"trivial", "stencil_1d", "fft",    "nearest", "random_nearest",
+                                            "tree",    "sweep",      "spread", NULL};
 
 // Adds the points of [first, last] that exist.
 static void add_range(weir__bench_inputs *inputs, int64_t first, int64_t last) {
@@ -27,6 +27,14 @@ static void add_random(weir__bench_inputs *inputs, int64_t set, int64_t point) {
   }
 }
 
+// Points that lie as far apart as they can, but for the first one at a distance that moves on from set to set.
+static void add_spread(weir__bench_inputs *inputs, int64_t set, int64_t point) {
+  for (int64_t i = 0; i < RADIX; i++) {
+    int64_t chosen = (point + i * WEIR__BENCH_WIDTH / RADIX + (i > 0 ? set : 0)) % WEIR__BENCH_WIDTH;
+    add_range(inputs, chosen, chosen);
+  }
+}
+
 static weir__bench_inputs find_inputs(const char *pattern, int64_t set, int64_t point) {
   weir__bench_inputs inputs = {0};
   if (strcmp(pattern, "stencil_1d") == 0) {
@@ -40,12 +48,19 @@ static weir__bench_inputs find_inputs(const char *pattern, int64_t set, int64_t 
     add_range(&inputs, point - RADIX / 2, point + (RADIX - 1) / 2);
   } else if (strcmp(pattern, "random_nearest") == 0) {
     add_random(&inputs, set, point);
+  } else if (strcmp(pattern, "spread") == 0) {
+    add_spread(&inputs, set, point);
   } else if (strcmp(pattern, "tree") == 0) {
     add_range(&inputs, point / 2, point / 2);
   } else if (strcmp(pattern, "sweep") == 0) {
     add_range(&inputs, point - 1, point);
   }
   return inputs;
+}
+
+static int64_t period_of(const char *pattern) {
+  if (strcmp(pattern, "fft") == 0 || strcmp(pattern, "spread") == 0) return 4;
+  return strcmp(pattern, "random_nearest") == 0 ? 3 : 1;
 }
 
 bool weir__bench_grid_create(weir__bench_grid *grid, const char *pattern, int64_t steps) {
@@ -55,7 +70,7 @@ bool weir__bench_grid_create(weir__bench_grid *grid, const char *pattern, int64_
   if (!known) return false;
   grid->pattern = pattern;
   grid->steps = steps;
-  grid->period = strcmp(pattern, "fft") == 0 ? 4 : strcmp(pattern, "random_nearest") == 0 ? 3 : 1;
+  grid->period = period_of(pattern);
   for (int64_t set = 0; set < grid->period; set++) {
     for (int64_t point = 0; point < WEIR__BENCH_WIDTH; point++) {
       grid->inputs[set][point] = find_inputs(pattern, set, point);

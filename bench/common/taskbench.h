@@ -2,8 +2,8 @@
 //
 // Task graphs of Task Bench (Slaughter et al., SC20): `steps` rows of up to `width` points; task (t, i) reads what
 // some points of row t - 1 wrote, runs a compute-bound kernel and writes its own cell. The dependences are those of
-// Task Bench: "nearest" and "random_nearest" with radix 5, the latter with a quarter of the neighbours and a period of
-// 3 rows; "sweep" is what its program calls dom. As there, every row has cells of its own.
+// Task Bench: "nearest", "random_nearest" and "spread" with radix 5, the second with a quarter of the neighbours and a
+// period of 3 rows; "sweep" is what its program calls dom. As there, every row has cells of its own.
 #ifndef WEIR_BENCH_COMMON_TASKBENCH_H
 #define WEIR_BENCH_COMMON_TASKBENCH_H
 
@@ -32,6 +32,8 @@ typedef struct weir__bench_grid {
   uint64_t iterations;     // of the kernel, per task
   weir__bench_cell *cells; // steps * WEIR__BENCH_WIDTH
   int64_t errors;          // inputs that were not what they had to be; added to atomically
+  // Ranks of a job agree on the time of a run and on errors, so that all search alike. NULL: there is one process.
+  void (*agree)(struct weir__bench_grid *grid, double *seconds);
   int64_t period;
   weir__bench_inputs inputs[WEIR__BENCH_MAX_PERIOD][WEIR__BENCH_WIDTH]; // before points outside the last row are cut
 } weir__bench_grid;

@@ -14,7 +14,7 @@ static const uint64_t CELL = sizeof(double);
 
 static void require(weir_status status) {
   if (status == WEIR_OK) return;
-  fprintf(stderr, "%s: %s\n", weir_status_name(status), weir_mpi_last_error());
+  fprintf(stderr, "%s: %s\n", weir_status_name(status), weir_last_error());
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -2,11 +2,11 @@
 //
 // One program over the ranks of an MPI job: a library of its own, libweir-mpi, beside libweir.
 //
-// Every rank runs the same program and submits the same *sequence*: buffers, tasks and the other calls below, in the same
-// order with the same arguments. From that sequence each rank computes the same table, of which rank holds which bytes
-// of which buffer. So each rank knows by itself which tasks are its own, which bytes it must send, and which it will
-// get: ranks do not negotiate. A task runs on one rank. Bytes travel only if a task reads them that its rank lacks, once
-// for each version and rank. docs/guide/mpi.md is the guide.
+// Every rank runs the same program and submits the same *sequence*: buffers, tasks and the other calls below, in the
+// same order with the same arguments. From that sequence each rank computes the same table, of which rank holds which
+// bytes of which buffer. So each rank knows by itself which tasks are its own, which bytes it must send, and which it
+// will get: ranks do not negotiate. A task runs on one rank. Bytes travel only if a task reads them that its rank
+// lacks, once for each version and rank. docs/guide/mpi.md is the guide.
 //
 // A distributed buffer is a weir_buffer of this rank's context, whose contents are valid where the table says so. It is
 // used by the calls of this header; weir_mpi_fetch and weir_mpi_written say how other calls of Weir may use it.
@@ -14,16 +14,17 @@
 // Threads: the calls that make the sequence must be made in the same order on all ranks, so one thread makes them. They
 // must not be made in tasks and callbacks. A thread of the library makes all calls of MPI.
 //
-// MPI: the program initialises MPI (MPI_Init_thread) with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if no other
-// thread calls MPI from weir_mpi_create to weir_mpi_release. Messages travel on communicators of the library's own.
+// MPI: the program initialises MPI (MPI_Init_thread) with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if no
+// other thread calls MPI from weir_mpi_create to weir_mpi_release. Messages travel on communicators of the library's
+// own.
 //
-// Faults: a failed task poisons its outputs, and tasks that read them are skipped, on all ranks. If ranks submit different
-// sequences, or a rank is lost, the *job* has failed: receives in flight fail, so that nothing waits any more, the
-// calls below return the job's status, and weir_mpi_last_error() names the ranks and the task.
+// Faults: a failed task poisons its outputs, and tasks that read them are skipped, on all ranks. If ranks submit
+// different sequences, or a rank is lost, the *job* has failed: receives in flight fail, so that nothing waits any
+// more, the calls below return the job's status, and weir_last_error() names the ranks and the task.
 //
-// Errors: as in weir.h, with weir_mpi_last_error() in place of weir_last_error(). Each call of the sequence can return
-// the job's failure: INVALID_ARGUMENT (ranks submit different sequences), DEVICE_LOST (a rank is lost), OUT_OF_MEMORY.
-// An argument that can never be right is refused on all ranks, and is then no part of the sequence.
+// Errors: as in weir.h. Each call of the sequence can return the job's failure: INVALID_ARGUMENT (ranks submit
+// different sequences), DEVICE_LOST (a rank is lost), OUT_OF_MEMORY. An argument that can never be right is refused
+// on all ranks, and is then no part of the sequence.
 #ifndef WEIR_MPI_H
 #define WEIR_MPI_H
 
@@ -60,8 +61,8 @@ typedef struct weir_mpi_options {
 
 // Makes a context take part in a job. All ranks of the communicator call it, and wait for each other. The context has a
 // CPU device. `options` may be NULL: all defaults.
-// Errors: INVALID_ARGUMENT (MPI is not initialised, or without support for threads), UNAVAILABLE (a context without a CPU
-// device; a failure of MPI), OUT_OF_MEMORY.
+// Errors: INVALID_ARGUMENT (MPI is not initialised, or without support for threads), UNAVAILABLE (a context without a
+// CPU device; a failure of MPI), OUT_OF_MEMORY.
 WEIR_API weir_status weir_mpi_create_sized(weir_context *context, const weir_mpi_options *options, size_t options_size,
                                            weir_mpi **out_mpi);
 static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi_options *options_,
@@ -69,19 +70,15 @@ static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi
   return weir_mpi_create_sized(context_, options_, sizeof *options_, out_mpi_);
 }
 
-// Finishes as weir_mpi_finish, waits for all ranks to do so, and frees the object. The context and the local buffers are
-// left, and are the caller's to release. After a job has failed it waits for nobody; MPI_Finalize may then wait for the
-// lost rank, so that the program ends by MPI_Abort. `mpi` may be NULL.
+// Finishes as weir_mpi_finish, waits for all ranks to do so, and frees the object. The context and the local buffers
+// are left, and are the caller's to release. After a job has failed it waits for nobody; MPI_Finalize may then wait
+// for the lost rank, so that the program ends by MPI_Abort. `mpi` may be NULL.
 // Errors: as weir_mpi_finish. The object is freed in any case.
 WEIR_API weir_status weir_mpi_release(weir_mpi *mpi);
 
 // Return the number of this rank, and of all ranks.
 WEIR_API uint32_t weir_mpi_rank(const weir_mpi *mpi);
 WEIR_API uint32_t weir_mpi_size(const weir_mpi *mpi);
-
-// Returns the text of the last call of this header that failed on this thread; "" if none did. The text is valid until
-// the next call of this thread that fails.
-WEIR_API const char *weir_mpi_last_error(void);
 
 // Creates a buffer of `bytes` bytes on every rank, whose storage is allocated where it is used. `owner` is the rank
 // that computes it. Its contents are undefined until a task writes them.
@@ -96,8 +93,8 @@ WEIR_API weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *buffer)
 // Errors: INVALID_ARGUMENT (as weir_mpi_buffer_release; no such rank).
 WEIR_API weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *buffer, uint32_t owner);
 
-// Submits a task to the job. `rank` is the rank that runs it, or WEIR_MPI_OWNER. On that rank the task is submitted as by
-// weir_submit, behind what it must receive; other ranks note it, and send what it lacks.
+// Submits a task to the job. `rank` is the rank that runs it, or WEIR_MPI_OWNER. On that rank the task is submitted
+// as by weir_submit, behind what it must receive; other ranks note it, and send what it lacks.
 // - All buffers are of weir_mpi_buffer_create. Boxes and modes AUTO are refused. COMMUTE and REDUCE keep their meaning
 //   among the tasks of one rank; between ranks they are as READ_WRITE.
 // - `kernel`, `host`, `user`, `device`, `after`, `priority` and `group` concern the rank that runs the task, and may be
@@ -115,24 +112,24 @@ static inline weir_status weir_mpi_submit(weir_mpi *mpi_, const weir_task *task_
   return weir_mpi_submit_sized(mpi_, task_, sizeof *task_, rank_, out_event_);
 }
 
-// Makes a range valid on a rank, or, with WEIR_MPI_ALL, on all ranks by a binomial tree, so that calls of Weir that this
-// header does not know may read it there: weir_read, weir_copy_out, graphs, enqueue functions. It does not wait.
+// Makes a range valid on a rank, or, with WEIR_MPI_ALL, on all ranks by a binomial tree, so that calls of Weir that
+// this header does not know may read it there: weir_read, weir_copy_out, graphs, enqueue functions. It does not wait.
 // `bytes` may be WEIR_WHOLE.
 // Errors: INVALID_ARGUMENT (as weir_mpi_buffer_release; no such rank), OUT_OF_RANGE.
 WEIR_API weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *buffer, uint64_t offset, uint64_t bytes, int32_t rank);
 
-// Says that calls of Weir that this header does not know overwrite or update a range on a rank: weir_copy_in, weir_fill,
-// graphs. All ranks call it, just before or after the calls themselves, which `rank` alone makes. From here on that rank
-// alone holds the bytes. To update bytes, fetch them first. `bytes` may be WEIR_WHOLE.
+// Says that calls of Weir that this header does not know overwrite or update a range on a rank: weir_copy_in,
+// weir_fill, graphs. All ranks call it, just before or after the calls themselves, which `rank` alone makes. From
+// here on that rank alone holds the bytes. To update bytes, fetch them first. `bytes` may be WEIR_WHOLE.
 // Errors: as weir_mpi_fetch; INVALID_ARGUMENT (WEIR_MPI_ALL).
 WEIR_API weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       int32_t rank);
 
-// Combines `count` buffers of equal size into the first one, in a binomial tree of tasks: `combine` is submitted with two
-// arguments, of which it updates the first and reads the second. Each runs at the owner of the buffer that it updates.
-// The order is the same for any number of ranks. The other buffers hold sums of parts afterwards. `args` and
-// `arg_count` of `combine` are ignored; `destroy` is refused. With weir_mpi_fetch to all ranks behind it, each rank has
-// the result.
+// Combines `count` buffers of equal size into the first one, in a binomial tree of tasks: `combine` is submitted with
+// two arguments, of which it updates the first and reads the second. Each runs at the owner of the buffer that it
+// updates. The order is the same for any number of ranks. The other buffers hold sums of parts afterwards. `args` and
+// `arg_count` of `combine` are ignored; `destroy` is refused. With weir_mpi_fetch to all ranks behind it, each rank
+// has the result.
 // Errors: as weir_mpi_submit; INVALID_ARGUMENT (no buffers, buffers that differ in size, `destroy`).
 WEIR_API weir_status weir_mpi_reduce_sized(weir_mpi *mpi, const weir_task *combine, size_t task_size,
                                            weir_buffer *const *parts, uint32_t count);

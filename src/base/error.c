@@ -119,6 +119,10 @@ weir_status weir__error(weir_status status, const char *format, ...) {
   return status;
 }
 
+weir_status weir_set_last_error(weir_status status, const char *text) {
+  return text == weir_last_error() ? status : weir__error(status, "%s", text);
+}
+
 weir_status weir__error_of_task(weir_status status, uint64_t task, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -11,10 +11,8 @@ static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_
   if (buffer == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   *buffer = (weir__mpi_buffer){.number = call->number, .bytes = call->bytes, .owner = owner};
   weir_status status = weir_buffer_create(mpi->context, call->bytes, &buffer->local);
-  if (status != WEIR_OK) {
-    weir__mpi_error(status, "%s", weir_last_error());
-  } else if (!weir__mpi_table_create(&buffer->table, call->bytes, mpi->size) ||
-             !weir__mpi_buffers_add(&mpi->buffers, buffer)) {
+  if (status == WEIR_OK && (!weir__mpi_table_create(&buffer->table, call->bytes, mpi->size) ||
+                            !weir__mpi_buffers_add(&mpi->buffers, buffer))) {
     weir_buffer_release(buffer->local);
     weir__mpi_table_release(&buffer->table);
     status = weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
@@ -40,7 +38,7 @@ weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner
     status = add_buffer(mpi, &call, owner, out_buffer);
     if (status != WEIR_OK) // the other ranks have the buffer
       weir__mpi_fail(mpi, status, true, "rank %u cannot create buffer %llu of %llu bytes: %.200s", mpi->rank,
-                     (unsigned long long)call.number, (unsigned long long)bytes, weir_mpi_last_error());
+                     (unsigned long long)call.number, (unsigned long long)bytes, weir_last_error());
   }
   pthread_mutex_unlock(&mpi->sequence);
   return status;
@@ -77,7 +75,7 @@ weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *local) {
   weir__mpi_buffers_remove(&mpi->buffers, buffer);
   status = weir_buffer_release(local);
   pthread_mutex_unlock(&mpi->sequence);
-  return status == WEIR_OK ? WEIR_OK : weir__mpi_error(status, "%s", weir_last_error());
+  return status;
 }
 
 weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *local, uint32_t owner) {

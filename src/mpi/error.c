@@ -3,19 +3,15 @@
 #include <stdio.h>
 
 #include "job.h"
-
-static _Thread_local char last_error[WEIR__MPI_TEXT];
-
-const char *weir_mpi_last_error(void) {
-  return last_error;
-}
+#include "weir/error.h"
 
 weir_status weir__mpi_error(weir_status status, const char *format, ...) {
+  char text[WEIR__MPI_TEXT];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(last_error, sizeof last_error, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  return status;
+  return weir_set_last_error(status, text);
 }
 
 weir_status weir__mpi_job_status(weir_mpi *mpi) {

@@ -22,7 +22,6 @@ static void enter_end(weir_mpi *mpi, weir__mpi_kind kind) {
 static weir_status finish(weir_mpi *mpi, weir__mpi_kind kind) {
   enter_end(mpi, kind);
   weir_status status = weir_finish(mpi->context);
-  if (status != WEIR_OK) weir__mpi_error(status, "%s", weir_last_error());
   pthread_mutex_lock(&mpi->shared);
   while (mpi->failure == WEIR_OK && (mpi->outgoing_count > 0 || mpi->awaited != 0))
     pthread_cond_wait(&mpi->changed, &mpi->shared);

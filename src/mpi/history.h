@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of this rank, and their comparison with those of the rank before it. Each call has a number and a hash of all
-// that must be the same on all ranks. Numbers that one of the two left out (weir_mpi_skip) are not compared.
+// The calls of this rank, and their comparison with those of the rank before it. Each call has a number and a hash of
+// all that must be the same on all ranks. Numbers that one of the two left out (weir_mpi_skip) are not compared.
 #ifndef WEIR_MPI_HISTORY_H
 #define WEIR_MPI_HISTORY_H
 

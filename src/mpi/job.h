@@ -73,6 +73,11 @@ uint64_t weir__mpi_now(void);
 __attribute__((format(printf, 4, 5))) void weir__mpi_fail(weir_mpi *mpi, weir_status status, bool tells,
                                                           const char *format, ...);
 
+// Whether the job has not failed, as far as this rank knows.
+static inline bool weir__mpi_is_fine(const weir_mpi *mpi) {
+  return !atomic_load_explicit(&mpi->has_failed, memory_order_acquire);
+}
+
 // Copies the job's failure to this thread's last error, and returns it; OK: none.
 weir_status weir__mpi_job_status(weir_mpi *mpi);
 

@@ -99,8 +99,8 @@ static void copied(void *user, weir_status status) {
   weir_event_release(event);
 }
 
-// Waits until there is room for what is to be sent. Ranks that wait here cannot wait for each other in a circle: the one
-// that has submitted least gets rid of all, since the others have submitted the receives.
+// Waits until there is room for what is to be sent. Ranks that wait here cannot wait for each other in a circle: the
+// one that has submitted least gets rid of all, since the others have submitted the receives.
 static void wait_for_room(weir_mpi *mpi, uint64_t bytes) {
   pthread_mutex_lock(&mpi->shared);
   while (mpi->failure == WEIR_OK && mpi->outgoing_count > 0 &&

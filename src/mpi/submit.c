@@ -119,7 +119,6 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   weir_status status = weir_submit(mpi->context, &here, out_event);
   if (after != few) free(after);
   if (status == WEIR_OK) return WEIR_OK;
-  weir__mpi_error(status, "%s", weir_last_error());
   poison(mpi, task, call);
   return status;
 }

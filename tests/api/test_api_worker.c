@@ -118,8 +118,25 @@ static void failures_have_the_number(void **state) {
   }
 }
 
+// A library on top of Weir sets the text that its callers read; to hand on Weir's own is allowed.
+static void a_library_sets_the_text(void **state) {
+  (void)state;
+  assert_int_equal(weir_set_last_error(WEIR_ERROR_IO, "100 %s"), WEIR_ERROR_IO);
+  assert_string_equal(weir_last_error(), "100 %s");
+  assert_int_equal(weir_last_error_task(), 0);
+  assert_int_equal(weir_set_last_error(WEIR_ERROR_DEVICE_LOST, weir_last_error()), WEIR_ERROR_DEVICE_LOST);
+  assert_string_equal(weir_last_error(), "100 %s");
+  char text[9000];
+  memset(text, 'x', sizeof text - 1);
+  text[sizeof text - 1] = '\0';
+  weir_set_last_error(WEIR_ERROR_IO, text);
+  assert_int_equal(strlen(weir_last_error()), 8191);
+  assert_string_equal(weir_last_error() + 8191 - 10, " ... (cut)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_unique), cmocka_unit_test(two_cpu_devices),
-                                     cmocka_unit_test(failures_have_the_number)};
+                                     cmocka_unit_test(failures_have_the_number),
+                                     cmocka_unit_test(a_library_sets_the_text)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

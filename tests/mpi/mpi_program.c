@@ -73,7 +73,7 @@ static void run_task(const weir_work *work) {
 
 static void note(program *p, const char *what, weir_status status) {
   if (status == WEIR_OK || p->text[0] != '\0') return;
-  snprintf(p->text, TEXT, "rank %u: %s: %s, %.200s", p->rank, what, weir_status_name(status), weir_mpi_last_error());
+  snprintf(p->text, TEXT, "rank %u: %s: %s, %.200s", p->rank, what, weir_status_name(status), weir_last_error());
 }
 
 // A rank gets what it lacks, in the model.

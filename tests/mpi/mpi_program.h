@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random programs over ranks, and what serial execution gives: contents, poisoned bytes, and the bytes that must travel.
+// Random programs over ranks, and what serial execution gives: contents, poisoned bytes, and the bytes that must
+// travel.
 #ifndef WEIR_TESTS_MPI_PROGRAM_H
 #define WEIR_TESTS_MPI_PROGRAM_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank of MPI, started by mpirun (run_ranks.py): "random N" runs random programs; "stop" stops rank 1 with a signal in the
-// middle; "differ" submits another program there; "threads" initialises MPI without threads.
+// A rank of MPI, started by mpirun (run_ranks.py): "random N" runs random programs; "stop" stops rank 1 with a signal
+// in the middle; "differ" submits another program there; "threads" initialises MPI without threads.
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void add_one(const weir_work *work) {
 
 // Says how it ended, and leaves without the lost rank.
 static int report(weir_mpi *mpi, weir_context *context, weir_status status) {
-  fprintf(stderr, "rank %u: %s: %s\n", weir_mpi_rank(mpi), weir_status_name(status), weir_mpi_last_error());
+  fprintf(stderr, "rank %u: %s: %s\n", weir_mpi_rank(mpi), weir_status_name(status), weir_last_error());
   weir_mpi_release(mpi);
   weir_context_release(context);
   _exit(status == WEIR_OK ? 0 : 3);
@@ -58,7 +58,7 @@ static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint
     fprintf(stderr, "seed %llu\n", (unsigned long long)(seed + i));
     return fail("random", text);
   }
-  if (weir_mpi_release(mpi) != WEIR_OK) return fail("release", weir_mpi_last_error());
+  if (weir_mpi_release(mpi) != WEIR_OK) return fail("release", weir_last_error());
   weir_context_release(context);
   MPI_Finalize();
   return 0;
@@ -77,12 +77,12 @@ int main(int argc, char **argv) {
                                         .piece_bytes = 256};
   weir_status status = weir_mpi_create(context, &mpi_options, &mpi);
   if (alone) {
-    bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_mpi_last_error(), "without support for threads");
+    bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_last_error(), "without support for threads");
     weir_context_release(context);
     MPI_Finalize();
     return right || given >= MPI_THREAD_SERIALIZED ? 0 : 1;
   }
-  if (status != WEIR_OK) return fail("create", weir_mpi_last_error());
+  if (status != WEIR_OK) return fail("create", weir_last_error());
   if (strcmp(argv[1], "random") != 0) return run_faulty(mpi, context, argv[1]);
   const char *seed = getenv("WEIR_TEST_SEED");
   return run_random(mpi, context, strtoull(argv[2], NULL, 10), seed == NULL ? 1 : strtoull(seed, NULL, 10));

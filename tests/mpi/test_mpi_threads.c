@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that are threads: random programs, with and without failures, on 1 to 4 of them; ranks that differ; a rank that dies.
+// Ranks that are threads: random programs, with and without failures, on 1 to 4 of them; ranks that differ; a rank
+// that dies.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +104,7 @@ static void differ_body(rank_run *run) {
   if (differs && run->seed == 3) submit_update(run, a, 64, "one more");
   weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 1);
   run->status = weir_mpi_finish(run->mpi);
-  snprintf(run->text, sizeof run->text, "%s", weir_mpi_last_error());
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
 }
 
 static void test_differ(void **state) {
@@ -129,7 +130,7 @@ static void lost_body(rank_run *run) {
   submit_update(run, a, 64, "at rank 1");
   weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
   run->status = weir_mpi_finish(run->mpi);
-  snprintf(run->text, sizeof run->text, "%s", weir_mpi_last_error());
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
 }
 
 static void test_lost(void **state) {

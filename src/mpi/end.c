@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "exchange.h"
+#include "job.h"
+#include "weir/external.h"
+
+static void end_send(weir_mpi *mpi, weir__mpi_message *message) {
+  if (message->kind == WEIR__MPI_SEND) {
+    pthread_mutex_lock(&mpi->shared);
+    mpi->outgoing_bytes -= message->bytes;
+    mpi->outgoing_count--;
+    pthread_cond_broadcast(&mpi->changed);
+    pthread_mutex_unlock(&mpi->shared);
+  }
+  weir__mpi_message_release(message);
+}
+
+// Takes a copy of why the contents did not come.
+static void take_cause(weir__mpi_message *message) {
+  const weir__mpi_header *header = message->wire;
+  message->status = (weir_status)header->status;
+  if (header->status == WEIR_OK) return;
+  snprintf(message->cause, sizeof message->cause, "rank %u: %.*s", message->peer, WEIR__MPI_CAUSE - 20,
+           (const char *)(header + 1));
+}
+
+static void count_receive(weir_mpi *mpi, const weir__mpi_message *message) {
+  pthread_mutex_lock(&mpi->shared);
+  if (message->status == WEIR_OK) {
+    mpi->statistics.messages_received++;
+    mpi->statistics.bytes_received += message->bytes;
+  } else {
+    mpi->statistics.poisoned++;
+  }
+  pthread_mutex_unlock(&mpi->shared);
+}
+
+// Contents do not fit what is waited for. All ranks are asked for their calls, so that the first that differs is found;
+// if none is, what was seen here makes the job fail.
+__attribute__((format(printf, 3, 4))) static void suspect(weir_mpi *mpi, const weir__mpi_message *message,
+                                                          const char *format, ...) {
+  if (mpi->suspected_ns != 0) return;
+  va_list arguments;
+  va_start(arguments, format);
+  pthread_mutex_lock(&mpi->shared);
+  vsnprintf(mpi->suspicion, sizeof mpi->suspicion, format, arguments);
+  weir__mpi_check_flush(mpi);
+  for (uint32_t rank = 0; rank < mpi->size; rank++) {
+    if (rank != mpi->rank) weir__mpi_control_post(mpi, rank, WEIR__MPI_PING, message->number, NULL);
+  }
+  pthread_mutex_unlock(&mpi->shared);
+  va_end(arguments);
+  mpi->suspected_ns = weir__mpi_now();
+}
+
+static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
+  const weir__mpi_header *header = message->wire;
+  bool came = message->error == NULL && weir__mpi_is_fine(mpi);
+  if (came && (header->number != message->number || header->hash != message->hash || header->bytes != message->bytes)) {
+    suspect(mpi, message,
+            "rank %u sends %llu bytes for its call %llu, and rank %u waits for %llu bytes for its call %llu '%s'",
+            message->peer, (unsigned long long)header->bytes, (unsigned long long)header->number, mpi->rank,
+            (unsigned long long)message->bytes, (unsigned long long)message->number, message->label);
+    came = false;
+  }
+  if (came) {
+    take_cause(message);
+    count_receive(mpi, message);
+  } else {
+    message->status = WEIR_ERROR_DEVICE_LOST;
+    pthread_mutex_lock(&mpi->shared);
+    snprintf(message->cause, sizeof message->cause, "%.*s", WEIR__MPI_CAUSE - 1,
+             mpi->failure == WEIR_OK ? mpi->suspicion : mpi->failure_text);
+    pthread_mutex_unlock(&mpi->shared);
+  }
+  weir_host_event_signal(message->event, WEIR_OK);
+  weir__mpi_message_release(message);
+}
+
+void weir__mpi_message_end(weir_mpi *mpi, weir__mpi_message *message) {
+  if (message->kind == WEIR__MPI_RECEIVE)
+    end_receive(mpi, message);
+  else
+    end_send(mpi, message);
+}
+
+void weir__mpi_message_error(weir_mpi *mpi, weir__mpi_message *message, const weir__mpi_done *done) {
+  message->error = done->error;
+  if (done->cancelled) return;
+  if (done->truncated)
+    suspect(mpi, message, "rank %u sends more than the %llu bytes that rank %u waits for in its call %llu '%s'",
+            message->peer, (unsigned long long)message->bytes, mpi->rank, (unsigned long long)message->number,
+            message->label);
+  else
+    weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true, "call %llu '%s': a message between ranks %u and %u failed: %s",
+                   (unsigned long long)message->number, message->label, mpi->rank, message->peer, done->error);
+}
