@@ -71,18 +71,15 @@ def check_includes(plan):
 def read_objects(build):
     """({file: symbols that it defines}, {file: symbols that it needs}), files by their path below src, without ending."""
     top = os.path.join(build, "src", "CMakeFiles", "weir_objects.dir")
-    defined, needed = {}, {}
-    for folder, _, names in os.walk(top):
-        for name in names:
-            path = os.path.relpath(os.path.join(folder, name), top)
-            if not path.endswith(".c.o") or not os.path.exists(os.path.join(ROOT, "src", path[:-2])):
-                continue
-            listing = subprocess.run(["nm", "-g", os.path.join(folder, name)], capture_output=True, text=True, check=True)
-            path = path[:-2]
-            defined[path], needed[path] = set(), set()
-            for line in listing.stdout.splitlines():
-                kind, symbol = line.split()[-2:]
-                (needed if kind in "Uw" else defined)[path].add(symbol)
+    paths = [path for folder, _, names in os.walk(top) for name in names if name.endswith(".c.o")
+             for path in [os.path.relpath(os.path.join(folder, name), top)] if os.path.exists(os.path.join(ROOT, "src", path[:-2]))]
+    defined, needed = ({path[:-2]: set() for path in paths} for _ in range(2))
+    if paths:
+        listing = subprocess.run(["nm", "-g", "-A", *paths], cwd=top, capture_output=True, text=True, check=True)
+        for line in listing.stdout.splitlines():
+            path, _, symbol = line.partition(".o:")
+            kind, symbol = symbol.split()[-2:]
+            (needed if kind in "Uw" else defined)[path].add(symbol)
     return defined, needed
 
 
