@@ -4,17 +4,22 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api.h"
 #include "weir/graph.h"
 
 enum { BYTES = 4096, BUFFERS = 3, THREADS = 3, TASKS = 1000, LAUNCHES = 400 };
 
+// How long a submission waits for other threads to release buffers (weir.h).
+enum { PATIENCE_NS = 20000000 };
+
 // What a thread found.
 typedef struct submitter {
   weir_context *context;
   uint32_t refused;
-  atomic_uint *foreign; // tasks that saw bytes of another one
+  uint64_t longest_hold; // in ns: from before a submission until its buffers were released
+  atomic_uint *foreign;  // tasks that saw bytes of another one
 } submitter;
 
 static weir_context *limited(const char *devices, uint64_t limit) {
@@ -22,6 +27,17 @@ static weir_context *limited(const char *devices, uint64_t limit) {
   assert_int_equal(weir_context_create(&(weir_context_options){.devices = devices, .memory_limit = limit}, &context),
                    WEIR_OK);
   return context;
+}
+
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void note_hold(submitter *self, uint64_t since) {
+  uint64_t hold = now() - since;
+  if (hold > self->longest_hold) self->longest_hold = hold;
 }
 
 static void fill_and_look(const weir_work *work) {
@@ -48,8 +64,10 @@ static void *submit_fresh(void *user) {
     }
     args[BUFFERS] = weir_value(&value, 1);
     weir_task task = {.host = fill_and_look, .user = self->foreign, .args = args, .arg_count = BUFFERS + 1};
+    uint64_t since = now();
     self->refused += weir_submit(self->context, &task, NULL) != WEIR_OK;
     for (int j = 0; j < BUFFERS; j++) weir_buffer_release(buffers[j]);
+    note_hold(self, since);
   }
   return NULL;
 }
@@ -64,9 +82,11 @@ static void *launch_fresh(void *user) {
       if (weir_buffer_create(self->context, BYTES, &buffers[j]) != WEIR_OK) abort();
       if (weir_graph_fill(graph, buffers[j], 0, BYTES, 1, NULL) != WEIR_OK) abort();
     }
+    uint64_t since = now();
     self->refused += weir_graph_launch(graph, NULL) != WEIR_OK;
     weir_graph_release(graph);
     for (int j = 0; j < 2; j++) weir_buffer_release(buffers[j]);
+    note_hold(self, since);
   }
   return NULL;
 }
@@ -80,10 +100,15 @@ static void run_threads(uint64_t limit, void *(*function)(void *user)) {
     submitters[i] = (submitter){.context = context, .foreign = &foreign};
     assert_int_equal(pthread_create(&threads[i], NULL, function, &submitters[i]), 0);
   }
+  // On a busy machine a thread may not run for so long between its submission and its releases that another one is refused.
+  uint32_t refused = 0;
+  uint64_t longest_hold = 0;
   for (int i = 0; i < THREADS; i++) {
     pthread_join(threads[i], NULL);
-    assert_int_equal(submitters[i].refused, 0);
+    refused += submitters[i].refused;
+    if (submitters[i].longest_hold > longest_hold) longest_hold = submitters[i].longest_hold;
   }
+  if (longest_hold < PATIENCE_NS) assert_int_equal(refused, 0);
   assert_int_equal(weir_finish(context), WEIR_OK);
   assert_int_equal(atomic_load(&foreign), 0);
   weir_statistics statistics;
