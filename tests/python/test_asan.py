@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the Python package's extension under the sanitizers of addresses and of undefined behaviour.
 
-test_asan.py SOURCE FOLDER LIBRARY COMPILER FLAGS: the repository, a folder for an environment and a build, which are
-used again, the libweir.so of a build with these sanitizers, its compiler (clang), and its flags. The extension is built
+test_asan.py SOURCE FOLDER LIBRARY COMPILER FLAGS: the repository, a folder for an environment (as test_package.py has
+it) and a build, which are used again, the libweir.so of a build with these sanitizers, its compiler (clang), and its flags. The extension is built
 with the same. The interpreter is a plain one: the sanitizers' runtime is loaded before it.
 
-Exits 77 if the runtime is missing, or pip cannot get NumPy and pytest, and says why.
+Exits 77 if the runtime is missing, or pip cannot get what the tests need, and says why.
 """
 
 import glob
@@ -14,11 +14,9 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 
-from test_package import Skip, call, clean_environment, python_of, strict_pytest
+from test_package import Skip, call, clean_environment, python_of, strict_pytest, tools
 
-PACKAGES = ("numpy", "pytest", "scikit-build-core")
 # A report ends its process, whose output pytest may hold: so reports go to files.
 ASAN_OPTIONS = "detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:allocator_may_return_null=1"
 UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
@@ -32,25 +30,6 @@ def runtime(compiler):
     if not os.path.isabs(path) or not os.path.exists(path):
         raise Skip(f"{compiler} has no shared runtime of the address sanitizer (Debian: libclang-rt-14-dev)")
     return path
-
-
-def environment(folder):
-    """An environment with NumPy and pytest. It is made again when the list or the interpreter changes."""
-    home, mark = os.path.join(folder, "asan-environment"), os.path.join(folder, "asan-environment.stamp")
-    stamp = f"{PACKAGES} {sys.version}"
-    if os.path.exists(mark):
-        with open(mark, encoding="utf-8") as text:
-            if text.read() == stamp:
-                return python_of(home)
-    shutil.rmtree(home, ignore_errors=True)
-    try:
-        venv.create(home, with_pip=True)
-        call(python_of(home), "-m", "pip", "--disable-pip-version-check", "-q", "install", *PACKAGES)
-    except (RuntimeError, subprocess.CalledProcessError) as failure:
-        raise Skip(f"pip cannot get {', '.join(PACKAGES)}: {str(failure)[-300:]}") from None
-    with open(mark, "w", encoding="utf-8") as out:
-        out.write(stamp)
-    return python_of(home)
 
 
 def build(source, folder, library, compiler, flags, python):
@@ -81,7 +60,7 @@ def main():
     compiler, flags = sys.argv[4:6]
     os.makedirs(folder, exist_ok=True)
     preload = runtime(compiler)
-    python = environment(folder)
+    python = python_of(tools(source, folder)[0])
     package = build(source, folder, library, compiler, flags, python)
     tests, reports = os.path.join(source, "python", "tests"), os.path.join(folder, "asan-report")
     for name in glob.glob(f"{reports}.*"):

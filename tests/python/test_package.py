@@ -3,7 +3,8 @@
 """Builds the Python package's wheel, installs it in a fresh environment, and tests it there.
 
 test_package.py SOURCE FOLDER LIBRARY: the repository, a folder for environments and builds, which are used again, and
-the libweir.so that goes into the wheel.
+the libweir.so that goes into the wheel. The environment with pip's packages is in the folder WEIR_TEST_PYTHON_TOOLS of
+the environment, if there is one, so that builds can share it.
 - The wheel needs the stable ABI alone (abi3audit), and its types are complete (mypy --strict).
 - pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error.
 - Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them.
@@ -14,6 +15,7 @@ Exits 77 if pip cannot get what the tests need, and says why. A test of the smal
 cores once the packages are there.
 """
 
+import fcntl
 import glob
 import hashlib
 import os
@@ -71,15 +73,23 @@ def python_of(folder):
 
 
 def tools(source, folder):
-    """An environment with the packages that the tests need, and pip. It is made again when their list changes."""
-    requirements = os.path.join(source, "python", "tests", "requirements.txt")
+    """(An environment with the packages that the tests need, and pip; a folder with wheels of NumPy and pytest.) They
+    are made again when the list of packages changes."""
+    folder = os.environ.get("WEIR_TEST_PYTHON_TOOLS") or folder
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "tools.lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return make_tools(os.path.join(source, "python", "tests", "requirements.txt"), folder)
+
+
+def make_tools(requirements, folder):
     with open(requirements, "rb") as text:
         stamp = hashlib.sha256(text.read() + sys.version.encode()).hexdigest()
-    home, mark = os.path.join(folder, "tools"), os.path.join(folder, "tools.stamp")
+    home, mark, wheels = (os.path.join(folder, name) for name in ("tools", "tools.stamp", "wheels"))
     if os.path.exists(mark):
         with open(mark, encoding="ascii") as text:
             if text.read() == stamp:
-                return home
+                return home, wheels
     shutil.rmtree(home, ignore_errors=True)
     try:
         call(sys.executable, "-m", "venv", home)
@@ -87,14 +97,13 @@ def tools(source, folder):
         raise Skip(f"no environment can be made (Debian: python3-venv): {str(failure)[-300:]}") from None
     pip = [python_of(home), "-m", "pip", "--disable-pip-version-check", "-q"]
     try:
-        call(*pip, "install", "--upgrade", "pip")
-        call(*pip, "install", "-r", requirements)
-        call(*pip, "download", "-d", os.path.join(folder, "wheels"), "numpy", "pytest")
+        call(*pip, "download", "-d", wheels, "numpy", "pytest")
+        call(*pip, "install", "--find-links", wheels, "-r", requirements)
     except RuntimeError as failure:
         raise Skip(f"pip cannot get the packages of python/tests/requirements.txt: {str(failure)[-300:]}") from None
     with open(mark, "w", encoding="ascii") as out:
         out.write(stamp)
-    return home
+    return home, wheels
 
 
 def build_wheel(source, folder, home, library):
@@ -119,7 +128,7 @@ def build_wheel(source, folder, home, library):
     return wheels[0]
 
 
-def fresh(folder, home, wheel):
+def fresh(folder, home, wheels, wheel):
     """A new environment with the wheel, NumPy and pytest, and nothing else."""
     target = os.path.join(folder, "fresh")
     shutil.rmtree(target, ignore_errors=True)
@@ -136,7 +145,7 @@ def fresh(folder, home, wheel):
         "--no-index",
         "--no-compile",
         "--find-links",
-        os.path.join(folder, "wheels"),
+        wheels,
         wheel,
         "numpy",
         "pytest",
@@ -241,9 +250,9 @@ def main():
     source, folder, library = (os.path.abspath(one) for one in sys.argv[1:4])
     os.makedirs(folder, exist_ok=True)
     package, environment = os.path.join(source, "python"), clean_environment()
-    home = tools(source, folder)
+    home, wheels = tools(source, folder)
     wheel = build_wheel(source, folder, home, library)
-    target = fresh(folder, home, wheel)
+    target = fresh(folder, home, wheels, wheel)
     tool = os.path.join(home, "bin")
     runs = [
         start(
