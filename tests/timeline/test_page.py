@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_page.py MAKE_TIMELINE WEIR: pages of timelines in headless Chromium, driven through their address."""
+"""test_page.py MAKE_TIMELINE WEIR CLASS: pages of timelines in headless Chromium, driven through their address (Page), and by
+scripts (Driven); or that they are written, and one is opened (Written)."""
 import html
 import json
 import os
@@ -13,6 +14,7 @@ import unittest
 
 MAKE_TIMELINE = sys.argv.pop(1)
 WEIR = sys.argv.pop(1)
+LARGE_TASKS, LARGE_TOKENS = (20000, 5000) if os.environ.get("WEIR_SMALL_TESTS") else (100000, 25000)
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 FOLDER = tempfile.TemporaryDirectory(prefix="weir-page-")
 
@@ -79,12 +81,12 @@ def part(dom, tag, attribute):
     return text_of(match.group(1))
 
 
-class Small(unittest.TestCase):
-    """What small tests (tests/CMakeLists.txt) do: only the program that writes timelines is built otherwise there, not the page."""
+class Written(unittest.TestCase):
+    """What checked builds do: only the program that writes timelines is built otherwise there, not the page."""
 
     def test_written(self):
-        for kind, count in (("small", 0), ("hostile", 0), ("graph", 0), ("pipeline", 0), ("lines", 25000), ("empty", 0),
-                            ("random", 100000)):
+        for kind, count in (("small", 0), ("hostile", 0), ("graph", 0), ("pipeline", 0), ("lines", LARGE_TOKENS), ("empty", 0),
+                            ("random", LARGE_TASKS)):
             with open(make(kind, count)) as page:
                 self.assertIn("</html>", page.read())
 
@@ -148,50 +150,6 @@ class Page(unittest.TestCase):
         self.assertRegex(open_page(make("small"), "critical=1"), r'id="critical" aria-pressed="true"')
         self.assertRegex(open_page(make("small"), ""), r'id="critical" aria-pressed="false"')
 
-    def test_mouse(self):
-        self.assertEqual(drive(make("small"), """
-            const [x, y] = middle(3);
-            point('pointermove', x, y);
-            result.push(view.hovered.id, document.getElementById('tip').hidden);
-            point('pointerdown', x, y); point('pointerup', x, y);
-            result.push(selected(), document.getElementById('card').hidden);
-            point('pointerdown', x, 5); point('pointerup', x, 5);
-            result.push(selected(), document.getElementById('card').hidden);
-            const span = view.targetTo - view.targetFrom, time = view.time(x);
-            point('wheel', x, y, {deltaY: -200});
-            result.push(view.targetTo - view.targetFrom < span, Math.abs(view.time(x) - time) < 1);
-            const from = view.targetFrom;
-            point('pointerdown', x, y); point('pointermove', x - 40, y); point('pointerup', x - 40, y);
-            result.push(view.targetFrom > from, selected());
-            document.querySelector('#fit').click();
-            result.push(view.targetTo - view.targetFrom === span)"""),
-            [3, False, 3, False, 0, True, True, True, True, 0, True])
-
-    def test_keys(self):
-        self.assertEqual(drive(make("small"), """
-            const span = () => view.targetTo - view.targetFrom, whole = span();
-            press('+'); result.push(span() < whole); press('0'); result.push(span() === whole);
-            press('+'); const from = view.targetFrom; press('ArrowRight'); result.push(view.targetFrom > from); press('0');
-            search('conv'); press('n'); result.push(selected()); press('n'); result.push(selected()); press('N'); result.push(selected());
-            press('s'); result.push(selected()); press('p'); result.push(selected());
-            press(']'); result.push(selected()); press('['); result.push(selected());
-            press('c'); result.push(view.showCritical); press('c'); result.push(view.showCritical);
-            select(model.byId.get(7)); press('z'); result.push(span() < whole);
-            press('Escape'); result.push(selected()); press('Escape'); result.push(view.hits);
-            press('/'); result.push(document.activeElement.id)"""),
-            [True, True, True, 2, 3, 2, 4, 3, 3, 3, True, False, True, 0, None, "query"])
-
-    def test_links(self):
-        self.assertEqual(drive(make("small"), """
-            select(model.byId.get(4));
-            document.querySelector('.waits [data-task="2"]').click(); result.push(selected());
-            document.querySelector('.waits [data-task="1"]').click(); result.push(selected());
-            document.querySelector('#legend button').click(); result.push(hitList.length)"""), [2, 1, 3])
-
-    def test_unknown_fragment(self):
-        dom = open_page(make("small"), "task=99&from=x&to=&search=%zz")
-        self.assertRegex(dom, r'<aside id="card"[^>]*hidden')
-
     def test_hostile_labels(self):
         dom = open_page(make("hostile"), "task=1&search=script")
         self.assertEqual(part(dom, "title", ""), "hostile <run>")
@@ -240,6 +198,56 @@ class Page(unittest.TestCase):
             self.assertIn(words, legend)
         self.assertNotIn("<img", dom)
 
+    def test_empty(self):
+        numbers = part(open_page(make("empty")), "div", 'id="numbers"')
+        self.assertIn("0 tasks", numbers)
+
+
+class Driven(unittest.TestCase):
+    def test_mouse(self):
+        self.assertEqual(drive(make("small"), """
+            const [x, y] = middle(3);
+            point('pointermove', x, y);
+            result.push(view.hovered.id, document.getElementById('tip').hidden);
+            point('pointerdown', x, y); point('pointerup', x, y);
+            result.push(selected(), document.getElementById('card').hidden);
+            point('pointerdown', x, 5); point('pointerup', x, 5);
+            result.push(selected(), document.getElementById('card').hidden);
+            const span = view.targetTo - view.targetFrom, time = view.time(x);
+            point('wheel', x, y, {deltaY: -200});
+            result.push(view.targetTo - view.targetFrom < span, Math.abs(view.time(x) - time) < 1);
+            const from = view.targetFrom;
+            point('pointerdown', x, y); point('pointermove', x - 40, y); point('pointerup', x - 40, y);
+            result.push(view.targetFrom > from, selected());
+            document.querySelector('#fit').click();
+            result.push(view.targetTo - view.targetFrom === span)"""),
+            [3, False, 3, False, 0, True, True, True, True, 0, True])
+
+    def test_keys(self):
+        self.assertEqual(drive(make("small"), """
+            const span = () => view.targetTo - view.targetFrom, whole = span();
+            press('+'); result.push(span() < whole); press('0'); result.push(span() === whole);
+            press('+'); const from = view.targetFrom; press('ArrowRight'); result.push(view.targetFrom > from); press('0');
+            search('conv'); press('n'); result.push(selected()); press('n'); result.push(selected()); press('N'); result.push(selected());
+            press('s'); result.push(selected()); press('p'); result.push(selected());
+            press(']'); result.push(selected()); press('['); result.push(selected());
+            press('c'); result.push(view.showCritical); press('c'); result.push(view.showCritical);
+            select(model.byId.get(7)); press('z'); result.push(span() < whole);
+            press('Escape'); result.push(selected()); press('Escape'); result.push(view.hits);
+            press('/'); result.push(document.activeElement.id)"""),
+            [True, True, True, 2, 3, 2, 4, 3, 3, 3, True, False, True, 0, None, "query"])
+
+    def test_links(self):
+        self.assertEqual(drive(make("small"), """
+            select(model.byId.get(4));
+            document.querySelector('.waits [data-task="2"]').click(); result.push(selected());
+            document.querySelector('.waits [data-task="1"]').click(); result.push(selected());
+            document.querySelector('#legend button').click(); result.push(hitList.length)"""), [2, 1, 3])
+
+    def test_unknown_fragment(self):
+        dom = open_page(make("small"), "task=99&from=x&to=&search=%zz")
+        self.assertRegex(dom, r'<aside id="card"[^>]*hidden')
+
     def test_pipeline_cards(self):
         self.assertEqual(drive(make("pipeline"), """
             const all = (selector) => [...document.querySelectorAll('#card ' + selector)].map((each) => each.textContent);
@@ -272,21 +280,17 @@ class Page(unittest.TestCase):
         self.assertIn("token 11 was in stage read for 1.000 µs.", card)
 
     def test_many_tokens(self):
-        dom = open_page(make("lines", 25000), "span=99991&search=token 24999")
+        dom = open_page(make("lines", LARGE_TOKENS), f"span={4 * LARGE_TOKENS - 9}&search=token {LARGE_TOKENS - 1}")
         numbers = part(dom, "div", 'id="numbers"')
         self.assertIn("0 tasks", numbers)
-        self.assertIn("25,000 tokens", numbers)
+        self.assertIn(f"{LARGE_TOKENS:,} tokens", numbers)
         self.assertEqual(part(dom, "output", 'id="hits"'), "3 hits")
-        self.assertIn("token 24999 was in stage second for 400 ns.", part(dom, "aside", 'id="card"'))
-
-    def test_empty(self):
-        numbers = part(open_page(make("empty")), "div", 'id="numbers"')
-        self.assertIn("0 tasks", numbers)
+        self.assertIn(f"token {LARGE_TOKENS - 1} was in stage second for 400 ns.", part(dom, "aside", 'id="card"'))
 
     def test_many_tasks(self):
-        dom = open_page(make("random", 100000), "task=77777&search=matmul")
-        self.assertIn("100,000 tasks", part(dom, "div", 'id="numbers"'))
-        self.assertTrue(part(dom, "aside", 'id="card"').startswith("#77777 "))
+        dom = open_page(make("random", LARGE_TASKS), "task=17777&search=matmul")
+        self.assertIn(f"{LARGE_TASKS:,} tasks", part(dom, "div", 'id="numbers"'))
+        self.assertTrue(part(dom, "aside", 'id="card"').startswith("#17777 "))
         self.assertRegex(part(dom, "output", 'id="hits"'), r"^\d{4,5} hits$")
 
 
@@ -294,4 +298,4 @@ if __name__ == "__main__":
     if not CHROMIUM:
         print("skipped: chromium is not installed")
         sys.exit(77)
-    unittest.main(defaultTest="Small" if os.environ.get("WEIR_SMALL_TESTS") else "Page")
+    unittest.main()
