@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, sys.argv.pop(1))
 import ctest_results  # noqa: E402
 import run_suite  # noqa: E402
+import turns  # noqa: E402
 
 TESTS = r"""
 add_test(passes "sh" "-c" "echo fine")
@@ -54,6 +55,28 @@ class Results(unittest.TestCase):
 
     def test_reason_of_a_skip(self):
         self.assertEqual([result.reason for result in self.results if result.name == "skips"], ["there is no card"])
+
+    def test_turns(self):
+        """One column of each line is run, and each column has its turn with some seed."""
+        lines = turns.read("# comment\nasan tsan: a b | c | d\nrelease: e++ | f\n")
+        self.assertEqual(lines, [(["asan", "tsan"], [["a", "b"], ["c"], ["d"]]), (["release"], [["e++"], ["f"]])])
+        for stage, choices in (("asan", {("c", "d"), ("a", "b", "d"), ("a", "b", "c")}), ("release", {("e++",), ("f",)}), ("full", {()})):
+            found = {tuple(turns.left_out(stage, minute * run_suite.SEED_STEP, lines)) for minute in range(40)}
+            self.assertEqual(found, choices)
+
+    def test_left_out(self):
+        """ctest leaves out just the tests that wait for their turn."""
+        pattern = "^(" + "|".join(map(turns.re.escape, ["passes", "skips", "example"])) + ")$"
+        listed = subprocess.run(["ctest", "--test-dir", self.folder.name, "-N", "-E", pattern], check=True, stdout=subprocess.PIPE,
+                                text=True).stdout
+        self.assertNotRegex(listed, r": (passes|skips|example)\n")
+        self.assertRegex(listed, r": skips_inside\n")
+        with open(turns.PATH, encoding="utf-8") as text:
+            lines = turns.read(text.read())
+        for stage in run_suite.STAGES:  # a test has one turn
+            names = [name for stages, columns in lines if stage in stages for column in columns for name in column]
+            self.assertEqual(len(names), len(set(names)), stage)
+        self.assertLessEqual({stage for stages, _ in lines for stage in stages}, set(run_suite.SHORT))
 
     def test_label(self):
         self.assertEqual(ctest_results.commands(self.folder.name, "example"), [("example", self.command_of_example())])

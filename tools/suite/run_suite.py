@@ -20,10 +20,11 @@ import time
 
 import coverage_gate
 import ctest_results
+import turns
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# One more test at a time than there are cores: tests also wait.
-JOBS = (os.cpu_count() or 1) + 1
+# Two more tests at a time than there are cores: tests also wait.
+JOBS = (os.cpu_count() or 1) + 2
 
 # The distance of two seeds whose tests share no random program; a run takes one, and the thread sanitizer's further runs take
 # the next ones. The label of the tests in those runs: they draw programs or schedules at random.
@@ -87,7 +88,7 @@ def fixed_addresses():
 
 def run_ctest(preset, folder, seed=None, label=None, prefix=(), whole=False):
     """Runs the tests of a build, or those with this label, and returns their results. With `whole` tests do all that they repeat,
-    and not a part (tests/support/part.h)."""
+    and not a part (tests/support/part.h), and no test waits for its turn (turns.txt)."""
     report = os.path.join(folder, "suite-results.xml")
     if os.path.exists(report):
         os.remove(report)
@@ -96,9 +97,12 @@ def run_ctest(preset, folder, seed=None, label=None, prefix=(), whole=False):
         environment["WEIR_TEST_SEED"] = str(seed)
     if whole:
         environment["WEIR_TEST_WHOLE"] = "1"
+    others = "" if whole else turns.exclusion(preset, int(os.environ["WEIR_TEST_SEED"]))
     command = [*prefix, "ctest", "--preset", preset, "--output-junit", report, "--test-output-size-passed", "1000000"]
     if label is not None:
         command += ["-L", label]
+    if others:
+        command += ["-E", others]
     subprocess.run(command, cwd=ROOT, env=environment, check=False)
     if not os.path.exists(report):
         raise Failure(f"ctest of '{preset}' left no report")
