@@ -49,22 +49,47 @@ bool weir__bound_reserve(weir__bound *bound, const weir__run *run) {
   return true;
 }
 
+static inline uint64_t word_of(const void *memory) {
+  uint64_t word;
+  memcpy(&word, memory, sizeof word);
+  return word;
+}
+
+static inline uint64_t pointers_differ(const void *a, const void *b) {
+  return (uintptr_t)a ^ (uintptr_t)b;
+}
+
+// The bits in which the task differs, but for its code, label and arguments.
+static inline uint64_t bits_that_differ(const weir__run_task *seen, const weir_task *task) {
+  static_assert(offsetof(weir_task, groups) == offsetof(weir_task, arg_count) + 4 &&
+                    offsetof(weir_task, priority) == offsetof(weir_task, after_count) + 4 &&
+                    offsetof(weir__run_task, groups) == offsetof(weir__run_task, arg_count) + 4,
+                "words of two members");
+  uint64_t host, seen_host, destroy;
+  memcpy(&host, &task->host, sizeof host);
+  memcpy(&seen_host, &seen->host, sizeof seen_host);
+  memcpy(&destroy, &task->destroy, sizeof destroy);
+  return pointers_differ(seen->kernel, task->kernel) | pointers_differ(seen->user, task->user) |
+         pointers_differ(seen->asked, task->device) | pointers_differ(task->group, NULL) | (host ^ seen_host) |
+         destroy | (word_of(&seen->arg_count) ^ word_of(&task->arg_count)) |
+         (word_of(&seen->groups[1]) ^ word_of(&task->groups[1])) | word_of(&task->after_count) | task->tag;
+}
+
+static __attribute__((noinline)) bool same_label(const weir__run_task *seen, const weir_task *task) {
+  return strncmp(seen->label, task->label, WEIR__LABEL_BYTES - 1) == 0;
+}
+
 static inline bool same_task(const weir__run_task *seen, const weir_task *task) {
-  bool other = (seen->kernel != task->kernel) | (seen->host != task->host) | (seen->user != task->user) |
-               (seen->asked != task->device) | (seen->groups[0] != task->groups[0]) |
-               (seen->groups[1] != task->groups[1]) | (seen->groups[2] != task->groups[2]) |
-               (seen->arg_count != task->arg_count) | (task->after_count != 0) | (task->priority != 0) |
-               (task->tag != 0) | (task->destroy != NULL) | (task->group != NULL);
-  if (other) return false;
+  if (bits_that_differ(seen, task) != 0) return false;
   if (task->kernel != NULL &&
       (seen->code_change != task->kernel->code_change || !weir__object_is(&task->kernel->object, WEIR__KIND_KERNEL)))
     return false;
   if (__builtin_expect(task->label == NULL, true)) return seen->label[0] == '\0';
-  return strncmp(seen->label, task->label, WEIR__LABEL_BYTES - 1) == 0;
+  return same_label(seen, task);
 }
 
 // Takes the buffer with the next number. False: it is another one's place.
-static inline bool bind(const weir__run *run, weir_buffer *buffer, weir__bound *bound) {
+static bool bind(const weir__run *run, weir_buffer *buffer, weir__bound *bound) {
   if (!weir__object_is(&buffer->object, WEIR__KIND_BUFFER) ||
       buffer->object.context != weir__context_of(run->device->host) || buffer->named == bound->number ||
       buffer->bytes != run->buffer_bytes[bound->buffer_count] || !weir__run_takes(buffer))
@@ -75,32 +100,42 @@ static inline bool bind(const weir__run *run, weir_buffer *buffer, weir__bound *
   return true;
 }
 
-static inline bool same_arg(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
-  if ((seen->mode != weir__plain_mode(arg)) | (seen->bytes != arg->bytes)) return false;
-  if (seen->mode == WEIR_VALUE) {
-    if (arg->value == NULL) return false;
-    unsigned char *value = bound->values + seen->place;
-    uint64_t padded = weir__graph_padded(seen->bytes);
-    memset(value + padded - 16, 0, 16); // all of it, or what is behind it
-    if (seen->bytes == 4)
-      memcpy(value, arg->value, 4);
-    else if (seen->bytes == 8)
-      memcpy(value, arg->value, 8);
-    else
-      memcpy(value, arg->value, seen->bytes);
-    return true;
-  }
-  if (seen->offset != arg->offset || arg->buffer == NULL) return false;
-  if (seen->place == bound->buffer_count) return bind(run, arg->buffer, bound);
+static inline void keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
+  unsigned char *value = bound->values + seen->place;
+  uint64_t padded = weir__graph_padded(seen->bytes);
+  memset(value + padded - 16, 0, 16); // all of it, or what is behind it
+  if (seen->bytes == 4)
+    memcpy(value, arg->value, 4);
+  else if (seen->bytes == 8)
+    memcpy(value, arg->value, 8);
+  else
+    memcpy(value, arg->value, seen->bytes);
+}
+
+// A value, or a buffer that the run names first here.
+static __attribute__((noinline)) bool take_new(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg,
+                                               weir__bound *bound) {
+  if (seen->mode != WEIR_VALUE) return arg->buffer != NULL && bind(run, arg->buffer, bound);
+  if (arg->value == NULL) return false;
+  keep_value(seen, arg, bound);
+  return true;
+}
+
+static inline __attribute__((always_inline)) bool same_arg(const weir__run *run, const weir__run_arg *seen,
+                                                           const weir_arg *arg, weir__bound *bound) {
+  if (((seen->mode ^ weir__plain_mode(arg)) | (seen->bytes ^ arg->bytes) | (seen->offset ^ arg->offset)) != 0)
+    return false;
+  if (seen->is_new) return take_new(run, seen, arg, bound);
   return bound->buffers[seen->place] == arg->buffer && arg->buffer->object.released == 0;
 }
 
-static void unbind(weir__bound *bound, uint32_t count) {
+static __attribute__((noinline)) bool unbind(weir__bound *bound, uint32_t count) {
   while (bound->buffer_count > count) {
     weir_buffer *buffer = bound->buffers[--bound->buffer_count];
     buffer->named = 0;
     weir__buffer_unqueue(buffer);
   }
+  return false;
 }
 
 bool weir__repeat_matches(const weir__repeat *repeat, uint32_t index, const weir_task *task, weir__bound *bound) {
@@ -109,10 +144,9 @@ bool weir__repeat_matches(const weir__repeat *repeat, uint32_t index, const weir
   if (!same_task(seen, task) || (task->args == NULL && task->arg_count > 0)) return false;
   uint32_t count = bound->buffer_count;
   const weir__run_arg *seen_arg = run->args + seen->first_arg;
-  for (uint32_t i = 0; i < seen->arg_count; i++) {
-    if (__builtin_expect(same_arg(run, &seen_arg[i], &task->args[i], bound), true)) continue;
-    unbind(bound, count);
-    return false;
+  const weir_arg *arg = task->args;
+  for (const weir_arg *end = arg + task->arg_count; arg != end; arg++, seen_arg++) {
+    if (__builtin_expect(!same_arg(run, seen_arg, arg, bound), false)) return unbind(bound, count);
   }
   return true;
 }

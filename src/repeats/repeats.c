@@ -12,9 +12,23 @@ enum {
   LONGEST_WHOLE = 256, // tasks: a longer run that repeats itself is taken for a loop
 };
 
+// Whether a run is followed, and the task is held back as its next one: the most frequent case, of which this asks as little as it
+// can. Else nothing has changed, and weir__repeats_take says.
+static inline bool go_on(weir_context *context, weir__repeats *self, const weir_task *task, weir_event **out_event) {
+  uint32_t count = self->count;
+  if ((count == 0) | (self->entered > 0) | context->repeating.cut | self->settling | self->tests | (out_event != NULL))
+    return false;
+  if (count + 1 == self->repeat->run.count || !weir__repeat_matches(self->repeat, count, task, &self->bound))
+    return false;
+  self->since += self->since < WEIR__REPEATS_LONG_LOOP;
+  weir__repeats_hold(context, count + 1);
+  return true;
+}
+
 weir_status weir__repeats_submit_other(weir_context *context, const weir_task *task, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL) return weir__submit_special(context, task, out_event);
+  if (go_on(context, self, task, out_event)) return WEIR_OK;
   if (self->asleep) weir__repeats_wake(context);
   if (!self->asleep && weir__repeats_take(context, task, out_event)) return WEIR_OK;
   return weir__repeats_submit_alone(context, task, out_event);

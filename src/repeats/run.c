@@ -118,7 +118,7 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
     weir__run_arg *arg = &run->args[run->arg_count + i];
     *arg = (weir__run_arg){.mode = weir__plain_mode(from), .offset = from->offset, .bytes = from->bytes};
     if (arg->mode == WEIR_VALUE) {
-      arg->offset = 0;
+      arg->is_new = true;
       arg->place = (uint32_t)run->value_bytes;
       run->value_bytes += weir__graph_padded(from->bytes);
       task->kind = hash_arg(task->kind, arg, 0);
@@ -126,6 +126,7 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
     }
     weir_buffer *buffer = from->buffer;
     bool known = buffer->run == run->number;
+    arg->is_new = !known;
     if (!known) {
       buffer->run = run->number;
       buffer->run_place = run->buffer_count;
@@ -153,7 +154,8 @@ static void renumber(const weir__run *run, weir__run *copy, uint32_t *numbers) {
       continue;
     }
     uint32_t *number = &numbers[arg->place];
-    if (*number == UINT32_MAX) {
+    arg->is_new = *number == UINT32_MAX;
+    if (arg->is_new) {
       copy->buffer_bytes[copy->buffer_count] = run->buffer_bytes[arg->place];
       *number = copy->buffer_count++;
     }

@@ -14,6 +14,7 @@ typedef struct weir__run_arg {
   uint64_t mode; // and shape, and the reserved member, which is 0
   uint64_t offset, bytes;
   uint32_t place; // the buffer's number, or where the value is among the run's
+  bool is_new;    // a value, or a buffer that the run did not name before
 } weir__run_arg;
 
 typedef struct weir__run_task {
@@ -22,8 +23,9 @@ typedef struct weir__run_task {
   weir_function host;
   void *user;
   weir_device *asked;
+  uint32_t arg_count;
   uint32_t groups[3];
-  uint32_t arg_count, first_arg;
+  uint32_t first_arg;
   uint64_t place; // a hash of the run up to this task; of a copy alone
   uint64_t kind;  // a hash of the task: buffers count by how many tasks ago they were named
   char label[WEIR__LABEL_BYTES];
