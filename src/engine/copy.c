@@ -172,7 +172,7 @@ static weir__admit_result enter_copy(weir_context *context, const device_copy *c
                            .move = move};
   result = weir__admit(context, &request, out_event, out_status);
   if (result == WEIR__ADMITTED && write_backs > 0)
-    weir__write_back(context, kept, count, write_backs, out_event != NULL ? *out_event : NULL);
+    weir__write_back(context, kept, count, write_backs, false, out_event != NULL ? *out_event : NULL);
   return result;
 }
 

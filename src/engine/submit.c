@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) weir__admit_result submit(weir_cont
     return weir__no_memory(submission, "arguments", out_status);
   weir__admit_result result = weir__admit(context, &request, out_event, out_status);
   if (result == WEIR__ADMITTED)
-    weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs,
+    weir__write_back(context, request.accesses, request.checked.access_count, request.checked.write_backs, false,
                      out_event != NULL ? *out_event : NULL);
   return result;
 }

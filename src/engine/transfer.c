@@ -223,7 +223,7 @@ uint32_t weir__write_back_slots(const weir_context *context, const weir__access 
 }
 
 void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
-                      weir_event *event) {
+                      bool by_parts, weir_event *event) {
   bool merge = write_backs >= weir__window_size(&context->host.window);
   for (uint32_t i = 0; i < count; i++) {
     const weir__access *access = &accesses[i];
@@ -235,7 +235,8 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
       if (accesses[j].lo < lo) lo = accesses[j].lo;
       if (accesses[j].hi > hi) hi = accesses[j].hi;
     }
-    write_back(context, access, lo, hi, !merge && access->box == 0, event); // of a merged range a part may be good
+    bool skippable = !merge && !by_parts && access->box == 0; // of a merged range a part may be good
+    write_back(context, access, lo, hi, skippable, event);
   }
 }
 

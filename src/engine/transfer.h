@@ -62,9 +62,10 @@ weir__admit_result weir__transfer_accesses(weir_context *context, const weir__su
 
 // Submits, behind a task with these accesses, copies of what it wrote to wrapped memory in another space, where the caller
 // looks for it. The window has room: for weir__write_back_slots tasks. Where the whole window has not enough for a copy per
-// access, there is one per buffer. `event` (may be NULL) is done only when the copies are.
+// access, there is one per buffer. `event` (may be NULL) is done only when the copies are. `by_parts`: of what an access wrote a part
+// may be poisoned, and the rest is wanted.
 void weir__write_back(weir_context *context, const weir__access *accesses, uint32_t count, uint32_t write_backs,
-                      weir_event *event);
+                      bool by_parts, weir_event *event);
 uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,
                                 uint32_t write_backs);
 

@@ -159,7 +159,9 @@ static weir__admit_result enter(weir_context *context, attempt *launched, weir_e
   weir_event *event = NULL;
   result = weir__admit(context, &request, &event, out_status);
   if (result != WEIR__ADMITTED) return result;
-  if (write_backs > 0) weir__write_back(context, run->accesses, run->plan->external_count, write_backs, event);
+  bool by_parts = run->plan->node_count > 1; // some of which may fail
+  if (write_backs > 0)
+    weir__write_back(context, run->accesses, run->plan->external_count, write_backs, by_parts, event);
   if (out_event != NULL) *out_event = event;
   submitted(launched, event, out_event != NULL);
   return WEIR__ADMITTED;

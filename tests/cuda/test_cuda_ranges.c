@@ -510,15 +510,44 @@ static void test_memory_runs_out(void **state) {
   assert_true(failing_allocation > 3);
 }
 
+// A node of a graph is skipped, and another one writes a part of what it would have written: that part reaches wrapped memory.
+static void graph_fails_in_part(share *s) {
+  uint32_t numbers[BYTES / WORD] = {0};
+  const uint32_t count = HALF, value = 5;
+  weir_buffer *wrapped, *bad = share_buffer(s, HALF);
+  share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &wrapped));
+  share_submit(s, s->broken, s->cpu, bad, HALF, 0, NULL);
+  weir_graph *graph;
+  share_ok(weir_graph_create(s->context, &(weir_graph_options){.device = s->cuda}, &graph));
+  const weir_arg skipped[] = {weir_writes_range(wrapped, BYTES / 4, BYTES / 2), weir_reads(bad), weir_reads(bad),
+                              weir_value(&count, sizeof count)};
+  const weir_arg good[] = {weir_writes_range(wrapped, 0, BYTES / 2), weir_value(&count, sizeof count),
+                           weir_value(&value, sizeof value)};
+  share_ok(weir_graph_add(graph, &(weir_task){.kernel = s->sum, .args = skipped, .arg_count = 4}, NULL));
+  share_ok(weir_graph_add(graph, &(weir_task){.kernel = s->set, .args = good, .arg_count = 3}, NULL));
+  share_ok(weir_graph_launch(graph, NULL));
+  assert_int_equal(weir_finish(s->context), WEIR_ERROR_TASK_FAILED);
+  share_expect(numbers, HALF, value, NULL, 0);
+  share_ok(weir_graph_release(graph));
+  share_ok(weir_buffer_release(wrapped));
+  share_ok(weir_buffer_release(bad));
+}
+
+static void test_graph_fails_in_part(void **state) {
+  (void)state;
+  share_run("cuda,cpu:1", graph_fails_in_part);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_halves),          cmocka_unit_test(test_read_by_host),
-      cmocka_unit_test(test_pieces),          cmocka_unit_test(test_halo_rounds),
-      cmocka_unit_test(test_halo_graphs),     cmocka_unit_test(test_too_many_pieces),
-      cmocka_unit_test(test_copies),          cmocka_unit_test(test_wrapped_memory),
-      cmocka_unit_test(test_written_twice),   cmocka_unit_test(test_merged_write_backs),
-      cmocka_unit_test(test_task_fails),      cmocka_unit_test(test_device_lost),
-      cmocka_unit_test(test_memory_runs_out),
+      cmocka_unit_test(test_graph_fails_in_part), cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_read_by_host),        cmocka_unit_test(test_pieces),
+      cmocka_unit_test(test_halo_rounds),         cmocka_unit_test(test_halo_graphs),
+      cmocka_unit_test(test_too_many_pieces),     cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_wrapped_memory),      cmocka_unit_test(test_written_twice),
+      cmocka_unit_test(test_merged_write_backs),  cmocka_unit_test(test_task_fails),
+      cmocka_unit_test(test_device_lost),         cmocka_unit_test(test_memory_runs_out),
+      cmocka_unit_test(test_graph_fails_in_part),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
