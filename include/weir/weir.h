@@ -430,6 +430,12 @@ typedef struct weir_task {
   // Group that the task is in (weir/group.h). NULL: that of the task whose function submits it, or else none. Only
   // weir_submit takes it.
   weir_group *group;
+  // Of a host task whose function holds a lock that other such functions need as well, like that of an interpreter: a
+  // number that functions which take about as long have in common, such as the address of their code. 0: there is none.
+  // Functions that take a few microseconds at most then run on one worker while the others do something else, because
+  // they would wait for the lock. Longer ones are spread over the workers. It has no influence on results. Graphs ignore
+  // it.
+  uint64_t lock_key;
 } weir_task;
 
 // Submits a task. The call waits only while the window or the context's memory is full. If `out_event` is not NULL, it

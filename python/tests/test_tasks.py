@@ -204,6 +204,28 @@ def test_a_task_must_not_wait(context: weir.Context) -> None:
     context.finish()
 
 
+def test_functions_that_were_short_and_then_wait() -> None:
+    with weir.Context("cpu:2") as context:
+        everybody = threading.Barrier(2)
+
+        def work(wait: Any = None) -> bool:
+            if wait is not None:
+                wait()
+            return True
+
+        for _ in range(2000):
+            context.submit(work)
+        context.finish()
+        for _ in range(10):  # what came before and after the one that waits is done, and known to be
+            go_on = threading.Event()
+            events = [context.submit(work, go_on.wait if i == 7 else None) for i in range(20)]
+            assert all(event.result(60) for i, event in enumerate(events) if i != 7)
+            go_on.set()
+            assert events[7].result(60)
+        both = [context.submit(work, lambda: everybody.wait(60)) for _ in range(2)]
+        assert all(event.result(60) for event in both)
+
+
 def test_options(context: weir.Context) -> None:
     order = []
     gate = threading.Event()

@@ -11,6 +11,12 @@ static inline int8_t weir__clamp_priority(int32_t priority) {
   return (int8_t)(priority > WEIR_PRIORITY_HIGHEST ? WEIR_PRIORITY_HIGHEST : priority);
 }
 
+// Keys share classes where there are many. They are mixed, since addresses differ in few bits.
+static inline uint8_t weir__lock_class(uint64_t key) {
+  if (__builtin_expect(key == 0, true)) return 0;
+  return (uint8_t)(1 + ((key * 0x9e3779b97f4a7c15u) >> 32) % (WEIR__LOCK_CLASSES - 1));
+}
+
 // All that comes from what the caller asks for, but for code of a device that does not run functions.
 static inline void weir__fill_asked(weir__task *task, const weir_task *asked, const weir_device *device) {
   weir_kernel *kernel = asked->kernel;
@@ -23,6 +29,7 @@ static inline void weir__fill_asked(weir__task *task, const weir_task *asked, co
   task->priority = weir__clamp_priority(asked->priority);
   task->device = (uint8_t)device->index;
   task->tag = asked->tag;
+  task->lock_class = asked->host != NULL ? weir__lock_class(asked->lock_key) : 0;
   if (kernel != NULL) kernel->object.last_use = task->id;
 }
 

@@ -18,6 +18,7 @@ enum {
   WEIR__TASK_INLINE_SUCCESSORS = 8,
   WEIR__TASK_INLINE_PAYLOAD = 320,
   WEIR__TASK_INLINE_PREDECESSORS = 4,
+  WEIR__LOCK_CLASSES = 256, // of weir__task.lock_class
   WEIR__CHUNK_EDGES = 13,
 };
 
@@ -127,6 +128,7 @@ typedef struct weir__task {
   bool awaits : 1;           // its device keeps it behind an import in flight: it counts as issued when that is over
   _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
                              // to pass on did not arrive
+  uint8_t lock_class;        // of a function that holds a lock of the program's (weir_task.lock_key); 0: it does not
   uint32_t large_payload_bytes;
   // What most tasks of the CPU never look at: predecessors on the same run-ahead device, for its issue.
   alignas(64) weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow

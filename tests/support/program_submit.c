@@ -192,9 +192,10 @@ static weir_task make_task(runner *r, const program_task *task, const weir_arg *
   if (!task->plain) made.tag = task->seed;
   if (task->seed % 4 == 0) made.label = "random";
   for (int i = 0; i < 3; i++) made.groups[i] = task->groups[i];
-  if (task->kernel == PROGRAM_HOST)
+  if (task->kernel == PROGRAM_HOST) {
     made.host = run_function;
-  else
+    if (!task->plain) made.lock_key = task->seed % 3;
+  } else
     made.kernel = kernel_for(r, task);
   if (task->device > 0) made.device = weir_context_device(r->context, task->device - 1);
   return made;

@@ -193,6 +193,17 @@ static void name_task(request *out, PyObject *function) {
   Py_XDECREF(name);
 }
 
+// Functions of Python run under the GIL: those of one code take about as long. What has no code in Python, like
+// time.sleep, may wait, so it gets a worker of its own.
+static uint64_t lock_key(PyObject *function) {
+  static PyObject *attribute;
+  if (attribute == NULL) attribute = PyUnicode_InternFromString("__code__");
+  PyObject *code = attribute == NULL ? NULL : PyObject_GetAttr(function, attribute);
+  if (code == NULL) PyErr_Clear();
+  Py_XDECREF(code);
+  return (uint64_t)(uintptr_t)code; // a number, which need not be that of a living object
+}
+
 // The kernel or the function of a task.
 static bool fill_work(request *out, PyObject *code) {
   if (PyObject_TypeCheck(code, object_type)) {
@@ -225,6 +236,7 @@ bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *key
   if (!fill_args(out, ctx, arguments, !function)) return false;
   if (keywords != NULL && !fill_keywords(out, ctx, keywords)) return false;
   if (function && out->task.label == NULL) name_task(out, code);
+  if (function) out->task.lock_key = lock_key(code);
   return true;
 }
 

@@ -91,6 +91,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   cpu->long_ticks = LONG_NS * weir__ticks_per_us() / 1000;
   cpu->tiny_ticks = TINY_NS * weir__ticks_per_us() / 1000;
   cpu->batch_ticks = BATCH_NS * weir__ticks_per_us() / 1000;
+  for (int i = 0; i < WEIR__LOCK_CLASSES; i++) atomic_init(&cpu->locked_ticks[i], UINT32_MAX);
   cpu->workers = weir__allocate_zeroed(workers * sizeof *cpu->workers);
   snprintf(cpu->base.name, sizeof cpu->base.name, "cpu:%lu", workers);
   snprintf(cpu->base.description, sizeof cpu->base.description, "%lu workers on %u cores", workers,

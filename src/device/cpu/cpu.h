@@ -8,7 +8,9 @@
 // nanoseconds, passing the lock and its data between cores costs more than the tasks. How long a kernel takes per
 // work-group is remembered, so that a task which is expected to be long is never delayed by a batch and never delays one.
 // For the same reason tasks that are known to be tiny are not spread: one worker runs them while the others sleep, unless it
-// is held up.
+// is held up. Functions under a lock of the program's (weir_task.lock_key) count for a part of their time in all of
+// this, since another worker would wait for the lock. They may wait for anything, so nothing that is finished waits for
+// them.
 // A launch of many work-groups, and a graph, are jobs: they are opened to all workers, who take chunks until none is left.
 // A thread of a pipeline runs a short task that it submits by itself, as a guest, where a worker that sleeps leaves it its place: the
 // thread has the data, and nobody must be woken. There are never more awake workers and guests than workers.
@@ -26,6 +28,7 @@
 enum {
   WEIR__WORKER_QUEUE = 256, // ready tasks that a worker keeps; a power of two
   WEIR__WORKER_BATCH = 32,  // finished tasks that it reports at once, at most
+  WEIR__LOCKED_SHARE = 16,  // a function under a lock counts for so much less than it takes
   WEIR__PRIORITIES = WEIR_PRIORITY_HIGHEST - WEIR_PRIORITY_LOWEST + 1,
   WEIR__MAX_WORKERS = 1024,
 };
@@ -46,6 +49,8 @@ typedef struct weir__worker {
   _Atomic(weir__task *) queue[WEIR__WORKER_QUEUE];
   _Atomic bool worth_stealing; // the queue may hold tasks that are not tiny
   _Atomic uint64_t last_look;  // ticks when the worker last looked for work
+  _Atomic bool in_long_task;
+  bool counts_as_busy; // others found it stuck, and counted it in cpu->busy_long; guarded by the context's lock
   // The owner's alone.
   alignas(64) weir__cpu *cpu;
   uint32_t index;
@@ -93,7 +98,9 @@ struct weir__cpu {
   _Atomic uint32_t urgent_hint;            // of these, with a priority above 0
   _Atomic uint32_t job_hint;               // open jobs that could use another worker
   _Atomic uint32_t spinning;               // workers that look for work
-  _Atomic uint32_t busy_long;              // workers in a task that is expected to be long
+  _Atomic uint32_t busy_long;              // workers in a task that is expected to be long, or was found to be
+  // What functions under a lock took lately, by weir__task.lock_class, as weir_kernel.group_ticks.
+  _Atomic uint32_t locked_ticks[WEIR__LOCK_CLASSES];
 };
 
 // The worker that this thread is; NULL in other threads.
@@ -136,10 +143,13 @@ void weir__cpu_issue(weir_device *device, weir__task *task);
 void weir__cpu_wake(weir__cpu *cpu, uint32_t count);
 
 // Ticks that the task is expected to take; UINT64_MAX: not known.
-static inline uint64_t weir__cpu_expected(const weir__task *task) {
-  if (task->kernel == NULL || task->run != NULL) return UINT64_MAX;
-  uint32_t per_group = atomic_load_explicit(&task->kernel->group_ticks, memory_order_relaxed);
+static inline uint64_t weir__cpu_expected(const weir__cpu *cpu, const weir__task *task) {
+  if (task->run != NULL || (task->kernel == NULL && task->lock_class == 0)) return UINT64_MAX;
+  const _Atomic uint32_t *ticks =
+      task->kernel != NULL ? &task->kernel->group_ticks : &cpu->locked_ticks[task->lock_class];
+  uint32_t per_group = atomic_load_explicit(ticks, memory_order_relaxed);
   if (per_group == UINT32_MAX) return UINT64_MAX;
+  if (task->kernel == NULL) return per_group / WEIR__LOCKED_SHARE;
   return (uint64_t)per_group * task->groups[0] * task->groups[1] * task->groups[2];
 }
 
@@ -157,8 +167,12 @@ static inline uint64_t weir__cpu_ns(const weir__cpu *cpu, uint64_t clock_ns) {
 void weir__cpu_trace_span(weir__cpu *cpu, const weir__task *task, uint32_t lane, uint64_t start_ns, uint64_t end_ns,
                           uint32_t node, const char *name);
 
-// Reads the time and corrects the estimate of the kernel that ran `groups` work-groups since `since`.
-void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since);
+// Reads the time and corrects an estimate for a work-group, of which `groups` ran since `since`; NULL: there is none.
+void weir__cpu_measure(weir__worker *worker, _Atomic uint32_t *group_ticks, uint64_t groups, uint64_t since);
+
+static inline _Atomic uint32_t *weir__cpu_estimate(weir_kernel *kernel) {
+  return kernel == NULL ? NULL : &kernel->group_ticks;
+}
 
 // With a seed: gives way to other threads now and then.
 void weir__cpu_disturb(weir__worker *worker);

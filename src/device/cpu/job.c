@@ -70,7 +70,8 @@ uint64_t weir__job_expected_ns(const weir_device *device, const weir_kernel *ker
 bool weir__job_wanted(weir__worker *worker, const weir__task *task) {
   if (task->run != NULL) return true;
   const weir__cpu *cpu = worker->cpu;
-  return cpu->worker_count > 1 && group_count(task) > 1 && weir__cpu_expected(task) > WORTH_SHARING * cpu->long_ticks;
+  return cpu->worker_count > 1 && group_count(task) > 1 &&
+         weir__cpu_expected(cpu, task) > WORTH_SHARING * cpu->long_ticks;
 }
 
 // Takes the next chunk of a launch. False: nothing is left.
@@ -106,7 +107,7 @@ static void run_ranges(weir__worker *worker, weir__job *job) {
     uint64_t start_ns = trace != NULL ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
     uint64_t since = weir__ticks();
     weir__watch_call(cpu->base.host, task, task->function, &work);
-    weir__cpu_measure(worker, task->kernel, work.end - work.first, since);
+    weir__cpu_measure(worker, weir__cpu_estimate(task->kernel), work.end - work.first, since);
     if (trace != NULL) {
       weir__host_lock(cpu->base.host);
       weir__cpu_trace_span(cpu, task, worker->index, start_ns, weir__cpu_ns(cpu, weir__clock_ns()), 0, "");
@@ -186,7 +187,7 @@ static void run_node(weir__worker *worker, weir__graph_run *run, uint32_t index)
   uint64_t start_ns = host->trace != NULL || run->timed ? weir__cpu_ns(cpu, weir__clock_ns()) : 0;
   uint64_t since = worker->now;
   weir__graph_run_node(run, index, cpu->base.first_worker + worker->index);
-  weir__cpu_measure(worker, node->kernel, groups, since);
+  weir__cpu_measure(worker, weir__cpu_estimate(node->kernel), groups, since);
   if (run->timed) note_times(cpu, run, index, start_ns);
   if (host->trace == NULL) return;
   weir__host_lock(host);

@@ -3,7 +3,7 @@
 
 // Ticks that a task is expected to take; one of unknown length counts as worth a worker of its own.
 static uint64_t expected_at_most(const weir__cpu *cpu, const weir__task *task) {
-  uint64_t expected = weir__cpu_expected(task), most = WEIR__WORTH_WAKING * cpu->long_ticks;
+  uint64_t expected = weir__cpu_expected(cpu, task), most = WEIR__WORTH_WAKING * cpu->long_ticks;
   return expected < most ? expected : most;
 }
 
@@ -98,7 +98,7 @@ static bool is_for_guest(weir__cpu *cpu, weir__task *task) {
   weir__cpu_guest *guest = task->guest;
   if (guest == NULL || guest->cpu != cpu) return false;
   if (cpu->guests >= cpu->sleeper_count || cpu->base.host->trace != NULL || task->priority != 0) return false;
-  uint64_t expected = task->run != NULL ? weir__job_expected(task) : weir__cpu_expected(task);
+  uint64_t expected = task->run != NULL ? weir__job_expected(task) : weir__cpu_expected(cpu, task);
   if (expected > guest->most_ticks) return false;
   guest->task = task;
   guest->place = *first_not_lent(&cpu->sleepers);

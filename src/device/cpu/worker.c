@@ -39,6 +39,27 @@ static bool all_stuck(weir__worker *self, uint64_t now) {
   return true;
 }
 
+// Workers that are stuck are not at hand: what waits for them is for others. They say so themselves when they look for
+// work again. The lock is held.
+static void count_stuck(weir__worker *self, uint64_t now) {
+  weir__cpu *cpu = self->cpu;
+  for (uint32_t i = 0; i < cpu->worker_count; i++) {
+    weir__worker *worker = &cpu->workers[i];
+    bool counted = worker->counts_as_busy || atomic_load_explicit(&worker->in_long_task, memory_order_relaxed);
+    bool asleep = atomic_load_explicit(&worker->word, memory_order_relaxed) != 0;
+    if (worker == self || counted || asleep || !is_stuck(worker, now)) continue;
+    worker->counts_as_busy = true;
+    atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+    atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
+  }
+}
+
+// The lock is held.
+static void count_no_more(weir__worker *worker) {
+  worker->counts_as_busy = false;
+  atomic_fetch_sub_explicit(&worker->cpu->busy_long, 1, memory_order_relaxed);
+}
+
 // A watcher that has found work leaves its post to the next.
 static void stop_watching(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
@@ -87,7 +108,7 @@ static void refill(weir__worker *worker) {
   uint32_t count = 0;
   while (cpu->inbox_count > 0 && count < share && count < WEIR__WORKER_BATCH && expected < cpu->long_ticks) {
     weir__task *task = weir__inbox_take(cpu);
-    uint64_t ticks = weir__cpu_expected(task);
+    uint64_t ticks = weir__cpu_expected(cpu, task);
     expected = ticks > cpu->long_ticks ? cpu->long_ticks : expected + ticks;
     if (ticks >= cpu->tiny_ticks) atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
     weir__queue_push(worker, task);
@@ -106,6 +127,8 @@ static weir__task *look_inside(weir__worker *worker, bool any_work) {
   uint64_t now = weir__ticks();
   atomic_store_explicit(&worker->last_look, now, memory_order_relaxed);
   weir__host_lock(host);
+  if (worker->counts_as_busy) count_no_more(worker);
+  if (any_work) count_stuck(worker, now);
   report(worker);
   weir__task *task = NULL;
   if (worker->cpu->inbox_priorities >> (1 - WEIR_PRIORITY_LOWEST) != 0) { // urgent tasks come first
@@ -257,17 +280,17 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   }
 }
 
-void weir__cpu_measure(weir__worker *worker, weir_kernel *kernel, uint64_t groups, uint64_t since) {
+void weir__cpu_measure(weir__worker *worker, _Atomic uint32_t *group_ticks, uint64_t groups, uint64_t since) {
   worker->now = weir__ticks();
-  if (kernel == NULL) return;
+  if (group_ticks == NULL) return;
   uint64_t ticks = (worker->now - since) / groups;
   if (ticks >= UINT32_MAX) ticks = UINT32_MAX - 1;
-  uint32_t old = atomic_load_explicit(&kernel->group_ticks, memory_order_relaxed);
+  uint32_t old = atomic_load_explicit(group_ticks, memory_order_relaxed);
   // A task that the system interrupted says little about the next one, so one sample cannot raise the estimate by much.
   uint64_t most = MOST_OF_ESTIMATE * (uint64_t)old + LEAST_TICKS;
   if (old != UINT32_MAX && ticks > most) ticks = most;
   uint32_t estimate = old == UINT32_MAX ? (uint32_t)ticks : (uint32_t)((7 * (uint64_t)old + ticks) / 8);
-  if (estimate != old) atomic_store_explicit(&kernel->group_ticks, estimate, memory_order_relaxed);
+  if (estimate != old) atomic_store_explicit(group_ticks, estimate, memory_order_relaxed);
 }
 
 static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t groups) {
@@ -307,12 +330,13 @@ static void offer_queue(weir__worker *worker) {
 static void run(weir__worker *worker, weir__task *task) {
   weir__cpu *cpu = worker->cpu;
   bool timed = weir__cpu_notes_times(cpu);
-  uint64_t expected = weir__cpu_expected(task);
-  bool is_long = expected > cpu->long_ticks && !worker->guest;
+  uint64_t expected = weir__cpu_expected(cpu, task);
+  bool is_long = expected > cpu->long_ticks && !worker->guest, locked = task->lock_class != 0;
   weir__cpu_disturb(worker);
-  if (is_long && worker->finished_count > 0) report_now(worker);
+  if ((is_long || locked) && worker->finished_count > 0) report_now(worker);
   if (is_long) {
     atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+    atomic_store_explicit(&worker->in_long_task, true, memory_order_relaxed);
     if (weir__queue_count(worker) > 0) offer_queue(worker);
   }
   if (weir__job_wanted(worker, task)) {
@@ -321,20 +345,22 @@ static void run(weir__worker *worker, weir__task *task) {
   } else {
     weir__finished *finished = &worker->finished[worker->finished_count++];
     uint64_t groups = (uint64_t)task->groups[0] * task->groups[1] * task->groups[2];
-    weir_kernel *kernel = task->kernel;
+    _Atomic uint32_t *estimate = locked ? &cpu->locked_ticks[task->lock_class] : weir__cpu_estimate(task->kernel);
     finished->task = task;
     if (timed) finished->start_ns = weir__cpu_ns(cpu, weir__clock_ns());
     uint64_t since = is_long || worker->now == 0 ? weir__ticks() : worker->now;
     finished->status = run_function(worker, task, groups);
-    weir__cpu_measure(worker, kernel, groups, since);
+    weir__cpu_measure(worker, estimate, groups, since);
     if (timed) finished->end_ns = weir__cpu_ns(cpu, weir__clock_ns());
     if (worker->finished_count == 1) worker->first_finished = worker->now;
     bool failed = finished->status == WEIR_ERROR_TASK_FAILED;
-    if (failed || worker->finished_count == WEIR__WORKER_BATCH || worker->now - since > cpu->long_ticks ||
+    if (failed || locked || worker->finished_count == WEIR__WORKER_BATCH || worker->now - since > cpu->long_ticks ||
         worker->now - worker->first_finished > cpu->batch_ticks)
       report_now(worker);
   }
-  if (is_long) atomic_fetch_sub_explicit(&cpu->busy_long, 1, memory_order_relaxed);
+  if (!is_long) return;
+  atomic_store_explicit(&worker->in_long_task, false, memory_order_relaxed);
+  atomic_fetch_sub_explicit(&cpu->busy_long, 1, memory_order_relaxed);
 }
 
 weir__worker *weir__cpu_guest_create(weir__cpu *cpu, uint64_t seed) {
