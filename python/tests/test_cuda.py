@@ -255,3 +255,77 @@ check(cu.cuStreamDestroy_v2(stream))
 check(cu.cuMemFree_v2(pointer))
 """
     )
+
+
+def test_times_of_the_nodes_of_a_graph():
+    run_program(
+        HEAD
+        + """
+import json, tempfile
+from weir import _cuda, _measure
+
+own, pointer, stream, graph = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_void_p()
+check(cu.cuInit(0))
+check(cu.cuDevicePrimaryCtxRetain(ctypes.byref(own), 0))
+check(cu.cuCtxPushCurrent_v2(own))
+check(cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(256)))
+check(cu.cuStreamCreateWithPriority(ctypes.byref(stream), 1, 0))
+check(cu.cuStreamBeginCapture_v2(stream, 2))
+for number in range(4):
+    address = ctypes.c_uint64(pointer.value + 64 * (number % 2))
+    check(cu.cuMemsetD8Async(address, number + 1, ctypes.c_size_t(64), stream))
+check(cu.cuStreamEndCapture(stream, ctypes.byref(graph)))
+_cuda.relax(0, graph.value, [])  # the third waits for the first, the fourth for the second
+edges = sorted(_cuda.listed_edges(graph.value))
+nodes = sorted(_cuda.listed_nodes(graph.value))
+times = _measure.node_times(graph.value, 3, stream.value, 9)
+assert sorted(_cuda.listed_edges(graph.value)) == edges and sorted(_cuda.listed_nodes(graph.value)) == nodes
+assert len(times) == 3 and len(edges) == 2
+before = 0.0
+for launch in times:
+    assert sorted(launch) == nodes
+    assert all(before <= start <= end for start, end in launch.values())
+    assert all(launch[head][1] <= launch[tail][0] for head, tail in edges)
+    before = max(end for _, end in launch.values())
+values = (ctypes.c_ubyte * 128)()
+check(cu.cuMemcpyAsync(ctypes.c_uint64(ctypes.addressof(values)), pointer, ctypes.c_size_t(128), stream))
+check(cu.cuStreamSynchronize(stream))
+assert set(values[:64]) == {3} and set(values[64:]) == {4}
+
+names = {node: f"set {place}" for place, node in enumerate(nodes)}
+timeline = _measure.MeasuredTimeline("cuda:0", times, names, edges)
+with tempfile.TemporaryDirectory() as folder:
+    timeline.save(folder + "/a.json", "Sets")
+    record = json.load(open(folder + "/a.json"))
+    try: timeline.save(folder + "/a.jsonl")
+    except ValueError as failure: assert "as .json alone" in str(failure)
+    else: raise SystemExit("no error")
+assert record["weir"]["title"] == "Sets" and timeline.json()["traceEvents"] == record["traceEvents"]
+tasks = [event for event in record["traceEvents"] if event["ph"] == "X"]
+assert [task["name"] for task in tasks] == 3 * list(names.values())
+assert sum(len(task["args"]["waits"]) for task in tasks) == 6
+for one in tasks:
+    for other in tasks:
+        apart = one["ts"] >= other["ts"] + other["dur"] or other["ts"] >= one["ts"] + one["dur"]
+        assert one is other or one["tid"] != other["tid"] or apart
+assert "12 tasks" in timeline._repr_html_()
+timeline.clear()
+assert "0 tasks" in timeline._repr_svg_()
+
+real = _measure.call
+def refuse(name, *args): # in the middle: what was added is taken out again
+    if name == "cuGraphAddEventRecordNode":
+        refuse.left -= 1
+        if refuse.left < 0: raise _cuda.DriverError(name, 801)
+    real(name, *args)
+for refuse.left in range(8):
+    _measure.call = refuse
+    try: _measure.node_times(graph.value, 1, stream.value, 9)
+    except _cuda.DriverError as failure: assert failure.result == 801
+    else: raise SystemExit("no failure")
+    assert sorted(_cuda.listed_edges(graph.value)) == edges and sorted(_cuda.listed_nodes(graph.value)) == nodes
+check(cu.cuGraphDestroy(graph))
+check(cu.cuStreamDestroy_v2(stream))
+check(cu.cuMemFree_v2(pointer))
+"""
+    )

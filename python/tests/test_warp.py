@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """weir.warp: captured programs give what Warp's own graphs give. Needs Warp; all but a few tests need a card."""
 
+import itertools
 import os
 import random
 import subprocess
@@ -94,6 +95,11 @@ def both(step, make, launches=60):
     for own, ours in zip(*states):
         np.testing.assert_array_equal(own.numpy(), ours.numpy())
     return captured[1]
+
+
+def in_turn(names):
+    """Without repeated ones: an operation may be several nodes."""
+    return [name for name, _ in itertools.groupby(names)]
 
 
 def branches(state):
@@ -202,8 +208,37 @@ def test_loops_are_parallel_inside():
     assert report.reason is None and report.bodies == 1 and report.parallel is not None
     assert report.operations_between_all == 0
     assert "while" in capture.operations
-    with pytest.raises(weir.InvalidArgumentError, match="is conditional, and cannot be adopted"):
-        capture.timeline()
+    state = make()
+    with weir.warp.ScopedCapture(device="cuda") as capture:
+        step(state)
+    for _ in range(60):
+        wp.capture_launch(capture.graph)
+    report = capture.report
+    ran = [event for event in capture.timeline(launches=2).json()["traceEvents"] if event["ph"] == "X"]
+    assert in_turn(event["name"] for event in ran) == in_turn(2 * capture.operations)
+    loops = [event["dur"] for event in ran if event["name"] == "while"]
+    assert max(loops) > max(event["dur"] for event in ran if event["name"] != "while")
+    wp.capture_launch(capture.graph)  # the graph is as it was
+    assert capture.report == report and report.parallel is not None
+
+
+@card
+def test_a_timeline_of_branches_before_the_trial_ends():
+    a, b, flag = arrays(1)[0], wp.zeros(N, dtype=float, device="cuda"), wp.full(1, 1, dtype=int, device="cuda")
+    with weir.warp.ScopedCapture(device="cuda") as capture:
+        launch(scale, a, 2.0, b)
+        wp.capture_if(flag, on_true=lambda: launch(mix, a, b))
+    for _ in range(3):
+        timeline = capture.timeline()
+        ran = [event["name"] for event in timeline.json()["traceEvents"] if event["ph"] == "X"]
+        assert in_turn(ran) == in_turn(capture.operations)
+        assert "<svg" in timeline._repr_html_()
+        with pytest.raises(ValueError, match="as .json alone"):
+            timeline.save("timeline.jsonl")
+        wp.capture_launch(capture.graph)
+    for _ in range(60):
+        wp.capture_launch(capture.graph)
+    assert capture.report.parallel is not None
 
 
 @card
@@ -486,6 +521,54 @@ check(cu.cuGraphDestroy(raw))
 check(cu.cuMemFree_v2(pointer))
 """
 
+# A timeline by events beside the nodes, of a graph whose second fill stands for a loop: before, in and after the trial.
+LOOPS = """
+from weir.warp._record import Operation
+import warp
+warp.synchronize_device = lambda device: None
+def with_loop():
+    capture, pointer, expected = captured()
+    names = ("fill", "while", "both")
+    capture._operations = [Operation(name, at, at + 1, [], conditional=name == "while") for at, name in enumerate(names)]
+    capture._counts["bodies"] = 1
+    ordered = expected[Order.SERIAL]
+    first, = {head for head, _ in ordered} - {tail for _, tail in ordered}
+    capture._handles = [first, dict(ordered)[first], dict(ordered)[dict(ordered)[first]]]
+    return capture, pointer, expected
+def look(capture):
+    before, operations = edges(capture), [operation.name for operation in capture._operations]
+    ran = [event for event in capture.timeline(2).json()["traceEvents"] if event["ph"] == "X"]
+    assert [event["name"] for event in ran] == 2 * operations, ran
+    assert ran[2]["ts"] >= max(event["ts"] + event["dur"] for event in ran[:2]), ran
+    assert edges(capture) == before and len(listed_nodes(capture.graph.graph.value)) == 3
+from weir._cuda import listed_nodes
+capture, pointer, expected = with_loop()
+use_times(capture._trial, {Order.SERIAL: 5.0})
+for launches in (0, 1, 12, 14, _trial.LAUNCHES - 27):
+    launch(capture.graph, launches)
+    look(capture)
+assert capture.report.parallel is False and edges(capture) == expected[Order.SERIAL] and not _trial._pending
+look(capture)
+assert not _trial._pending
+launch(capture.graph, 2)
+for name in ("cuGraphAddEventRecordNode", "cuEventCreate", "cuGraphInstantiateWithFlags", "cuGraphLaunch"):
+    cu.stub_fail_nth(name.encode(), ctypes.c_uint64(1), 2)
+    try: capture.timeline()
+    except RuntimeError as failure: assert "graph with conditions (1 while): weir: cu" in str(failure), failure
+    else: raise SystemExit("no error of " + name)
+    assert edges(capture) == expected[Order.SERIAL] and len(listed_nodes(capture.graph.graph.value)) == 3
+    launch(capture.graph)
+end(capture)
+check(cu.cuMemFree_v2(pointer))
+capture, pointer, expected = with_loop() # without a trial Warp makes an executable graph at the next launch
+capture._trial.keep(Order.PARALLEL)
+capture._trial = None
+look(capture)
+assert capture.graph.graph_exec is None
+end(capture)
+check(cu.cuMemFree_v2(pointer))
+"""
+
 
 def on_stub(program):
     if "WEIR_TEST_CUDA_STUB" not in os.environ:
@@ -513,6 +596,10 @@ def test_an_order_that_cannot_be_had_ends_the_trial():
 
 def test_a_capture_that_is_dropped_in_its_trial_is_gone():
     on_stub(MEMORY + DROPPED)
+
+
+def test_timelines_with_loops():
+    on_stub(MEMORY + LOOPS)
 
 
 def test_no_card():

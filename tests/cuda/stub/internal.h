@@ -25,6 +25,9 @@ enum {
 WEIR__CUDA_SYMBOLS(STUB_DECLARE)
 #undef STUB_DECLARE
 
+// One that the Python package calls, and the library does not.
+STUB_API CUresult cuGraphDestroyNode(CUgraphNode node);
+
 // ---------------------------------------------------------------------------------------------------------------
 // ledger.c: violations, calls, failures that are asked for
 

@@ -94,6 +94,36 @@ CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, co
   return stub_leave(CUDA_SUCCESS);
 }
 
+// Takes a node, and all edges from it and to it, out of its graph.
+static void remove_node(CUgraphNode node) {
+  CUgraph graph = node->graph;
+  uint32_t gone = node->index;
+  graph->count--;
+  for (uint32_t i = gone; i < graph->count; i++) {
+    graph->nodes[i] = graph->nodes[i + 1];
+    graph->nodes[i]->index = i;
+  }
+  for (uint32_t i = 0; i < graph->count; i++) {
+    CUgraphNode other = graph->nodes[i];
+    uint32_t kept = 0;
+    for (uint32_t j = 0; j < other->predecessor_count; j++) {
+      uint32_t predecessor = other->predecessors[j];
+      if (predecessor != gone) other->predecessors[kept++] = predecessor - (predecessor > gone);
+    }
+    other->predecessor_count = kept;
+  }
+}
+
+CUresult cuGraphDestroyNode(CUgraphNode node) {
+  STUB_ENTER(cuGraphDestroyNode, STUB_CONTEXT);
+  if (!stub_object_check(node, STUB_NODE, "cuGraphDestroyNode")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);
+  remove_node(node);
+  stub_work_release(node->work);
+  free(node->predecessors);
+  stub_object_destroy(node);
+  return stub_leave(CUDA_SUCCESS);
+}
+
 CUresult cuGraphClone(CUgraph *clone, CUgraph graph) {
   STUB_ENTER(cuGraphClone, STUB_CONTEXT);
   if (!stub_object_check(graph, STUB_GRAPH, "cuGraphClone")) return stub_leave(CUDA_ERROR_INVALID_HANDLE);

@@ -13,16 +13,17 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 import warp
 
 from .._context import Context
-from .._cuda import adopt, is_listed_chain, node_count
+from .._cuda import DriverError, adopt, is_listed_chain, listed_edges, listed_nodes, node_count
 from .._errors import Error
 from .._graph import Graph
 from .._hazards import explain
+from .._measure import MeasuredTimeline, node_times
 from .._timeline import Timeline
 from ._arena import Arena
 from ._arrangement import Arrangement, Nodes
 from ._record import Operation, Recorder, Recording
 from ._starts import BYTES, late_fills
-from ._trial import FIRST, Order, Trial
+from ._trial import FIRST, FLAGS, Order, Trial, destroy_executable
 
 _capturing = threading.Lock()
 
@@ -63,7 +64,7 @@ def _resolve(recording: Recording, graph: int) -> List[Operation]:
             if any(other.opaque is not None for other in inside):
                 operation.opaque = "a body has an operation that keeps its place"
             operation.accesses = operation.accesses + [access for other in inside for access in other.accesses]
-        operation.bodies = ()
+        operation.conditional, operation.bodies = operation.conditional or bool(operation.bodies), ()
     return operations
 
 
@@ -119,6 +120,7 @@ class ScopedCapture:
         self._trial: Optional[Trial] = None
         self._operations: List[Operation] = []
         self._nodes: Nodes = []
+        self._handles: List[int] = []  # the nodes of the graph, as they were captured
         self._counts: Dict[str, int] = {}
         self._reason: Optional[str] = None
         self.active = False
@@ -182,6 +184,7 @@ class ScopedCapture:
             self._keep("nothing of Warp's was captured")
         else:
             assert self._arena is not None
+            self._handles = listed_nodes(main)
             if not all(is_listed_chain(graph) for graph in [*bodies, main]):
                 return self._keep("its nodes are not in one order")
             graphs = [(graph, _nodes(_resolve(recording, graph), self._arena)) for graph in [*bodies, main]]
@@ -245,12 +248,16 @@ class ScopedCapture:
     def timeline(self, launches: int = 1) -> Timeline:
         """Launches the graph once more, or ``launches`` times, and returns what ran when.
 
-        Operations are in the order that is kept; before the trial has ended, in that of their dependences. Raises
-        InvalidArgumentError if the graph has loops or branches inside.
+        Operations are in the order that is kept; before the trial has ended, in that of their dependences. A loop or
+        branch is one operation, from its beginning to its end: events are recorded beside the operations of such a
+        graph, which makes it slower by some microseconds an operation, and in the order that it has now. Raises
+        RuntimeError if nothing was captured, or the driver refuses events in this graph.
         """
         if self.graph is None or not self._nodes:
             raise RuntimeError(f"weir.warp: there is no timeline: {self._reason or 'nothing was captured'}")
         trial, graph = self._trial, self.graph.graph.value
+        if self._counts["bodies"] > 0:
+            return self._measured_timeline(graph, launches)
         context = Context(f"cuda:{self._device.ordinal}", issue="queues", trace=True, memory_limit=1 << 20)
         labels = ["other work"] * node_count(graph)
         for operation in self._operations:
@@ -263,6 +270,26 @@ class ScopedCapture:
         for _ in range(launches):
             adopted.launch().result()
         return OperationTimeline(context, self)
+
+    def _measured_timeline(self, graph: int, launches: int) -> Timeline:
+        names = dict.fromkeys(self._handles, "other work")
+        for operation in self._operations:
+            names.update(dict.fromkeys(self._handles[operation.first_node : operation.end_node], operation.name))
+        warp.synchronize_device(self._device)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._device.context_guard)
+            if self._trial is not None:
+                stack.enter_context(self._trial.without_executable(self.graph))
+            else:
+                destroy_executable(self.graph)
+            try:
+                times = node_times(graph, launches, self._device.stream.cuda_stream or 0, FLAGS)
+            except DriverError as failure:
+                loops = ", ".join(f"{at} {one.name}" for at, one in enumerate(self._operations) if one.conditional)
+                raise RuntimeError(
+                    f"weir.warp: there is no timeline of a graph with conditions ({loops}): {failure}"
+                ) from failure
+            return MeasuredTimeline(f"cuda:{self._device.ordinal}", times, names, listed_edges(graph))
 
     def why(self, first: int, last: int) -> str:
         """Why operation ``last`` waits for operation ``first``: indices of :attr:`operations`.

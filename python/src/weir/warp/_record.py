@@ -31,6 +31,7 @@ class Operation:
     accesses: List[Access]
     opaque: Optional[str] = None  # why it is not known what it accesses
     bodies: Tuple[int, ...] = ()  # of a condition: the CUgraphs that it runs
+    conditional: bool = False  # it had such bodies
     arguments: Tuple[Any, ...] = ()  # values, as bytes or numbers, and places in memory, as Access
 
 

@@ -12,7 +12,7 @@ import ctypes
 import enum
 import statistics
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from warp._src import context as warp_context
 
@@ -37,6 +37,7 @@ _WARM, _TIMED = 2, 6
 LAUNCHES = len(_PHASES) * (_WARM + _TIMED)
 
 _AUTO_FREE = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, with which Warp instantiates
+FLAGS = _AUTO_FREE | USE_PRIORITIES
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 _pending: Dict[int, "Trial"] = {}  # by executable graph
@@ -67,6 +68,13 @@ class _Interval:
             call("cuEventDestroy_v2", event)
 
 
+def destroy_executable(graph: Any) -> None:
+    """Destroys the executable graph of a graph of Warp's, which makes another one at its next launch."""
+    if graph.graph_exec is not None:
+        warp_context.runtime.core.wp_cuda_graph_exec_destroy(graph.device.context, graph.graph_exec)
+        graph.graph_exec = None
+
+
 class Trial:
     """Launches a graph in each order, and decides.
 
@@ -93,7 +101,7 @@ class Trial:
     def _instantiate(self, graph: Any) -> None:
         """As Warp does, but for priorities."""
         made = ctypes.c_void_p()
-        flags = ctypes.c_ulonglong(_AUTO_FREE | USE_PRIORITIES)
+        flags = ctypes.c_ulonglong(FLAGS)
         call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph.graph, flags)
         try:
             call("cuGraphUpload", made, ctypes.c_void_p(self._device.stream.cuda_stream))
@@ -117,8 +125,7 @@ class Trial:
         if self._last is not None:
             self._last.microseconds(wait=True)
         self._unwatch()
-        warp_context.runtime.core.wp_cuda_graph_exec_destroy(self._device.context, graph.graph_exec)
-        graph.graph_exec = None
+        destroy_executable(graph)
         try:
             self._arrange(order)
             self._instantiate(graph)
@@ -136,6 +143,21 @@ class Trial:
         with contextlib.suppress(RuntimeError):  # else Warp instantiates at the next launch, or says why it cannot
             self._instantiate(graph)
         self._end(self._order)
+
+    @contextlib.contextmanager
+    def without_executable(self, graph: Any) -> Iterator[None]:
+        """The graph has no executable graph in between: one with conditional nodes can have no second one.
+
+        The device is idle. Afterwards the trial goes on, in the order that it was in.
+        """
+        self._unwatch()
+        destroy_executable(graph)
+        try:
+            yield
+        finally:
+            self._instantiate(graph)
+            if self.decision is not None:
+                self._unwatch()
 
     def keep(self, order: Order) -> None:
         """Ends the trial with this order. Raises RuntimeError if it cannot be had."""
