@@ -24,7 +24,7 @@ help:
 	@echo "make fuzz          fuzz the readers of streams and timelines, each for FUZZ_SECONDS (60)"
 	@echo "make format        format the sources; make format-check only says what is not formatted"
 	@echo "make install       install library, headers, tool, manual and examples' sources to PREFIX (/usr/local)"
-	@echo "make deb           build Debian packages (build/deb): libweir0, libweir-dev, weir-tools; lintian's errors fail it"
+	@echo "make deb           build Debian packages (build/deb): libraries, development files, weir-tools; lintian's errors fail it"
 	@echo "make docs          the API reference by Doxygen (build/docs/html); a warning fails it"
 	@echo "make python        install the Python package for the interpreter PYTHON (python3), the library inside"
 	@echo "make setup         install the Debian packages that make run needs"

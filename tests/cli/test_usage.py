@@ -7,7 +7,7 @@ import unittest
 
 from command import SMALL, CommandTest, place, stream, write
 
-COMMANDS = ("info", "replay", "plan", "check", "timeline", "split", "bench")
+COMMANDS = ("info", "replay", "plan", "check", "timeline", "split", "run", "bench")
 
 
 class Usage(CommandTest):

@@ -47,8 +47,8 @@ class Install(unittest.TestCase):
             raise AssertionError(f"{os.path.join(*parts)}: expected one file, found {paths}")
         return paths[0]
 
-    def pkg_config(self, *arguments):
-        return run("pkg-config", *arguments, "weir", PKG_CONFIG_PATH=os.path.join(self.library, "pkgconfig")).split()
+    def pkg_config(self, *arguments, package="weir"):
+        return run("pkg-config", *arguments, package, PKG_CONFIG_PATH=os.path.join(self.library, "pkgconfig")).split()
 
     def build_and_run(self, name, flags, **environment):
         program = os.path.join(self.folder.name, name)
@@ -79,6 +79,38 @@ class Install(unittest.TestCase):
         self.assertIn("WEIR_OK: 255 * 255 + 1 = 65026", output)
         self.assertIn("source: embedded", output)
 
+    def has_mpi(self):
+        return os.path.exists(os.path.join(self.prefix, "include", "weir", "mpi.h"))
+
+    def check_heat(self, program):
+        """The example of libweir-mpi, built against it, runs on one rank."""
+        output = run(program, LD_LIBRARY_PATH=self.library, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        self.assertIn("rank 0 of 1: 1000.000000 in all", output)
+        self.assertIn("libweir-mpi.so.0", run("ldd", program, LD_LIBRARY_PATH=self.library))
+
+    def test_mpi_pkg_config(self):
+        if not self.has_mpi():
+            self.skipTest("the build has no libweir-mpi")
+        program = os.path.join(self.folder.name, "heat")
+        run("mpicc", "-std=c11", "-Wall", os.path.join(SOURCE, "examples", "mpi", "heat.c"), "-o", program,
+            *self.pkg_config("--cflags", "--libs", package="weir-mpi"), "-lm")
+        self.check_heat(program)
+
+    def test_mpi_cmake(self):
+        """find_package(weir COMPONENTS mpi) gives weir::mpi, and a tree without it says that the component is missing."""
+        source = os.path.join(SOURCE, "tests", "install", "consumer_mpi")
+        build = os.path.join(self.folder.name, "consumer_mpi")
+        configure = (CMAKE, "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                     f"-DCMAKE_C_COMPILER={CC}", f"-DHEAT={os.path.join(SOURCE, 'examples', 'mpi', 'heat.c')}")
+        if self.has_mpi():
+            run(*configure)
+            run(CMAKE, "--build", build)
+            self.check_heat(os.path.join(build, "heat"))
+        else:
+            failed = subprocess.run(configure, capture_output=True, text=True, check=False)
+            self.assertNotEqual(failed.returncode, 0)
+            self.assertIn("mpi", failed.stderr)
+
     def test_soname(self):
         dynamic = run("readelf", "-d", self.only("lib*", "**", "libweir.so"))
         self.assertRegex(dynamic, r"SONAME.*\[libweir\.so\.0\]")
@@ -100,6 +132,8 @@ class Install(unittest.TestCase):
         if of_mpi:  # the header is installed with its library alone
             symbols = run("nm", "-D", "--defined-only", self.only("lib*", "**", "libweir-mpi.so")).splitlines()
             self.assertEqual({line.split()[-1] for line in symbols}, of_mpi)
+            with open(os.path.join(SOURCE, "debian", "libweir-mpi0.symbols"), encoding="utf-8") as symbols:
+                self.assertEqual(set(re.findall(r"^ (\w+)@Base ", symbols.read(), re.MULTILINE)), of_mpi)
         symbols = run("nm", "-D", "--defined-only", self.only("lib*", "**", "libweir.so")).splitlines()
         exported = {line.split()[-1] for line in symbols}
         self.assertEqual(exported - declared, set(), "exported, but not declared in a header")

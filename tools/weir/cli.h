@@ -29,6 +29,7 @@ int weir__check_main(int argc, char **argv);
 int weir__timeline_main(int argc, char **argv);
 int weir__split_main(int argc, char **argv);
 int weir__bench_main(int argc, char **argv);
+int weir__run_main(int argc, char **argv);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Options

@@ -18,6 +18,7 @@ static const subcommand subcommands[] = {
     {"check", weir__check_main, "prove that a timeline honoured every hazard of its stream"},
     {"timeline", weir__timeline_main, "make a page for a browser of a timeline"},
     {"split", weir__split_main, "cut launches over several devices, round by round"},
+    {"run", weir__run_main, "start a program on ranks of MPI, each with its share of the cores"},
     {"bench", weir__bench_main, "benchmarks of submission, overhead and granularity"},
 };
 

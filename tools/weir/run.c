@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `weir run`: starts a program on ranks of MPI by mpirun, with a share of the cores for each.
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static const char summary[] =
+    "Starts PROGRAM on N ranks of MPI by mpirun, Open MPI's or MPICH's. Each rank gets its share of the cores, so "
+    "that\n"
+    "Weir's CPU device has as many workers; where there are more ranks than cores, they share one, and waiting ranks\n"
+    "give it up. In a job of several nodes the binding is left to mpirun.";
+
+static const char details[] =
+    "PROGRAM must be built with the MPI that the launcher belongs to: else each rank is alone.\n"
+    "Exit codes: those of the launcher; 2 bad usage, 3 there is no launcher.";
+
+enum { MAX_WORDS = 32, NUMBER_TEXT = 24, CORES_UNSET = 1000000 };
+
+typedef enum launcher_kind { UNKNOWN, OPEN_MPI, HYDRA } launcher_kind;
+
+typedef struct run_options {
+  uint64_t ranks, cores; // of a rank; 0: left to the launcher
+  const char *launcher;
+  bool print;
+} run_options;
+
+// The command line of the launcher; numbers have room of their own.
+typedef struct command_line {
+  const char *words[MAX_WORDS];
+  size_t count;
+  char numbers[3][2 * NUMBER_TEXT];
+} command_line;
+
+static void add(command_line *line, const char *word) {
+  line->words[line->count++] = word;
+}
+
+static uint64_t usable_cores(void) {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint64_t)CPU_COUNT(&cores) : 1;
+}
+
+static bool has_several_nodes(void) {
+  const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+  return (nodes != NULL && strtoul(nodes, NULL, 10) > 1) || getenv("PBS_NODEFILE") != NULL;
+}
+
+// What the launcher says of itself. UNKNOWN with *out_found false: it cannot be run.
+static launcher_kind ask_launcher(const char *launcher, bool *out_found) {
+  char command[4200], text[4096];
+  *out_found = false;
+  if (strchr(launcher, '\'') != NULL || strlen(launcher) > 4096) return UNKNOWN;
+  snprintf(command, sizeof command, "'%s' --version 2>/dev/null", launcher);
+  FILE *pipe = popen(command, "r");
+  if (pipe == NULL) return UNKNOWN;
+  size_t length = fread(text, 1, sizeof text - 1, pipe);
+  text[length] = '\0';
+  *out_found = pclose(pipe) == 0 && length > 0;
+  if (strstr(text, "Open MPI") || strstr(text, "OpenRTE")) return OPEN_MPI;
+  return strstr(text, "HYDRA") || strstr(text, "Hydra") ? HYDRA : UNKNOWN;
+}
+
+static void add_open_mpi(command_line *line, uint64_t cores, bool shares) {
+  if (shares) {
+    const char *const words[] = {"--oversubscribe", "--use-hwthread-cpus", "--map-by",
+                                 "hwthread",        "--bind-to",           "hwthread:overload-allowed",
+                                 "--mca",           "mpi_yield_when_idle", "1"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) add(line, words[i]);
+  } else if (cores > 0) {
+    snprintf(line->numbers[1], sizeof line->numbers[1], "slot:PE=%llu", (unsigned long long)cores);
+    const char *const words[] = {"--use-hwthread-cpus", "--map-by", line->numbers[1], "--bind-to", "hwthread"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) add(line, words[i]);
+  }
+}
+
+static void add_hydra(command_line *line, uint64_t cores) {
+  if (cores == 0) return;
+  snprintf(line->numbers[1], sizeof line->numbers[1], "hwthread:%llu", (unsigned long long)cores);
+  add(line, "-bind-to");
+  add(line, line->numbers[1]);
+}
+
+static void make_line(command_line *line, const run_options *options, launcher_kind kind) {
+  uint64_t usable = usable_cores(), cores = options->cores;
+  if (cores == CORES_UNSET) cores = has_several_nodes() ? 0 : usable / options->ranks;
+  bool shares = options->cores == CORES_UNSET && !has_several_nodes() && options->ranks > usable;
+  add(line, options->launcher);
+  if (kind == OPEN_MPI) add_open_mpi(line, cores, shares);
+  if (kind == HYDRA) add_hydra(line, shares ? 1 : cores);
+  snprintf(line->numbers[0], sizeof line->numbers[0], "%llu", (unsigned long long)options->ranks);
+  add(line, "-n");
+  add(line, line->numbers[0]);
+}
+
+static int print_line(const command_line *line, char **program) {
+  for (size_t i = 0; i < line->count; i++) printf("%s ", line->words[i]);
+  for (; *program != NULL; program++) printf("%s%s", *program, program[1] == NULL ? "\n" : " ");
+  return WEIR__EXIT_OK;
+}
+
+// Becomes the launcher; returns if that fails.
+static int start(const command_line *line, char **program) {
+  size_t count = 0;
+  while (program[count] != NULL) count++;
+  const char **all = calloc(line->count + count + 1, sizeof *all);
+  if (all == NULL) {
+    weir__cli_error("run", "no memory");
+    return WEIR__EXIT_FAILED;
+  }
+  memcpy(all, line->words, line->count * sizeof *all);
+  memcpy(all + line->count, program, count * sizeof *all);
+  execvp(all[0], (char *const *)all);
+  weir__cli_error("run", "%s: %s", all[0], strerror(errno));
+  free(all);
+  return WEIR__EXIT_UNAVAILABLE;
+}
+
+static int run(const run_options *options, char **program) {
+  bool found;
+  launcher_kind kind = ask_launcher(options->launcher, &found);
+  if (!found) {
+    weir__cli_error(
+        "run", "%s cannot be run: Debian's packages openmpi-bin and mpich have an mpirun, and --launcher names one",
+        options->launcher);
+    return WEIR__EXIT_UNAVAILABLE;
+  }
+  command_line line = {.count = 0};
+  make_line(&line, options, kind);
+  if (options->print) return print_line(&line, program);
+  if (kind == UNKNOWN)
+    weir__cli_error("run", "%s is neither of Open MPI nor of MPICH: ranks are not bound", options->launcher);
+  return start(&line, program);
+}
+
+// Where the program's name is in argv: what is behind it is the program's.
+static int find_program(const weir__cli_command *command, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--") == 0 || argv[i][0] != '-') return i;
+    for (size_t k = 0; k < command->option_count; k++) {
+      const char *name = command->options[k].name, *full = name[1] == '|' ? name + 2 : name;
+      bool is_long = strncmp(argv[i], "--", 2) == 0 && strcmp(argv[i] + 2, full) == 0;
+      bool is_letter = name[1] == '|' && argv[i][1] == name[0] && argv[i][2] == '\0';
+      if ((is_long || is_letter) && command->options[k].value != NULL) {
+        i++;
+        break;
+      }
+    }
+  }
+  return argc;
+}
+
+int weir__run_main(int argc, char **argv) {
+  run_options options = {.cores = CORES_UNSET, .launcher = "mpirun"};
+  const weir__cli_option list[] = {
+      {"n|ranks", WEIR__CLI_COUNT, &options.ranks, "N", "ranks; must be given", 1, 100000},
+      {"cores", WEIR__CLI_COUNT, &options.cores, "N",
+       "cores of a rank; 0: the launcher's choice.\nDefault: its share of "
+       "the cores that this process may use",
+       0, 100000},
+      {"launcher", WEIR__CLI_TEXT, &options.launcher, "PROGRAM", "the launcher (mpirun)", 0, 0},
+      {"print", WEIR__CLI_FLAG, &options.print, NULL, "print the command, and do not run it", 0, 0},
+  };
+  const weir__cli_command command = {.name = "run",
+                                     .arguments = "PROGRAM [ARGUMENT...]",
+                                     .summary = summary,
+                                     .details = details,
+                                     .options = list,
+                                     .option_count = sizeof list / sizeof *list};
+  int at = find_program(&command, argc, argv), exit_code;
+  char **arguments;
+  size_t count;
+  if (!weir__cli_parse(&command, at, argv, &arguments, &count, &exit_code)) return exit_code;
+  if (at < argc && strcmp(argv[at], "--") == 0) at++;
+  if (at >= argc || options.ranks == 0) {
+    weir__cli_error("run", at >= argc ? "no program is named" : "-n says how many ranks, and must be given");
+    return WEIR__EXIT_USAGE;
+  }
+  return run(&options, argv + at);
+}
