@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/submission.h"
+#include "weir/error.h"
 
 weir_status weir_kernel_create(weir_context *context, const char *name, weir_kernel **out_kernel) {
   if (out_kernel == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: out_kernel is NULL");
@@ -27,6 +28,10 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
   if (kernel == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "kernel '%s': no memory", name);
   *out_kernel = kernel;
   return WEIR_OK;
+}
+
+const char *weir_kernel_name(const weir_kernel *kernel) {
+  return kernel == NULL ? "" : kernel->name;
 }
 
 weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function function) {

@@ -92,9 +92,10 @@ static void take_ping(weir_mpi *mpi, uint32_t from) {
 
 static void take_pong(weir_mpi *mpi, uint32_t from, const weir__mpi_control *control) {
   weir__mpi_peer *peer = &mpi->peers[from];
+  peer->answered_ns = weir__mpi_now();
   if (control->number > peer->number || peer->number_ns == 0) {
     peer->number = control->number;
-    peer->number_ns = weir__mpi_now();
+    peer->number_ns = peer->answered_ns;
   }
 }
 

@@ -13,7 +13,8 @@
 // Begins all messages that were posted; whether there were any.
 bool weir__mpi_begin_messages(struct weir_mpi *mpi, uint64_t now);
 
-// Notes how a piece failed, and ends a message whose pieces have ended: a send is freed, and a receive lets its task go.
+// Notes how a piece failed, and ends a message whose pieces have ended: a send is freed, and a receive lets its task
+// go.
 void weir__mpi_message_error(struct weir_mpi *mpi, weir__mpi_message *message, const weir__mpi_done *done);
 void weir__mpi_message_end(struct weir_mpi *mpi, weir__mpi_message *message);
 

@@ -40,7 +40,7 @@ void weir__mpi_history_release(weir__mpi_history *history) {
 bool weir__mpi_history_add(weir__mpi_history *history, const weir__mpi_call *call) {
   history->own_through = call->number;
   history->recent[call->number % WEIR__MPI_RECENT] = *call;
-  return push(&history->own, (weir__mpi_pair){call->number, call->hash});
+  return push(&history->own, (weir__mpi_pair){call->number, call->hash, call->code});
 }
 
 bool weir__mpi_history_add_other(weir__mpi_history *history, const weir__mpi_pair *pairs, uint32_t count,
@@ -52,11 +52,16 @@ bool weir__mpi_history_add_other(weir__mpi_history *history, const weir__mpi_pai
   return true;
 }
 
+// Ranks that do not run a task may leave out what runs.
+static bool differ(const weir__mpi_pair *a, const weir__mpi_pair *b) {
+  return a->hash != b->hash || (a->code != 0 && b->code != 0 && a->code != b->code);
+}
+
 uint64_t weir__mpi_history_compare(weir__mpi_history *history) {
   for (;;) {
     const weir__mpi_pair *own = front(&history->own), *other = front(&history->other);
     if (own != NULL && other != NULL && own->number == other->number) {
-      if (own->hash != other->hash) return own->number;
+      if (differ(own, other)) return own->number;
       pop(&history->own);
       pop(&history->other);
     } else if (own != NULL && own->number <= history->other_through && (other == NULL || own->number < other->number)) {
@@ -113,9 +118,14 @@ void weir__mpi_history_describe(const weir__mpi_history *history, uint64_t numbe
   char *rest = out_text + at;
   size_t room = size - (size_t)at;
   const char *label = call->label;
+  char code[WEIR__MPI_LABEL + 16] = "";
+  if (call->kernel[0] != '\0')
+    snprintf(code, sizeof code, "kernel '%s', ", call->kernel);
+  else if (call->code != 0)
+    snprintf(code, sizeof code, "a host function, ");
   if (call->kind == WEIR__MPI_SUBMIT)
-    snprintf(rest, room, " '%s' (%u arguments, rank %d, buffer %" PRIu64 ", bytes %" PRIu64 " to %" PRIu64 ")", label,
-             call->args, call->rank, call->buffer, call->offset, call->offset + call->bytes);
+    snprintf(rest, room, " '%s' (%s%u arguments, rank %d, buffer %" PRIu64 ", bytes %" PRIu64 " to %" PRIu64 ")", label,
+             code, call->args, call->rank, call->buffer, call->offset, call->offset + call->bytes);
   else if (call->kind == WEIR__MPI_BUFFER_CREATE)
     snprintf(rest, room, " (%" PRIu64 " bytes, rank %d)", call->bytes, call->rank);
   else if (call->kind < WEIR__MPI_FINISH)

@@ -30,10 +30,12 @@ typedef struct weir__mpi_call {
   int32_t rank; // that it names
   uint32_t args;
   char label[WEIR__MPI_LABEL];
+  uint64_t code; // hash of the kernel's name, or of there being a host function; 0: this rank has neither
+  char kernel[WEIR__MPI_LABEL]; // the kernel's name; "" is a host function
 } weir__mpi_call;
 
 typedef struct weir__mpi_pair {
-  uint64_t number, hash;
+  uint64_t number, hash, code;
 } weir__mpi_pair;
 
 // Pairs in the order of their numbers, from `first` on.

@@ -116,7 +116,7 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
   if (mpi->size == 1) return;
   pthread_mutex_lock(&mpi->shared);
   bool added = weir__mpi_history_add(&mpi->history, call);
-  mpi->check.pairs[mpi->check.count++] = (weir__mpi_pair){call->number, call->hash};
+  mpi->check.pairs[mpi->check.count++] = (weir__mpi_pair){call->number, call->hash, call->code};
   if (mpi->check.count >= mpi->options.check_every) weir__mpi_check_flush(mpi);
   pthread_mutex_unlock(&mpi->shared);
   if (!added) weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory to note calls", mpi->rank);

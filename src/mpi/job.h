@@ -22,10 +22,11 @@ enum { WEIR__MPI_TEXT = 512 };
 
 // What the progress thread knows of another rank.
 typedef struct weir__mpi_peer {
-  uint64_t heard_ns;  // when something came from it
-  uint64_t pinged_ns; // when it was asked for a sign of life
-  uint64_t number;    // the last call that it said it has submitted
-  uint64_t number_ns; // when that grew
+  uint64_t heard_ns;    // when something came from it
+  uint64_t pinged_ns;   // when it was asked for a sign of life
+  uint64_t answered_ns; // when it last gave one
+  uint64_t number;      // the last call that it said it has submitted
+  uint64_t number_ns;   // when that grew
 } weir__mpi_peer;
 
 struct weir_mpi {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
 #include "transfer.h"
+#include "weir/error.h"
 
 // An argument of a task that is checked.
 typedef struct range {
@@ -81,6 +83,13 @@ static weir__mpi_call call_of(const weir_task *task, const range *ranges, uint32
   return call;
 }
 
+// What runs the task, where this rank says so.
+static void note_code(const weir_task *task, weir__mpi_call *call) {
+  if (task->kernel == NULL && task->host == NULL) return;
+  snprintf(call->kernel, sizeof call->kernel, "%s", weir_kernel_name(task->kernel));
+  call->code = weir__mpi_hash_text(task->kernel == NULL ? 1 : 2, call->kernel);
+}
+
 static bool reserve(const range *ranges, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (ranges[i].buffer != NULL && !weir__mpi_table_reserve(&ranges[i].buffer->table, 2 * count)) return false;
@@ -126,6 +135,7 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
 static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ranges, uint32_t rank,
                           weir_event **out_event) {
   weir__mpi_call call = call_of(task, ranges, rank);
+  note_code(task, &call);
   weir__mpi_enter(mpi, &call);
   if (!reserve(ranges, task->arg_count))
     weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,

@@ -76,6 +76,11 @@ static void fail(weir_mpi *mpi, uint32_t rank, const waiting *waits, bool lost) 
                    (unsigned long long)mpi->peers[rank].number, seconds, waits->what);
 }
 
+// It gives signs of life. One that does not is lost soon, wherever it was last.
+static bool answers(const weir_mpi *mpi, const weir__mpi_peer *peer, uint64_t now) {
+  return peer->answered_ns != 0 && now < peer->answered_ns + mpi->options.timeout_ns / 2;
+}
+
 void weir__mpi_watch(weir_mpi *mpi, uint64_t now) {
   uint64_t timeout = mpi->options.timeout_ns;
   for (uint32_t rank = 0; rank < mpi->size; rank++) {
@@ -87,7 +92,8 @@ void weir__mpi_watch(weir_mpi *mpi, uint64_t now) {
     if (now >= peer->pinged_ns + timeout / PINGS) ping(mpi, rank, now);
     if (now >= later(waits.since, peer->heard_ns) + timeout)
       fail(mpi, rank, &waits, true);
-    else if (peer->number < waits.number && now >= later(waits.since, peer->number_ns) + timeout)
+    else if (answers(mpi, peer, now) && peer->number < waits.number &&
+             now >= later(waits.since, peer->number_ns) + timeout)
       fail(mpi, rank, &waits, false);
   }
 }

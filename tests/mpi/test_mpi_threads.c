@@ -2,7 +2,6 @@
 //
 // Ranks that are threads: random programs, with and without failures, on 1 to 4 of them; ranks that differ; a rank
 // that dies.
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,53 +10,14 @@
 
 #include <cmocka.h>
 
-#include "job.h"
 #include "mpi_program.h"
-#include "transport_threads.h"
+#include "rank_threads.h"
 
 #ifdef WEIR_SMALL_TESTS
 enum { PROGRAMS = 24 };
 #else
 enum { PROGRAMS = 500 };
 #endif
-
-typedef struct rank_run rank_run;
-struct rank_run {
-  threads_job *job;
-  uint32_t rank, size;
-  uint64_t seed;
-  void (*body)(rank_run *run);
-  weir_context *context;
-  weir_mpi *mpi;
-  weir_mpi_options options;
-  weir_status status, released;
-  char text[600];
-};
-
-static void *run_rank(void *argument) {
-  rank_run *run = argument;
-  const weir_context_options options = {.devices = "cpu:1"};
-  if (weir_context_create(&options, &run->context) != WEIR_OK) abort();
-  weir__mpi_transport *transport = threads_transport(run->job, run->rank);
-  if (weir__mpi_create_over(run->context, &run->options, transport, &run->mpi) != WEIR_OK) abort();
-  run->body(run);
-  run->released = weir_mpi_release(run->mpi);
-  if (weir_context_release(run->context) != WEIR_OK) abort();
-  return NULL;
-}
-
-static void run_all(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
-                    void (*body)(rank_run *)) {
-  pthread_t threads[MPI_RANKS];
-  threads_job *job = threads_job_create(size);
-  for (uint32_t i = 0; i < size; i++) threads_transport(job, i);
-  for (uint32_t i = 0; i < size; i++) {
-    runs[i] = (rank_run){.job = job, .rank = i, .size = size, .seed = seed, .body = body, .options = *options};
-    if (pthread_create(&threads[i], NULL, run_rank, &runs[i]) != 0) abort();
-  }
-  for (uint32_t i = 0; i < size; i++) pthread_join(threads[i], NULL);
-  threads_job_release(job);
-}
 
 static void random_body(rank_run *run) {
   bool failures = run->seed % 2 == 1;
@@ -72,7 +32,7 @@ static void test_random(void **state) {
     rank_run runs[MPI_RANKS];
     uint32_t size = 1 + (uint32_t)(i % MPI_RANKS);
     const weir_mpi_options options = {.piece_bytes = i % 3 == 0 ? 256 : 0, .send_limit = i % 5 == 0 ? 100 : 0};
-    run_all(runs, size, first + i, &options, random_body);
+    rank_threads_run(runs, size, first + i, &options, random_body);
     for (uint32_t r = 0; r < size; r++) {
       if (runs[r].text[0] != '\0')
         fail_msg("seed %llu, %u ranks: %s", (unsigned long long)(first + i), size, runs[r].text);
@@ -92,6 +52,17 @@ static weir_status submit_update(rank_run *run, weir_buffer *buffer, uint64_t by
   return weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
 }
 
+// The fourth way: the same call with another kernel.
+static void submit_kernel(rank_run *run, weir_buffer *buffer, const char *name) {
+  weir_kernel *kernel;
+  weir_kernel_create(run->context, name, &kernel);
+  weir_kernel_set_cpu(kernel, add_one);
+  const weir_arg arg = weir_updates(buffer);
+  const weir_task task = {.kernel = kernel, .args = &arg, .arg_count = 1, .label = "this one"};
+  weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+  weir_kernel_release(kernel);
+}
+
 // The seed says in which way rank 1 differs at the fourth call.
 static void differ_body(rank_run *run) {
   weir_buffer *a, *b;
@@ -99,7 +70,9 @@ static void differ_body(rank_run *run) {
   weir_mpi_buffer_create(run->mpi, 64, 1, &b);
   submit_update(run, a, 64, "same");
   bool differs = run->rank == 1;
-  if (!differs || run->seed != 0)
+  if (run->seed == 4)
+    submit_kernel(run, a, differs ? "second" : "first");
+  else if (!differs || run->seed != 0)
     submit_update(run, differs && run->seed == 1 ? b : a, differs && run->seed == 2 ? 32 : 64, "this one");
   if (differs && run->seed == 3) submit_update(run, a, 64, "one more");
   weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 1);
@@ -109,15 +82,18 @@ static void differ_body(rank_run *run) {
 
 static void test_differ(void **state) {
   (void)state;
-  for (uint64_t way = 0; way < 4; way++) {
+  for (uint64_t way = 0; way < 5; way++) {
     rank_run runs[2];
     const weir_mpi_options options = {.timeout_ns = UINT64_C(20000000000)};
-    run_all(runs, 2, way, &options, differ_body);
+    rank_threads_run(runs, 2, way, &options, differ_body);
     for (uint32_t r = 0; r < 2; r++) {
       assert_int_equal(runs[r].status, WEIR_ERROR_INVALID_ARGUMENT);
       assert_non_null(strstr(runs[r].text, "ranks submit different programs"));
       if (strstr(runs[r].text, way == 3 ? "call 5" : "call 4") == NULL) fail_msg("way %d: %s", (int)way, runs[r].text);
-      assert_non_null(strstr(runs[r].text, way == 3 ? "call 5" : "call 4"));
+      if (way == 4) {
+        assert_non_null(strstr(runs[r].text, "rank 0 is task 'this one' (kernel 'first', 1 arguments"));
+        assert_non_null(strstr(runs[r].text, "rank 1 is task 'this one' (kernel 'second', 1 arguments"));
+      }
     }
   }
 }
@@ -137,7 +113,7 @@ static void test_lost(void **state) {
   (void)state;
   rank_run runs[3];
   const weir_mpi_options options = {.timeout_ns = UINT64_C(1000000000)};
-  run_all(runs, 3, 0, &options, lost_body);
+  rank_threads_run(runs, 3, 0, &options, lost_body);
   // Rank 1 itself may have got all that it waits for. Which of the others finds it lost first is open.
   for (uint32_t r = 0; r < 3; r += 2) {
     assert_int_equal(runs[r].status, WEIR_ERROR_DEVICE_LOST);
@@ -179,7 +155,7 @@ static void test_reduce(void **state) {
   (void)state;
   for (uint32_t size = 1; size <= MPI_RANKS; size++) {
     rank_run runs[MPI_RANKS];
-    run_all(runs, size, 0, &(weir_mpi_options){0}, reduce_body);
+    rank_threads_run(runs, size, 0, &(weir_mpi_options){0}, reduce_body);
     // ((1 * 3 + 2) * 3 + (3 * 3 + 4)) * 3 + 5
     for (uint32_t r = 0; r < size; r++) assert_string_equal(runs[r].text, "89");
   }
@@ -216,7 +192,7 @@ static void skip_body(rank_run *run) {
 static void test_skip(void **state) {
   (void)state;
   rank_run runs[3];
-  run_all(runs, 3, 0, &(weir_mpi_options){0}, skip_body);
+  rank_threads_run(runs, 3, 0, &(weir_mpi_options){0}, skip_body);
   for (uint32_t r = 0; r < 3; r++) assert_int_equal(runs[r].status, WEIR_OK);
   assert_string_equal(runs[0].text, "0 of 206, 2");
   assert_string_equal(runs[2].text, "200 of 206, 0");

@@ -25,6 +25,7 @@ typedef struct rank_transport {
   threads_job *job;
   items messages, receives, ended;
   uint64_t sent_bytes, sent;
+  uint64_t left; // messages until it dies; 0: it does not
   bool dead;
 } rank_transport;
 
@@ -81,6 +82,7 @@ static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, u
                          const void *memory, uint64_t bytes, void *token) {
   rank_transport *self = (rank_transport *)base, *other = &self->job->ranks[to];
   pthread_mutex_lock(&self->job->lock);
+  if (self->left > 0 && --self->left == 0) self->dead = true;
   if (!self->dead && !other->dead) {
     item *message = create(channel, base->rank, tag, bytes, NULL);
     message->memory = malloc(bytes + 1);
@@ -190,6 +192,19 @@ void threads_kill(threads_job *job, uint32_t rank) {
   pthread_mutex_lock(&job->lock);
   job->ranks[rank].dead = true;
   pthread_mutex_unlock(&job->lock);
+}
+
+void threads_kill_at(threads_job *job, uint32_t rank, uint64_t message) {
+  pthread_mutex_lock(&job->lock);
+  job->ranks[rank].left = message + 1;
+  pthread_mutex_unlock(&job->lock);
+}
+
+bool threads_is_dead(threads_job *job, uint32_t rank) {
+  pthread_mutex_lock(&job->lock);
+  bool dead = job->ranks[rank].dead;
+  pthread_mutex_unlock(&job->lock);
+  return dead;
 }
 
 uint64_t threads_sent(threads_job *job, uint32_t rank, uint64_t *out_messages) {

@@ -17,6 +17,10 @@ weir__mpi_transport *threads_transport(threads_job *job, uint32_t rank);
 // From now on messages of the rank are lost, as if it had died.
 void threads_kill(threads_job *job, uint32_t rank);
 
+// The same from message number `message` on, of any kind, which is lost itself; whether a rank is dead.
+void threads_kill_at(threads_job *job, uint32_t rank, uint64_t message);
+bool threads_is_dead(threads_job *job, uint32_t rank);
+
 // Bytes of contents messages that a rank sent, headers included, and how many there were.
 uint64_t threads_sent(threads_job *job, uint32_t rank, uint64_t *out_messages);
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank_threads.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *run_rank(void *argument) {
+  rank_run *run = argument;
+  const weir_context_options options = {.devices = "cpu:1"};
+  if (weir_context_create(&options, &run->context) != WEIR_OK) abort();
+  weir__mpi_transport *transport = threads_transport(run->job, run->rank);
+  if (weir__mpi_create_over(run->context, &run->options, transport, &run->mpi) != WEIR_OK) abort();
+  run->body(run);
+  run->released = weir_mpi_release(run->mpi);
+  if (run->released != WEIR_OK) snprintf(run->end, sizeof run->end, "%s", weir_last_error());
+  if (weir_context_release(run->context) != WEIR_OK) abort();
+  return NULL;
+}
+
+void rank_threads_run(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
+                      void (*body)(rank_run *)) {
+  pthread_t threads[RANK_THREADS_MOST];
+  threads_job *job = threads_job_create(size);
+  for (uint32_t i = 0; i < size; i++) threads_transport(job, i);
+  for (uint32_t i = 0; i < size; i++) {
+    runs[i] = (rank_run){.job = job, .rank = i, .size = size, .seed = seed, .body = body, .options = *options};
+    if (pthread_create(&threads[i], NULL, run_rank, &runs[i]) != 0) abort();
+  }
+  for (uint32_t i = 0; i < size; i++) pthread_join(threads[i], NULL);
+  threads_job_release(job);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A job whose ranks are threads of this process, each with a context and a transport between threads.
+#ifndef WEIR_TESTS_MPI_RANK_THREADS_H
+#define WEIR_TESTS_MPI_RANK_THREADS_H
+
+#include "job.h"
+#include "transport_threads.h"
+
+enum { RANK_THREADS_MOST = 4 };
+
+typedef struct rank_run rank_run;
+struct rank_run {
+  threads_job *job;
+  uint32_t rank, size;
+  uint64_t seed;
+  void (*body)(rank_run *run);
+  weir_context *context;
+  weir_mpi *mpi;
+  weir_mpi_options options;
+  weir_status status, released;
+  bool dead;                // as the body says
+  char text[600], end[600]; // `end`: of weir_mpi_release, if it failed
+};
+
+// Runs a body on each rank, and then weir_mpi_release, whose status is `released`.
+void rank_threads_run(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
+                      void (*body)(rank_run *));
+
+#endif // WEIR_TESTS_MPI_RANK_THREADS_H

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One of three ranks dies at each of its messages, or has no memory at each of its allocations: nobody waits longer than the
+// time-out, and who is lost is named. Arguments of no bytes are no messages.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "part.h"
+#include "rank_threads.h"
+#include "sweep.h"
+
+enum { RANKS = 3, VICTIM = 1, ROUNDS = 3, MESSAGES = 12 };
+
+// Allocations of the victim's own thread until one fails; 0: none does.
+static _Thread_local uint64_t allocations_left;
+static _Thread_local bool has_failed;
+
+static bool permits(void) {
+  if (allocations_left == 0 || --allocations_left != 0) return true;
+  has_failed = true;
+  return false;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) {
+  return permits() ? __real_malloc(bytes) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+  return permits() ? __real_calloc(count, bytes) : NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t bytes) {
+  return permits() ? __real_realloc(memory, bytes) : NULL;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return permits() ? __real_aligned_alloc(alignment, bytes) : NULL;
+}
+
+static void add(const weir_work *work) {
+  unsigned char *to = work->args[0];
+  const unsigned char *from = work->args[1];
+  to[0] = (unsigned char)(to[0] + from[0] + 1);
+}
+
+static void set(const weir_work *work) {
+  memset(work->args[0], 1, 64);
+}
+
+static weir_status submit(rank_run *run, weir_buffer *to, weir_buffer *from) {
+  const weir_arg args[] = {from == NULL ? weir_writes(to) : weir_updates(to), weir_reads(from)};
+  const weir_task task = {
+      .host = from == NULL ? set : add, .args = args, .arg_count = from == NULL ? 1 : 2, .label = "pass on"};
+  return weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+}
+
+// Three buffers, one at each rank; each is added to the next one, so that all ranks send and receive. Ends at an error, as a
+// program would.
+static weir_status pass_on(rank_run *run) {
+  weir_buffer *all[RANKS];
+  weir_status status = WEIR_OK;
+  for (uint32_t i = 0; i < RANKS && status == WEIR_OK; i++) status = weir_mpi_buffer_create(run->mpi, 64, i, &all[i]);
+  for (uint32_t i = 0; i < RANKS && status == WEIR_OK; i++) status = submit(run, all[i], NULL);
+  for (uint32_t i = 0; i < ROUNDS * RANKS && status == WEIR_OK; i++)
+    status = submit(run, all[(i + 1) % RANKS], all[i % RANKS]);
+  return status == WEIR_OK ? weir_mpi_finish(run->mpi) : status;
+}
+
+static void lost_body(rank_run *run) {
+  if (run->rank == VICTIM) threads_kill_at(run->job, VICTIM, run->seed);
+  run->status = pass_on(run);
+  if (run->status != WEIR_OK) snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+  run->dead = threads_is_dead(run->job, VICTIM);
+}
+
+static void test_lost_at_each_message(void **state) {
+  (void)state;
+  test_part part = part_of(MESSAGES);
+  for (uint32_t message = part.first; message < part.end; message++) {
+    rank_run runs[RANKS];
+    const weir_mpi_options options = {.timeout_ns = UINT64_C(500000000)};
+    rank_threads_run(runs, RANKS, message, &options, lost_body);
+    // That it died is seen in the body, or else by the others at the end, or it had sent all before.
+    for (uint32_t r = 0; r < RANKS; r++) {
+      if (r == VICTIM) continue;
+      weir_status status = runs[r].status != WEIR_OK ? runs[r].status : runs[r].released;
+      const char *text = runs[r].status != WEIR_OK ? runs[r].text : runs[r].end;
+      if (status == WEIR_OK && !runs[VICTIM].dead) continue;
+      if (status != WEIR_ERROR_DEVICE_LOST || strstr(text, "rank 1 is lost: nothing was heard of it for 0.5 s") == NULL)
+        fail_msg("message %u: rank %u: %s: %s", message, r, weir_status_name(status), text);
+    }
+  }
+}
+
+static void poor_body(rank_run *run) {
+  if (run->rank == VICTIM) allocations_left = run->seed;
+  has_failed = false;
+  run->status = pass_on(run);
+  allocations_left = 0;
+  run->dead = has_failed;
+  if (run->status != WEIR_OK) snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+// The others go on if the rank itself could do without the memory, and fail with it if not.
+static void test_no_memory_at_one_rank(void **state) {
+  (void)state;
+  bool failed = true;
+  uint64_t n = 1;
+  for (; failed; n = sweep_after(n)) {
+    rank_run runs[RANKS];
+    const weir_mpi_options options = {.timeout_ns = UINT64_C(2000000000)};
+    rank_threads_run(runs, RANKS, n, &options, poor_body);
+    failed = runs[VICTIM].dead;
+    weir_status victim = runs[VICTIM].status;
+    if (victim != WEIR_OK && strstr(runs[VICTIM].text, "memory") == NULL && victim != WEIR_ERROR_UPSTREAM_FAILED)
+      fail_msg("allocation %d: %s: %s", (int)n, weir_status_name(victim), runs[VICTIM].text);
+    for (uint32_t r = 0; r < RANKS; r++) {
+      weir_status status = runs[r].status != WEIR_OK ? runs[r].status : runs[r].released;
+      if ((status == WEIR_OK) != (victim == WEIR_OK))
+        fail_msg("allocation %d: rank 1 says %s, and rank %u %s: %s", (int)n, weir_status_name(victim), r,
+                 weir_status_name(status), runs[r].text);
+    }
+  }
+  assert_true(n > 20); // so many allocations have failed, or were left out
+}
+
+static void empty_body(rank_run *run) {
+  weir_buffer *a, *none = NULL;
+  run->status = weir_mpi_buffer_create(run->mpi, 0, 0, &none);
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  submit(run, a, NULL);
+  weir_mpi_fetch(run->mpi, a, 64, 0, 1);
+  weir_mpi_fetch(run->mpi, a, 3, 0, WEIR_MPI_ALL);
+  weir_mpi_written(run->mpi, a, 3, 0, 2);
+  run->released = weir_mpi_finish(run->mpi);
+  weir_mpi_statistics counts;
+  weir_mpi_get_statistics(run->mpi, &counts);
+  snprintf(run->text, sizeof run->text, "%s, %llu", weir_status_name(run->released),
+           (unsigned long long)(counts.messages_sent + counts.messages_received));
+}
+
+static void test_no_bytes(void **state) {
+  (void)state;
+  rank_run runs[RANKS];
+  rank_threads_run(runs, RANKS, 0, &(weir_mpi_options){0}, empty_body);
+  for (uint32_t r = 0; r < RANKS; r++) {
+    assert_int_equal(runs[r].status, WEIR_ERROR_INVALID_ARGUMENT);
+    assert_string_equal(runs[r].text, "WEIR_OK, 0");
+    assert_int_equal(runs[r].released, WEIR_OK);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_bytes), cmocka_unit_test(test_lost_at_each_message),
+                                     cmocka_unit_test(test_no_memory_at_one_rank)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
