@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What devices do with the run of a launch: which nodes may run, what failed.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,9 @@ static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state 
   if (index < run->message_node) {
     const weir__graph_node *node = &run->plan->nodes[index];
     run->message_node = index;
-    snprintf(run->message, sizeof run->message, "node %u '%s': %s", index, weir__graph_node_name(node), message);
+    char tag[40] = "";
+    if (node->tag != 0) snprintf(tag, sizeof tag, " (tag %" PRIu64 ")", node->tag);
+    snprintf(run->message, sizeof run->message, "node %u '%s'%s: %s", index, weir__graph_node_name(node), tag, message);
   }
   weir__lock_release(&run->message_lock);
 }

@@ -72,7 +72,8 @@ static inline uint64_t bits_that_differ(const weir__run_task *seen, const weir_t
   return pointers_differ(seen->kernel, task->kernel) | pointers_differ(seen->user, task->user) |
          pointers_differ(seen->asked, task->device) | pointers_differ(task->group, NULL) | (host ^ seen_host) |
          destroy | (word_of(&seen->arg_count) ^ word_of(&task->arg_count)) |
-         (word_of(&seen->groups[1]) ^ word_of(&task->groups[1])) | word_of(&task->after_count) | task->tag;
+         (word_of(&seen->groups[1]) ^ word_of(&task->groups[1])) | word_of(&task->after_count) |
+         (seen->tag ^ task->tag);
 }
 
 static __attribute__((noinline)) bool same_label(const weir__run_task *seen, const weir_task *task) {
@@ -166,6 +167,7 @@ void weir__repeat_task(const weir__repeat *repeat, uint32_t index, const weir__b
                           .arg_count = seen->arg_count,
                           .groups = {seen->groups[0], seen->groups[1], seen->groups[2]},
                           .device = seen->asked,
+                          .tag = seen->tag,
                           .label = seen->label[0] != '\0' ? seen->label : NULL};
   for (uint32_t i = 0; i < seen->arg_count; i++) {
     const weir__run_arg *arg = &repeat->run.args[seen->first_arg + i];

@@ -31,7 +31,7 @@ static bool is_plain(const weir_context *context, const weir_arg *arg) {
 weir_device *weir__run_device(const weir_context *context, const weir_task *task) {
   weir_kernel *kernel = task->kernel;
   if ((task->arg_count > WEIR_MAX_ARGS) | (task->args == NULL && task->arg_count > 0) | (task->after_count > 0) |
-      (task->destroy != NULL) | (task->group != NULL) | (task->priority != 0) | (task->tag != 0) |
+      (task->destroy != NULL) | (task->group != NULL) | (task->priority != 0) |
       ((kernel == NULL) == (task->host == NULL)))
     return NULL;
   weir_device *device = weir__plain_device(context, task);
@@ -77,6 +77,7 @@ static uint64_t hash_of(const weir__run_task *task) {
   uint64_t hash = mix(task->code_change, (uint64_t)(uintptr_t)task->kernel);
   hash = mix(hash, (uint64_t)(uintptr_t)task->host ^ (uint64_t)(uintptr_t)task->user);
   hash = mix(hash, (uint64_t)(uintptr_t)task->asked);
+  if (task->tag != 0) hash = mix(hash, task->tag);
   hash = mix(hash, (uint64_t)task->groups[0] << 32 | task->groups[1]);
   hash = mix(hash, (uint64_t)task->groups[2] << 32 | task->arg_count);
   uint64_t words[WEIR__LABEL_BYTES / sizeof(uint64_t)];
@@ -110,6 +111,7 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
                            .asked = given->device,
                            .groups = {given->groups[0], given->groups[1], given->groups[2]},
                            .arg_count = given->arg_count,
+                           .tag = given->tag,
                            .first_arg = run->arg_count};
   if (given->label != NULL) snprintf(task->label, sizeof task->label, "%s", given->label);
   task->kind = hash_of(task);

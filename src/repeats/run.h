@@ -26,6 +26,7 @@ typedef struct weir__run_task {
   uint32_t arg_count;
   uint32_t groups[3];
   uint32_t first_arg;
+  uint64_t tag;
   uint64_t place; // a hash of the run up to this task; of a copy alone
   uint64_t kind;  // a hash of the task: buffers count by how many tasks ago they were named
   char label[WEIR__LABEL_BYTES];

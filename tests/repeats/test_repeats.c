@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -314,8 +315,11 @@ static void failures_stay_where_they_are(void **state) {
       for (uint32_t j = 0; j < 30; j++) {
         uint32_t value = i == 4 && j == failing;
         const weir_arg args[] = {weir_updates(self.buffers[j % 2]), weir_value(&value, sizeof value)};
-        const weir_task task = {
-            .kernel = self.fail, .args = args, .arg_count = 2, .label = j % 5 == 0 ? "fifth" : NULL};
+        const weir_task task = {.kernel = self.fail,
+                                .args = args,
+                                .arg_count = 2,
+                                .tag = j % 7 == 0 ? j + 100 : 0,
+                                .label = j % 5 == 0 ? "fifth" : NULL};
         assert_int_equal(weir_submit(self.context, &task, j == 29 ? &event : NULL), WEIR_OK);
       }
       weir_status wanted = i < 4 || failing % 2 == 0 ? WEIR_OK
@@ -326,6 +330,9 @@ static void failures_stay_where_they_are(void **state) {
       assert_int_equal(weir_finish(self.context), i < 4 ? WEIR_OK : WEIR_ERROR_TASK_FAILED);
     }
     assert_non_null(strstr(weir_last_error(), "as told"));
+    char tag[20];
+    snprintf(tag, sizeof tag, "tag %u)", failing + 100);
+    assert_true(failing % 7 != 0 || strstr(weir_last_error(), tag) != NULL);
     assert_int_equal(statistics(&self).failed, 30 - failing - (29 - failing + 1) / 2);
     close(&self);
   }

@@ -521,7 +521,7 @@ static void break_off_everywhere(const char *pass) {
 static void passes_break_off(void **state) {
   (void)state;
   static const char letters[] = {FORTH, BACK, OTHER};
-  static const char *const long_passes[] = {"abcab", "aabbcc", "abcabcab", "acbacbaabc"};
+  static const char *const long_passes[] = {"abcab", "aabbcc", "abcabcab", "acbacbaabc", "atbt"};
   for (uint32_t length = 2, count = 9; length <= (part_divisor() == 1   ? 4
                                                   : part_divisor() == 2 ? 3
                                                                         : 2);
