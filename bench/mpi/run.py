@@ -24,7 +24,7 @@ RUNTIMES = ["weir", "starpu", "plain"]
 UNPINNED = ["starpu"]
 # Ranks that wait give up their core: there are more threads than cores.
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
-LIMIT_S = 120
+LIMIT_S = 60
 
 
 def measure(folder, runtime, pattern, ranks, options):

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "random.h"
+#include "weir/opencl.h"
 
 enum { ARGS = 3, TEXT = 300 };
 
@@ -22,6 +23,8 @@ typedef struct program {
   random_state random;
   uint32_t size, rank;
   bool failures;
+  weir_device *device;        // runs some of the tasks; NULL: there is none but the CPU
+  weir_kernel *kernels[ARGS]; // for it, by number of buffers
   weir_buffer *buffers[MPI_BUFFERS];
   uint32_t bytes[MPI_BUFFERS], owners[MPI_BUFFERS];
   byte model[MPI_BUFFERS][MPI_LARGEST];
@@ -70,6 +73,32 @@ static void run_task(const weir_work *work) {
   else
     perform(description, args);
 }
+
+// The same for an OpenCL device.
+static const char source[] =
+    "typedef struct { int mode; uint buffer, offset, bytes; } use;\n"
+    "typedef struct { ulong seed; uint count, fails; use accesses[3]; } work_of;\n"
+    "ulong mix(ulong x) {\n"
+    "  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;\n"
+    "  x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;\n"
+    "  return x ^ (x >> 31);\n"
+    "}\n"
+    "void perform(work_of d, global uchar **args) {\n"
+    "  ulong hash = d.seed;\n"
+    "  for (uint i = 0; i < d.count; i++)\n"
+    "    for (uint k = 0; d.accesses[i].mode != WRITE && k < d.accesses[i].bytes; k++) hash = mix(hash + args[i][k] + "
+    "1);\n"
+    "  for (uint i = 0; i < d.count; i++)\n"
+    "    for (uint k = 0; d.accesses[i].mode != READ && k < d.accesses[i].bytes; k++) args[i][k] = (uchar)mix(hash + i "
+    "+ k);\n"
+    "}\n"
+    "kernel void perform1(work_of d, global uchar *a) { global uchar *args[] = {a}; perform(d, args); }\n"
+    "kernel void perform2(work_of d, global uchar *a, global uchar *b) { global uchar *args[] = {a, b}; perform(d, "
+    "args); }\n"
+    "kernel void perform3(work_of d, global uchar *a, global uchar *b, global uchar *c) {\n"
+    "  global uchar *args[] = {a, b, c};\n"
+    "  perform(d, args);\n"
+    "}\n";
 
 static void note(program *p, const char *what, weir_status status) {
   if (status == WEIR_OK || p->text[0] != '\0') return;
@@ -152,8 +181,25 @@ static uint32_t owner_of(const program *p, const work_of *job) {
   return p->owners[job->accesses[0].buffer];
 }
 
+static void find_device(program *p) {
+  for (uint32_t i = 0; i < weir_context_device_count(p->context); i++) {
+    weir_device *device = weir_context_device(p->context, i);
+    if (strcmp(weir_device_information(device)->kind, "opencl") == 0) p->device = device;
+  }
+  char options[64], entry[16];
+  snprintf(options, sizeof options, "-DREAD=%d -DWRITE=%d", WEIR_READ, WEIR_WRITE);
+  const weir_opencl_code code = {.source = source, .options = options};
+  for (uint32_t i = 0; i < ARGS && p->device != NULL; i++) {
+    snprintf(entry, sizeof entry, "perform%u", i + 1);
+    const weir_opencl_launch launch = {.entry = entry, .groups = {1, 1, 1}};
+    note(p, "kernel", weir_kernel_create(p->context, entry, &p->kernels[i]));
+    note(p, "code", weir_kernel_set_opencl(p->kernels[i], &code, &launch));
+  }
+}
+
 static void step_task(program *p) {
   work_of chosen = choose_job(p);
+  bool on_device = random_chance(&p->random, 50) && p->device != NULL && !chosen.fails;
   bool named = random_chance(&p->random, 25);
   uint32_t other = random_below(&p->random, p->size), rank = named ? other : owner_of(p, &chosen);
   weir_arg args[ARGS + 1] = {weir_value(&chosen, sizeof chosen)};
@@ -162,7 +208,12 @@ static void step_task(program *p) {
     args[i + 1] = weir_reads_range(p->buffers[one->buffer], one->offset, one->bytes);
     args[i + 1].mode = one->mode;
   }
-  const weir_task task = {.host = run_task, .args = args, .arg_count = chosen.count + 1, .label = "step"};
+  weir_task task = {.host = run_task, .args = args, .arg_count = chosen.count + 1, .label = "step"};
+  if (on_device) {
+    task.host = NULL;
+    task.kernel = p->kernels[chosen.count - 1];
+    task.device = p->device;
+  }
   note(p, "task", weir_mpi_submit(p->mpi, &task, named ? (int32_t)other : WEIR_MPI_OWNER, NULL));
   model_task(p, &chosen, rank);
 }
@@ -212,22 +263,35 @@ static void step(program *p) {
     weir_mpi_finish(p->mpi); // reports tasks that failed as they were told
 }
 
-// Each byte that this rank holds is as in the model.
-static void compare_byte(program *p, uint32_t buffer, uint32_t offset) {
+static bool is_alike(const program *p, const byte *a, const byte *b) {
+  return a->written == b->written && a->poisoned == b->poisoned && ((a->holders ^ b->holders) >> p->rank & 1) == 0;
+}
+
+// Bytes that this rank holds are as in the model.
+static void compare_run(program *p, uint32_t buffer, uint32_t offset, uint32_t bytes) {
   const byte *at = &p->model[buffer][offset];
   if (!at->written || (at->holders >> p->rank & 1) == 0 || p->text[0] != '\0') return;
-  uint8_t value;
-  weir_status status = weir_read(p->buffers[buffer], offset, 1, &value);
-  if (at->poisoned ? status == WEIR_OK : (status != WEIR_OK || value != at->value))
-    snprintf(p->text, TEXT, "rank %u: byte %u of buffer %u: %s, %u instead of %u%s: %.100s", p->rank, offset, buffer,
-             weir_status_name(status), value, at->value, at->poisoned ? ", poisoned" : "",
+  uint8_t values[MPI_LARGEST] = {0};
+  weir_status status = weir_read(p->buffers[buffer], offset, bytes, values);
+  uint32_t i = 0;
+  while (!at->poisoned && status == WEIR_OK && i < bytes && values[i] == at[i].value) i++;
+  if (at->poisoned ? status == WEIR_OK : i < bytes)
+    snprintf(p->text, TEXT, "rank %u: byte %u of buffer %u: %s, %u instead of %u%s: %.100s", p->rank, offset + i,
+             buffer, weir_status_name(status), values[i], at[i].value, at->poisoned ? ", poisoned" : "",
              status == WEIR_OK ? "" : weir_last_error());
 }
 
-static void compare(program *p, const weir_mpi_statistics *before) {
-  for (uint32_t b = 0; b < MPI_BUFFERS; b++) {
-    for (uint32_t i = 0; i < p->bytes[b]; i++) compare_byte(p, b, i);
+// Runs of bytes that are alike, but the poisoned ones one by one: each of them must be.
+static void compare_buffer(program *p, uint32_t buffer) {
+  const byte *all = p->model[buffer];
+  for (uint32_t i = 0, end; i < p->bytes[buffer]; i = end) {
+    for (end = i + 1; end < p->bytes[buffer] && !all[i].poisoned && is_alike(p, &all[i], &all[end]);) end++;
+    compare_run(p, buffer, i, end - i);
   }
+}
+
+static void compare(program *p, const weir_mpi_statistics *before) {
+  for (uint32_t b = 0; b < MPI_BUFFERS; b++) compare_buffer(p, b);
   weir_mpi_statistics now;
   weir_mpi_get_statistics(p->mpi, &now);
   uint64_t received = now.bytes_received - before->bytes_received;
@@ -243,6 +307,7 @@ const char *mpi_program_run(weir_context *context, weir_mpi *mpi, uint64_t seed,
   *p = (program){.context = context, .mpi = mpi, .random = {seed}, .failures = failures};
   p->size = weir_mpi_size(mpi);
   p->rank = weir_mpi_rank(mpi);
+  find_device(p);
   weir_mpi_statistics before;
   weir_mpi_get_statistics(mpi, &before);
   for (uint32_t b = 0; b < MPI_BUFFERS; b++) {
@@ -263,5 +328,6 @@ const char *mpi_program_run(weir_context *context, weir_mpi *mpi, uint64_t seed,
   weir_finish(context);
   compare(p, &before);
   for (uint32_t b = 0; b < MPI_BUFFERS; b++) note(p, "release", weir_mpi_buffer_release(mpi, p->buffers[b]));
+  for (uint32_t i = 0; i < ARGS; i++) note(p, "release", weir_kernel_release(p->kernels[i]));
   return p->text;
 }

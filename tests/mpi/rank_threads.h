@@ -23,6 +23,9 @@ struct rank_run {
   char text[600], end[600]; // `end`: of weir_mpi_release, if it failed
 };
 
+// The devices of the contexts; "cpu:1" unless set.
+extern const char *rank_threads_devices;
+
 // Runs a body on each rank, and then weir_mpi_release, whose status is `released`.
 void rank_threads_run(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
                       void (*body)(rank_run *));

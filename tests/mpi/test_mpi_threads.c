@@ -13,34 +13,6 @@
 #include "mpi_program.h"
 #include "rank_threads.h"
 
-#ifdef WEIR_SMALL_TESTS
-enum { PROGRAMS = 24 };
-#else
-enum { PROGRAMS = 500 };
-#endif
-
-static void random_body(rank_run *run) {
-  bool failures = run->seed % 2 == 1;
-  snprintf(run->text, sizeof run->text, "%s", mpi_program_run(run->context, run->mpi, run->seed, failures));
-}
-
-static void test_random(void **state) {
-  (void)state;
-  const char *from = getenv("WEIR_TEST_SEED");
-  uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
-  for (uint64_t i = 0; i < PROGRAMS; i++) {
-    rank_run runs[MPI_RANKS];
-    uint32_t size = 1 + (uint32_t)(i % MPI_RANKS);
-    const weir_mpi_options options = {.piece_bytes = i % 3 == 0 ? 256 : 0, .send_limit = i % 5 == 0 ? 100 : 0};
-    rank_threads_run(runs, size, first + i, &options, random_body);
-    for (uint32_t r = 0; r < size; r++) {
-      if (runs[r].text[0] != '\0')
-        fail_msg("seed %llu, %u ranks: %s", (unsigned long long)(first + i), size, runs[r].text);
-      assert_int_equal(runs[r].released, WEIR_OK);
-    }
-  }
-}
-
 static void add_one(const weir_work *work) {
   unsigned char *bytes = work->args[0];
   bytes[0]++;
@@ -199,9 +171,7 @@ static void test_skip(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ), cmocka_unit_test(test_lost),
-      cmocka_unit_test(test_skip),   cmocka_unit_test(test_random),
-  };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ),
+                                     cmocka_unit_test(test_lost), cmocka_unit_test(test_skip)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
