@@ -2,6 +2,7 @@
 #include "repeats/repeats.h"
 
 #include "base/allocate.h"
+#include "repeats/match.h"
 #include "repeats/state.h"
 
 enum {
@@ -18,8 +19,7 @@ static inline bool go_on(weir_context *context, weir__repeats *self, const weir_
   uint32_t count = self->count;
   if ((count == 0) | (self->entered > 0) | context->repeating.cut | self->settling | self->tests | (out_event != NULL))
     return false;
-  if (count + 1 == self->repeat->run.count || !weir__repeat_matches(self->repeat, count, task, &self->bound))
-    return false;
+  if (count + 1 == self->repeat->run.count || !weir__matches(self->repeat, count, task, &self->bound)) return false;
   self->since += self->since < WEIR__REPEATS_LONG_LOOP;
   weir__repeats_hold(context, count + 1);
   return true;
