@@ -213,9 +213,9 @@ WEIR_API void weir_context_cancel(weir_context *context);
 // memory included, and their callbacks have been called. All that their functions, destroy functions and callbacks
 // submitted is done likewise, and what that submitted, and so on. What other threads submit later is not waited for.
 // Returns OK, or the status of the first task that failed since the last report. A failure is reported at most once,
-// and weir_last_error() names the task. A task that was skipped because another one failed is not reported, nor is a
-// failure that weir_group_wait reports. weir_finish_for waits for `timeout_ns` nanoseconds at most. After TIMEOUT all
-// tasks go on, and weir_last_error() names the oldest task that is not done, and what of weir/external.h it waits for.
+// and weir_last_error() names the task. A task that was skipped because another failed is reported if that was reported
+// before, one that weir_group_wait reports is not. weir_finish_for waits for `timeout_ns` nanoseconds at most. After
+// TIMEOUT all go on, and weir_last_error() names the oldest that is not done, and what of weir/external.h it awaits.
 // Errors: INVALID_ARGUMENT (called from a task or callback).
 WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
