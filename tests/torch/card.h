@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA card for PyTorch that is none: a CUDA runtime (libcudart.so.13) on the driver without a card of tests/cuda/stub.
+// A CUDA card for PyTorch that is none: a CUDA runtime (libcudart.so) on the driver without a card of tests/cuda/stub.
 //
 // A process that has loaded it before PyTorch has PyTorch's own allocator, streams, events, captures and graphs, as with
 // a card: operators are dispatched and their kernels launched as ever. Copies and memsets have their effect. Kernels have

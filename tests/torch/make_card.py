@@ -3,8 +3,8 @@
 """Compiles the card that is none (card.h) for the PyTorch of an environment.
 
 make_card.py PACKAGES STUB FOLDER: the folder site-packages with the packages torch and nvidia, the library
-libweir-cuda-stub.so, and where libcuda.so.1 and libcudart.so.13 are made. CUDA's headers are those that PyTorch
-installs. Functions that PyTorch knows of and these libraries lack fail, and say so.
+libweir-cuda-stub.so, and where libcuda.so.1 and libcudart.so of the version that PyTorch wants are made. CUDA's headers
+are those that PyTorch installs. Functions that PyTorch knows of and these libraries lack fail, and say so.
 """
 
 import glob
@@ -51,9 +51,9 @@ def link(out, objects, missing, libraries):
 
 def make(packages, stub, folder):
     stub, folder = os.path.abspath(stub), os.path.abspath(folder)
-    runtime = glob.glob(os.path.join(packages, "nvidia", "*", "lib", "libcudart.so.13"))
+    runtime = glob.glob(os.path.join(packages, "nvidia", "*", "lib", "libcudart.so.1[23]"))
     if not runtime:
-        raise RuntimeError(f"{packages} has no libcudart.so.13")
+        raise RuntimeError(f"{packages} has neither libcudart.so.12 nor libcudart.so.13")
     os.makedirs(folder, exist_ok=True)
     include = os.path.join(os.path.dirname(os.path.dirname(runtime[0])), "include")
     objects = compiled(folder, include, "driver.c", "triton.c", "card.c", "kernels.c")
@@ -64,7 +64,8 @@ def make(packages, stub, folder):
         wanted |= set(re.findall(r"\bcu[A-Z]\w*", text.read()))
     missing = {name for name in wanted if name.startswith("cu")} - own - symbols(stub, "defined")
     link(driver, objects[:2], missing, [stub])
-    link(os.path.join(folder, "libcudart.so.13"), objects[2:], symbols(runtime[0], "defined") - own, [driver, stub])
+    missing = symbols(runtime[0], "defined") - own
+    link(os.path.join(folder, os.path.basename(runtime[0])), objects[2:], missing, [driver, stub])
 
 
 if __name__ == "__main__":
