@@ -46,6 +46,13 @@ class Ranks(unittest.TestCase):
         self.assertIn("ranks submit different programs: call 5 of rank 0 is weir_mpi_fetch", output)
         self.assertIn("of rank 1 is task 'update'", output)
 
+    def test_killed_rank(self):
+        """mpirun itself ends the job, at whatever message the rank died, and says which one it was."""
+        for message in ("0", "3", "7"):
+            code, output = run(2, "kill", message)
+            self.assertNotEqual(code, 0)
+            self.assertRegex(output, r"rank 1 .*exited on signal 9|EXIT CODE: 9|KILLED BY SIGNAL: 9")
+
     @unittest.skipUnless(OPEN_MPI, "a stopped rank is continued by other launchers")
     def test_stopped_rank(self):
         code, output = run(2, "stop")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank of MPI, started by mpirun (run_ranks.py): "random N" runs random programs; "stop" stops rank 1 with a signal
-// in the middle; "differ" submits another program there; "threads" initialises MPI without threads.
+// in the middle; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N;
+// "threads" initialises MPI without threads.
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -51,6 +52,25 @@ static int run_faulty(weir_mpi *mpi, weir_context *context, const char *how) {
   return report(mpi, context, weir_mpi_finish(mpi));
 }
 
+// Rank 1 ends by a signal before its message number `message` would leave: each round is one from each rank to the
+// other.
+static int run_killed(weir_mpi *mpi, weir_context *context, uint64_t message) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(mpi, 64, 0, &a);
+  const weir_arg arg = weir_updates(a);
+  const weir_task task = {.host = add_one, .args = &arg, .arg_count = 1, .label = "update"};
+  for (uint64_t round = 0; round < 8; round++) {
+    weir_mpi_submit(mpi, &task, 0, NULL);
+    if (weir_mpi_rank(mpi) == 1 && round == message) {
+      weir_finish(context);
+      raise(SIGKILL);
+    }
+    weir_mpi_submit(mpi, &task, 1, NULL);
+  }
+  weir_mpi_fetch(mpi, a, 0, WEIR_WHOLE, 0);
+  return report(mpi, context, weir_mpi_finish(mpi));
+}
+
 static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint64_t seed) {
   for (uint64_t i = 0; i < count; i++) {
     const char *text = mpi_program_run(context, mpi, seed + i, (seed + i) % 2 == 1);
@@ -83,6 +103,7 @@ int main(int argc, char **argv) {
     return right || given >= MPI_THREAD_SERIALIZED ? 0 : 1;
   }
   if (status != WEIR_OK) return fail("create", weir_last_error());
+  if (strcmp(argv[1], "kill") == 0) return run_killed(mpi, context, strtoull(argv[2], NULL, 10));
   if (strcmp(argv[1], "random") != 0) return run_faulty(mpi, context, argv[1]);
   const char *seed = getenv("WEIR_TEST_SEED");
   return run_random(mpi, context, strtoull(argv[2], NULL, 10), seed == NULL ? 1 : strtoull(seed, NULL, 10));
