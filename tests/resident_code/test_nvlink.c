@@ -118,7 +118,7 @@ static void read_usage(unsigned *registers, unsigned *barriers, unsigned *shared
 
 // Links kernels, all of which go in.
 static void check_link(const weir_kernel_code *const *kernels, uint32_t count, uint32_t threads) {
-  weir__resident_part *parts[64];
+  weir__resident_part *parts[64] = {NULL};
   uint64_t shared_bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     parts[i] = compile_part(kernels[i], "-fmad=false");
