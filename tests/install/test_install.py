@@ -69,7 +69,8 @@ class Install(unittest.TestCase):
     def test_cmake(self):
         build = os.path.join(self.folder.name, "consumer")
         run(CMAKE, "-S", os.path.join(SOURCE, "tests", "install", "consumer"), "-B", build, "-G", "Ninja",
-            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}", f"-DQUICKSTART={QUICKSTART}")
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}", f"-DQUICKSTART={QUICKSTART}",
+            "-DCMAKE_BUILD_TYPE=Debug")
         run(CMAKE, "--build", build)
         for program, shared in (("with_weir", True), ("with_weir_static", False)):
             path = os.path.join(build, program)
@@ -198,7 +199,7 @@ class Install(unittest.TestCase):
         """The installed examples are a project that finds the installed library."""
         build = os.path.join(self.folder.name, "examples")
         run(CMAKE, "-S", self.only("share", "doc", "weir", "examples"), "-B", build, "-G", "Ninja",
-            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}")
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}", "-DCMAKE_BUILD_TYPE=Debug")
         # Plain C, kernels that are embedded, shaders, a part of tools/plot.
         run(CMAKE, "--build", build, "--target", "quickstart", "dynroute", "sequence_readme", "tonemap")
         self.assertIn("WEIR_OK: 999 + 999 = 1998", run(os.path.join(build, "bin", "quickstart")))
