@@ -142,13 +142,21 @@ static void note_times(weir_context *context, const weir__task *task, const weir
   task->event->end_ns = end_ns;
 }
 
+// Whether the failure counts as none: what was skipped has been noted as failed elsewhere.
+static inline bool is_pardoned(const weir__task_rules *rules, const weir__task *task, weir_status status) {
+  return status != WEIR_OK && rules->pardons != NULL && rules->pardons(task, status);
+}
+
 static inline void finish_event(weir_context *context, weir__task *task, const weir__completion *completion,
                                 const char *text) {
   note_times(context, task, completion);
   const weir__task_rules *rules = context->rules[task->kind];
   weir_status status = completion->status;
   if (rules->event_status != NULL && status != WEIR_OK) status = rules->event_status(task, status);
-  weir__event_finish(task->event, status, status == WEIR_OK ? "" : text);
+  if (is_pardoned(rules, task, status))
+    weir__event_skip_copy(task->event);
+  else
+    weir__event_finish(task->event, status, status == WEIR_OK ? "" : text);
   task->event = NULL;
 }
 
@@ -162,7 +170,7 @@ static void watch(const weir_context *context, weir__task *task, const weir__com
 static __attribute__((noinline)) void complete(weir_context *context, const weir__task_rules *rules, weir__task *task,
                                                const weir__completion *completion) {
   weir_status status = completion->status;
-  bool failed = status != WEIR_OK && !(rules->pardons != NULL && rules->pardons(task, status));
+  bool failed = status != WEIR_OK && !is_pardoned(rules, task, status);
   weir_event *event = task->event;
   bool asks = failed && task->move == NULL && event != NULL && event->target.again != NULL;
   if (asks && event->target.again(event->target.user, task, completion)) return;

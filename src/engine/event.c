@@ -28,7 +28,7 @@ weir_event *weir__event_take(weir_context *context, weir__id task, const weir__c
   event->target = target != NULL ? *target : (weir__completion_target){0};
   event->start_ns = event->end_ns = event->moved_ns = 0;
   event->ending = NULL;
-  event->decided = false;
+  event->decided = event->copy_skipped = false;
   event->root = task;
   event->child = event->dropped = false;
   event->group = NULL;
@@ -121,6 +121,10 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
     weir__event_drop(event);
     return;
   }
+  if (status == WEIR_OK && event->copy_skipped) {
+    status = WEIR_ERROR_UPSTREAM_FAILED;
+    message = weir_status_text(status);
+  }
   if (status != WEIR_OK) snprintf(event->message, sizeof event->message, "%s", message);
   event->decided = true;
   event->outcome = status;
@@ -130,6 +134,11 @@ void weir__event_finish(weir_event *event, weir_status status, const char *messa
   }
   set_status(event, status);
   queue_callbacks(event);
+}
+
+void weir__event_skip_copy(weir_event *event) {
+  event->copy_skipped = true;
+  weir__event_finish(event, WEIR_OK, "");
 }
 
 void weir__host_wake(weir__host *host, _Atomic uint32_t *word) {

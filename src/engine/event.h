@@ -73,6 +73,7 @@ struct weir_event {
   uint64_t moved_ns;         // that tasks which move bytes and have this event took, as far as it is noted
   weir__ending *ending;      // NULL: the event is done as soon as its outcome is known
   bool decided;              // its outcome is known
+  bool copy_skipped;         // one of these copies was skipped
   bool child;                // it is in the list of children that are not done
   bool has_target;
   bool dropped; // it was cancelled before it had a slot of the window
@@ -88,6 +89,11 @@ struct weir_event {
 
 // Fails or finishes an event; the lock is held. Drops the task's reference.
 void weir__event_finish(weir_event *event, weir_status status, const char *message);
+
+// The same for a copy of what the task wrote that was skipped. It may be done before the task is known to have failed, which
+// says more: the event fails by the copy only if nothing else fails it.
+void weir__event_skip_copy(weir_event *event);
+
 // An event for a task; `target` may be NULL. NULL: no memory.
 weir_event *weir__event_take(weir_context *context, weir__id task, const weir__completion_target *target);
 // Has `user` freed before the event is done.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Enqueue functions on OpenCL devices: order, lanes, arguments in each kind of memory, graphs, times.
+// Enqueue functions on OpenCL devices: order, lanes, arguments in each kind of memory, graphs, times, failures.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -427,6 +427,48 @@ static void times_are_those_of_the_work(void **state) {
   enqueued_close();
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Failures
+
+static weir_status refuse(const weir_enqueue *call) {
+  weir_enqueue_fail(call, "on purpose");
+  return WEIR_ERROR_TASK_FAILED;
+}
+
+// Copies back to the caller's memory are skipped, and may be done before the task is known to have failed.
+static void a_failure_is_the_tasks_own(void **state) {
+  (void)state;
+  enqueued_open("opencl", "device", &(weir_context_options){.queues = BUFFERS});
+  weir_kernel *fill = enqueued_kernel("fill", &fill_code);
+  weir_kernel *fails = enqueued_kernel("fails", &(weir_enqueue_code){.function = refuse});
+  static uint32_t memory[ROUNDS][BUFFERS];
+  weir_buffer *own, *wrapped[ROUNDS][BUFFERS];
+  weir_event *events[ROUNDS];
+  assert_int_equal(weir_buffer_create(context, BYTES, &own), WEIR_OK);
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    weir_arg args[BUFFERS + 1];
+    for (uint32_t j = 0; j < BUFFERS; j++) {
+      assert_int_equal(weir_buffer_wrap(context, &memory[i][j], sizeof memory[i][j], &wrapped[i][j]), WEIR_OK);
+      args[j] = weir_writes(wrapped[i][j]);
+    }
+    args[BUFFERS] = weir_reads(own);
+    enqueued_submit_fill(fill, own, 0, BYTES, i, NULL);
+    const weir_task task = {.kernel = fails, .args = args, .arg_count = BUFFERS + 1};
+    if (weir_submit(context, &task, &events[i]) != WEIR_OK) fail_msg("%s", weir_last_error());
+  }
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    assert_int_equal(weir_event_wait(events[i], WEIR_FOREVER), WEIR_ERROR_TASK_FAILED);
+    assert_non_null(strstr(weir_last_error(), "on purpose"));
+    weir_event_release(events[i]);
+    for (uint32_t j = 0; j < BUFFERS; j++) weir_buffer_release(wrapped[i][j]);
+  }
+  assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+  weir_buffer_release(own);
+  weir_kernel_release(fill);
+  weir_kernel_release(fails);
+  enqueued_close();
+}
+
 int main(void) {
   fault_loader_use_or_skip(FAULT_LOADER);
   const struct CMUnitTest tests[] = {
@@ -439,6 +481,7 @@ int main(void) {
       cmocka_unit_test(images_are_images),
       cmocka_unit_test_setup_teardown(own_kernels_on_own_objects, caller_open_context, caller_close_context),
       cmocka_unit_test(times_are_those_of_the_work),
+      cmocka_unit_test(a_failure_is_the_tasks_own),
   };
   return cmocka_run_group_tests_name("OpenCL: enqueue functions", tests, caller_open, caller_close);
 }
