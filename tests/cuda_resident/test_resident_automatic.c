@@ -26,7 +26,7 @@ enum { SEEDS = 12, TASKS = 400, LOOPS = 30 };
 #endif
 
 enum {
-  SINGLE = 20, // tasks, each waited for
+  SINGLE = 20,   // tasks, each waited for
   IN_LOOP = 100, // more than between the waits of a program that, with a seed, counts as waiting often
   NO_MEMORY = 2,
   NOT_SUPPORTED = 801,
