@@ -201,7 +201,8 @@ class Install(unittest.TestCase):
         run(CMAKE, "-S", self.only("share", "doc", "weir", "examples"), "-B", build, "-G", "Ninja",
             f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}", "-DCMAKE_BUILD_TYPE=Debug")
         # Plain C, kernels that are embedded, shaders, a part of tools/plot.
-        run(CMAKE, "--build", build, "--target", "quickstart", "dynroute", "sequence_readme", "tonemap")
+        run(CMAKE, "--build", build, "--target", "quickstart", "dynroute", "sequence_readme", "tonemap",
+            *(["mpi_heat"] if self.has_mpi() else []))
         self.assertIn("WEIR_OK: 999 + 999 = 1998", run(os.path.join(build, "bin", "quickstart")))
 
 
