@@ -219,12 +219,21 @@ static inline __attribute__((always_inline)) void record_whole(weir_context *con
                            dependences, connect, self);
 }
 
-static inline __attribute__((always_inline)) void record(weir_context *context, const weir__access *access, bool ranged,
-                                                         edges *self) {
+// And puts the access's address into `pointer`.
+static inline __attribute__((always_inline)) void record(weir_context *context, weir__access *access, void **pointer,
+                                                         bool ranged, edges *self) {
   weir_buffer *buffer = access->buffer;
   buffer->last_use = self->task->id;
   if (!ranged || !record_range(context, access, buffer, self->task->id)) record_whole(context, access, buffer, self);
   if (access->mode != WEIR_READ) buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
+  access->serial = buffer->serial;
+  *pointer = (char *)buffer->replicas[WEIR__HOST_SPACE].memory + access->lo;
+}
+
+static inline __attribute__((always_inline)) void record_all(weir_context *context, const plain_args *args,
+                                                             void **pointers, bool ranged, edges *self) {
+  weir__access *access = args->accesses, *end = access + args->access_count;
+  for (void **pointer = pointers; access != end; access++, pointer++) record(context, access, pointer, ranged, self);
 }
 
 // Predecessors that were listed: of ranges, of storage, of sets.
@@ -314,12 +323,10 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
   if (args->overwritten != 0) rename(context, asked, args);
   edges self = {.window = window, .task = task};
   void **pointers = (void **)(void *)(args->accesses + args->access_count);
-  for (uint32_t i = 0; i < args->access_count; i++) {
-    weir__access *access = &args->accesses[i];
-    record(context, access, args->needs & RANGED, &self);
-    access->serial = access->buffer->serial;
-    pointers[i] = (char *)access->buffer->replicas[WEIR__HOST_SPACE].memory + access->lo;
-  }
+  if (args->needs & RANGED)
+    record_all(context, args, pointers, true, &self);
+  else // a loop that calls nothing in most cases
+    record_all(context, args, pointers, false, &self);
   if (dependences->count > 0) connect_listed(dependences, &self);
   task->args = pointers;
   if (args->needs & VALUED) weir__fill_args(task, asked, args->accesses, pointers);
