@@ -74,10 +74,18 @@ def _free(address: Optional[int], size: int, device: int, stream: Optional[int])
 _pointers = (_ALLOCATE(_allocate), _FREE(_free))
 
 
-def _new_pool() -> torch.cuda.MemPool:
-    # One allocator for each pool: an allocator of PyTorch's takes no address twice at a time.
+# Allocators live for good, since pools of PyTorch 2.8 do not keep theirs. Those of closed pools are used again.
+_allocators: List[Any] = []
+_spare: List[Any] = []
+
+
+def _take_allocator() -> Any:
+    """One for each pool: an allocator of PyTorch's takes no address twice at a time."""
+    if _spare:
+        return _spare.pop()
     allocate, free = (ctypes.cast(pointer, ctypes.c_void_p).value for pointer in _pointers)
-    return torch.cuda.MemPool(torch._C._cuda_customAllocator(allocate, free))
+    _allocators.append(torch._C._cuda_customAllocator(allocate, free))
+    return _allocators[-1]
 
 
 class Pools:
@@ -86,6 +94,7 @@ class Pools:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._pools: List[torch.cuda.MemPool] = []
+        self._allocators: List[Any] = []
         self._identities: Set[Any] = set()
         self._outside = torch.cuda.MemPool()
         self._entered: Any = None
@@ -115,8 +124,10 @@ class Pools:
     def operator(self, number: int) -> Iterator[None]:
         """What is allocated in the block is the operator's."""
         self._source.operator = number
-        pool = _new_pool()
+        allocator = _take_allocator()
+        pool = torch.cuda.MemPool(allocator)
         self._pools.append(pool)
+        self._allocators.append(allocator)
         self._identities.add(tuple(pool.id))
         self._exit()
         try:
@@ -141,6 +152,8 @@ class Pools:
     def close(self) -> None:
         """Gives the pools up. Nothing of theirs is in use."""
         self._pools.clear()
+        _spare.extend(self._allocators)
+        self._allocators.clear()
 
 
 @contextmanager
