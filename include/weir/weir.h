@@ -111,9 +111,9 @@ enum {
   WEIR_CONTEXT_CHECK = 1u << 3,
   // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in
   // the same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its
-  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed. In contexts of
-  // CPUs alone short kernels are recognised without the flag, when they came three times; with it sequences on all
-  // devices, of host tasks too, when they came once. docs/guide/repeats.md says more. Nothing is recognised beside other
+  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed. Without
+  // the flag kernels on CUDA devices are recognised when they came 32 times, and short kernels in contexts of CPUs alone
+  // when they came three times; with it sequences on all devices, of host tasks too, when they came once. docs/guide/repeats.md says more. Nothing is recognised beside other
   // flags than NO_RENAME, and where a way of issue is chosen.
   WEIR_CONTEXT_REPEATS = 1u << 4,
 };

@@ -47,9 +47,9 @@ static bool await_room(weir_context *context) {
 
 // Not where workers share a task, which a graph runs in one piece, nor, unless the caller asked for it, where tasks take so long
 // that what a submission costs does not matter.
-static bool is_worth_it(const weir__repeats *self, const weir__repeat *repeat) {
+static bool is_short(const weir__repeats *self, const weir__repeat *repeat) {
   const weir_device *device = repeat->run.device;
-  if (device->ops->expected_ns == NULL || repeat->came % CHECK_EACH != 0) return true;
+  if (device->ops->expected_ns == NULL) return true;
   uint64_t ns = 0;
   for (uint32_t i = 0; i < repeat->run.count; i++) {
     const weir__run_task *task = &repeat->run.tasks[i];
@@ -60,6 +60,25 @@ static bool is_worth_it(const weir__repeats *self, const weir__repeat *repeat) {
     ns += expected;
   }
   return self->everywhere || ns <= (uint64_t)SHORT_NS * repeat->run.count;
+}
+
+// A launch takes storage for all that the run overwrites, at once. By default that is not more than renaming may take.
+static bool is_small(const weir_context *context, const weir__run *run) {
+  uint64_t bytes = 0;
+  uint32_t named = 0;
+  for (uint32_t i = 0; i < run->arg_count; i++) {
+    const weir__run_arg *arg = &run->args[i];
+    if (arg->mode == WEIR_VALUE || arg->place != named) continue;
+    if (arg->mode == WEIR_WRITE) bytes += run->buffer_bytes[named];
+    named++;
+  }
+  return bytes <= context->memory.pools[run->device->space].waiting_limit;
+}
+
+static bool is_worth_it(const weir_context *context, const weir__repeat *repeat) {
+  const weir__repeats *self = context->repeating.repeats;
+  return repeat->came % CHECK_EACH != 0 ||
+         (is_short(self, repeat) && (self->everywhere || is_small(context, &repeat->run)));
 }
 
 // A program that runs ahead gains nothing on a device that has a queue of its own: single tasks overlap better than launches do.
@@ -78,7 +97,7 @@ static bool try_repeat(weir_context *context, weir__repeat *repeat, const weir_t
       is_ahead(context, repeat) || !weir__bound_reserve(&self->bound, &repeat->run) ||
       !weir__repeat_matches(repeat, 0, task, &self->bound))
     return false;
-  if (!self->tests && !is_worth_it(self, repeat)) {
+  if (!self->tests && !is_worth_it(context, repeat)) {
     weir__bound_clear(&self->bound);
     return false;
   }

@@ -50,7 +50,7 @@ static weir__repeat *find(const weir__repeats *self, const weir__run *run) {
 static void see_again(weir__repeats *self, weir__repeat *repeat) {
   weir__repeats_use(self, repeat);
   repeat->seen++;
-  if (!repeat->useless && repeat->seen <= self->familiar) self->looks = WEIR__REPEATS_LOOKS;
+  if (!repeat->useless && repeat->seen <= self->familiar) self->looks = self->most_looks;
   if (!repeat->useless || repeat->seen < LOOK_AGAIN) return;
   repeat->useless = false;
   repeat->broke = repeat->came = 0;
@@ -114,7 +114,7 @@ void weir__repeats_end_run(weir_context *context) {
 // Nothing came again for long.
 static void fall_asleep(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
-  self->looks = WEIR__REPEATS_LOOKS;
+  self->looks = self->most_looks;
   self->asleep = true;
   self->wake = context->host.window.next + self->next_sleep;
   if (self->next_sleep < LONGEST_SLEEP) self->next_sleep *= 2;
@@ -142,7 +142,7 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
   }
   self->looks--;
   weir_device *device = weir__run_device(context, task);
-  if (device == NULL || (!self->everywhere && task->kernel == NULL)) {
+  if (device == NULL || (!self->everywhere && task->kernel == NULL) || (self->ahead && !device->ops->run_ahead)) {
     weir__repeats_end_run(context);
     return;
   }

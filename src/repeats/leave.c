@@ -32,7 +32,7 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   context->host.statistics.repeated += repeat->run.count;
   self->flights[self->flight] = (weir__repeat_flight){task, repeat->run.count};
   self->flight = (self->flight + 1) % WEIR__REPEATS_IN_FLIGHT;
-  self->looks = WEIR__REPEATS_LOOKS;
+  self->looks = self->most_looks;
   self->next_sleep = WEIR__REPEATS_FIRST_SLEEP;
   release(context);
   weir__repeats_begin_run(context);

@@ -9,6 +9,11 @@ enum {
   FEWEST_TASKS = 24, // of a run that is worth a graph; 2 in tests
   FAMILIAR =
       3, // times that a run came, so that it is likely to come for long: a graph takes as much as many submissions
+  // The same by default where devices run ahead: what the driver takes to make the graph comes back after some 100 launches. Runs
+  // between waits that follow each other more closely begin too late when they are held back.
+  FEWEST_AHEAD = 48,
+  FAMILIAR_AHEAD = 32,
+  FIRST_AHEAD = 1024,  // tasks that are not looked at: a program that is short gets nothing back for it
   FIRST_PIECE = 32,    // tasks of the first piece of a run
   LONGEST_WHOLE = 256, // tasks: a longer run that repeats itself is taken for a loop
 };
@@ -29,17 +34,30 @@ weir_status weir__repeats_submit_other(weir_context *context, const weir_task *t
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL) return weir__submit_special(context, task, out_event);
   if (go_on(context, self, task, out_event)) return WEIR_OK;
-  if (self->asleep) weir__repeats_wake(context);
+  if (self->asleep && !self->ahead) weir__repeats_wake(context);
   if (!self->asleep && weir__repeats_take(context, task, out_event)) return WEIR_OK;
   return weir__repeats_submit_alone(context, task, out_event);
 }
 
-// A device with queues of its own overlaps single tasks better than launches, so there the caller has to ask for it.
-static bool some_run_ahead(const weir__host *host) {
+// Whether the context has devices with queues of their own. `all_follow`: all of them gain by launches of runs that came before.
+// Elsewhere the caller has to ask for it.
+static bool some_run_ahead(const weir__host *host, bool *all_follow) {
+  bool some = false;
+  *all_follow = true;
   for (uint32_t i = 0; i < host->device_count; i++) {
-    if (host->devices[i]->ops->run_ahead) return true;
+    const weir__device_ops *ops = host->devices[i]->ops;
+    some = some || ops->run_ahead;
+    *all_follow = *all_follow && (!ops->run_ahead || ops->follows_runs);
   }
-  return false;
+  return some;
+}
+
+// Nothing is looked at before so many tasks were submitted.
+static void begin_asleep(weir_context *context, uint32_t tasks) {
+  weir__repeats *self = context->repeating.repeats;
+  self->asleep = true;
+  self->wake = context->host.window.next + tasks;
+  weir__repeats_hold(context, 0);
 }
 
 void weir__repeats_open(weir_context *context) {
@@ -47,15 +65,18 @@ void weir__repeats_open(weir_context *context) {
   const uint32_t flags = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS;
   bool everywhere = (host->flags & WEIR_CONTEXT_REPEATS) != 0;
   if ((host->flags & ~flags) != 0 || host->issue != WEIR_ISSUE_AUTO || host->watch != NULL) return;
-  if (!everywhere && some_run_ahead(host)) return;
+  bool all_follow, ahead = some_run_ahead(host, &all_follow);
+  if (!everywhere && ahead && (!all_follow || host->seed != 0)) return;
   weir__repeats *self = weir__allocate_zeroed(sizeof *self);
   if (self == NULL) return;
-  self->looks = WEIR__REPEATS_LOOKS;
   self->next_sleep = WEIR__REPEATS_FIRST_SLEEP;
   self->tests = host->seed != 0;
   self->everywhere = everywhere;
-  self->familiar = self->everywhere ? 1 : FAMILIAR;
-  self->fewest = self->tests ? 2 : FEWEST_TASKS;
+  self->ahead = ahead && !everywhere;
+  self->familiar = self->everywhere ? 1 : self->ahead ? FAMILIAR_AHEAD : FAMILIAR;
+  self->most_looks = self->ahead ? WEIR__REPEATS_LOOKS_AHEAD : WEIR__REPEATS_LOOKS;
+  self->looks = self->most_looks;
+  self->fewest = self->tests ? 2 : self->ahead ? FEWEST_AHEAD : FEWEST_TASKS;
   self->first_piece = self->tests ? 3 : FIRST_PIECE;
   self->longest_whole = self->tests ? 0 : LONGEST_WHOLE;
   self->random.state = host->seed | 1;
@@ -64,6 +85,7 @@ void weir__repeats_open(weir_context *context) {
   context->repeating.plain = context->devices.plain;
   context->devices.plain = false;
   weir__repeats_begin_run(context);
+  if (self->ahead) begin_asleep(context, FIRST_AHEAD);
 }
 
 void weir__repeats_close(weir_context *context) {

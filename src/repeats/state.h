@@ -12,6 +12,7 @@
 
 enum {
   WEIR__REPEATS_LOOKS = 2048,        // tasks that are recorded while nothing comes again
+  WEIR__REPEATS_LOOKS_AHEAD = 4096,  // the same by default where devices run ahead: two passes of a large network
   WEIR__REPEATS_FIRST_SLEEP = 65536, // tasks that are not looked at after that; doubled each time
   WEIR__REPEATS_LONG_LOOP = 2048,    // tasks without another call: the program runs ahead of its devices
   WEIR__REPEATS_IN_FLIGHT = 64,      // launches that may be in flight when a run begins
@@ -42,14 +43,15 @@ struct weir__repeats {
   // The run that is recorded.
   weir__run run;
   weir__period period;
-  bool starts;       // the next task may begin a run
-  uint32_t since;    // tasks since something else was called, up to WEIR__REPEATS_LONG_LOOP
-  uint32_t looks;    // tasks that may still be recorded
-  bool asleep;       // nothing is looked at
-  weir__id wake;     // the task with which this ends; it is looked for as often as something else is called
-  bool everywhere;   // the caller asked for it, so that it follows runs on all devices, of host tasks too
-  uint32_t fewest;   // tasks of a run that is kept
-  uint32_t familiar; // times that a run must have come before it is followed
+  bool starts;                // the next task may begin a run
+  uint32_t since;             // tasks since something else was called, up to WEIR__REPEATS_LONG_LOOP
+  uint32_t looks, most_looks; // tasks that may still be recorded, of so many
+  bool asleep;                // nothing is looked at
+  weir__id wake;              // the task with which this ends; it is looked for as often as something else is called
+  bool everywhere;            // the caller asked for it, so that it follows runs on all devices, of host tasks too
+  bool ahead;                 // by default: runs of devices that run ahead are followed, and no others
+  uint32_t fewest;            // tasks of a run that is kept
+  uint32_t familiar;          // times that a run must have come before it is followed
   uint32_t first_piece;
   uint32_t longest_whole; // run that is kept as it is, though it repeats itself
   bool tests;             // runs are followed although they are not worth it, and given up at random

@@ -109,8 +109,7 @@ void weir__replay_make_task(weir__replay *run, uint32_t index, weir_task *out_ta
       .args = run->args,
       .arg_count = count,
       .label = task->op,
-      .tag = run->options->issue == WEIR__REPLAY_REPEATS ? 0
-                                                         : run->pass << 32 | (index + 1), // none comes again with a tag
+      .tag = run->trace ? run->pass << 32 | (index + 1) : 0, // no task that comes again has one
   };
 }
 

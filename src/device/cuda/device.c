@@ -342,6 +342,7 @@ static const weir__graph_ops graph_ops = {
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .code = WEIR__CODE_CUDA,
                                          .run_ahead = true,
+                                         .follows_runs = true,
                                          .threaded = true,
                                          .peers = true,
                                          .probe = weir__cuda_probe,
