@@ -21,7 +21,7 @@ typedef struct job {
   struct job *next;
   uint64_t hash, id; // id: of topology and shape
   uint64_t asked_ns;
-  bool known;
+  _Atomic bool known; // or it was asked for again
   uint32_t count;
   weir__cuda_step *steps; // what they point to follows in the same memory
   weir__cuda_exec *exec;
@@ -33,6 +33,7 @@ struct weir__cuda_builder {
   pthread_mutex_t mutex;
   pthread_cond_t asked;
   job *first, *last; // to do; guarded by the mutex
+  job *current;      // that the thread has, and has not made; guarded by the mutex
   job *made;         // guarded by the mutex
   bool stopping;     // guarded by the mutex
   _Atomic uint32_t made_count;
@@ -146,10 +147,12 @@ static void free_job(weir__cuda_builder *builder, job *done) {
 }
 
 static void be_polite(const weir__cuda_builder *builder, const job *next) {
-  uint64_t latest = next->asked_ns + PATIENCE_NEW_NS, end = next->known ? next->asked_ns + PATIENCE_KNOWN_NS : latest;
-  uint64_t now = weir__clock_ns(), idle_since = now;
+  uint64_t latest = next->asked_ns + PATIENCE_NEW_NS, now = weir__clock_ns(), idle_since = now;
   uint32_t work = WEIR__CUDA_BUSY;
-  while ((now < end || (work == WEIR__CUDA_BUSY_WITH_NEW && now < latest)) && now - idle_since < IDLE_NS) {
+  for (;;) {
+    bool waits_long = !atomic_load_explicit(&next->known, memory_order_relaxed) || work == WEIR__CUDA_BUSY_WITH_NEW;
+    uint64_t end = waits_long ? latest : next->asked_ns + PATIENCE_KNOWN_NS;
+    if (now >= end || now - idle_since >= IDLE_NS) break;
     _Atomic uint32_t never = 0;
     weir__sleep_on(&never, 0, NAP_NS);
     now = weir__clock_ns();
@@ -171,6 +174,7 @@ static void *builder_main(void *argument) {
     job *next = builder->first;
     builder->first = next->next;
     if (builder->first == NULL) builder->last = NULL;
+    builder->current = next;
     pthread_mutex_unlock(&builder->mutex);
     be_polite(builder, next);
     CUresult result = weir__cuda_exec_create(device, next->steps, NULL, next->count, 0, &next->exec);
@@ -180,6 +184,7 @@ static void *builder_main(void *argument) {
         device->driver->cuGraphUpload(next->exec->exec, stream) == CUDA_SUCCESS)
       device->driver->cuStreamSynchronize(stream);
     pthread_mutex_lock(&builder->mutex);
+    builder->current = NULL;
     next->next = builder->made;
     builder->made = next;
     atomic_fetch_add_explicit(&builder->made_count, 1, memory_order_release);
@@ -224,12 +229,26 @@ void weir__cuda_builder_destroy(weir__cuda_builder *builder) {
   weir__free(builder);
 }
 
+// What is to be made already comes again: it is not waited for that it may never do so.
+static void hurry(weir__cuda_builder *builder, uint64_t id) {
+  pthread_mutex_lock(&builder->mutex);
+  job *asked = builder->current;
+  if (asked == NULL || asked->id != id) {
+    asked = builder->first;
+    while (asked != NULL && asked->id != id) asked = asked->next;
+  }
+  if (asked != NULL) atomic_store_explicit(&asked->known, true, memory_order_relaxed);
+  pthread_mutex_unlock(&builder->mutex);
+}
+
 void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                             bool known) {
   if (builder->pending_count == MOST_JOBS) return;
   uint64_t id = id_of(builder->device, steps, count, hash);
   for (uint32_t i = 0; i < builder->pending_count; i++) {
-    if (builder->pending[i] == id) return;
+    if (builder->pending[i] != id) continue;
+    if (known) hurry(builder, id);
+    return;
   }
   job *asked = weir__allocate(sizeof *asked);
   if (asked == NULL) return;
