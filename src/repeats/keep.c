@@ -8,6 +8,8 @@ enum {
   GROWTH = 3,              // each piece of a run has so many times the tasks of the one before
   MOST_KEPT_TASKS = 16384, // of all repeats
   LONGEST_SLEEP = 1 << 20,
+  LONGEST_AHEAD =
+      640, // tasks between two other calls: graphs of longer passes take the driver long to make, and gain little
   LOOK_AGAIN = 64, // times that a run came whole after it was given up, until it is followed again
 };
 
@@ -136,6 +138,10 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
   weir__repeats *self = context->repeating.repeats;
   self->starts = false;
   self->last = NULL;
+  if (self->ahead && self->since > LONGEST_AHEAD) {
+    if (self->run.count > 0) weir__repeats_begin_run(context);
+    return;
+  }
   if (self->looks == 0) {
     if (self->repeat == NULL) fall_asleep(context);
     return;

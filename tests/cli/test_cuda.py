@@ -56,14 +56,15 @@ class Cuda(CommandTest):
 
     def test_streams_that_come_again_are_recognised(self):
         """By default, once a pass that is waited for came often; never where the way of issue was chosen."""
-        def repeated(passes, issue):
-            run, = self.replay(stream("squeezenet"), "--device", "cuda:0", "--apart", "--no-host-waits", "--repeat", str(passes),
+        def repeated(passes, issue, name="squeezenet"):
+            run, = self.replay(stream(name), "--device", "cuda:0", "--apart", "--no-host-waits", "--repeat", str(passes),
                                "--issue", issue)
             return run["repeated"]
         self.assertEqual(repeated(40, "auto"), 0)
         self.assertGreater(repeated(150, "auto"), 0)
         self.assertGreater(repeated(40, "repeats"), 0)
         self.assertEqual(repeated(150, "queues"), 0)
+        self.assertEqual(repeated(45, "auto", "nasnetalarge"), 0)
 
     def test_all_are_proved(self):
         for turn, issue in enumerate(ISSUES):
