@@ -63,6 +63,13 @@ static bool expected(const char *pattern, int64_t step, int64_t point, int64_t o
   if (strcmp(pattern, "tree") == 0) return other == point / 2;
   if (strcmp(pattern, "sweep") == 0) return other == point || other == point - 1;
   if (strcmp(pattern, "fft") == 0) return other == point || llabs(point - other) == 1 << (step - 1) % 4;
+  if (strcmp(pattern, "spread") == 0) { // 5 of 16 points, the nearest one of them this point itself
+    static const int distances[] = {3, 6, 9, 12};
+    for (int i = 0; i < 4; i++) {
+      if (other == (point + distances[i] + (step - 1) % 4) % WEIR__BENCH_WIDTH) return true;
+    }
+    return other == point;
+  }
   return false;
 }
 
