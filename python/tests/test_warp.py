@@ -529,7 +529,9 @@ warp.synchronize_device = lambda device: None
 def with_loop():
     capture, pointer, expected = captured()
     names = ("fill", "while", "both")
-    capture._operations = [Operation(name, at, at + 1, [], conditional=name == "while") for at, name in enumerate(names)]
+    capture._operations = [
+        Operation(name, at, at + 1, [], conditional=name == "while") for at, name in enumerate(names)
+    ]
     capture._counts["bodies"] = 1
     ordered = expected[Order.SERIAL]
     first, = {head for head, _ in ordered} - {tail for _, tail in ordered}

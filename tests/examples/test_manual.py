@@ -9,7 +9,7 @@ import unittest
 
 WEIR, MANUAL = sys.argv[1:3]
 del sys.argv[1:3]
-COMMANDS = ("info", "replay", "plan", "check", "timeline", "split", "bench")
+COMMANDS = ("info", "replay", "plan", "check", "timeline", "split", "bench", "run")
 
 
 def help_of(*arguments):
