@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,7 +172,10 @@ cudaError_t cudaDeviceSynchronize(void) {
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags, enum cudaDriverEntryPointQueryResult *found) {
   (void)version, (void)flags;
+  char second[64]; // a version of a function that was changed
+  snprintf(second, sizeof second, "%s_v2", symbol);
   *function = dlsym(RTLD_DEFAULT, symbol);
+  if (*function == NULL) *function = dlsym(RTLD_DEFAULT, second);
   if (found != NULL) *found = *function != NULL ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return *function != NULL ? cudaSuccess : card_result(cudaErrorNotSupported);
 }

@@ -88,6 +88,22 @@ def _take_allocator() -> Any:
     return _allocators[-1]
 
 
+@contextmanager
+def _allocated_from(pool: torch.cuda.MemPool) -> Iterator[None]:
+    """What this thread allocates in the block comes from the pool.
+
+    As ``torch.cuda.use_mem_pool``, which from PyTorch 2.15 on has the graph that is captured keep the pool, and raises
+    when an operator has ended the capture.
+    """
+    device = torch.cuda.current_device()
+    torch._C._cuda_beginAllocateCurrentThreadToPool(device, pool.id)
+    try:
+        yield
+    finally:
+        torch._C._cuda_endAllocateToPool(device, pool.id)
+        torch._C._cuda_releasePool(device, pool.id)
+
+
 class Pools:
     """Pools of a capture's operators. They may be closed when all tensors in them are gone."""
 
@@ -112,7 +128,7 @@ class Pools:
             _source = previous
 
     def _enter(self) -> None:
-        self._entered = torch.cuda.use_mem_pool(self._outside)
+        self._entered = _allocated_from(self._outside)
         self._entered.__enter__()
 
     def _exit(self) -> None:
@@ -131,7 +147,7 @@ class Pools:
         self._identities.add(tuple(pool.id))
         self._exit()
         try:
-            with torch.cuda.use_mem_pool(pool):
+            with _allocated_from(pool):
                 yield
             # Workspaces are the operator's alone: two operators may run at the same time.
             torch._C._cuda_clearCublasWorkspaces()
