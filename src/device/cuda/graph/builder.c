@@ -33,13 +33,12 @@ struct weir__cuda_builder {
   pthread_mutex_t mutex;
   pthread_cond_t asked;
   job *first, *last; // to do; guarded by the mutex
-  job *current;      // that the thread has, and has not made; guarded by the mutex
   job *made;         // guarded by the mutex
   bool stopping;     // guarded by the mutex
   _Atomic uint32_t made_count;
   _Atomic uint32_t work; // weir__cuda_work
   _Atomic uint32_t state;
-  uint64_t pending[MOST_JOBS];
+  job *pending[MOST_JOBS]; // that were asked for and not fetched; of the device's thread
   uint32_t pending_count;
 };
 
@@ -174,7 +173,6 @@ static void *builder_main(void *argument) {
     job *next = builder->first;
     builder->first = next->next;
     if (builder->first == NULL) builder->last = NULL;
-    builder->current = next;
     pthread_mutex_unlock(&builder->mutex);
     be_polite(builder, next);
     CUresult result = weir__cuda_exec_create(device, next->steps, NULL, next->count, 0, &next->exec);
@@ -184,7 +182,6 @@ static void *builder_main(void *argument) {
         device->driver->cuGraphUpload(next->exec->exec, stream) == CUDA_SUCCESS)
       device->driver->cuStreamSynchronize(stream);
     pthread_mutex_lock(&builder->mutex);
-    builder->current = NULL;
     next->next = builder->made;
     builder->made = next;
     atomic_fetch_add_explicit(&builder->made_count, 1, memory_order_release);
@@ -229,25 +226,13 @@ void weir__cuda_builder_destroy(weir__cuda_builder *builder) {
   weir__free(builder);
 }
 
-// What is to be made already comes again: it is not waited for that it may never do so.
-static void hurry(weir__cuda_builder *builder, uint64_t id) {
-  pthread_mutex_lock(&builder->mutex);
-  job *asked = builder->current;
-  if (asked == NULL || asked->id != id) {
-    asked = builder->first;
-    while (asked != NULL && asked->id != id) asked = asked->next;
-  }
-  if (asked != NULL) atomic_store_explicit(&asked->known, true, memory_order_relaxed);
-  pthread_mutex_unlock(&builder->mutex);
-}
-
 void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                             bool known) {
   if (builder->pending_count == MOST_JOBS) return;
   uint64_t id = id_of(builder->device, steps, count, hash);
   for (uint32_t i = 0; i < builder->pending_count; i++) {
-    if (builder->pending[i] != id) continue;
-    if (known) hurry(builder, id);
+    if (builder->pending[i]->id != id) continue;
+    if (known) atomic_store_explicit(&builder->pending[i]->known, true, memory_order_relaxed);
     return;
   }
   job *asked = weir__allocate(sizeof *asked);
@@ -262,7 +247,7 @@ void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *
     weir__free(asked);
     return;
   }
-  builder->pending[builder->pending_count++] = id;
+  builder->pending[builder->pending_count++] = asked;
   pthread_mutex_lock(&builder->mutex);
   if (builder->last == NULL)
     builder->first = asked;
@@ -281,7 +266,7 @@ weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t 
     atomic_fetch_sub_explicit(&builder->made_count, 1, memory_order_relaxed);
     pthread_mutex_unlock(&builder->mutex);
     for (uint32_t i = 0; i < builder->pending_count; i++) {
-      if (builder->pending[i] != made->id) continue;
+      if (builder->pending[i] != made) continue;
       builder->pending[i] = builder->pending[--builder->pending_count];
       break;
     }
