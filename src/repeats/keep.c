@@ -8,9 +8,8 @@ enum {
   GROWTH = 3,              // each piece of a run has so many times the tasks of the one before
   MOST_KEPT_TASKS = 16384, // of all repeats
   LONGEST_SLEEP = 1 << 20,
-  LONGEST_AHEAD =
-      640, // tasks between two other calls: graphs of longer passes take the driver long to make, and gain little
-  LOOK_AGAIN = 64, // times that a run came whole after it was given up, until it is followed again
+  LONGEST_AHEAD = 640, // tasks between two other calls: longer passes gain little by graphs, which take long to make
+  LOOK_AGAIN = 64,     // times that a run came whole after it was given up, until it is followed again
 };
 
 void weir__repeats_forget(weir__repeats *self, weir__repeat *repeat) {
@@ -113,16 +112,21 @@ void weir__repeats_end_run(weir_context *context) {
   weir__repeats_begin_run(context);
 }
 
-// Nothing came again for long.
-static void fall_asleep(weir_context *context) {
+void weir__repeats_sleep(weir_context *context, uint64_t tasks) {
   weir__repeats *self = context->repeating.repeats;
   self->looks = self->most_looks;
   self->asleep = true;
-  self->wake = context->host.window.next + self->next_sleep;
-  if (self->next_sleep < LONGEST_SLEEP) self->next_sleep *= 2;
+  self->wake = context->host.window.next + tasks;
   context->devices.plain = context->repeating.plain;
   weir__repeats_hold(context, 0);
   weir__repeats_begin_run(context);
+}
+
+// Nothing came again for long.
+static void fall_asleep(weir_context *context) {
+  weir__repeats *self = context->repeating.repeats;
+  weir__repeats_sleep(context, self->next_sleep);
+  if (self->next_sleep < LONGEST_SLEEP) self->next_sleep *= 2;
 }
 
 void weir__repeats_wake(weir_context *context) {

@@ -52,14 +52,6 @@ static bool some_run_ahead(const weir__host *host, bool *all_follow) {
   return some;
 }
 
-// Nothing is looked at before so many tasks were submitted.
-static void begin_asleep(weir_context *context, uint32_t tasks) {
-  weir__repeats *self = context->repeating.repeats;
-  self->asleep = true;
-  self->wake = context->host.window.next + tasks;
-  weir__repeats_hold(context, 0);
-}
-
 void weir__repeats_open(weir_context *context) {
   const weir__host *host = &context->host;
   const uint32_t flags = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS;
@@ -85,7 +77,7 @@ void weir__repeats_open(weir_context *context) {
   context->repeating.plain = context->devices.plain;
   context->devices.plain = false;
   weir__repeats_begin_run(context);
-  if (self->ahead) begin_asleep(context, FIRST_AHEAD);
+  if (self->ahead) weir__repeats_sleep(context, FIRST_AHEAD);
 }
 
 void weir__repeats_close(weir_context *context) {

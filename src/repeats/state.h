@@ -72,7 +72,9 @@ void weir__repeats_use(weir__repeats *self, weir__repeat *repeat);
 // asked for repeats it is learned anew.
 void weir__repeats_give_up(weir__repeats *self, weir__repeat *repeat);
 
-// Looks at submissions again if it is time.
+// Looks at no submission until so many more were made. And looks at them again if it is time; where devices run ahead that is asked
+// only when something else is called.
+void weir__repeats_sleep(weir_context *context, uint64_t tasks);
 void weir__repeats_wake(weir_context *context);
 
 // The run that is recorded begins anew; it ends, and is kept if it is long enough.
