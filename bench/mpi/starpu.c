@@ -3,15 +3,13 @@
 // StarPU-MPI: starpu_mpi_task_insert with its cache, scheduler lws, no performance models. All ranks insert all
 // tasks, or (--variant own) leave out those in which they have no part. What StarPU takes from the environment is set
 // here.
-#include <ftw.h>
 #include <starpu_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "ranks.h"
+#include "starpu_environment.h"
 
-static char home[] = "/tmp/weir-bench-starpu-XXXXXX";
 static weir__bench_grid *current_grid;
 static starpu_data_handle_t *handles;
 
@@ -32,30 +30,16 @@ static void grid_task(void *all[], void *argument) {
 static struct starpu_codelet codelet = {.cpu_funcs = {grid_task}, .nbuffers = STARPU_VARIABLE_NBUFFERS};
 
 static const char *start(void) {
-  if (!mkdtemp(home)) return "cannot make a folder in /tmp for StarPU's files";
-  setenv("STARPU_HOME", home, 1);
-  setenv("STARPU_NCPU", "1", 1);
-  setenv("STARPU_NCUDA", "0", 1);
-  setenv("STARPU_NOPENCL", "0", 1);
-  setenv("STARPU_SCHED", "lws", 1);
-  setenv("STARPU_CALIBRATE", "0", 1);
-  setenv("STARPU_BUS_CALIBRATE", "0", 1);
-  setenv("STARPU_SILENT", "1", 1);
+  const char *reason = weir__bench_starpu_environment_set(1);
+  if (reason != NULL) return reason;
   setenv("STARPU_WORKERS_GETBIND", "1", 1);
   setenv("STARPU_COMM_STATS", "1", 1);
   return starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, NULL) == 0 ? NULL : "starpu_mpi_init_conf failed";
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
-  (void)status;
-  (void)kind;
-  (void)place;
-  return remove(path);
-}
-
 static void stop(void) {
   starpu_mpi_shutdown();
-  if (nftw(home, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0) perror(home);
+  weir__bench_starpu_environment_clear();
 }
 
 static void prepare(const weir__bench_ranks *ranks) {

@@ -2,15 +2,13 @@
 //
 // StarPU: tasks with data handles, scheduler lws (local work stealing), no performance models. Everything that
 // StarPU takes from the environment is set here, and what it writes goes to a folder that is removed at the end.
-#include <ftw.h>
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "runtime.h"
+#include "starpu_environment.h"
 
-static char home[] = "/tmp/weir-bench-starpu-XXXXXX";
 static uint64_t *independent_cells;
 static starpu_data_handle_t cell_handles[WEIR__BENCH_CELLS];
 static weir__bench_grid *current_grid;
@@ -58,30 +56,14 @@ static struct starpu_codelet grid_codelet = {.cpu_funcs = {grid_task}, .nbuffers
 
 static const char *start(const char *variant) {
   (void)variant;
-  if (!mkdtemp(home)) return "cannot make a folder in /tmp for StarPU's files";
-  char workers[16];
-  snprintf(workers, sizeof(workers), "%d", WEIR__BENCH_WORKERS);
-  setenv("STARPU_HOME", home, 1);
-  setenv("STARPU_NCPU", workers, 1);
-  setenv("STARPU_NCUDA", "0", 1);
-  setenv("STARPU_NOPENCL", "0", 1);
-  setenv("STARPU_SCHED", "lws", 1);
-  setenv("STARPU_CALIBRATE", "0", 1);
-  setenv("STARPU_BUS_CALIBRATE", "0", 1);
-  setenv("STARPU_SILENT", "1", 1);
+  const char *reason = weir__bench_starpu_environment_set(WEIR__BENCH_WORKERS);
+  if (reason != NULL) return reason;
   return starpu_init(NULL) == 0 ? NULL : "starpu_init found no CPU worker";
-}
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
-  (void)status;
-  (void)kind;
-  (void)place;
-  return remove(path);
 }
 
 static void stop(void) {
   starpu_shutdown();
-  if (nftw(home, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0) perror(home);
+  weir__bench_starpu_environment_clear();
 }
 
 static const char *prepare(const weir__bench_tasks *tasks) {
