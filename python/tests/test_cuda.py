@@ -223,19 +223,27 @@ with weir.Context("cuda,cpu:1") as context:
     )
 
 
-def test_graphs_that_others_capture():
-    run_program(
-        HEAD
-        + """
-from weir import _cuda
-from weir._hazards import Access
-
+# A stream of the program's own, and memory for what it captures into `graph`.
+STREAM = (
+    HEAD
+    + """
 own, pointer, stream, graph = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_void_p()
 check(cu.cuInit(0))
 check(cu.cuDevicePrimaryCtxRetain(ctypes.byref(own), 0))
 check(cu.cuCtxPushCurrent_v2(own))
 check(cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(256)))
 check(cu.cuStreamCreateWithPriority(ctypes.byref(stream), 1, 0))
+"""
+)
+
+
+def test_graphs_that_others_capture():
+    run_program(
+        STREAM
+        + """
+from weir import _cuda
+from weir._hazards import Access
+
 assert _cuda.captured_graph(stream.value) is None
 check(cu.cuStreamBeginCapture_v2(stream, 2))
 captured = _cuda.captured_graph(stream.value)
@@ -259,17 +267,11 @@ check(cu.cuMemFree_v2(pointer))
 
 def test_times_of_the_nodes_of_a_graph():
     run_program(
-        HEAD
+        STREAM
         + """
 import json, tempfile
 from weir import _cuda, _measure
 
-own, pointer, stream, graph = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_void_p()
-check(cu.cuInit(0))
-check(cu.cuDevicePrimaryCtxRetain(ctypes.byref(own), 0))
-check(cu.cuCtxPushCurrent_v2(own))
-check(cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(256)))
-check(cu.cuStreamCreateWithPriority(ctypes.byref(stream), 1, 0))
 check(cu.cuStreamBeginCapture_v2(stream, 2))
 for number in range(4):
     address = ctypes.c_uint64(pointer.value + 64 * (number % 2))
