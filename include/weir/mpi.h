@@ -98,7 +98,8 @@ WEIR_API weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *buffer, ui
 // - All buffers are of weir_mpi_buffer_create. Boxes and modes AUTO are refused. COMMUTE and REDUCE keep their meaning
 //   among the tasks of one rank; between ranks they are as READ_WRITE.
 // - `kernel`, `host`, `user`, `device`, `after`, `priority` and `group` concern the rank that runs the task, and may be
-//   NULL on others. Two ranks that name kernels name the same. `label`, `tag`, `groups` and `args` are the same on all ranks, the contents of values excepted.
+//   NULL on others. Two ranks that name kernels name the same. `label`, `tag`, `groups` and `args` are the same on all
+//   ranks, the contents of values excepted.
 // - `*out_event` is an event on the rank that runs the task, and NULL on others. `after` may name such events: entries
 //   that are NULL are left out.
 // - `destroy` is called on all ranks; where the task does not run, before the call returns.

@@ -111,10 +111,11 @@ enum {
   WEIR_CONTEXT_CHECK = 1u << 3,
   // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in
   // the same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its
-  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed. Without
-  // the flag kernels on CUDA devices are recognised when they came 32 times, and short kernels in contexts of CPUs alone
-  // when they came three times; with it sequences on all devices, of host tasks too, when they came once. docs/guide/repeats.md says more. Nothing is recognised beside other
-  // flags than NO_RENAME, and where a way of issue is chosen.
+  // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed. Without the
+  // flag kernels on CUDA devices are recognised when they came 32 times, and short kernels in contexts of CPUs alone
+  // when they came three times; with it sequences on all devices, of host tasks too, when they came once.
+  // docs/guide/repeats.md says more. Nothing is recognised beside other flags than NO_RENAME, and where a way of issue
+  // is chosen.
   WEIR_CONTEXT_REPEATS = 1u << 4,
 };
 
@@ -433,8 +434,8 @@ typedef struct weir_task {
   // Of a host task whose function holds a lock that other such functions need as well, like that of an interpreter: a
   // number that functions which take about as long have in common, such as the address of their code. 0: there is none.
   // Functions that take a few microseconds at most then run on one worker while the others do something else, because
-  // they would wait for the lock. Longer ones are spread over the workers. It has no influence on results. Graphs ignore
-  // it.
+  // they would wait for the lock. Longer ones are spread over the workers. It has no influence on results. Graphs
+  // ignore it.
   uint64_t lock_key;
 } weir_task;
 

@@ -89,9 +89,8 @@ typedef struct weir__device_ops {
   const char *kind;     // "cpu": the part of a device's name before ':'
   weir__code_kind code; // that kernels have for it
   bool run_ahead;
-
-  // Runs of tasks that came before are launched as graphs (src/repeats) by default: that was measured to be faster.
-  bool follows_runs;
+  bool
+      follows_runs; // runs of tasks that came before are launched as graphs by default (src/repeats): measured to be faster
   bool threaded; // has a thread that issues its tasks and needs a core to be quick
   bool peers;    // copies by itself between its memory and that of other devices of its kind
   bool hidden;   // made only when asked for by name; not listed by weir_probe

@@ -52,7 +52,7 @@ static inline bool weir__wait_history_is_often(const weir__wait_history *history
   return history->often;
 }
 
-// Whether tasks are to go the direct way for now.
+// Whether tasks go the direct way in this turn.
 static inline bool weir__wait_history_is_direct(const weir__wait_history *history) {
   return history->direct;
 }

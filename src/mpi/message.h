@@ -5,8 +5,8 @@
 // - A send is a copy out of the buffer (weir_copy_out), whose end posts the message. If the copy was skipped, since the
 //   contents are poisoned, the message says so in their place.
 // - A receive is begun when it is submitted. A host task behind an event of the host, which overwrites the range,
-//   copies
-//   what came. It is submitted in the place of the sequence where the bytes are needed, and Weir renames what it overwrites.
+//   copies what came. It is submitted in the place of the sequence where the bytes are needed, and Weir renames what it
+//   overwrites.
 // Longer contents travel in pieces, each a message of the transport with the same tag.
 #ifndef WEIR_MPI_MESSAGE_H
 #define WEIR_MPI_MESSAGE_H

@@ -83,7 +83,7 @@ static weir__mpi_call call_of(const weir_task *task, const range *ranges, uint32
   return call;
 }
 
-// What runs the task, where this rank says so.
+// The code of a task, as far as this rank names any.
 static void note_code(const weir_task *task, weir__mpi_call *call) {
   if (task->kernel == NULL && task->host == NULL) return;
   snprintf(call->kernel, sizeof call->kernel, "%s", weir_kernel_name(task->kernel));

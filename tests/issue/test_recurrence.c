@@ -290,8 +290,8 @@ static void graphs_come_first_where_a_program_repeats(void **state) {
   assert_int_equal(gone(), 5 * LONG);
 }
 
-// What a program submits between two waits, where that is little, has turns on the direct path too, in which nothing is collected;
-// before there is one, it is asked for although graphs serve.
+// Tasks of a program that waits often have turns on the direct path, in which nothing is collected. Before that path is there, it is
+// asked for although graphs serve.
 static void programs_that_wait_often_try_the_direct_path(void **state) {
   (void)state;
   enum { STRETCH = 16, STRETCHES = WEIR__TURN_STRETCHES };

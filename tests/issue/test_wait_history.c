@@ -49,7 +49,7 @@ static void the_faster_way_stays(void **state) {
   }
 }
 
-// What changes is noticed by the next trial; while nothing does, trials become rare.
+// The next trial notices a change. Without changes trials become rare.
 static void trials_come_again(void **state) {
   (void)state;
   program self = begin(5000, 6000);

@@ -393,8 +393,9 @@ static bool is_busy(const weir__cuda_device *device) {
 
 static void flush(weir__cuda_device *device, bool wanted) {
   weir__cuda_batches *batches = device->batches;
-  if (wanted) weir__recurrence_note_wait(batches->recurrence);
-  if (!wanted) {
+  if (wanted) {
+    weir__recurrence_note_wait(batches->recurrence);
+  } else {
     if (!is_busy(device) || others_are_busy(device)) return;
     uint64_t now = weir__clock_ns();
     if (batches->last_taken_ns == 0) batches->last_taken_ns = now;
