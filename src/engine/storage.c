@@ -131,6 +131,11 @@ static bool covers_all(const weir__access *access) {
   return access->mode == WEIR_WRITE && is_whole(access);
 }
 
+// Whether all later accesses to the buffer come after this one. Those that read, commute or reduce do not order each other.
+static bool comes_first(const weir__access *access) {
+  return is_whole(access) && (access->mode == WEIR_WRITE || access->mode == WEIR_READ_WRITE);
+}
+
 static bool may_rename(const weir_context *context, const weir_buffer *buffer) {
   return !buffer->wrapped && !buffer->kept && !(context->host.flags & WEIR_CONTEXT_NO_RENAME);
 }
@@ -203,7 +208,7 @@ static weir__admit_result no_storage(weir_context *context, const weir__submissi
   return WEIR__REFUSED;
 }
 
-// Storage that can be had without waiting.
+// Storage that can be had without waiting. `whole`: as weir__storage_take.
 static weir__pool_result take_at_once(weir_context *context, const weir_buffer *buffer, uint32_t space, uint32_t access,
                                       bool whole, weir__block **out_block) {
   weir__pool_result result = take_predicted(context, buffer, space, access, out_block);
@@ -262,7 +267,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     if (first) {
       uint32_t like = buffer->scratch ? scratch_access(request->task) : i;
       weir__pool_result result =
-          take_at_once(context, buffer, access->space, like, is_whole(access), &request->fresh[i]);
+          take_at_once(context, buffer, access->space, like, comes_first(access), &request->fresh[i]);
       if (result == WEIR__POOL_OK) continue;
       // First: waiting releases the lock, and others use the list meanwhile.
       weir__storage_give_back(context, request, i);

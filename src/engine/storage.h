@@ -9,7 +9,7 @@
 // Finds storage for every access that needs some: request->fresh. RETRY: the lock was released, to wait for memory.
 weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
 
-// Takes a block for `buffer` in `space`: an idle one, or, if its first user is there for the `whole` of it, so that later users
+// Takes a block for `buffer` in `space`: an idle one, or, if its first user writes or updates the `whole` of it, so that later users
 // come after that one, also a waiting one whose users are known (then it has users). RETRY: the lock was released, to wait for
 // memory. `access` tells accesses of a task apart.
 weir__admit_result weir__storage_take(weir_context *context, const weir__submission *submission,

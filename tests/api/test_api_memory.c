@@ -149,11 +149,53 @@ static void what_cannot_fit_is_refused(void **state) {
   assert_int_equal(weir_context_release(context), WEIR_OK);
 }
 
+// Counts tasks that begin while another one is at its gate.
+typedef struct tenant {
+  gate gate;
+  atomic_uint early;
+} tenant;
+
+static void move_in(const weir_work *work) {
+  tenant *self = work->user;
+  if (atomic_load(&self->gate.passed) == 0) atomic_fetch_add(&self->early, 1);
+}
+
+static void *open_later(void *user) {
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  gate_open(user);
+  return NULL;
+}
+
+// Where memory is short, a buffer gets storage that tasks still use, if all of its own tasks come after them: not if the first one
+// reads or commutes, for then the second one does not wait for the first.
+static void storage_is_used_by_one_buffer_at_a_time(void **state) {
+  (void)state;
+  static const weir_mode modes[] = {WEIR_READ, WEIR_COMMUTE, WEIR_READ_WRITE, WEIR_WRITE};
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+    tenant self = {.early = 0};
+    pthread_t opener;
+    weir_context *context = limited("cpu:3", BYTES);
+    weir_buffer *before = api_buffer(context, BYTES, "before"), *after = api_buffer(context, BYTES, "after");
+    const weir_arg updates = weir_updates(before);
+    const weir_arg arg = {.mode = modes[i], .buffer = after, .bytes = WEIR_WHOLE};
+    const weir_task other = {.host = move_in, .user = &self, .args = &arg, .arg_count = 1};
+    assert_int_equal(gate_submit(context, &self.gate, &updates, 1, NULL), WEIR_OK);
+    assert_int_equal(weir_buffer_release(before), WEIR_OK);
+    assert_int_equal(pthread_create(&opener, NULL, open_later, &self.gate), 0);
+    for (int j = 0; j < 3; j++) assert_int_equal(weir_submit(context, &other, NULL), WEIR_OK);
+    assert_int_equal(weir_finish(context), WEIR_OK);
+    assert_int_equal(pthread_join(opener, NULL), 0);
+    if (atomic_load(&self.early) > 0) fail_msg("mode %d: %u tasks were early", (int)modes[i], atomic_load(&self.early));
+    assert_int_equal(weir_context_release(context), WEIR_OK);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tasks_of_several_threads_wait),
       cmocka_unit_test(graphs_of_several_threads_wait),
       cmocka_unit_test(what_cannot_fit_is_refused),
+      cmocka_unit_test(storage_is_used_by_one_buffer_at_a_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
