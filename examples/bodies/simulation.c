@@ -68,7 +68,7 @@ static size_t state_bytes(const simulation *self) {
 
 static void create_place(simulation *self, int32_t number) {
   place *made = &self->places[number];
-  world_create(self->options->seed, number, self->options->bodies, &made->world);
+  world_create(self->options->seed, self->options->first_world + number, self->options->bodies, &made->world);
   made->device = weir_context_device(self->context, (uint32_t)number % weir_context_device_count(self->context));
   const char *labels[2] = {"state", "other state"};
   for (int i = 0; i < 2 && self->status == WEIR_OK; i++) {
@@ -137,10 +137,11 @@ static void submit_island(simulation *self, place *in, int32_t step, const islan
 static bool plan_step(simulation *self, place *in, int32_t number, int32_t step) {
   const world *at = &in->world;
   memcpy(&in->before, &in->after, sizeof in->before);
-  world_choose_actions(at, self->options->seed, number, step, in->upload.actions);
+  world_choose_actions(at, self->options->seed, self->options->first_world + number, step, in->upload.actions);
   world_drive(at, in->before.bodies, in->upload.actions, in->driven.bodies);
   if (islands_find(in->driven.bodies, at->count, at->joints, at->joint_count, &at->rules, &in->list)) return true;
-  fprintf(stderr, "weir-bodies: world %d, step %d: more contacts than fit\n", number, step);
+  fprintf(stderr, "weir-bodies: world %d, step %d: more contacts than fit\n", self->options->first_world + number,
+          step);
   self->status = WEIR_ERROR_TASK_FAILED;
   return false;
 }
@@ -197,7 +198,8 @@ static void end_step(simulation *self, int32_t number, int32_t step) {
                        in->after.bodies, &seen, &in->record, text, sizeof text)) {
     return;
   }
-  if (self->status == WEIR_OK) fprintf(stderr, "weir-bodies: world %d, step %d: %s\n", number, step, text);
+  if (self->status == WEIR_OK)
+    fprintf(stderr, "weir-bodies: world %d, step %d: %s\n", self->options->first_world + number, step, text);
   self->status = WEIR_ERROR_TASK_FAILED;
 }
 

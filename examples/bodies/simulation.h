@@ -15,7 +15,8 @@ typedef struct simulation_options {
   uint32_t flags;      // WEIR_CONTEXT_*
   weir_issue issue;
   int32_t worlds;
-  int32_t bodies; // of each world
+  int32_t first_world; // number of the first: a part of more worlds, which others run
+  int32_t bodies;      // of each world
   int32_t steps;
   int32_t threads; // of the host, each of which has every threads-th world; 0 counts as 1
   uint64_t seed;

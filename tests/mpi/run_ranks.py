@@ -3,31 +3,19 @@
 """run_ranks.py MPIRUN PROGRAM: random programs on 1 to 4 ranks of MPI, and what becomes of ranks that fail."""
 import os
 import re
-import signal
-import subprocess
 import sys
 import unittest
+
+from launcher import Launcher
 
 MPIRUN, PROGRAM = sys.argv[1:3]
 del sys.argv[1:3]
 PROGRAMS = "10" if os.environ.get("WEIR_SMALL_TESTS") else "500"
-VERSION = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, check=False).stdout
-OPEN_MPI = "Open MPI" in VERSION or "OpenRTE" in VERSION
-# Waiting ranks give up their core: there are more ranks than cores.
-OPTIONS = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"] if OPEN_MPI else []
+LAUNCHER = Launcher(MPIRUN)
 
 
-def run(ranks, *arguments, options=()):
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_btl_vader_single_copy_mechanism="none")
-    with subprocess.Popen([MPIRUN, *OPTIONS, *options, "-n", str(ranks), PROGRAM, *arguments], env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
-        try:
-            output = process.communicate(timeout=300)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, output
+def run(ranks, *arguments):
+    return LAUNCHER.run(ranks, PROGRAM, *arguments)
 
 
 class Ranks(unittest.TestCase):
@@ -53,7 +41,7 @@ class Ranks(unittest.TestCase):
             self.assertNotEqual(code, 0)
             self.assertRegex(output, r"rank 1 .*exited on signal 9|EXIT CODE: 9|KILLED BY SIGNAL: 9")
 
-    @unittest.skipUnless(OPEN_MPI, "a stopped rank is continued by other launchers")
+    @unittest.skipUnless(LAUNCHER.is_open_mpi, "a stopped rank is continued by other launchers")
     def test_stopped_rank(self):
         code, output = run(2, "stop")
         self.assertNotEqual(code, 0)
