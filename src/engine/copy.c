@@ -331,6 +331,22 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
   return status;
 }
 
+// The first half of a copy by way of a buffer on the host. Whoever is to hear of a failure hears of the second half's.
+static weir_status submit_first_half(weir_context *context, device_copy *copy) {
+  static const weir__completion_target silent = {.reported = false};
+  weir__submission by = *copy->by;
+  if (by.target == NULL || by.target->reported) return submit_device_copy(context, copy, NULL);
+  weir_event *event = NULL;
+  by.target = &silent;
+  copy->by = &by;
+  weir_status status = submit_device_copy(context, copy, &event);
+  if (event == NULL) return status;
+  weir__context_lock_again(context);
+  weir__event_drop(event);
+  weir__context_unlock(context);
+  return status;
+}
+
 weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                            void *destination, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
@@ -355,7 +371,7 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
   if (status == WEIR_OK)
     status = weir__buffer_make(context, "copy out", NULL, WEIR__HOST_SPACE, bytes, false, &copy.to);
   if (status != WEIR_OK) return status;
-  status = submit_device_copy(context, &copy, NULL);
+  status = submit_first_half(context, &copy);
   if (status == WEIR_OK) status = copy_out_on_host(by, copy.to, 0, bytes, destination, out_event);
   weir__buffer_release(copy.to);
   return status;
