@@ -65,6 +65,19 @@ WEIR_API weir_status weir_buffer_follow(weir_buffer *buffer, weir_mode mode, wei
 // Errors: INVALID_ARGUMENT (another mode), OUT_OF_MEMORY.
 WEIR_API weir_status weir_buffer_event(weir_buffer *buffer, weir_mode mode, weir_event **out_event);
 
+// Looks whether work outside Weir has ended that nobody reports by itself, such as a message of a network, and signals
+// host events. Returns the nanoseconds after which it is to be called again, if the worker still finds no task then. 0:
+// at once; WEIR_FOREVER: not before the worker runs out of tasks the next time.
+typedef uint64_t (*weir_progress_function)(void *user);
+
+// Has CPU workers call a function when they find no task, before they sleep: so what is behind a host event runs on the
+// thread that found the work outside done, and nobody must be woken. One worker at a time calls it. While all of them
+// run tasks nobody does, nor in a context without CPU workers or in check mode: who needs a limit has a thread besides.
+// The function may do what a callback may. It must not wait; while it returns 0 its worker does not sleep. NULL takes
+// the function back, and waits until it has returned. weir_context_release does so when all tasks are done.
+// Errors: INVALID_ARGUMENT (the context has another function; a call in a task, a callback or the function itself).
+WEIR_API weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user);
+
 #ifdef __cplusplus
 }
 #endif

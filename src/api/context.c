@@ -25,6 +25,7 @@
 #include "engine/watch.h"
 #include "graph/graph.h"
 #include "repeats/repeats.h"
+#include "weir/external.h"
 
 enum { FEW_CORES = 2 };
 
@@ -221,6 +222,7 @@ weir_status weir_context_release(weir_context *context) {
   weir__repeats_close(context);
   weir__context_unlock(context);
   weir__record_close(context);
+  (void)weir_context_set_progress(context, NULL, NULL);
   weir__context_destroy(context);
   return WEIR_OK;
 }

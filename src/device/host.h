@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "device/device.h"
 #include "trace/trace.h"
+#include "weir/external.h"
 #include "window/buffer.h"
 #include "window/window.h"
 
@@ -33,6 +34,13 @@ typedef struct weir__notices {
 } weir__notices;
 
 #define WEIR__HELD_RUN ((uint64_t)1 << 16)
+
+// What CPU workers call when they find no task.
+typedef struct weir__progress {
+  _Atomic(weir_progress_function) function; // NULL: none
+  void *user;                               // stays while there is a function, or one is called
+  _Atomic bool called;                      // by a worker, now
+} weir__progress;
 
 // The part of a context that its devices see.
 typedef struct weir__host {
@@ -64,6 +72,7 @@ typedef struct weir__host {
   _Atomic uint64_t held;
   _Atomic bool times_tasks;  // when tasks start and end is wanted, though nothing is traced
   _Atomic bool many_buffers; // more than caches hold: submissions fetch theirs before they take the lock
+  weir__progress progress;
 } weir__host;
 
 // A context begins with its host.

@@ -174,6 +174,13 @@ static inline _Atomic uint32_t *weir__cpu_estimate(weir_kernel *kernel) {
   return kernel == NULL ? NULL : &kernel->group_ticks;
 }
 
+// Calls the context's progress function until there is work, or the function lets the worker sleep: false, and for how
+// long.
+bool weir__cpu_progress(weir__worker *worker, uint64_t *out_sleep_ns);
+
+// Whether other workers have work in their queues that is worth taking over.
+bool weir__cpu_others_have_work(const weir__worker *worker);
+
 // With a seed: gives way to other threads now and then.
 void weir__cpu_disturb(weir__worker *worker);
 

@@ -162,8 +162,7 @@ static weir__task *steal(weir__worker *worker, bool any_work) {
   return NULL;
 }
 
-// Whether others have work in their queues that is worth taking over.
-static bool others_have_work(weir__worker *worker) {
+bool weir__cpu_others_have_work(const weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *other = &cpu->workers[i];
@@ -201,7 +200,7 @@ static inline bool spin(weir__worker *worker, int rounds) {
   for (int round = 0; round < rounds && !found; round++) {
     weir__pause();
     found = atomic_load_explicit(&cpu->inbox_hint, memory_order_relaxed) > 0 ||
-            atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0 || others_have_work(worker);
+            atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0 || weir__cpu_others_have_work(worker);
   }
   return found;
 }
@@ -239,9 +238,9 @@ static void get_up(weir__worker *worker) {
   }
 }
 
-// Sleeps until woken. The watcher does not sleep for long: OVERSLEPT means to look for any work at all, in case the others
-// are stuck in tasks that were thought to be short.
-static sleep_result sleep_for_work(weir__worker *worker) {
+// Sleeps until woken, or for `longest_ns`. The watcher does not sleep for long: OVERSLEPT means to look for any work at all, in
+// case the others are stuck in tasks that were thought to be short.
+static sleep_result sleep_for_work(weir__worker *worker, uint64_t longest_ns) {
   weir__cpu *cpu = worker->cpu;
   weir__host *host = cpu->base.host;
   weir__host_lock(host);
@@ -253,8 +252,8 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   bool stop = cpu->stopping;
   bool looks = atomic_load_explicit(&host->held, memory_order_relaxed) > 0 &&
                atomic_load_explicit(&cpu->spinning, memory_order_relaxed) == 0; // somebody must
-  bool found = stop || looks || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) || others_have_work(worker) ||
-               atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
+  bool found = stop || looks || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) ||
+               weir__cpu_others_have_work(worker) || atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
   bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
   bool watches = others_awake && (cpu->watcher == NULL || cpu->watcher == worker);
   if (!found) {
@@ -270,13 +269,14 @@ static sleep_result sleep_for_work(weir__worker *worker) {
   weir__host_unlock(host);
   if (found) return stop ? STOPPED : WOKEN;
   for (;;) {
-    weir__sleep_on(&worker->word, 1, watches ? SLEEP_NS : UINT64_MAX);
+    bool oversleeps = watches && SLEEP_NS <= longest_ns;
+    weir__sleep_on(&worker->word, 1, oversleeps ? SLEEP_NS : longest_ns);
     if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
     weir__host_lock(host);
     bool gets_up = !worker->lent;
     if (gets_up) get_up(worker);
     weir__host_unlock(host);
-    if (gets_up) return OVERSLEPT;
+    if (gets_up) return oversleeps ? OVERSLEPT : WOKEN;
   }
 }
 
@@ -399,6 +399,7 @@ void *weir__worker_main(void *argument) {
   (void)weir__pin_thread(pthread_self(), cpu->first_core + worker->index);
   bool any_work = false;
   for (;;) {
+    uint64_t longest_ns = UINT64_MAX;
     weir__task *task = NULL;
     if (atomic_load_explicit(&cpu->urgent_hint, memory_order_relaxed) == 0) task = weir__queue_take(worker);
     if (task == NULL) {
@@ -410,8 +411,8 @@ void *weir__worker_main(void *argument) {
     if (task != NULL) {
       if (atomic_load_explicit(&worker->watches, memory_order_relaxed)) stop_watching(worker);
       run(worker, task);
-    } else if (!spin_for_work(worker)) {
-      sleep_result result = sleep_for_work(worker);
+    } else if (!weir__cpu_progress(worker, &longest_ns) && !spin_for_work(worker)) {
+      sleep_result result = sleep_for_work(worker, longest_ns);
       if (result == STOPPED) return NULL;
       any_work = result == OVERSLEPT;
     }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function that CPU workers call when they find no task.
+#include <sched.h>
+
+#include "base/error.h"
+#include "engine/context.h"
+#include "weir/external.h"
+
+// A worker that calls the function looks in the other order: says that it does, then whether there is one.
+static void take_back(weir__progress *progress) {
+  atomic_store_explicit(&progress->function, NULL, memory_order_seq_cst);
+  while (atomic_load_explicit(&progress->called, memory_order_seq_cst)) sched_yield();
+}
+
+static weir_status give(weir_context *context, weir_progress_function function, void *user) {
+  weir__progress *progress = &context->host.progress;
+  weir__context_lock(context);
+  bool free = atomic_load_explicit(&progress->function, memory_order_relaxed) == NULL;
+  if (free) {
+    progress->user = user;
+    atomic_store_explicit(&progress->function, function, memory_order_seq_cst);
+  }
+  weir__context_unlock(context);
+  return free ? WEIR_OK
+              : weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: the context has another function already");
+}
+
+weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user) {
+  if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: the context is NULL");
+  if (weir__this_thread.in_task)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: %s", weir__thread_place());
+  if (function != NULL) return give(context, function, user);
+  take_back(&context->host.progress);
+  return WEIR_OK;
+}
