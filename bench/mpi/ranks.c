@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "clock.h"
 #include "runtime.h"
@@ -116,6 +117,50 @@ static int measure(weir__bench_ranks *ranks, uint64_t repeat) {
   return ranks->grid->errors == 0 ? 0 : 1;
 }
 
+// Switches between this rank's threads so far, and the processor's time that they took, in us.
+static void count_switches(double out_counts[2]) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  out_counts[0] = (double)(usage.ru_nvcsw + usage.ru_nivcsw);
+  out_counts[1] = 1e6 * (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static int compare_seconds(const void *a, const void *b) {
+  double first = *(const double *)a, second = *(const double *)b;
+  return (first > second) - (first < second);
+}
+
+// Runs tasks of one size.
+static int measure_size(weir__bench_ranks *ranks, uint64_t iterations, uint64_t runs) {
+  const char *name = current_runtime->name, *pattern = ranks->grid->pattern;
+  double *seconds = calloc(runs, sizeof(double)), before[2], after[2], all[2];
+  if (seconds == NULL) return 1;
+  count_switches(before);
+  for (uint64_t i = 0; i < runs; i++) {
+    ranks->grid->pass++;
+    ranks->grid->iterations = iterations;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = weir__bench_seconds();
+    current_runtime->run(ranks);
+    seconds[i] = weir__bench_seconds() - begin;
+    agree(ranks->grid, &seconds[i]);
+  }
+  count_switches(after);
+  for (int i = 0; i < 2; i++) after[i] -= before[i];
+  MPI_Allreduce(after, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  qsort(seconds, runs, sizeof(double), compare_seconds);
+  double tasks = (double)ranks->grid->task_count, scale = 1e6 * ranks->size / tasks;
+  if (ranks->rank == 0) {
+    weir__bench_print(pattern, name, "us least", seconds[0] * scale);
+    weir__bench_print(pattern, name, "us quartile", seconds[runs / 4] * scale);
+    weir__bench_print(pattern, name, "switches", all[0] / tasks / (double)runs);
+    weir__bench_print(pattern, name, "us of processors", all[1] / tasks / (double)runs);
+  }
+  free(seconds);
+  return ranks->grid->errors == 0 ? 0 : 1;
+}
+
 static int run_grid(int argc, char **argv) {
   weir__bench_grid grid;
   if (!weir__bench_grid_create(&grid, argv[1], (int64_t)weir__bench_option(argc, argv, "--steps", 500))) {
@@ -128,7 +173,9 @@ static int run_grid(int argc, char **argv) {
   int result = 1;
   if (find_readers(&current)) {
     current_runtime->prepare(&current);
-    result = measure(&current, weir__bench_option(argc, argv, "--repeat", 1));
+    uint64_t iterations = weir__bench_option(argc, argv, "--iterations", 0);
+    result = iterations == 0 ? measure(&current, weir__bench_option(argc, argv, "--repeat", 1))
+                             : measure_size(&current, iterations, weir__bench_option(argc, argv, "--runs", 40));
     current_runtime->finish(&current);
   }
   free(current.readers);
@@ -138,7 +185,10 @@ static int run_grid(int argc, char **argv) {
 
 int weir__bench_ranks_main(const weir__bench_ranks_runtime *runtime, int argc, char **argv) {
   if (argc < 2) {
-    fprintf(stderr, "Usage: mpirun -n N %s PATTERN [--steps N] [--repeat N] [--variant own] [--pin 0]\n", argv[0]);
+    fprintf(stderr,
+            "Usage: mpirun -n N %s PATTERN [--steps N] [--repeat N] [--variant own] [--pin 0]\n"
+            "       [--iterations N [--runs N]]\n",
+            argv[0]);
     return 2;
   }
   const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK"); // known before MPI_Init, which starts threads

@@ -3,12 +3,14 @@
 // Task graphs of Task Bench over ranks of MPI: what all measured runtimes share. Each is a program of its own,
 // weir-bench-mpi-NAME, which mpirun starts:
 //
-// weir-bench-mpi-NAME PATTERN [--steps N] [--repeat N] [--variant WORD] [--pin 0]
+// weir-bench-mpi-NAME PATTERN [--steps N] [--repeat N] [--variant WORD] [--pin 0] [--iterations N [--runs N]]
 //
 // Points are dealt to ranks in blocks; the rank of a point runs its tasks. Each rank keeps to one core, unless --pin
 // 0. The peak rate is that of all ranks at once. Rank 0 prints a JSON object for the METG and one for the bytes of
 // contents that all ranks sent in a run, beside the fewest that this division of the tasks needs: each cell once to
-// each other rank that reads it.
+// each other rank that reads it. --iterations N instead runs all tasks --runs times with kernels of one size, and prints, of a
+// task: the time of the shortest run and the lower quartile (time x ranks / tasks), and the mean of switches between
+// threads and of processor time, of all ranks.
 #ifndef WEIR_BENCH_MPI_RANKS_H
 #define WEIR_BENCH_MPI_RANKS_H
 

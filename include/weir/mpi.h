@@ -12,7 +12,8 @@
 // used by the calls of this header; weir_mpi_fetch and weir_mpi_written say how other calls of Weir may use it.
 //
 // Threads: the calls that make the sequence must be made in the same order on all ranks, so one thread makes them. They
-// must not be made in tasks and callbacks. A thread of the library makes all calls of MPI.
+// must not be made in tasks and callbacks. Calls of MPI are made by the calls of this header, by workers of the
+// context and by a thread of the library, one at a time.
 //
 // MPI: the program initialises MPI (MPI_Init_thread) with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if no
 // other thread calls MPI from weir_mpi_create to weir_mpi_release. Messages travel on communicators of the library's

@@ -46,7 +46,7 @@ void weir__mpi_check_compare(struct weir_mpi *mpi);
 void weir__mpi_bye(struct weir_mpi *mpi);
 bool weir__mpi_all_ended(const struct weir_mpi *mpi);
 
-// Takes a message that came, by the progress thread.
+// Takes a message that came, by the thread that drives.
 void weir__mpi_control_take(struct weir_mpi *mpi, uint32_t from, const weir__mpi_control *control);
 
 #endif // WEIR_MPI_CONTROL_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the progress thread does with a message: it begins its pieces, and ends it when all of them have ended.
+// What who drives does with a message: it begins its pieces, and ends it when all of them have ended.
 #ifndef WEIR_MPI_EXCHANGE_H
 #define WEIR_MPI_EXCHANGE_H
 

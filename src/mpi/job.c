@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "drive.h"
 #include "progress.h"
+#include "weir/external.h"
 
 enum { DEFAULT_SECONDS = 60 };
 static const uint64_t GIB = UINT64_C(1) << 30;
@@ -14,6 +16,12 @@ uint64_t weir__mpi_now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+void weir__mpi_sleep(weir_mpi *mpi, pthread_cond_t *condition, uint64_t ns) {
+  uint64_t until = weir__mpi_now() + ns;
+  const struct timespec time = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
+  pthread_cond_timedwait(condition, &mpi->shared, &time);
 }
 
 uint32_t weir_mpi_rank(const weir_mpi *mpi) {
@@ -42,7 +50,7 @@ static void initialize_locks(weir_mpi *mpi) {
   pthread_mutex_init(&mpi->sequence, NULL);
   pthread_mutex_init(&mpi->shared, NULL);
   pthread_cond_init(&mpi->wake, &clock);
-  pthread_cond_init(&mpi->changed, NULL);
+  pthread_cond_init(&mpi->changed, &clock);
   pthread_condattr_destroy(&clock);
 }
 
@@ -77,8 +85,11 @@ static bool has_cpu(const weir_context *context) {
 static weir_status start(weir_mpi *mpi) {
   if (!has_cpu(mpi->context)) return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CPU device");
   if (!allocate(mpi)) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  weir__mpi_receive_control(mpi);
   if (pthread_create(&mpi->thread, NULL, weir__mpi_progress, mpi) != 0)
     return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no thread can be started");
+  // The thread alone is enough, and slower: a context that takes part in two jobs gives its workers to the first.
+  mpi->looks_in_turns = weir_context_set_progress(mpi->context, weir__mpi_idle, mpi) == WEIR_OK;
   return WEIR_OK;
 }
 

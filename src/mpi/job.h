@@ -3,7 +3,7 @@
 // The state of a rank in a job, and who guards it:
 // - `sequence` is held by each call that makes the sequence, in that order; it guards what only these use.
 // - `shared` is held for a few lines, by those calls, by callbacks of Weir and by the progress thread.
-// - What is the progress thread's alone needs no lock.
+// - `driven` is set by the thread that drives (drive.h), and guards what drivers alone use. Nobody waits for it.
 // `sequence` comes before `shared`. No call of Weir is made under `shared`, so callbacks may take it.
 #ifndef WEIR_MPI_JOB_H
 #define WEIR_MPI_JOB_H
@@ -20,7 +20,7 @@
 
 enum { WEIR__MPI_TEXT = 512 };
 
-// What the progress thread knows of another rank.
+// What is known of another rank.
 typedef struct weir__mpi_peer {
   uint64_t heard_ns;    // when something came from it
   uint64_t pinged_ns;   // when it was asked for a sign of life
@@ -42,7 +42,7 @@ struct weir_mpi {
 
   pthread_mutex_t shared;
   pthread_cond_t wake;    // of the progress thread
-  pthread_cond_t changed; // for submitters: fewer bytes to send, a comparison, an end, a failure
+  pthread_cond_t changed; // for who drives until something is so: fewer bytes to send, a comparison, an end, a failure
   weir__mpi_message *inbox, **inbox_end;
   weir__mpi_history history;
   weir__mpi_control check; // pairs that the next rank has not got yet
@@ -55,8 +55,15 @@ struct weir_mpi {
   char failure_text[WEIR__MPI_TEXT];
   bool stops; // the progress thread ends when nothing is left to send
   atomic_bool has_inbox, has_failed;
+  uint64_t copies;     // of contents to be sent, whose ends have not been reported
+  bool looks_in_turns; // workers drive
 
-  pthread_t thread; // the progress thread, and what is its alone
+  pthread_t thread;                    // the progress thread
+  atomic_bool sleeps_long;             // it does; changed with `shared`
+  _Atomic uint64_t driven_ns, busy_ns; // when messages were looked for, and when there were any
+  atomic_bool has_pending;             // messages were begun and have not ended
+
+  atomic_bool driven; // what follows is guarded by it
   weir__mpi_peer *peers;
   weir__mpi_message *pending; // messages that were begun
   weir__mpi_control incoming;
@@ -69,6 +76,9 @@ struct weir_mpi {
 
 // Nanoseconds of a clock that only goes forward.
 uint64_t weir__mpi_now(void);
+
+// Sleeps until the condition is signalled, for so long at most. `shared` is held.
+void weir__mpi_sleep(weir_mpi *mpi, pthread_cond_t *condition, uint64_t ns);
 
 // Makes the job fail, unless it has failed already. `tells`: the other ranks, too. Does not wait.
 __attribute__((format(printf, 4, 5))) void weir__mpi_fail(weir_mpi *mpi, weir_status status, bool tells,

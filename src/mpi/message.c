@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive.h"
 #include "job.h"
 #include "weir/external.h"
 
@@ -37,8 +38,7 @@ void weir__mpi_message_post(weir__mpi_message *message) {
   message->next = NULL;
   *mpi->inbox_end = message;
   mpi->inbox_end = &message->next;
-  atomic_store_explicit(&mpi->has_inbox, true, memory_order_release);
-  pthread_cond_signal(&mpi->wake);
+  atomic_store_explicit(&mpi->has_inbox, true, memory_order_seq_cst);
 }
 
 uint64_t weir__mpi_message_length(const weir__mpi_message *message) {
@@ -89,6 +89,10 @@ static void post_copied(weir__mpi_message *message, weir_status status, const ch
   }
   weir__mpi_message_post(message);
   pthread_mutex_unlock(&mpi->shared);
+  weir__mpi_drive_posted(mpi);
+  pthread_mutex_lock(&mpi->shared); // the last that is done with the job
+  if (--mpi->copies == 0) pthread_cond_broadcast(&mpi->changed);
+  pthread_mutex_unlock(&mpi->shared);
 }
 
 static void copied(void *user, weir_status status) {
@@ -99,15 +103,19 @@ static void copied(void *user, weir_status status) {
   weir_event_release(event);
 }
 
-// Waits until there is room for what is to be sent. Ranks that wait here cannot wait for each other in a circle: the
+// Whether there is room for what is to be sent. Ranks that wait here cannot wait for each other in a circle: the
 // one that has submitted least gets rid of all, since the others have submitted the receives.
+static bool has_room(const weir_mpi *mpi, uint64_t bytes) {
+  return mpi->failure != WEIR_OK || mpi->outgoing_count == 0 ||
+         (mpi->outgoing_bytes + bytes <= mpi->options.send_limit && mpi->outgoing_count < mpi->transport->tags / 2);
+}
+
 static void wait_for_room(weir_mpi *mpi, uint64_t bytes) {
   pthread_mutex_lock(&mpi->shared);
-  while (mpi->failure == WEIR_OK && mpi->outgoing_count > 0 &&
-         (mpi->outgoing_bytes + bytes > mpi->options.send_limit || mpi->outgoing_count >= mpi->transport->tags / 2))
-    pthread_cond_wait(&mpi->changed, &mpi->shared);
+  weir__mpi_drive_until(mpi, has_room, bytes);
   mpi->outgoing_bytes += bytes;
   mpi->outgoing_count++;
+  mpi->copies++;
   pthread_mutex_unlock(&mpi->shared);
 }
 
@@ -120,6 +128,7 @@ void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir
     pthread_mutex_lock(&mpi->shared);
     mpi->outgoing_bytes -= bytes;
     mpi->outgoing_count--;
+    mpi->copies--;
     pthread_mutex_unlock(&mpi->shared);
     return;
   }
@@ -175,6 +184,7 @@ void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from,
     pthread_mutex_lock(&mpi->shared);
     weir__mpi_message_post(message); // before the task, whose submission may wait
     pthread_mutex_unlock(&mpi->shared);
+    weir__mpi_drive_posted(mpi);
     status = submit_receive(message, local, event);
     weir__mpi_message_release(message);
     if (status == WEIR_OK) return;

@@ -62,7 +62,7 @@ void weir__mpi_receive(struct weir_mpi *mpi, const weir__mpi_call *call, uint32_
 weir__mpi_message *weir__mpi_message_create(struct weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes);
 void weir__mpi_message_release(weir__mpi_message *message);
 
-// Hands a message to the progress thread. `shared` is held.
+// Hands a message to the next thread that drives. `shared` is held.
 void weir__mpi_message_post(weir__mpi_message *message);
 
 // The bytes of a message that its pieces carry.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The progress thread, which alone uses the transport.
+// The progress thread, which drives when nobody else does (drive.h).
 #ifndef WEIR_MPI_PROGRESS_H
 #define WEIR_MPI_PROGRESS_H
 

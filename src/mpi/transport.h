@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What carries messages between ranks. Messages of one channel, sender, receiver and tag arrive in the order in which
-// they were sent, and fit receives in the order of these. The progress thread alone calls the functions; none of them
+// they were sent, and fit receives in the order of these. One thread at a time calls the functions; none of them
 // waits, but `close`, which waits for the other ranks unless the job is lost.
 #ifndef WEIR_MPI_TRANSPORT_H
 #define WEIR_MPI_TRANSPORT_H

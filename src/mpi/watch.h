@@ -8,8 +8,8 @@
 
 struct weir_mpi;
 
-// Looks at all that this rank waits for: asks ranks for signs of life, and makes the job fail if one is overdue. By the
-// progress thread, a few times in each time-out.
+// Looks at all that this rank waits for: asks ranks for signs of life, and makes the job fail if one is overdue. By who
+// drives, a few times in each time-out.
 void weir__mpi_watch(struct weir_mpi *mpi, uint64_t now);
 
 // Nanoseconds between two looks; 0: never.
