@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *rank_threads_devices = "cpu:1";
+const char *rank_threads_devices[RANK_THREADS_MOST] = {"cpu:1", "cpu:1", "cpu:1", "cpu:1"};
 
 static void *run_rank(void *argument) {
   rank_run *run = argument;
-  const weir_context_options options = {.devices = rank_threads_devices};
+  const weir_context_options options = {.devices = rank_threads_devices[run->rank]};
   if (weir_context_create(&options, &run->context) != WEIR_OK) abort();
   weir__mpi_transport *transport = threads_transport(run->job, run->rank);
   if (weir__mpi_create_over(run->context, &run->options, transport, &run->mpi) != WEIR_OK) abort();

@@ -23,8 +23,8 @@ struct rank_run {
   char text[600], end[600]; // `end`: of weir_mpi_release, if it failed
 };
 
-// The devices of the contexts; "cpu:1" unless set.
-extern const char *rank_threads_devices;
+// The devices of the ranks' contexts; "cpu:1" unless set.
+extern const char *rank_threads_devices[RANK_THREADS_MOST];
 
 // Runs a body on each rank, and then weir_mpi_release, whose status is `released`.
 void rank_threads_run(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
