@@ -10,6 +10,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "trace/lines.h"
+#include "trace/ranks.h"
 
 enum { MOST_PATH = 4096 };
 
@@ -57,18 +58,34 @@ bool weir__record_wanted(void) {
   return false;
 }
 
+// Which of several ranks the process is, as the context or the launcher of MPI says: ".rank1"; "" if it is alone.
+static void name_rank(const weir_context *context, char *text, size_t size) {
+  static const char *const names[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}};
+  const weir__trace_rank *noted = weir__trace_rank_of(context->host.trace);
+  unsigned long rank = noted->rank, ranks = noted->ranks;
+  for (size_t i = 0; i < sizeof names / sizeof *names && ranks == 0; i++) {
+    const char *number = getenv(names[i][0]), *count = getenv(names[i][1]);
+    if (number == NULL || count == NULL) continue;
+    rank = strtoul(number, NULL, 10);
+    ranks = strtoul(count, NULL, 10);
+  }
+  text[0] = '\0';
+  if (ranks > 1) snprintf(text, size, ".rank%lu", rank);
+}
+
 // The tasks are done, or are not waited for any longer.
 static void save(weir_context *context, unsigned number) {
   const char *path = getenv("WEIR_TRACE");
   const char *ending = path == NULL ? NULL : ending_of(path);
   if (ending == NULL) return; // the program changed it
-  char numbered[MOST_PATH + 16], message[WEIR__MESSAGE_BYTES] = "";
+  char rank[32], numbered[MOST_PATH + 64], message[WEIR__MESSAGE_BYTES] = "";
   int stem = (int)(strlen(path) - strlen(ending));
-  if (number == 1)
-    snprintf(numbered, sizeof numbered, "%s", path);
-  else
-    snprintf(numbered, sizeof numbered, "%.*s.%u%s", stem, path, number, ending);
   weir__context_lock(context);
+  name_rank(context, rank, sizeof rank);
+  if (number == 1)
+    snprintf(numbered, sizeof numbered, "%.*s%s%s", stem, path, rank, ending);
+  else
+    snprintf(numbered, sizeof numbered, "%.*s%s.%u%s", stem, path, rank, number, ending);
   weir__trace_set_now(context->host.trace, weir__clock_ns() - context->host.start_ns);
   weir_status status =
       weir__trace_save(context->host.trace, numbered, program_invocation_short_name, message, sizeof message);

@@ -5,6 +5,7 @@
 
 #include "job.h"
 #include "transfer.h"
+#include "weir/trace.h"
 
 static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_t owner, weir_buffer **out_buffer) {
   weir__mpi_buffer *buffer = calloc(1, sizeof *buffer);
@@ -21,6 +22,7 @@ static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_
     *out_buffer = buffer->local;
   else
     free(buffer);
+  if (status == WEIR_OK && mpi->traces) weir_trace_note_buffer(*out_buffer, call->number);
   return status;
 }
 
@@ -108,6 +110,7 @@ weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *local, uint64_t offset,
   weir_status status = enter_range(mpi, WEIR__MPI_WRITTEN, local, offset, bytes, rank, &call, &buffer);
   if (status != WEIR_OK) return status;
   weir__mpi_table_write(&buffer->table, offset, offset + call.bytes, (uint32_t)rank, call.number);
+  if (mpi->traces && (uint32_t)rank == mpi->rank) weir_trace_note_written(local, call.number, offset, call.bytes);
   pthread_mutex_unlock(&mpi->sequence);
   return WEIR_OK;
 }

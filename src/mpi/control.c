@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "job.h"
 
-static void post(weir_mpi *mpi, uint32_t to, const weir__mpi_control *control, size_t bytes) {
+void weir__mpi_control_send(weir_mpi *mpi, uint32_t to, const weir__mpi_control *control, size_t bytes) {
   weir__mpi_message *message = weir__mpi_message_create(mpi, WEIR__MPI_SEND_CONTROL, bytes);
   if (message == NULL) { // not by weir__mpi_fail, which would take the lock, and post in turn
     if (mpi->failure == WEIR_OK) {
@@ -31,7 +32,7 @@ void weir__mpi_control_post(weir_mpi *mpi, uint32_t to, weir__mpi_control_kind k
     snprintf(control.text, sizeof control.text, "%s", text);
     bytes += strlen(control.text) + 1;
   }
-  post(mpi, to, &control, bytes);
+  weir__mpi_control_send(mpi, to, &control, bytes);
 }
 
 void weir__mpi_check_flush(weir_mpi *mpi) {
@@ -39,7 +40,8 @@ void weir__mpi_check_flush(weir_mpi *mpi) {
   if (mpi->size == 1 || check->number == mpi->history.own_through) return;
   check->kind = WEIR__MPI_CHECK;
   check->number = mpi->history.own_through;
-  post(mpi, weir__mpi_next(mpi), check, offsetof(weir__mpi_control, pairs) + check->count * sizeof check->pairs[0]);
+  weir__mpi_control_send(mpi, weir__mpi_next(mpi), check,
+                         offsetof(weir__mpi_control, pairs) + check->count * sizeof check->pairs[0]);
   check->count = 0;
 }
 
@@ -156,6 +158,12 @@ void weir__mpi_control_take(weir_mpi *mpi, uint32_t from, const weir__mpi_contro
     break;
   case WEIR__MPI_ALL_BYE:
     take_all_bye(mpi);
+    break;
+  case WEIR__MPI_CLOCK:
+    weir__mpi_clock_answer(mpi, from, control);
+    break;
+  case WEIR__MPI_TIME:
+    weir__mpi_clock_take(mpi, control);
     break;
   }
 }

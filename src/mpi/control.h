@@ -5,6 +5,7 @@
 #define WEIR_MPI_CONTROL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "history.h"
 
@@ -17,6 +18,8 @@ typedef enum weir__mpi_control_kind {
   WEIR__MPI_FAILED,    // the job has failed with `status`, as the text says
   WEIR__MPI_BYE,       // to rank 0: the sender has come to its end
   WEIR__MPI_ALL_BYE,   // from rank 0: all have
+  WEIR__MPI_CLOCK,     // to rank 0: answer with the time
+  WEIR__MPI_TIME,      // the answer
 } weir__mpi_control_kind;
 
 enum { WEIR__MPI_CHECK_PAIRS = 64, WEIR__MPI_CONTROL_TEXT = 512 };
@@ -27,6 +30,9 @@ typedef struct weir__mpi_control {
   union {
     weir__mpi_pair pairs[WEIR__MPI_CHECK_PAIRS];
     char text[WEIR__MPI_CONTROL_TEXT];
+    struct {
+      uint64_t asked_ns, answered_ns, machine;
+    } clock;
   };
 } weir__mpi_control;
 
@@ -35,6 +41,9 @@ struct weir_mpi;
 // Posts a message to a rank; `text` may be NULL. `shared` is held. Makes the job fail if there is no memory.
 void weir__mpi_control_post(struct weir_mpi *mpi, uint32_t to, weir__mpi_control_kind kind, uint64_t number,
                             const char *text);
+
+// Posts a message whose first `bytes` bytes count. `shared` is held.
+void weir__mpi_control_send(struct weir_mpi *mpi, uint32_t to, const weir__mpi_control *control, size_t bytes);
 
 // Sends what the next rank has not got of this rank's calls. `shared` is held.
 void weir__mpi_check_flush(struct weir_mpi *mpi);

@@ -114,6 +114,7 @@ weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options 
     weir__mpi_destroy(mpi);
     return status;
   }
+  weir__mpi_clock_begin(mpi);
   *out_mpi = mpi;
   return WEIR_OK;
 }

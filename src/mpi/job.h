@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "buffers.h"
+#include "clock.h"
 #include "control.h"
 #include "history.h"
 #include "message.h"
@@ -34,6 +35,7 @@ struct weir_mpi {
   weir_mpi_options options;
   weir__mpi_transport *transport;
   uint32_t rank, size;
+  bool traces; // the context does, and its timeline gets calls and messages
 
   pthread_mutex_t sequence;
   weir__mpi_buffers buffers;
@@ -72,6 +74,7 @@ struct weir_mpi {
   uint64_t suspected_ns; // when contents came that did not fit; 0: none did
   char suspicion[WEIR__MPI_TEXT];
   uint64_t watched_ns;
+  weir__mpi_clock clock;
 };
 
 // Nanoseconds of a clock that only goes forward.

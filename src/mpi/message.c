@@ -8,6 +8,7 @@
 #include "drive.h"
 #include "job.h"
 #include "weir/external.h"
+#include "weir/trace.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -55,7 +56,8 @@ static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind,
   }
   uint64_t *tags = kind == WEIR__MPI_SEND ? mpi->sent_to : mpi->received_from;
   message->peer = peer;
-  message->tag = (uint32_t)(tags[peer]++ % mpi->transport->tags);
+  message->order = tags[peer]++;
+  message->tag = (uint32_t)(message->order % mpi->transport->tags);
   message->number = call->number;
   message->hash = call->hash;
   message->buffer = buffer->number;
@@ -134,6 +136,7 @@ void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir
   }
   weir_status status = weir_copy_out(local, offset, bytes, message->wire + 1, &message->event);
   if (status == WEIR_OK) {
+    if (mpi->traces) weir_trace_note_send(message->event, message->number, to, message->order);
     status = weir_event_on_done(message->event, copied, message);
     if (status == WEIR_OK) return;
     weir_event_wait(message->event, WEIR_FOREVER); // the copy writes to the message
@@ -169,7 +172,11 @@ static weir_status submit_receive(weir__mpi_message *message, weir_buffer *local
                           .priority = WEIR_PRIORITY_HIGHEST,
                           .label = label,
                           .destroy = release};
-  return weir_submit(message->mpi->context, &task, NULL);
+  weir_event *submitted = NULL;
+  weir_status status = weir_submit(message->mpi->context, &task, message->mpi->traces ? &submitted : NULL);
+  if (submitted != NULL) weir_trace_note_receive(submitted, message->number, message->peer, message->order);
+  weir_event_release(submitted);
+  return status;
 }
 
 void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from, weir_buffer *local, uint64_t offset,

@@ -38,6 +38,7 @@ struct weir__mpi_message {
   struct weir_mpi *mpi;
   weir__mpi_message_kind kind;
   uint32_t peer, tag;
+  uint64_t order;        // among the messages of contents to or from the peer
   uint64_t number, hash; // of the call that it is for
   uint64_t bytes;        // of the contents
   uint64_t buffer, offset;

@@ -6,6 +6,7 @@
 #include "job.h"
 #include "transfer.h"
 #include "weir/error.h"
+#include "weir/trace.h"
 
 // An argument of a task that is checked.
 typedef struct range {
@@ -125,8 +126,14 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
     if (task->after[i] != NULL) after[here.after_count++] = task->after[i];
   }
   here.after = after;
-  weir_status status = weir_submit(mpi->context, &here, out_event);
+  weir_event *event = NULL;
+  weir_status status = weir_submit(mpi->context, &here, out_event != NULL || mpi->traces ? &event : NULL);
   if (after != few) free(after);
+  if (status == WEIR_OK && mpi->traces) weir_trace_note_call(event, call->number);
+  if (out_event != NULL)
+    *out_event = event;
+  else
+    weir_event_release(event);
   if (status == WEIR_OK) return WEIR_OK;
   poison(mpi, task, call);
   return status;

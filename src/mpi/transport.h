@@ -30,6 +30,9 @@ typedef struct weir__mpi_transport weir__mpi_transport;
 struct weir__mpi_transport {
   uint32_t rank, size;
   uint32_t tags; // tags lie below
+  // Ranks whose number, other than 0, is the same are on one machine, and have one clock.
+  uint64_t machine;
+  int64_t skew_ns; // added to this rank's clock, for tests
   // Begin a message. The memory stays valid until `poll` gives the token back. False: refused, no token comes back.
   bool (*send)(weir__mpi_transport *self, weir__mpi_channel channel, uint32_t to, uint32_t tag, const void *memory,
                uint64_t bytes, void *token);

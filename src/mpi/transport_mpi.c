@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport_mpi.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "history.h"
 #include "weir/weir.h"
 
 enum { CHANNELS = 2, FIRST_CAPACITY = 64 };
@@ -152,6 +154,16 @@ static bool duplicate(transport *self, MPI_Comm communicator) {
   return true;
 }
 
+// A number of this machine since it was started; 0: it cannot be told.
+static uint64_t find_machine(void) {
+  char text[64] = "";
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+  if (file == NULL) return 0;
+  bool read = fgets(text, sizeof text, file) != NULL;
+  fclose(file);
+  return read ? weir__mpi_hash_text(1, text) : 0;
+}
+
 weir__mpi_transport *weir__mpi_transport_create(MPI_Comm communicator) {
   transport *self = calloc(1, sizeof *self);
   if (self == NULL || !grow(self) || !duplicate(self, communicator)) {
@@ -162,7 +174,8 @@ weir__mpi_transport *weir__mpi_transport_create(MPI_Comm communicator) {
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &size);
   MPI_Comm_get_attr(self->channels[0], MPI_TAG_UB, (void *)&most, &found);
-  self->base = (weir__mpi_transport){.rank = (uint32_t)rank,
+  self->base = (weir__mpi_transport){.machine = find_machine(),
+                                     .rank = (uint32_t)rank,
                                      .size = (uint32_t)size,
                                      .tags = found ? (uint32_t)*most : 32767,
                                      .send = send_message,

@@ -28,6 +28,7 @@ static void write_accesses(const weir__trace *trace, const weir__trace_task *tas
     fprintf(file, "%s{\"mode\":\"%s\"", i ? "," : "", weir__trace_mode_name(access->mode));
     write_key("buffer", access->buffer, file);
     write_text("label", buffer ? buffer->label : "", file);
+    if (buffer && buffer->shared) write_key("shared", buffer->shared, file);
     write_key("storage", access->storage, file);
     write_key("offset", access->offset, file);
     write_key("bytes", access->bytes, file);
@@ -81,6 +82,7 @@ static void write_task(const weir__trace *trace, const weir__trace_task *task, F
   write_key("start_ns", task->start_ns, file);
   write_key("end_ns", task->end_ns, file);
   if (task->has_origin) write_origin(&task->origin, file);
+  weir__trace_write_call(task, file);
   write_accesses(trace, task, file);
   write_waits(task, file);
   fputs("}}", file);
@@ -217,6 +219,7 @@ void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *f
   fputs("{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1", file);
   write_text("title", title, file);
   write_key("dropped", weir__trace_dropped(trace), file);
+  weir__trace_write_rank(trace, file);
   fputs(",\"devices\":[", file);
   for (size_t i = 0; i < trace->device_count; i++) {
     fputs(i ? ",{\"name\":" : "{\"name\":", file);
@@ -235,5 +238,6 @@ void weir__trace_write_json(const weir__trace *trace, const char *title, FILE *f
   for (size_t i = 0; i < trace->node_count; i++) write_task(trace, &trace->nodes[i], file);
   write_pipelines(trace, file);
   write_host_waits(trace, file);
+  weir__trace_write_written(trace, file);
   fputs("\n]}\n", file);
 }

@@ -5,6 +5,7 @@
 #define WEIR_TRACE_RECORD_H
 
 #include "trace/lines.h"
+#include "trace/ranks.h"
 #include "trace/text.h"
 #include "trace/trace.h"
 
@@ -26,12 +27,23 @@ struct weir__trace {
   size_t host_wait_count, host_wait_capacity;
   weir__trace_pipeline *pipelines; // in the order of their ids
   uint32_t pipelines_made;
+  weir__trace_rank rank;
+  weir__trace_written *written;
+  size_t written_count, written_capacity;
   uint64_t now_ns;
   uint64_t dropped;
 };
 
 // NULL: not known. Cost O(log buffers).
 const weir__trace_buffer *weir__trace_find_buffer(const weir__trace *trace, uint64_t id);
+
+// Makes room for one more entry of `entry_bytes` bytes in *entries. False: no memory, nothing changed.
+bool weir__trace_make_room(void **entries, size_t count, size_t *capacity, size_t entry_bytes);
+
+// Writes what concerns ranks: of the head, of a task's "args", and events of their own. Nothing where there is none.
+void weir__trace_write_rank(const weir__trace *trace, FILE *file);
+void weir__trace_write_call(const weir__trace_task *task, FILE *file);
+void weir__trace_write_written(const weir__trace *trace, FILE *file);
 
 // What a lane of a device is called: "worker" on a CPU, else "queue".
 const char *weir__trace_lane_word(const weir__trace_device *device);

@@ -20,7 +20,7 @@ static void free_task(weir__trace_task *task) {
 static void free_tasks(weir__trace *trace) {
   for (size_t i = 0; i < trace->task_count; i++) free_task(&trace->tasks[i]);
   for (size_t i = 0; i < trace->node_count; i++) free_task(&trace->nodes[i]);
-  trace->task_count = trace->node_count = trace->host_wait_count = 0;
+  trace->task_count = trace->node_count = trace->host_wait_count = trace->written_count = 0;
   trace->dropped = 0;
 }
 
@@ -34,6 +34,7 @@ void weir__trace_destroy(weir__trace *trace) {
   weir__free(trace->nodes);
   weir__free(trace->buffers);
   weir__free(trace->host_waits);
+  weir__free(trace->written);
   weir__free(trace);
 }
 
@@ -42,8 +43,7 @@ void weir__trace_clear(weir__trace *trace) {
   weir__trace_clear_pipelines(trace);
 }
 
-// Makes room for one more entry of `entry_bytes` bytes in *entries. False: no memory, nothing changed.
-static bool make_room(void **entries, size_t count, size_t *capacity, size_t entry_bytes) {
+bool weir__trace_make_room(void **entries, size_t count, size_t *capacity, size_t entry_bytes) {
   if (count < *capacity) return true;
   size_t grown = *capacity ? 2 * *capacity : 64;
   if (grown > SIZE_MAX / 2 / entry_bytes) return false;
@@ -58,7 +58,7 @@ static bool make_room(void **entries, size_t count, size_t *capacity, size_t ent
 
 bool weir__trace_add_device(weir__trace *trace, const char *name, uint32_t lanes) {
   void *devices = trace->devices;
-  bool room = make_room(&devices, trace->device_count, &trace->device_capacity, sizeof(*trace->devices));
+  bool room = weir__trace_make_room(&devices, trace->device_count, &trace->device_capacity, sizeof(*trace->devices));
   trace->devices = devices;
   char *copy = room ? weir__allocate_string(name) : NULL;
   if (!copy) return false;
@@ -96,7 +96,7 @@ void weir__trace_add_buffer(weir__trace *trace, uint64_t id, uint64_t bytes, con
   size_t at = buffer_position(trace, id);
   if (at == trace->buffer_count || trace->buffers[at].id != id) {
     void *buffers = trace->buffers;
-    bool room = make_room(&buffers, trace->buffer_count, &trace->buffer_capacity, sizeof(*trace->buffers));
+    bool room = weir__trace_make_room(&buffers, trace->buffer_count, &trace->buffer_capacity, sizeof(*trace->buffers));
     trace->buffers = buffers;
     if (!room) {
       trace->dropped++;
@@ -106,6 +106,7 @@ void weir__trace_add_buffer(weir__trace *trace, uint64_t id, uint64_t bytes, con
     trace->buffer_count++;
     trace->buffers[at].id = id;
     trace->buffers[at].released_after = UINT64_MAX;
+    trace->buffers[at].shared = 0;
   }
   trace->buffers[at].bytes = bytes;
   set_text(trace->buffers[at].label, label);
@@ -118,7 +119,8 @@ void weir__trace_release_buffer(weir__trace *trace, uint64_t id, uint64_t after)
 
 void weir__trace_add_host_wait(weir__trace *trace, const weir__trace_host_wait *wait) {
   void *waits = trace->host_waits;
-  bool room = make_room(&waits, trace->host_wait_count, &trace->host_wait_capacity, sizeof(*trace->host_waits));
+  bool room =
+      weir__trace_make_room(&waits, trace->host_wait_count, &trace->host_wait_capacity, sizeof(*trace->host_waits));
   trace->host_waits = waits;
   if (room)
     trace->host_waits[trace->host_wait_count++] = *wait;
@@ -136,7 +138,7 @@ static bool copy_array(const void *entries, size_t count, size_t entry_bytes, vo
 // Appends a copy of a record to a list. False: no memory.
 static bool append(weir__trace_task **list, size_t *count, size_t *capacity, const weir__trace_task *task) {
   void *tasks = *list, *accesses = NULL, *waits = NULL, *spans = NULL, *after = NULL;
-  bool room = make_room(&tasks, *count, capacity, sizeof(**list));
+  bool room = weir__trace_make_room(&tasks, *count, capacity, sizeof(**list));
   *list = tasks;
   if (!room || !copy_array(task->accesses, task->access_count, sizeof(*task->accesses), &accesses) ||
       !copy_array(task->waits, task->wait_count, sizeof(*task->waits), &waits) ||

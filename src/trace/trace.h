@@ -62,6 +62,19 @@ typedef struct weir__trace_origin {
   uint64_t token;
 } weir__trace_origin;
 
+// A message between ranks that a task sends or receives.
+typedef enum weir__trace_direction {
+  WEIR__TRACE_NO_MESSAGE,
+  WEIR__TRACE_SENDS,
+  WEIR__TRACE_RECEIVES
+} weir__trace_direction;
+
+typedef struct weir__trace_message {
+  weir__trace_direction direction;
+  uint32_t peer;   // the other rank
+  uint64_t number; // among the messages from the one rank to the other
+} weir__trace_message;
+
 typedef struct weir__trace_task {
   uint64_t id, tag;
   char label[48]; // weir_task.label, else the kernel's name, else "host"
@@ -85,12 +98,15 @@ typedef struct weir__trace_task {
   bool graph;          // the launch of a graph: its nodes are tasks of their own
   bool has_origin;     // it was submitted by a stage of a pipeline
   weir__trace_origin origin;
+  uint64_t call; // of the common sequence of several ranks, which the task or its message is for; 0: none
+  weir__trace_message message;
 } weir__trace_task;
 
 typedef struct weir__trace_buffer {
   uint64_t id, bytes;
   char label[48];
   uint64_t released_after; // id of the newest task at its release; UINT64_MAX: it was not released
+  uint64_t shared;         // its number on all ranks; 0: it is this process's alone
 } weir__trace_buffer;
 
 // What a thread of the caller's waited for.
@@ -117,7 +133,7 @@ weir__trace *weir__trace_create(void); // NULL: no memory
 void weir__trace_destroy(weir__trace *trace);
 void weir__trace_clear(weir__trace *trace);
 
-// Pipelines are in trace/lines.h.
+// Pipelines are in trace/lines.h, what concerns ranks is in trace/ranks.h.
 
 // Names the devices and how many lanes each has; called once, before anything else is added. The strings are copied.
 bool weir__trace_add_device(weir__trace *trace, const char *name, uint32_t lanes);

@@ -6,16 +6,21 @@
 #include <stdlib.h>
 
 const char *rank_threads_devices[RANK_THREADS_MOST] = {"cpu:1", "cpu:1", "cpu:1", "cpu:1"};
+uint32_t rank_threads_flags;
+int64_t rank_threads_skew_ns;
+void (*rank_threads_after)(rank_run *run);
 
 static void *run_rank(void *argument) {
   rank_run *run = argument;
-  const weir_context_options options = {.devices = rank_threads_devices[run->rank]};
+  const weir_context_options options = {.devices = rank_threads_devices[run->rank], .flags = rank_threads_flags};
   if (weir_context_create(&options, &run->context) != WEIR_OK) abort();
   weir__mpi_transport *transport = threads_transport(run->job, run->rank);
+  transport->skew_ns = rank_threads_skew_ns * (int64_t)run->rank;
   if (weir__mpi_create_over(run->context, &run->options, transport, &run->mpi) != WEIR_OK) abort();
   run->body(run);
   run->released = weir_mpi_release(run->mpi);
   if (run->released != WEIR_OK) snprintf(run->end, sizeof run->end, "%s", weir_last_error());
+  if (rank_threads_after != NULL) rank_threads_after(run);
   if (weir_context_release(run->context) != WEIR_OK) abort();
   return NULL;
 }

@@ -26,6 +26,12 @@ struct rank_run {
 // The devices of the ranks' contexts; "cpu:1" unless set.
 extern const char *rank_threads_devices[RANK_THREADS_MOST];
 
+// For timelines: flags of the contexts; the clock of each rank is so far ahead of that of the rank before it; and what is
+// called after weir_mpi_release, before the context's. 0 and NULL unless set.
+extern uint32_t rank_threads_flags;
+extern int64_t rank_threads_skew_ns;
+extern void (*rank_threads_after)(rank_run *run);
+
 // Runs a body on each rank, and then weir_mpi_release, whose status is `released`.
 void rank_threads_run(rank_run *runs, uint32_t size, uint64_t seed, const weir_mpi_options *options,
                       void (*body)(rank_run *));

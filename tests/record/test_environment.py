@@ -53,6 +53,16 @@ class Environment(unittest.TestCase):
             self.assertEqual([event["args"]["id"] for event in tasks], list(range(1, 13)))
             self.assertEqual(run(WEIR, "timeline", self.path(name)).returncode, 0)
 
+    def test_ranks_have_names_of_their_own(self):
+        """Where a launcher of MPI says which of several ranks a program is."""
+        for names in (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE")):
+            for rank in ("0", "1"):
+                done = run(FORGETFUL, WEIR_TRACE=self.path("run.json"), **dict(zip(names, (rank, "2"))))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual(sorted(os.listdir(self.folder.name)), ["run.rank0.2.json", "run.rank0.json", "run.rank1.2.json", "run.rank1.json"])
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+
     def test_names_of_no_use_are_told_once(self):
         told = self.record("run.html")
         self.assertEqual(told.count("\n"), 1)

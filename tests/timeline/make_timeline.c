@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// make_timeline FILE small|hostile|graph|pipeline|lines|host|random [COUNT]: writes a timeline whose contents the tests know.
+// make_timeline FILE small|hostile|graph|pipeline|lines|host|random|rank [COUNT]: writes a timeline whose contents the tests know.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/lines.h"
+#include "trace/ranks.h"
 #include "trace/trace.h"
 
 static void add(weir__trace *trace, weir__trace_task task, const char *label, const char *kernel) {
@@ -254,9 +255,37 @@ static void fill_host(weir__trace *trace) {
           .cause = WEIR__TRACE_WINDOW, .reached = true, .after = 2, .thread = 77, .start_ns = 2000, .end_ns = 2010});
 }
 
+// Rank 0 makes 64 bytes and sends them; rank 1 gets and uses them. Its clock began 1000 ns later.
+static void fill_rank(weir__trace *trace, uint32_t rank) {
+  static const char *const labels[2][2] = {{"make", "copy out"}, {"from rank 0: use", "use"}};
+  static const weir_mode modes[2][2] = {{WEIR_WRITE, WEIR_READ}, {WEIR_WRITE, WEIR_READ}};
+  weir__trace_add_device(trace, "cpu:1", 1);
+  weir__trace_add_buffer(trace, 3 + rank, 64, "");
+  weir__trace_set_rank(trace, &(weir__trace_rank){.rank = rank, .ranks = 2, .zero_ns = 5000 + 1000 * rank});
+  weir__trace_share_buffer(trace, 3 + rank, 1);
+  for (uint32_t i = 0; i < 2; i++) {
+    weir__trace_access access = {modes[rank][i], 3 + rank, 1, 0, 64, {0}};
+    weir__trace_wait wait = {1, WEIR__HAZARD_RAW, 3 + rank, 0, 64};
+    uint64_t start = (rank == 0 ? 100 : 1000) + 500 * i;
+    weir__trace_task task = {.id = i + 1,
+                             .submit_ns = 10,
+                             .ready_ns = start,
+                             .start_ns = start,
+                             .end_ns = start + 500,
+                             .accesses = &access,
+                             .access_count = 1,
+                             .waits = &wait,
+                             .wait_count = i,
+                             .call = i == rank ? 2 + rank : 3};
+    if (i != rank)
+      task.message = (weir__trace_message){rank == 0 ? WEIR__TRACE_SENDS : WEIR__TRACE_RECEIVES, 1 - rank, 0};
+    add(trace, task, labels[rank][i], "host");
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "Usage: make_timeline FILE small|hostile|graph|pipeline|lines|host|random [COUNT]\n");
+    fprintf(stderr, "Usage: make_timeline FILE small|hostile|graph|pipeline|lines|host|random|rank [COUNT]\n");
     return 2;
   }
   weir__trace *trace = weir__trace_create();
@@ -266,6 +295,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[2], "graph") == 0) fill_graph(trace);
   if (strcmp(argv[2], "pipeline") == 0) fill_pipeline(trace);
   if (strcmp(argv[2], "host") == 0) fill_host(trace);
+  if (strcmp(argv[2], "rank") == 0) fill_rank(trace, argc > 3 ? (uint32_t)strtoull(argv[3], NULL, 10) : 0);
   if (strcmp(argv[2], "lines") == 0) fill_lines(trace, argc > 3 ? strtoull(argv[3], NULL, 10) : 1000);
   if (strcmp(argv[2], "random") == 0) fill_random(trace, argc > 3 ? strtoull(argv[3], NULL, 10) : 1000);
   char message[256] = "", title[64];

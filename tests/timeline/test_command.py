@@ -74,14 +74,14 @@ class Command(unittest.TestCase):
 
     def test_help(self):
         text = self.weir("--help").stdout
-        self.assertIn("Usage: weir timeline [OPTION...] TIMELINE.json", text)
+        self.assertIn("Usage: weir timeline [OPTION...] TIMELINE.json...", text)
         self.assertIn("  -o, --output FILE  ", text)
         everything = subprocess.run([WEIR, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertRegex(everything, r"\n  timeline +make a page")
 
     def test_usage(self):
-        self.refused("TIMELINE.json is missing")
-        self.refused('"b.json" is one argument too many', "a.json", "b.json")
+        self.refused("TIMELINE.json... is missing")
+        self.refused("a.json: No such file or directory", "a.json", "b.json")
         self.refused("--output needs a value: FILE", "a.json", "-o")
         self.refused("unknown option -p", "-p", "a.json")
         self.refused("unknown option --page", "--page=x", "a.json")
@@ -105,6 +105,58 @@ class Command(unittest.TestCase):
                 file.write("\n".join([*lines[:number], lines[number].replace(old, new), *lines[number + 1:]]))
             self.refused(f"{timeline}:{number + 1}: {message}\n", timeline)
         self.assertFalse(os.path.exists(self.path("run.html")))  # nothing is written of a timeline that is wrong
+
+    def test_ranks(self):
+        """Timelines of ranks become one: ids and times of the whole, and a receive that waits for its send."""
+        for rank in (1, 0):
+            subprocess.run([MAKE_TIMELINE, self.path(f"run.rank{rank}.json"), "rank", str(rank)], check=True)
+        names = [self.path("run.rank1.json"), self.path("run.rank0.json")]
+        self.assertEqual(self.weir(*names).stdout, self.path("run.html") + "\n")
+        rows = self.rows(self.path("run.html"))
+        self.assertEqual(rows["devices"], [["cpu:1", 1, "worker", 0], ["cpu:1", 1, "worker", 1]])
+        base = 10 ** 13
+        self.assertEqual(sorted(rows["buffers"]), [[3, "shared 1"], [base + 4, "shared 1"]])
+        self.assertEqual([row[0] for row in rows["tasks"]], [1, 2, base + 1, base + 2])
+        self.assertEqual(rows["tasks"][1][14:], [[], [3, 1, 1, 0]])
+        receive = rows["tasks"][2]
+        self.assertEqual(receive[7:11], [1010, 2000, 2000, 2500])
+        self.assertEqual((receive[12], receive[14:]), ([2, "MESSAGE", base + 4, 0, 64], [[], [3, 2, 0, 0]]))
+        self.weir(*names, "-o", self.path("all.json"))
+        with open(self.path("all.json"), encoding="utf-8") as file:
+            whole = json.load(file)
+        self.assertEqual(whole["weir"]["ranks"], [{"number": 0, "shift_ns": 0, "error_ns": 0},
+                                                  {"number": 1, "shift_ns": 1000, "error_ns": 0}])
+        flows = [(event["ph"], event["id"], event["pid"], event["ts"]) for event in whole["traceEvents"] if event.get("cat") == "message"]
+        self.assertEqual(flows, [("s", "0-1-0", 0, 1.1), ("f", "0-1-0", 1, 2)])
+        self.assertEqual([event["args"]["name"] for event in whole["traceEvents"] if event["name"] == "process_name"],
+                         ["rank 0: cpu:1", "rank 1: cpu:1"])
+        self.assertEqual(self.rows(self.weir(self.path("all.json")).stdout.strip()), rows)
+
+    def test_ranks_that_do_not_fit(self):
+        for rank in (0, 1):
+            subprocess.run([MAKE_TIMELINE, self.path(f"run.rank{rank}.json"), "rank", str(rank)], check=True)
+        first, second = (self.path(f"run.rank{rank}.json") for rank in (0, 1))
+        self.refused("another timeline, too, is of rank 0", first, first)
+        self.refused("another timeline, too, is of rank 1", first, second, second)
+        self.refused("it is not the timeline of a rank of several", first, self.make("small"))
+        with open(second, encoding="utf-8") as file:
+            text = file.read()
+        for old, new, message in (('"of":2', '"of":3', "the number of ranks is not that of the others, but 3"),
+                                  ('"number":1,"of":2', '"number":2,"of":2', "rank 2 of 2"),
+                                  ('{"from":0,', '{"from":"x",', "task 'from rank 0: use': from is not a whole number"),
+                                  ('"call":3,"receive"', '"call":0,"receive"', "task 'from rank 0: use': call is 0")):
+            self.assertIn(old, text)
+            with open(second, "w", encoding="utf-8") as file:
+                file.write(text.replace(old, new))
+            self.refused(message, first, second)
+        for rank in (0, 1):
+            path = self.path(f"run.rank{rank}.json")
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text.replace('"of":2', '"of":3').replace('"call":0', '"call":3'))
+        self.refused("there is no timeline of rank 2", first, second)
+        self.assertFalse(os.path.exists(self.path("run.html")))
 
     def test_unwritable(self):
         timeline = self.make("small")

@@ -138,6 +138,25 @@ class Page(unittest.TestCase):
         card = part(open_page(make("small"), "task=7"), "aside", 'id="card"')
         self.assertIn("Then no worker was free for 1.800 µs; worker 0 ran #2 conv left until 4.500 µs.", card)
 
+    def test_ranks(self):
+        timelines = []
+        for rank in (0, 1):
+            timelines.append(os.path.join(FOLDER.name, f"ranks.rank{rank}.json"))
+            subprocess.run([MAKE_TIMELINE, timelines[rank], "rank", str(rank)], check=True)
+        page = os.path.join(FOLDER.name, "ranks.html")
+        subprocess.run([WEIR, "timeline", *timelines], check=True, stdout=subprocess.DEVNULL)
+        dom = open_page(page, f"task={10 ** 13 + 1}")
+        numbers = part(dom, "div", 'id="numbers"')
+        # make, copy out, the receive and its reader follow each other
+        for words in ("4 tasks", "2 ranks", "1 messages", "2.000 \u00b5s critical path", "4 tasks)"):
+            self.assertIn(words, numbers)
+        card = part(dom, "aside", 'id="card"')
+        for words in ("r1 #1 from rank 0: use", "rank 1: cpu:1, worker 0", "Message 0 from rank 0, for call 3 of the common sequence.",
+                      "the last one was r0 #2 copy out which sent its contents.", "MESSAGE message of shared 1 (buffer 4 of rank 1), bytes [0, 64)",
+                      "Waited for it (1) r1 #2 use RAW"):
+            self.assertIn(words, card)
+        self.assertEqual(part(open_page(page, "search=%232"), "output", 'id="hits"'), "2 hits")
+
     def test_search(self):
         def hits(query):
             return part(open_page(make("small"), f"search={query}"), "output", 'id="hits"')

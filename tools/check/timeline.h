@@ -13,6 +13,7 @@
 typedef struct weir__timeline_access {
   weir_mode mode;
   uint64_t buffer, storage, offset, bytes; // offset + bytes does not overflow
+  uint64_t shared;                         // the buffer's number on all ranks; 0: it has none
 } weir__timeline_access;
 
 typedef struct weir__timeline_wait {
@@ -26,6 +27,32 @@ typedef struct weir__timeline_origin {
   uint64_t line, stage, token;
 } weir__timeline_origin;
 
+// Ids and numbers of rank r of several begin at r times so many.
+#define WEIR__TIMELINE_RANK_IDS UINT64_C(10000000000000)
+
+// What a task of one of several ranks does with a message.
+typedef enum weir__timeline_direction {
+  WEIR__TIMELINE_NO_MESSAGE,
+  WEIR__TIMELINE_SENDS,
+  WEIR__TIMELINE_RECEIVES
+} weir__timeline_direction;
+
+typedef struct weir__timeline_call {
+  uint64_t number; // of the call that the task or its message is for; 0: none
+  weir__timeline_direction direction;
+  uint64_t peer, message; // the other rank, and the message's number among those from the one to the other
+} weir__timeline_call;
+
+// Bytes that a rank overwrote by tasks that are no calls, as a call says.
+typedef struct weir__timeline_written {
+  uint64_t call, rank, buffer, shared, offset, bytes;
+} weir__timeline_written;
+
+// One of several ranks.
+typedef struct weir__timeline_rank {
+  uint64_t number, error_ns; // its times may be wrong by so much, compared with those of rank 0
+} weir__timeline_rank;
+
 typedef struct weir__timeline_task {
   uint64_t id, tag;
   char label[48], status[40];
@@ -35,6 +62,7 @@ typedef struct weir__timeline_task {
   size_t access_first, wait_first; // in the timeline's arrays
   bool has_origin;                 // a stage submitted it
   weir__timeline_origin origin;
+  weir__timeline_call call;
 } weir__timeline_task;
 
 enum { WEIR__TIMELINE_MOST_STAGES = 64, WEIR__TIMELINE_MOST_LINES = 4096 };
@@ -86,6 +114,10 @@ typedef struct weir__timeline {
   size_t pipeline_count;
   weir__timeline_span *spans; // in the order of the file
   size_t span_count, span_capacity;
+  weir__timeline_rank *ranks; // of a timeline that was joined, by number
+  size_t rank_count;
+  weir__timeline_written *written; // in the order of the file
+  size_t written_count, written_capacity;
   weir__timeline_label *labels; // of buffers that have one; some may be there more than once
   size_t label_count, label_capacity;
   uint32_t label_slots[WEIR__TIMELINE_LABEL_SLOTS]; // by number of the buffer: index of a label + 1

@@ -74,6 +74,8 @@ static bool add_access(weir__timeline_reader *reader, const json_t *object, cons
       !weir__timeline_whole(reader, object, what, "bytes", &access.bytes)) {
     return false;
   }
+  if (json_object_get(object, "shared") && !weir__timeline_whole(reader, object, what, "shared", &access.shared))
+    return false;
   static const char *const names[] = {NULL, "read", "write", "read_write", "commute"};
   for (int i = WEIR_READ; i <= WEIR_COMMUTE; i++) {
     if (strcmp(mode, names[i]) == 0) access.mode = (weir_mode)i;
@@ -125,6 +127,7 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
       !weir__timeline_whole(reader, args, what, "start_ns", &task.start_ns) ||
       !weir__timeline_whole(reader, args, what, "end_ns", &task.end_ns) ||
       !weir__timeline_take_origin(reader, args, what, &task) ||
+      !weir__timeline_take_call(reader, args, what, &task.call) ||
       !weir__timeline_list(reader, args, what, "accesses", &accesses) ||
       !weir__timeline_list(reader, args, what, "waits", &waits)) {
     return false;
@@ -149,6 +152,7 @@ bool weir__timeline_add_event(weir__timeline_reader *reader, const json_t *event
   if (!json_is_object(event)) return weir__timeline_fail(reader, "an entry of traceEvents is not an object");
   const char *category = json_string_value(json_object_get(event, "cat"));
   if (category && strcmp(category, "task") == 0) return add_task(reader, event);
+  if (category && strcmp(category, "written") == 0) return weir__timeline_add_written(reader, event);
   return !category || strcmp(category, "line") != 0 || weir__timeline_add_span(reader, event);
 }
 
@@ -159,5 +163,5 @@ bool weir__timeline_add_head(weir__timeline_reader *reader, const json_t *head) 
   if (version != 1)
     return weir__timeline_fail(reader, "timeline version %llu is not known, only 1", (unsigned long long)version);
   return weir__timeline_whole(reader, head, "weir", "dropped", &reader->timeline->dropped) &&
-         weir__timeline_add_pipelines(reader, head);
+         weir__timeline_add_ranks(reader, head) && weir__timeline_add_pipelines(reader, head);
 }

@@ -62,7 +62,13 @@ bool weir__timeline_take_origin(weir__timeline_reader *reader, const json_t *arg
                                 weir__timeline_task *task);
 bool weir__timeline_join_pipelines(weir__timeline_reader *reader);
 
-// Takes one entry of traceEvents; those that are neither tasks nor spans of lines are ignored.
+// Of ranks: those of the object "weir"; what a task is in the common sequence; what calls say was written.
+bool weir__timeline_add_ranks(weir__timeline_reader *reader, const json_t *head);
+bool weir__timeline_take_call(weir__timeline_reader *reader, const json_t *args, const char *what,
+                              weir__timeline_call *out_call);
+bool weir__timeline_add_written(weir__timeline_reader *reader, const json_t *event);
+
+// Takes one entry of traceEvents; those of other kinds are ignored.
 bool weir__timeline_add_event(weir__timeline_reader *reader, const json_t *event);
 
 // Takes the object "weir".

@@ -3,7 +3,7 @@
 # Run as a script (cmake -P), it is the program that does so.
 if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${FOLDER}/page.html page)
-  foreach(part STYLE=page.css MODEL=model.js LINES=lines.js HOST=host.js VIEW=view.js PAGE=page.js)
+  foreach(part STYLE=page.css RANKS=ranks.js MODEL=model.js LINES=lines.js HOST=host.js VIEW=view.js PAGE=page.js)
     string(REGEX MATCH "^(.*)=(.*)$" part ${part})
     file(READ ${FOLDER}/${CMAKE_MATCH_2} text)
     string(REPLACE "@${CMAKE_MATCH_1}@" "${text}" page "${page}")

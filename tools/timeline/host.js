@@ -5,13 +5,17 @@ const CAUSES = {finish: 'waited for all tasks', event: 'waited for', read: 'wait
 
 // Waits are shown and selected like tasks.
 function readHost(model, data) {
-  const device = model.devices.length, rows = data.host || [];
-  model.hostWaits = rows.map(([cause, lane, task, start, end, reached], index) => ({
-    isHost: true, index, id: `host ${index}`, cause, device, lane, waitedFor: task, start, end, reached, submit: start, ready: start, status: 'WEIR_OK',
+  const first = model.devices.length, rows = data.host || [];
+  const device = (rank) => first + (rank || 0);
+  model.hostWaits = rows.map(([cause, lane, task, start, end, reached, rank], index) => ({
+    isHost: true, index, id: `host ${index}`, cause, rank, device: device(rank), lane, waitedFor: task, start, end, reached, submit: start, ready: start, status: 'WEIR_OK',
     done: true, label: cause, kernel: '', accesses: [], waits: [], spans: [], successors: [], kernelEntry: {rank: MOST_COLOURS}, critical: false,
   }));
-  const lanes = model.hostWaits.reduce((most, wait) => Math.max(most, wait.lane + 1), 0);
-  if (lanes > 0) model.devices.push({name: 'host', lanes, word: 'thread', host: true});
+  for (let rank = 0; rows.length && rank < Math.max(1, model.ranks); rank++) {
+    const own = model.hostWaits.filter((wait) => wait.device === device(rank));
+    const lanes = own.reduce((most, wait) => Math.max(most, wait.lane + 1), 0);
+    model.devices.push({name: 'host', lanes, word: 'thread', host: true, rank: model.ranks ? rank : undefined});
+  }
 }
 
 // A wait that gives order: what was submitted after it comes after what it waited for.
@@ -19,11 +23,16 @@ const givesOrder = (wait) => wait.reached && ['finish', 'event', 'read'].include
 
 // The tasks that a wait came after, and for each task the last wait before its submission.
 function linkHost(model) {
-  const order = model.hostWaits.filter(givesOrder).sort((a, b) => a.end - b.end);
-  const tasks = model.tasks.slice().sort((a, b) => a.submit - b.submit);
+  for (let rank = 0; rank < Math.max(1, model.ranks); rank++)
+    linkHostOf(model, model.hostWaits.filter((wait) => (wait.rank || 0) === rank), model.tasks.filter(({id}) => !model.ranks || rankOf(id) === rank));
+}
+
+function linkHostOf(model, waits, all) {
+  const order = waits.filter(givesOrder).sort((a, b) => a.end - b.end);
+  const tasks = all.slice().sort((a, b) => a.submit - b.submit);
   const launches = new Map(); // the nodes of each
-  for (const task of tasks.filter(({id}) => id >= 1e12)) {
-    const launch = Math.floor((task.id - 1e12) / 1e6);
+  for (const task of tasks.filter(({id}) => id % RANK_IDS >= 1e12)) {
+    const launch = task.id - task.id % RANK_IDS + Math.floor((task.id % RANK_IDS - 1e12) / 1e6);
     if (launches.has(launch)) launches.get(launch).push(task); else launches.set(launch, [task]);
   }
   const waitedFor = (id) => model.byId.has(id) ? [model.byId.get(id)] : launches.get(id) || [];

@@ -15,7 +15,8 @@ function readPipelines(model, data) {
   }));
   const byId = new Map(model.pipelines.map((pipeline) => [pipeline.id, pipeline]));
   model.pipelines.forEach((pipeline) => {
-    model.devices.push({name: `pipeline ${pipeline.id}`, lanes: pipeline.lines, word: 'line', pipeline});
+    const rank = model.ranks ? Math.floor(pipeline.id / 1e6) : undefined;
+    model.devices.push({name: `pipeline ${pipeline.id % 1e6}`, lanes: pipeline.lines, word: 'line', pipeline, rank});
   });
   model.lineSpans = (data.spans || []).map(([id, line, state, stage, token, start, end, open], index) => {
     const pipeline = byId.get(id), text = state === 'busy' ? pipeline.stages[stage].name : STALLS[state].text;

@@ -13,7 +13,7 @@ function readRows(flat, names) {
 }
 
 function readTask(row, index) {
-  const [id, tag, label, kernel, device, lane, status, submit, ready, start, end, accesses, waits, spans, call] = row;
+  const [id, tag, label, kernel, device, lane, status, submit, ready, start, end, accesses, waits, spans, call, place] = row;
   return {
     index, id, tag, label, kernel, device, lane, status, submit, ready, start, end,
     done: status !== 'WEIR_PENDING',
@@ -21,7 +21,8 @@ function readTask(row, index) {
     waits: readRows(waits, ['task', 'hazard', 'buffer', 'lo', 'hi']),
     spans: readRows(spans, ['lane', 'start', 'end', 'name']),
     successors: [],
-    call: call ? {pipeline: call[0], line: call[1], stage: call[2], token: call[3]} : null,
+    call: call && call.length ? {pipeline: call[0], line: call[1], stage: call[2], token: call[3]} : null,
+    place: place ? {call: place[0], direction: place[1], peer: place[2], message: place[3]} : null,
   };
 }
 
@@ -94,7 +95,9 @@ class Model {
   constructor(data) {
     this.title = data.title;
     this.dropped = data.dropped;
-    this.devices = data.devices.map(([name, lanes, word]) => ({name, lanes, word}));
+    this.devices = data.devices.map(([name, lanes, word, rank]) => ({name, lanes, word, rank}));
+    this.ranks = new Set(this.devices.map(({rank}) => rank).filter((rank) => rank !== undefined)).size;
+    showRanks = this.ranks > 0;
     this.labels = new Map(data.buffers);
     this.tasks = data.tasks.map(readTask);
     this.byId = new Map(this.tasks.map((task) => [task.id, task]));
@@ -103,6 +106,7 @@ class Model {
     this.moveOrigin();
     this.link();
     linkHost(this);
+    nameRanks(this);
     this.makeLanes();
     this.findCriticalPath();
     this.countKernels();
@@ -163,6 +167,7 @@ class Model {
     for (const wait of this.hostWaits) lane(wait.device, wait.lane).items.push({task: wait, start: wait.start, end: wait.end, name: ''});
     // A queue that nothing used is not shown; a worker that had nothing to do is.
     this.lanes = lanes.flat().filter((each) => each.word !== 'queue' || each.items.length);
+    if (this.ranks) this.lanes.sort((a, b) => this.devices[a.device].rank - this.devices[b.device].rank);
     this.lanes.forEach((each) => each.finish());
     this.workLanes = this.lanes.filter(({device}) => !this.devices[device].pipeline && !this.devices[device].host);
     this.busy = this.workLanes.reduce((sum, each) => sum + each.busy, 0);
@@ -225,7 +230,8 @@ class Model {
   }
 
   bufferName(id) {
-    return this.labels.has(id) ? `${this.labels.get(id)} (buffer ${id})` : `buffer ${id}`;
+    const number = showRanks ? `buffer ${id % RANK_IDS} of rank ${rankOf(id)}` : `buffer ${id}`;
+    return this.labels.has(id) ? `${this.labels.get(id)} (${number})` : number;
   }
 
   // The predecessor that ended last.
@@ -240,6 +246,7 @@ class Model {
     if (task.ready > task.submit && last) {
       const wait = task.waits.find(({from}) => from === last);
       const what = wait.hazard === 'AFTER' ? 'which it was told to follow'
+        : wait.hazard === 'MESSAGE' ? 'which sent its contents'
         : wait.hazard === 'STORAGE' ? 'whose storage it got' : `by ${wait.hazard} on ${this.bufferName(wait.buffer)}`;
       reasons.push({text: `Waited ${formatTime(task.ready - task.submit)} for predecessors; the last one was`, task: last, after: what + '.'});
     }
@@ -267,8 +274,13 @@ class Model {
   }
 }
 
-// A task's number; of a graph's node, those of the launch and of the node (weir__trace_node_id).
+// A task's number; of a graph's node, those of the launch and of the node (weir__trace_node_id); with the rank, if there are
+// several.
 function formatId(id) {
+  return showRanks ? `r${rankOf(id)} ${formatOwnId(id % RANK_IDS)}` : formatOwnId(id);
+}
+
+function formatOwnId(id) {
   return id < 1e12 ? `#${id}` : `#${Math.floor((id - 1e12) / 1e6)}.${id % 1e6}`;
 }
 

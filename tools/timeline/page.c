@@ -31,11 +31,24 @@ static weir_status save_page(const char *rows, size_t bytes, const char *path, c
   return WEIR_ERROR_IO;
 }
 
+static weir_status finish(weir_status status, char *rows, size_t bytes, const char *path, char *message,
+                          size_t message_size) {
+  if (status == WEIR_OK) status = save_page(rows, bytes, path, message, message_size);
+  free(rows);
+  return status;
+}
+
 weir_status weir__timeline_page(const char *json_path, const char *page_path, char *message, size_t message_size) {
   char *rows = NULL;
   size_t bytes = 0;
   weir_status status = weir__timeline_rows(json_path, message, message_size, &rows, &bytes);
-  if (status == WEIR_OK) status = save_page(rows, bytes, page_path, message, message_size);
-  free(rows);
-  return status;
+  return finish(status, rows, bytes, page_path, message, message_size);
+}
+
+weir_status weir__timeline_page_memory(const char *name, const void *json, size_t json_bytes, const char *page_path,
+                                       char *message, size_t message_size) {
+  char *rows = NULL;
+  size_t bytes = 0;
+  weir_status status = weir__timeline_rows_memory(name, json, json_bytes, message, message_size, &rows, &bytes);
+  return finish(status, rows, bytes, page_path, message, message_size);
 }

@@ -13,6 +13,10 @@
 // Errors: INVALID_ARGUMENT (not a timeline), IO, OUT_OF_MEMORY.
 weir_status weir__timeline_page(const char *json_path, const char *page_path, char *message, size_t message_size);
 
+// The same of a timeline in memory; `name` stands for it in messages.
+weir_status weir__timeline_page_memory(const char *name, const void *json, size_t bytes, const char *page_path,
+                                       char *message, size_t message_size);
+
 // The page with its style and scripts in place, made from page.html and its parts by embed.cmake. "@DATA@" stands,
 // once, where the rows belong.
 extern const unsigned char weir__timeline_page_text[];

@@ -27,6 +27,7 @@ function showNumbers() {
     number((model.busy / model.end).toFixed(2), `of ${model.workLanes.length} lanes`),
     number(formatTime(model.criticalTime), `critical path (${formatShare(model.criticalTime, model.end)}, ${model.critical.filter((node) => !node.isHost).length} tasks)`));
   if (model.pipelines.length) element('numbers').append(number(model.tokenCount.toLocaleString('en'), 'tokens'));
+  if (model.ranks) element('numbers').append(number(model.ranks, 'ranks'), number(model.messages.length.toLocaleString('en'), 'messages'));
   const failed = model.tasks.filter((task) => task.status !== 'WEIR_OK').length;
   const warnings = [];
   if (model.dropped > 0) warnings.push(`This timeline is incomplete: ${model.dropped} records were dropped for want of memory.`);
@@ -58,6 +59,7 @@ function taskLink(task, extra, note) {
 
 function waitNote(wait) {
   if (wait.hazard === 'AFTER') return 'named as a predecessor';
+  if (wait.hazard === 'MESSAGE') return `message of ${model.bufferName(wait.buffer)}, bytes [${wait.lo}, ${wait.hi})`;
   if (wait.hazard === 'STORAGE') return `got the storage of ${model.bufferName(wait.buffer)}`;
   return `${model.bufferName(wait.buffer)}, bytes [${wait.lo}, ${wait.hi})`;
 }
@@ -137,7 +139,7 @@ function fillCard(task) {
     make('div', {}, make('span', {class: task.status === 'WEIR_OK' ? 'badge' : 'badge failed', id: 'status'}, task.status),
       make('span', {class: task.critical ? 'badge critical' : 'badge',
         title: 'How much longer it could take before the critical path grows'}, slack)),
-    phases(task), timesTable(task), callSection(task),
+    phases(task), timesTable(task), placeSection(task), callSection(task),
     make('div', {class: 'actions'}, action('Zoom to it', 'z', () => view.reveal(task, true)),
       action('\u2190 lane', 'Previous task of the lane ([)', () => stepInLane(-1)), action('lane \u2192', 'Next task of the lane (])', () => stepInLane(1))),
     reasonsSection(task), listOf('Waited for', waits, 'waits'), listOf('Waited for it', successors, 'successors'),
@@ -150,6 +152,15 @@ function fillCard(task) {
 function spanLink(span, note) {
   return make('button', {type: 'button', class: 'task-link', 'data-span': span.index, onclick: () => select(span, {reveal: true})},
     model.spanText(span), make('small', {}, note));
+}
+
+// What the task is in the common sequence of several ranks.
+function placeSection({place}) {
+  if (!place) return null;
+  const {call, direction, peer, message} = place;
+  const text = direction === 0 ? `Call ${call} of the common sequence.`
+    : `Message ${message} ${direction === 1 ? 'to' : 'from'} rank ${peer}, for call ${call} of the common sequence.`;
+  return make('p', {id: 'place'}, text);
 }
 
 // The call of a stage that submitted a task.
@@ -232,7 +243,7 @@ function stepInLane(direction) {
 function search(query) {
   element('query').value = query;
   const text = query.trim().toLowerCase(), id = /^#?(\d+(\.\d+)?)$/.exec(text);
-  const matches = (task) => (id && formatId(task.id) === `#${id[1]}`) || (text[0] !== '#' &&
+  const matches = (task) => (id && formatOwnId(showRanks ? task.id % RANK_IDS : task.id) === `#${id[1]}`) || (text[0] !== '#' &&
     (task.label.toLowerCase().includes(text) || task.kernel.toLowerCase().includes(text)));
   const token = /^token (\d+)$/.exec(text), ofToken = (each) => each.token === Number(token[1]);
   hitList = !text ? [] : token ? model.tasks.filter(({call}) => call && ofToken(call)).concat(model.lineSpans.filter(ofToken))

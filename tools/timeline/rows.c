@@ -35,6 +35,8 @@ typedef struct writer {
   uint64_t owner;     // its id
   char *owner_name;   // NULL: a launch
   uint64_t origin[4]; // pipeline, line, stage, token
+  uint64_t
+      call[4]; // of several ranks: its number (0: none), what its message is, the other rank, number of the message
 } writer;
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -70,6 +72,7 @@ static bool write_device(weir__timeline_reader *reader, const json_t *device, co
   weir__text_string(name, file);
   fprintf(file, ",%" PRIu64 ",", lanes);
   weir__text_string(lane, file);
+  if (json_is_integer(json_object_get(device, "rank"))) fprintf(file, ",%" PRIu64, whole_of(device, "rank"));
   fputc(']', file);
   return true;
 }
@@ -131,12 +134,13 @@ static bool take_device(weir__timeline_reader *reader, writer *self, const json_
 }
 
 static bool note_label(weir__timeline_reader *reader, writer *self, const json_t *access) {
-  json_t *label = json_object_get(access, "label");
-  char key[24];
-  if (!json_is_string(label) || json_string_length(label) == 0) return true;
+  const char *label = text_of(access, "label");
+  char key[24], shared[40];
   snprintf(key, sizeof key, "%" PRIu64, whole_of(access, "buffer"));
-  return json_object_get(self->labels, key) || json_object_set(self->labels, key, label) == 0 ||
-         weir__timeline_no_memory(reader);
+  snprintf(shared, sizeof shared, "shared %" PRIu64, whole_of(access, "shared"));
+  if (label[0] == '\0' && whole_of(access, "shared") != 0) label = shared;
+  if (label[0] == '\0' || json_object_get(self->labels, key)) return true;
+  return json_object_set_new(self->labels, key, json_string(label)) == 0 || weir__timeline_no_memory(reader);
 }
 
 static bool write_accesses(weir__timeline_reader *reader, writer *self, const json_t *accesses) {
@@ -173,6 +177,9 @@ static void end_row(writer *self) {
   fputc(']', file);
   if (self->has_origin)
     fprintf(file, ",[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", call[0], call[1], call[2], call[3]);
+  if (self->call[0] != 0)
+    fprintf(file, "%s,[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", self->has_origin ? "" : ",[]", self->call[0],
+            self->call[1], self->call[2], self->call[3]);
   fputc(']', file);
   self->row_open = false;
 }
@@ -192,6 +199,15 @@ static void note_origin(writer *self, const json_t *args) {
   static const char *const keys[] = {"pipeline", "line", "stage", "token"};
   self->has_origin = json_object_get(args, "pipeline") != NULL;
   for (size_t i = 0; i < 4; i++) self->origin[i] = whole_of(args, keys[i]);
+}
+
+// The call that the task is or that its message is for, if it is of one of several ranks.
+static void note_call(writer *self, const json_t *args) {
+  const json_t *send = json_object_get(args, "send"), *receive = json_object_get(args, "receive");
+  self->call[0] = whole_of(args, "call");
+  self->call[1] = send != NULL ? 1 : receive != NULL ? 2 : 0;
+  self->call[2] = send != NULL ? whole_of(send, "to") : whole_of(receive, "from");
+  self->call[3] = whole_of(send != NULL ? send : receive, "number");
 }
 
 static void write_names(const json_t *event, const json_t *args, FILE *file) {
@@ -227,6 +243,7 @@ static bool visit_task(weir__timeline_reader *reader, writer *self, const json_t
   if (!write_waits(reader, json_object_get(args, "waits"), what, file)) return false;
   fputs("],[", file);
   note_origin(self, args);
+  note_call(self, args);
   return set_owner(reader, self, whole_of(args, "id"), text_of(event, "name"));
 }
 
@@ -303,8 +320,10 @@ static bool visit_wait(weir__timeline_reader *reader, writer *self, const json_t
   FILE *file = self->sections[HOST].file;
   fprintf(file, "%s[", self->wait_count++ ? ",\n" : "\n");
   weir__text_string(text_of(args, "cause"), file);
-  fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s]", lane, numbers[0], numbers[1], numbers[2],
+  fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", lane, numbers[0], numbers[1], numbers[2],
           json_is_true(json_object_get(args, "reached")) ? "true" : "false");
+  if (json_is_integer(json_object_get(args, "rank"))) fprintf(file, ",%" PRIu64, whole_of(args, "rank"));
+  fputc(']', file);
   return true;
 }
 

@@ -5,9 +5,13 @@
 //   {"title", "dropped", "devices": [[name, lanes, lane word], ...], "buffers": [[id, label], ...],
 //    "tasks": [[id, tag, label, kernel, device, lane, status, submit_ns, ready_ns, start_ns, end_ns,
 //               [mode, buffer, storage, offset, bytes, ...], [task, hazard, buffer, lo, hi, ...],
-//               [lane, start_ns, end_ns, name, ...], [pipeline, line, stage, token]], ...],
+//               [lane, start_ns, end_ns, name, ...], [pipeline, line, stage, token], [call, direction, peer, message]],
+//              ...],
 //    "spans": [[pipeline, line, state, stage, token, start_ns, end_ns, open], ...]}
-// The last part of a task's row is there if a stage submitted it. A token is null where there is none. Where there are
+// The last part of a task's row is there if it is of one of several ranks (direction 1: it sends the message, 2: it
+// receives it, 0: there is none); the part before that, if a stage submitted it, else it is empty or not there either. A
+// device's row then ends in the number of its rank, and so does that of a wait of the host. Ids of ranks are apart, as
+// weir__join_base says. A token is null where there is none. Where there are
 // pipelines, so is
 //   "pipelines": [[id, lines, [[stage, serial], ...]], ...]
 // What threads of the program waited for is in `"host": [[cause, lane, task, start_ns, end_ns, reached], ...]`, if there is

@@ -178,6 +178,7 @@ class View {
     g.beginPath();
     g.rect(GUTTER, AXIS, this.width - GUTTER, this.height - AXIS);
     g.clip();
+    this.drawMessages(g);
     if (this.showCritical) this.drawChain(g, this.model.critical, this.theme.critical);
     if (this.selected) this.drawNeighbours(g, this.selected);
     g.restore();
@@ -301,6 +302,15 @@ class View {
     g.lineTo(x2 - 6, y2 - 3.5);
     g.lineTo(x2 - 6, y2 + 3.5);
     g.fill();
+  }
+
+  // Arrows from sends to receives, thinned out where they would cover everything.
+  drawMessages(g) {
+    const shown = this.model.messages.filter(({from, to}) => to.start >= this.from && from.end <= this.to);
+    const step = Math.ceil(shown.length / 1500);
+    g.globalAlpha = 0.6;
+    for (let i = 0; i < shown.length; i += step) this.drawEdge(g, shown[i].from, shown[i].to, this.theme.message, 1);
+    g.globalAlpha = 1;
   }
 
   drawChain(g, chain, colour) {

@@ -5,9 +5,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "run_timeline.h"
 
 static const char summary[] =
     "Starts PROGRAM on N ranks of MPI by mpirun, Open MPI's or MPICH's. Each rank gets its share of the cores, so "
@@ -26,6 +28,7 @@ typedef enum launcher_kind { UNKNOWN, OPEN_MPI, HYDRA } launcher_kind;
 typedef struct run_options {
   uint64_t ranks, cores; // of a rank; 0: left to the launcher
   const char *launcher;
+  const char *timeline; // NULL: none
   bool print;
 } run_options;
 
@@ -91,6 +94,10 @@ static void make_line(command_line *line, const run_options *options, launcher_k
   bool shares = options->cores == CORES_UNSET && !has_several_nodes() && options->ranks > usable;
   add(line, options->launcher);
   if (kind == OPEN_MPI) add_open_mpi(line, cores, shares);
+  if (kind == OPEN_MPI && options->timeline) { // the other launcher's ranks get the whole environment
+    add(line, "-x");
+    add(line, "WEIR_TRACE");
+  }
   if (kind == HYDRA) add_hydra(line, shares ? 1 : cores);
   snprintf(line->numbers[0], sizeof line->numbers[0], "%llu", (unsigned long long)options->ranks);
   add(line, "-n");
@@ -120,6 +127,20 @@ static int start(const command_line *line, char **program) {
   return WEIR__EXIT_UNAVAILABLE;
 }
 
+// Starts the launcher, waits for it, and joins the timelines of its ranks.
+static int start_traced(const command_line *line, const run_options *options, char **program) {
+  if (!weir__run_timeline_prepare(options->timeline, options->ranks)) return WEIR__EXIT_FAILED;
+  int status = 0;
+  pid_t launcher = fork();
+  if (launcher == 0) _exit(start(line, program));
+  if (launcher < 0 || waitpid(launcher, &status, 0) != launcher) {
+    weir__cli_error("run", "%s: %s", options->launcher, strerror(errno));
+    return WEIR__EXIT_FAILED;
+  }
+  int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_code == 0 ? weir__run_timeline_join(options->timeline, options->ranks) : exit_code;
+}
+
 static int run(const run_options *options, char **program) {
   bool found;
   launcher_kind kind = ask_launcher(options->launcher, &found);
@@ -134,7 +155,7 @@ static int run(const run_options *options, char **program) {
   if (options->print) return print_line(&line, program);
   if (kind == UNKNOWN)
     weir__cli_error("run", "%s is neither of Open MPI nor of MPICH: ranks are not bound", options->launcher);
-  return start(&line, program);
+  return options->timeline ? start_traced(&line, options, program) : start(&line, program);
 }
 
 // Where the program's name is in argv: what is behind it is the program's.
@@ -163,6 +184,10 @@ int weir__run_main(int argc, char **argv) {
        "the cores that this process may use",
        0, 100000},
       {"launcher", WEIR__CLI_TEXT, &options.launcher, "PROGRAM", "the launcher (mpirun)", 0, 0},
+      {"timeline", WEIR__CLI_TEXT, &options.timeline, "FILE",
+       "write a timeline of all ranks, a page (.html) or for Perfetto and `weir check` (.json).\nThose of single "
+       "ranks stay beside it, as FILE with .rank0.json and so on",
+       0, 0},
       {"print", WEIR__CLI_FLAG, &options.print, NULL, "print the command, and do not run it", 0, 0},
   };
   const weir__cli_command command = {.name = "run",
@@ -180,5 +205,6 @@ int weir__run_main(int argc, char **argv) {
     weir__cli_error("run", at >= argc ? "no program is named" : "-n says how many ranks, and must be given");
     return WEIR__EXIT_USAGE;
   }
+  if (options.timeline && !weir__run_timeline_valid(options.timeline)) return WEIR__EXIT_USAGE;
   return run(&options, argv + at);
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <string.h>
+
+#include "timeline/join_parts.h"
+
+static const char *const times[] = {"submit_ns", "ready_ns", "start_ns", "end_ns"};
+
+static uint64_t whole_of(const json_t *object, const char *key) {
+  return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+void weir__join_add(json_t *object, const char *key, uint64_t more) {
+  json_t *value = json_object_get(object, key);
+  if (json_is_integer(value)) json_integer_set(value, json_integer_value(value) + (json_int_t)more);
+}
+
+// 0 is no number: it stays.
+static void add_to_number(json_t *object, const char *key, uint64_t more) {
+  if (whole_of(object, key) != 0) weir__join_add(object, key, more);
+}
+
+static void move_process(const weir__join_rank *rank, json_t *event) {
+  uint64_t process = whole_of(event, "pid");
+  if (!json_is_integer(json_object_get(event, "pid"))) return;
+  uint64_t other = WEIR__JOIN_PROCESSES + rank->number * 1000 + process - rank->device_count;
+  json_object_set_new(event, "pid",
+                      json_integer((json_int_t)(process < rank->device_count ? rank->first_device + process : other)));
+}
+
+static void move_time(const weir__join_rank *rank, json_t *event, json_t *args) {
+  json_t *start = json_object_get(event, "ts");
+  if (json_is_number(start))
+    json_object_set_new(event, "ts", json_real(json_number_value(start) + (double)rank->shift_ns / 1000));
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) weir__join_add(args, times[i], rank->shift_ns);
+}
+
+// "rank 1: cpu:2" in place of "cpu:2".
+static void name_process(const weir__join_rank *rank, json_t *event, json_t *args) {
+  char text[200];
+  const char *name = json_string_value(json_object_get(event, "name"));
+  const char *process = json_string_value(json_object_get(args, "name"));
+  if (name == NULL || process == NULL || strcmp(name, "process_name") != 0) return;
+  snprintf(text, sizeof text, "rank %" PRIu64 ": %.150s", rank->number, process);
+  json_object_set_new(args, "name", json_string(text));
+}
+
+// A receive waits for the task that sends what it gets.
+static bool add_arrow(const weir__join *self, const weir__join_rank *rank, json_t *args, json_t *waits) {
+  const json_t *receive = json_object_get(args, "receive");
+  const json_t *access = json_array_get(json_object_get(args, "accesses"), 0);
+  if (receive == NULL) return true;
+  uint64_t send = weir__join_find_send(self, whole_of(receive, "from"), rank->number, whole_of(receive, "number"));
+  if (send == 0) return true;
+  uint64_t first = whole_of(access, "offset");
+  return json_array_append_new(waits,
+                               json_pack("{s:I,s:s,s:I,s:I,s:I}", "task", (json_int_t)send, "hazard", "MESSAGE",
+                                         "buffer", (json_int_t)whole_of(access, "buffer"), "lo", (json_int_t)first,
+                                         "hi", (json_int_t)(first + whole_of(access, "bytes")))) == 0;
+}
+
+static bool change_task(const weir__join *self, const weir__join_rank *rank, json_t *args) {
+  uint64_t base = weir__join_base(rank->number);
+  json_t *accesses = json_object_get(args, "accesses"), *waits = json_object_get(args, "waits");
+  weir__join_add(args, "id", base);
+  weir__join_add(args, "pipeline", rank->number * WEIR__JOIN_PIPELINES);
+  for (size_t i = 0; i < json_array_size(accesses); i++) {
+    add_to_number(json_array_get(accesses, i), "buffer", base);
+    add_to_number(json_array_get(accesses, i), "storage", base);
+  }
+  for (size_t i = 0; i < json_array_size(waits); i++) {
+    add_to_number(json_array_get(waits, i), "task", base);
+    add_to_number(json_array_get(waits, i), "buffer", base);
+  }
+  return add_arrow(self, rank, args, waits);
+}
+
+bool weir__join_change(const weir__join *self, uint64_t number, json_t *event) {
+  const weir__join_rank *rank = &self->ranks[number];
+  const char *category = json_string_value(json_object_get(event, "cat"));
+  json_t *args = json_object_get(event, "args");
+  uint64_t base = weir__join_base(number);
+  move_process(rank, event);
+  move_time(rank, event, args);
+  if (category == NULL) {
+    name_process(rank, event, args);
+    return true;
+  }
+  if (strcmp(category, "task") == 0 || strcmp(category, "graph") == 0) return change_task(self, rank, args);
+  if (strcmp(category, "line") == 0) weir__join_add(args, "pipeline", number * WEIR__JOIN_PIPELINES);
+  add_to_number(args, "task", base); // of a part, and of a wait of the host
+  if (strcmp(category, "host") == 0) add_to_number(args, "after", base);
+  if (strcmp(category, "written") == 0) add_to_number(args, "buffer", base);
+  if (strcmp(category, "host") == 0 || strcmp(category, "written") == 0)
+    return json_object_set_new(args, "rank", json_integer((json_int_t)number)) == 0;
+  return true;
+}
+
+void weir__join_write_flow(uint64_t rank, const json_t *event, FILE *file) {
+  const json_t *args = json_object_get(event, "args"), *send = json_object_get(args, "send");
+  const json_t *receive = json_object_get(args, "receive"), *message = send != NULL ? send : receive;
+  if (message == NULL) return;
+  uint64_t from = send != NULL ? rank : whole_of(message, "from"), to = send != NULL ? whole_of(message, "to") : rank;
+  uint64_t ns = whole_of(args, send != NULL ? "end_ns" : "start_ns");
+  fprintf(file,
+          ",\n{\"name\":\"message\",\"cat\":\"message\",\"ph\":\"%s\",\"id\":\"%" PRIu64 "-%" PRIu64 "-%" PRIu64
+          "\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64 ",\"ts\":%" PRIu64 ".%03u}",
+          send != NULL ? "s" : "f\",\"bp\":\"e", from, to, whole_of(message, "number"), whole_of(event, "pid"),
+          whole_of(event, "tid"), ns / 1000, (unsigned)(ns % 1000));
+}
