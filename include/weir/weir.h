@@ -171,9 +171,11 @@ typedef struct weir_context_options {
   uint32_t queues; // in-order queues of each device that has queues; default: the device's own number
   // Most bytes of storage for buffers that Weir allocates, on the host and on each device with memory of its own, where
   // copies of wrapped memory count, too. An allocation is rounded up by a quarter at most. Near the limit renaming
-  // stops first; then submissions and launches of graphs wait for tasks in flight. When none is left, copies whose
-  // contents are in another memory, too, make room; at last another thread has 20 ms to release buffers. A task or
-  // launch is refused only after that, or at once if it never fits. Default: no limit.
+  // stops first. Then, in a device's memory, buffers that no task in flight uses give way, least recently used first:
+  // contents that only the device has are copied to the host, and fetched back when a task needs them. What is still
+  // missing submissions and launches of graphs wait for, until no task is in flight; at last another thread has 20 ms to
+  // release buffers. A task or launch is refused only after that, or at once if it never fits. The same happens where a
+  // device has no more memory. Default: no limit.
   uint64_t memory_limit;
   weir_issue issue; // default: AUTO
   uint64_t seed;    // for tests: if not 0, scheduling decisions are reordered at random from this seed
@@ -189,6 +191,9 @@ typedef struct weir_context_options {
   // counts as one task. If there is no memory to note an event, it is left out. Default: none, which costs nothing.
   weir_profile_function profile;
   void *profile_user;
+  // Most bytes of storage on each device with memory of its own, in place of `memory_limit`, which then bounds the host's
+  // alone. Default: `memory_limit`.
+  uint64_t device_memory_limit;
 } weir_context_options;
 
 // Creates a context with its devices. `options` may be NULL: all defaults.
@@ -238,8 +243,9 @@ typedef struct weir_statistics {
   uint32_t window;         // slots of the window
   uint64_t resident;       // tasks of kernels that resident kernels ran (WEIR_ISSUE_RESIDENT and AUTO)
   uint64_t resident_moves; // copies, fills and transfers that resident kernels made (WEIR_ISSUE_RESIDENT)
-  uint64_t room;     // slots of the window that are free: the oldest task in flight holds those after its own, too
-  uint64_t repeated; // tasks that were launched as part of a sequence that came before (docs/guide/repeats.md)
+  uint64_t room;      // slots of the window that are free: the oldest task in flight holds those after its own, too
+  uint64_t repeated;  // tasks that were launched as part of a sequence that came before (docs/guide/repeats.md)
+  uint64_t evictions; // buffers whose contents were copied to the host because the memory of their device was full
 } weir_statistics;
 
 // Reads the counts of a context. Does not wait.

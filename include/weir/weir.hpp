@@ -111,6 +111,7 @@ public:
     plain.window = given.window;
     plain.queues = given.queues;
     plain.memory_limit = given.memory_limit;
+    plain.device_memory_limit = given.device_memory_limit;
     plain.issue = given.issue;
     plain.seed = given.seed;
     plain.flags = given.flags;

@@ -52,7 +52,8 @@ typedef struct weir__host {
   weir_issue issue;
   uint64_t seed;
   uint64_t start_ns;
-  uint64_t memory_limit;     // of each memory, in bytes
+  uint64_t memory_limit;     // of the host's, in bytes
+  uint64_t device_limit;     // of each device's
   uint64_t rename_limit;     // of each memory, in bytes, for overwritten storage in use; 0: a part of the memory
   weir__trace *trace;        // NULL: nothing is traced; guarded by the lock
   bool crowded;              // CPU workers leave few cores to threads of devices, and other threads should not spin

@@ -155,17 +155,17 @@ void weir__context_destroy(weir_context *context) {
 }
 
 // Storage on the host comes from a device that copies from and to it, if there is one.
-static void initialize_pools(weir_context *context, uint64_t limit) {
+static void initialize_pools(weir_context *context) {
   weir__memory_source host = weir__heap, on_device;
   for (uint32_t space = context->memory.space_count - 1; space > WEIR__HOST_SPACE; space--) {
     weir_device *device = context->memory.devices[space];
     device->ops->memory->sources(device, &on_device, &host);
     // In check mode only copies for the checker are there, which the limit is not meant for.
-    uint64_t most = context->host.flags & WEIR_CONTEXT_CHECK ? UINT64_MAX : limit;
+    uint64_t most = context->host.flags & WEIR_CONTEXT_CHECK ? UINT64_MAX : context->host.device_limit;
     weir__pool_initialize(&context->memory.pools[space], &on_device, most,
                           ((uint64_t)space << WEIR__NUMBER_SPACE_SHIFT) + 1);
   }
-  weir__pool_initialize(&context->memory.pools[WEIR__HOST_SPACE], &host, limit, 1);
+  weir__pool_initialize(&context->memory.pools[WEIR__HOST_SPACE], &host, context->host.memory_limit, 1);
 }
 
 // In check mode the window is larger than it seems: tasks of the checker's own must find room while those of the caller fill
@@ -188,6 +188,8 @@ weir_status weir__context_initialize(weir_context *context, const weir_context_o
   context->host.seed = options->seed;
   context->host.issue = options->issue;
   context->host.memory_limit = options->memory_limit == 0 ? UINT64_MAX : options->memory_limit;
+  context->host.device_limit =
+      options->device_memory_limit == 0 ? context->host.memory_limit : options->device_memory_limit;
   context->host.rename_limit = options->rename_limit;
   context->waiting.wake_at = UINT64_MAX;
   context->memory.space_count = 1;
@@ -232,7 +234,7 @@ weir_status weir__context_open(weir_context *context) {
   if (context->memory.space_count > 1)
     weir__object_pool_reserve(&context->objects.buffers, WEIR__RELEASED_KEPT + WEIR__RELEASED_KEPT / 4);
   context->memory.versions = weir__rename_versions(context);
-  initialize_pools(context, context->host.memory_limit);
+  initialize_pools(context);
   weir__rename_limit(context, context->host.rename_limit);
   return WEIR_OK;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/storage.h"
 
+#include <stdio.h>
+
 #include "base/allocate.h"
 #include "base/error.h"
 #include "engine/check.h"
@@ -193,18 +195,23 @@ bool weir__storage_exchange(weir_context *context, weir_buffer *buffer) {
 static weir__admit_result no_storage(weir_context *context, const weir__submission *submission,
                                      const weir_buffer *buffer, uint32_t space, weir__pool_result result,
                                      weir_status *out_status) {
-  weir__admit_result awaited = weir__await_storage(context, submission, space, result, out_status);
+  weir__admit_result awaited = weir__await_storage(context, submission, space, buffer->bytes, result, out_status);
   if (awaited != WEIR__REFUSED || *out_status != WEIR_OK) return awaited;
   char name[WEIR__WHAT_BYTES];
   weir__describe_task(submission->task, name);
   const char *where = space == WEIR__HOST_SPACE ? "the host" : context->memory.devices[space]->name;
+  char whole[64] = "";
+  uint64_t needed = submission->task != NULL ? weir__storage_needed(submission->task) : 0;
+  if (needed > buffer->bytes)
+    snprintf(whole, sizeof whole, ", and the task needs %llu bytes at once", (unsigned long long)needed);
   *out_status = weir__error(WEIR_ERROR_OUT_OF_MEMORY,
-                            "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held on %s and %s",
+                            "%s: no storage for the %llu bytes of buffer %llu '%s': %llu bytes are held on %s and %s%s",
                             name, (unsigned long long)buffer->bytes, (unsigned long long)buffer->id, buffer->label,
                             (unsigned long long)context->memory.pools[space].bytes, where,
                             result == WEIR__POOL_LIMIT  ? "the context's memory limit allows no more"
                             : space == WEIR__HOST_SPACE ? "the system has no more"
-                                                        : "the device has no more");
+                                                        : "the device has no more",
+                            whole);
   return WEIR__REFUSED;
 }
 

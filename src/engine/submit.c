@@ -202,8 +202,11 @@ static __attribute__((noinline)) const weir__submission *
 try_again(weir_context *context, const weir__submission *submission, queueing *patience) {
   weir__window *window = &context->host.window;
   uint64_t now = weir__clock_ns();
+  bool short_of_memory = context->memory.short_thread == &weir__this_thread;
+  context->memory.short_thread = NULL;
   if (patience->claims) {
-    if (!weir__window_full(window, patience->own.reserved)) { // it waits for something else
+    // While it waits for storage nobody else may take what comes free, or have it give up what it has got.
+    if (!short_of_memory && !weir__window_full(window, patience->own.reserved)) { // it waits for something else
       end_claim(window, patience);
       patience->since = now;
     }

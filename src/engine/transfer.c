@@ -5,6 +5,7 @@
 #include "engine/arrivals.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
+#include "engine/evict.h"
 #include "engine/failures.h"
 #include "engine/room.h"
 #include "engine/rules.h"
@@ -147,6 +148,43 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
     enter_transfer(context, buffer, next.lo, next.hi, next.source, space, fresh, false, moves);
   }
   return WEIR__ADMITTED;
+}
+
+// Storage on the host without waiting; NULL: there is none, even where copies there make room.
+static weir__block *take_on_host(weir_context *context, const weir_buffer *buffer) {
+  weir__block *fresh = NULL;
+  weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
+  const weir__liveness *live = &context->host.window.live;
+  if (weir__pool_take(pool, buffer->bytes, live, &fresh) == WEIR__POOL_OK) return fresh;
+  if (!weir__evict_copies(context, WEIR__HOST_SPACE)) return NULL;
+  return weir__pool_take(pool, buffer->bytes, live, &fresh) == WEIR__POOL_OK ? fresh : NULL;
+}
+
+bool weir__copy_home(weir_context *context, const weir__submission *submission, weir_buffer *buffer) {
+  const weir__window *window = &context->host.window;
+  weir__id used_before = weir__buffer_recency(buffer);
+  bool any = false;
+  interval next;
+  while (window->live.oldest >= context->order.hold && weir__window_room(window, submission->reserved) > 0 &&
+         next_interval(context, buffer, WEIR__HOST_SPACE, 0, buffer->bytes, &next)) {
+    bool whole = next.lo == 0 && next.hi == buffer->bytes;
+    if ((buffer->ranged || !whole) && (!weir__range_pool_reserve(&context->order.ranges, 1) ||
+                                       !weir__prepare_read(context, buffer, next.lo, next.hi)))
+      break;
+    if (!weir__validity_reserve(&context->memory.validities, 1)) break;
+    weir__block *fresh = NULL;
+    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) {
+      fresh = take_on_host(context, buffer);
+      if (fresh == NULL) break;
+      weir__buffer_set_storage(buffer, WEIR__HOST_SPACE, fresh);
+    }
+    enter_transfer(context, buffer, next.lo, next.hi, next.source, WEIR__HOST_SPACE, fresh, false, NULL);
+    any = true;
+  }
+  if (!any) return false;
+  buffer->copied_home = buffer->last_use;
+  buffer->used_before = used_before;
+  return true;
 }
 
 // What an access needs in its space.

@@ -60,6 +60,10 @@ weir__admit_result weir__transfer_accesses(weir_context *context, const weir__su
                                            const weir__access *accesses, uint32_t count, uint32_t *out_write_backs,
                                            weir_status *out_status);
 
+// Submits, for a submission that wants the storage of an idle buffer on a device, transfers of what the host lacks of it, as far
+// as the window has room and the host has storage. It does not count as a use of the buffer. False: none was submitted.
+bool weir__copy_home(weir_context *context, const weir__submission *submission, weir_buffer *buffer);
+
 // Submits, behind a task with these accesses, copies of what it wrote to wrapped memory in another space, where the caller
 // looks for it. The window has room: for weir__write_back_slots tasks. Where the whole window has not enough for a copy per
 // access, there is one per buffer. `event` (may be NULL) is done only when the copies are. `by_parts`: of what an access wrote a part

@@ -55,7 +55,8 @@ weir__admit_result weir__graph_run_take_staging(weir__graph_run *run, const weir
                                              &context->host.window.live, &run->staging);
   if (result == WEIR__POOL_OK) return WEIR__ADMITTED;
   run->staging = NULL;
-  weir__admit_result awaited = weir__await_storage(context, submission, WEIR__HOST_SPACE, result, out_status);
+  weir__admit_result awaited =
+      weir__await_storage(context, submission, WEIR__HOST_SPACE, run->plan->host_bytes, result, out_status);
   if (awaited != WEIR__REFUSED || *out_status != WEIR_OK) return awaited;
   *out_status =
       weir__error(WEIR_ERROR_OUT_OF_MEMORY, "graph launch: no storage on the host for %llu bytes of its copies: %s",

@@ -24,11 +24,30 @@ void weir__arena_deinitialize(weir__arena *arena) {
   }
 }
 
+// Returns chunks without blocks. False: there were none.
+static bool return_unused(weir__arena *arena) {
+  bool any = false;
+  for (struct weir__arena_chunk **link = &arena->chunks; *link != NULL;) {
+    struct weir__arena_chunk *chunk = *link;
+    if (chunk->blocks > 0) {
+      link = &chunk->next;
+      continue;
+    }
+    *link = chunk->next;
+    arena->source.free(arena->source.user, chunk->memory);
+    weir__free(chunk);
+    any = true;
+  }
+  return any;
+}
+
 static struct weir__arena_chunk *add_chunk(weir__arena *arena, uint64_t bytes, bool single) {
   struct weir__arena_chunk *chunk = weir__allocate(sizeof *chunk);
   if (chunk == NULL) return NULL;
-  *chunk = (struct weir__arena_chunk){.bytes = bytes, .single = single, .next = arena->chunks};
   chunk->memory = arena->source.allocate(arena->source.user, bytes);
+  if (chunk->memory == NULL && single && return_unused(arena))
+    chunk->memory = arena->source.allocate(arena->source.user, bytes);
+  *chunk = (struct weir__arena_chunk){.bytes = bytes, .single = single, .next = arena->chunks, .memory = chunk->memory};
   if (chunk->memory == NULL) {
     weir__free(chunk);
     return NULL;

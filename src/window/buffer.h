@@ -63,6 +63,8 @@ struct weir_buffer {
   uint32_t run_place, run_task; // its number, and the last task that names it
   char label[48];
   uint32_t oldest_version;
+  weir__id copied_home;              // the last of the transfers that made a replica give way (engine/evict.h); 0: none
+  weir__id used_before;              // the newest task that named the buffer before them
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
   struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
   struct weir__trail *trail;         // where ThreadSanitizer watches: who used it (window/trail.h). Owned
@@ -80,6 +82,11 @@ static inline void weir__buffer_fetch(const weir_buffer *buffer) {
   __builtin_prefetch((const void *)at);
   __builtin_prefetch((const void *)(at + offsetof(weir_buffer, whole)));
   __builtin_prefetch((const void *)(at + offsetof(weir_buffer, replicas)));
+}
+
+// The newest task that used the buffer for its own sake.
+static inline weir__id weir__buffer_recency(const weir_buffer *buffer) {
+  return buffer->copied_home != 0 && buffer->last_use == buffer->copied_home ? buffer->used_before : buffer->last_use;
 }
 
 static inline uint16_t weir__space_bit(uint32_t space) {

@@ -40,6 +40,9 @@ void share_run(const char *devices, void (*test)(share *s));
 // The same with other options: seed, and issue if it is not RESIDENT, are chosen here, a window of 0 is 64 slots.
 void share_run_with(const weir_context_options *options, void (*test)(share *s));
 
+// Bytes of memory that each card of the next contexts has; 0: 1 GiB.
+extern uint64_t share_card_bytes;
+
 // Lets `held` go on, which waits otherwise; ends the process if nobody calls it for a minute.
 void share_open(void);
 

@@ -12,7 +12,8 @@
 
 // Any list of devices, as it is given.
 uint32_t random_queues;
-bool random_resident, random_automatic, random_repeats;
+bool random_resident, random_automatic, random_repeats, random_crowded;
+uint64_t random_evictions;
 uint64_t random_repeated;
 
 static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
@@ -102,6 +103,39 @@ static uint64_t scratch_bytes(const random_run *run) {
   return run->options.calls ? count * (PROGRAM_SCRATCH_BYTES + PROGRAM_SCRATCH_BYTES / 4 + 64) : 0;
 }
 
+static uint64_t block_bytes(const test_program *program, uint32_t buffer) {
+  uint64_t bytes = program->operations[buffer].bytes;
+  return bytes + bytes / 4 + 64;
+}
+
+// What a task needs at once in a memory: its buffers, each in a block that is rounded up.
+static uint64_t needed_bytes(const test_program *program, const program_task *task) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    bool again = false;
+    for (uint32_t j = 0; j < i; j++) again |= task->accesses[j].buffer == task->accesses[i].buffer;
+    if (!again) bytes += block_bytes(program, task->accesses[i].buffer);
+  }
+  return bytes;
+}
+
+// The most that anything of the program needs at once in a memory. There are no graphs.
+static uint64_t most_needed_bytes(const test_program *program) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < program->count; i++) {
+    const program_operation *operation = &program->operations[i];
+    uint64_t bytes = 0;
+    if (operation->kind == OPERATION_TASK) bytes = needed_bytes(program, &operation->task);
+    if (operation->kind == OPERATION_BUFFER || operation->kind == OPERATION_BLANK) bytes = block_bytes(program, i);
+    if (operation->kind == OPERATION_BUFFER_PAIR)
+      bytes = block_bytes(program, i) + block_bytes(program, operation->source);
+    if (operation->kind == OPERATION_COPY)
+      bytes = block_bytes(program, operation->buffer) + block_bytes(program, operation->source);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 // Of contexts that have no trace cache the program would say nothing about it.
 static void open_trace_cache(random_run *run, random_state *random, const program_shape *shape) {
   weir_context_options *context = &run->options.context;
@@ -124,7 +158,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   choose_devices(out_run, &random, device, &shape);
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
-  shape.graphs = random_chance(&random, 40);
+  shape.graphs = random_chance(&random, 40) && !random_crowded;
   shape.phrases = random_chance(&random, 60) || random_repeats;
   shape.breaks = random_repeats;
   shape.churn = !shape.dense && random_chance(&random, 20);
@@ -142,6 +176,13 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + scratch_bytes(out_run) + room;
   }
+  // Cards hold less than the program has. A launch of a graph may need all of it at once.
+  if (random_crowded) {
+    context->flags &= ~(uint32_t)WEIR_CONTEXT_REPEATS;
+    context->memory_limit = 0;
+    context->device_memory_limit =
+        most_needed_bytes(&out_run->program) + scratch_bytes(out_run) + 256 * (uint64_t)random_below(&random, 8);
+  }
   out_run->options.abandon = random_chance(&random, 15) && !(out_run->options.calls && shape.calls != 0);
   if (!out_run->options.cuda && shape.cards != 0)
     out_run->options.opens = !shape.failures && !out_run->options.abandon && random_chance(&random, 40);
@@ -158,10 +199,11 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
 void random_run_print(const random_run *run, FILE *file) {
   const weir_context_options *context = &run->options.context;
   fprintf(file,
-          "program of %u operations on %s, window %u, memory limit %" PRIu64 ", seed %" PRIu64
+          "program of %u operations on %s, window %u, memory limit %" PRIu64 ", of cards %" PRIu64 ", seed %" PRIu64
           ", %u queues, issue mode %d%s%s%s%s\n",
-          run->program.count, context->devices, context->window, context->memory_limit, context->seed, context->queues,
-          (int)context->issue, context->flags & WEIR_CONTEXT_NO_RENAME ? ", no renaming" : "",
+          run->program.count, context->devices, context->window, context->memory_limit, context->device_memory_limit,
+          context->seed, context->queues, (int)context->issue,
+          context->flags & WEIR_CONTEXT_NO_RENAME ? ", no renaming" : "",
           context->flags & WEIR_CONTEXT_IN_ORDER ? ", in order" : "",
           context->flags & WEIR_CONTEXT_TRACE ? ", traced" : "", run->options.abandon ? ", abandoned" : "");
   if (run->options.enqueues)
@@ -181,6 +223,7 @@ bool random_run_once(random_run *run, char message[PROGRAM_MESSAGE_BYTES]) {
     snprintf(message, PROGRAM_MESSAGE_BYTES, "the stub driver has a context left from before");
     return false;
   }
+  run->options.evictions = &random_evictions;
   if (!program_run(&run->program, &run->options, message)) return false;
   if (stub == NULL) return true;
   if (stub->violations() > 0)

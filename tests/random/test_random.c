@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats] [--crowded]
 //                            many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
@@ -57,6 +57,8 @@ static _Noreturn void run_in_child(const char *device, volatile uint64_t *curren
   weir_context_release(keeper);
   if (random_repeats) printf("%" PRIu64 " tasks were launched as parts of repeats\n", random_repeated);
   if (random_repeats && program_count >= ENOUGH_TO_REPEAT && random_repeated == 0) exit(1);
+  if (random_crowded) printf("%" PRIu64 " buffers gave way to others\n", random_evictions);
+  if (random_crowded && program_count >= ENOUGH_TO_REPEAT && random_evictions == 0) exit(1);
   exit(0); // not _exit: the leak checker looks now
 }
 
@@ -119,6 +121,8 @@ int main(int argc, char **argv) {
       random_automatic = true;
     else if (strcmp(argv[i], "--repeats") == 0)
       random_repeats = true;
+    else if (strcmp(argv[i], "--crowded") == 0)
+      random_crowded = true;
     else if (strcmp(argv[i], "--device") == 0 && value != NULL)
       chosen_device = argv[++i];
     else if (strcmp(argv[i], "--programs") == 0)

@@ -71,10 +71,11 @@ static void release_rest(runner *r) {
     weir_finish(r->context);
 }
 
-static void count_repeated(const runner *r) {
+static void count(const runner *r) {
   weir_statistics statistics;
   weir_context_statistics(r->context, &statistics);
-  *r->options->repeated += statistics.repeated;
+  if (r->options->repeated != NULL) *r->options->repeated += statistics.repeated;
+  if (r->options->evictions != NULL) *r->options->evictions += statistics.evictions;
 }
 
 static void deinitialize(runner *r) {
@@ -106,7 +107,7 @@ bool program_run(test_program *program, const program_options *options, char mes
       runner_check(&r, &expected);
       reference_deinitialize(&expected);
     }
-    if (options->repeated != NULL) count_repeated(&r);
+    count(&r);
     release_rest(&r);
   }
   if (options->enqueues || options->opens) program_enqueue_end();

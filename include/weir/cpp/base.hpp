@@ -104,6 +104,7 @@ struct options {
   std::uint32_t window = 0;
   std::uint32_t queues = 0;
   std::uint64_t memory_limit = 0;
+  std::uint64_t device_memory_limit = 0;
   weir_issue issue = WEIR_ISSUE_AUTO;
   std::uint64_t seed = 0;
   std::uint32_t flags = 0; // WEIR_CONTEXT_*

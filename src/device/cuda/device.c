@@ -243,7 +243,7 @@ static void make_memory(weir__cuda_device *device) {
   weir__arena_initialize(&device->pinned, &pinned, SMALLEST_PINNED_CHUNK, LARGEST_PINNED_CHUNK);
   uint64_t first = total / FIRST_SHARE & ~(uint64_t)(SMALLEST_CHUNK - 1);
   if (first > LARGEST_FIRST) first = LARGEST_FIRST;
-  if (first > 0 && device->base.device.host->memory_limit >= first)
+  if (first > 0 && device->base.device.host->device_limit >= first)
     (void)weir__arena_reserve(&device->memory, first); // if there is none, who needs some will say so
   weir__window_touch(&device->base.device.host->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/evict.h"
+
+#include "engine/transfer.h"
+
+enum {
+  VICTIMS = 32,    // of one search
+  AHEAD_PART = 32, // of the memory that is copied at a time, beyond what is needed
+};
+
+typedef struct search {
+  weir_context *context;
+  uint32_t space;
+  uint32_t count;
+  weir_buffer *victims[VICTIMS]; // least recently used first
+  uint64_t under_way;            // bytes of buffers that are being copied home
+} search;
+
+// Whether the buffer has storage in the space that it may lose: nobody uses it, nor does the submission that asks.
+static bool may_lose(const weir_context *context, weir_buffer *buffer, uint32_t space) {
+  return (buffer->held & weir__space_bit(space)) && !buffer->kept && buffer->named != context->checks &&
+         weir__buffer_idle(buffer, &context->host.window.live);
+}
+
+// Whether some of its contents are there alone.
+static bool is_needed(const weir_buffer *buffer, uint32_t space) {
+  uint16_t here = weir__space_bit(space);
+  if (!(buffer->valid & here)) return false;
+  if (buffer->parts == NULL) return (buffer->valid & ~here) == 0;
+  for (uint32_t i = 0; i < buffer->parts->count; i++) {
+    if (buffer->parts->spaces[i] == here) return true;
+  }
+  return false;
+}
+
+// Gives up a replica that is not needed. False: too many parts would be left.
+static bool give_up(weir_context *context, weir_buffer *buffer, uint32_t space) {
+  uint16_t here = weir__space_bit(space);
+  if ((buffer->valid & here) &&
+      !weir__buffer_change_valid(buffer, &context->memory.validities, 0, buffer->bytes, (uint16_t)~here, 0))
+    return false;
+  weir__buffer_drop_place(buffer, space, &context->memory.pools[space], true);
+  return true;
+}
+
+static void note_victim(search *self, weir_buffer *buffer) {
+  uint32_t at = self->count < VICTIMS ? self->count++ : VICTIMS - 1;
+  weir__id used = weir__buffer_recency(buffer);
+  if (self->victims[at] != NULL && weir__buffer_recency(self->victims[at]) <= used) return;
+  for (; at > 0 && weir__buffer_recency(self->victims[at - 1]) > used; at--) self->victims[at] = self->victims[at - 1];
+  self->victims[at] = buffer;
+}
+
+static void look_at(void *user, weir__object *object) {
+  search *self = user;
+  weir_buffer *buffer = (weir_buffer *)object;
+  if (!may_lose(self->context, buffer, self->space)) {
+    // Its copy home, which is in flight, is its last user.
+    const weir__window *window = &self->context->host.window;
+    bool copied = (buffer->held & weir__space_bit(self->space)) && buffer->last_use >= window->live.oldest &&
+                  weir__window_task(window, buffer->last_use)->kind == WEIR__TASK_TRANSFER &&
+                  weir__window_task(window, buffer->last_use)->move->destination_space == WEIR__HOST_SPACE;
+    if (copied) self->under_way += buffer->bytes;
+    return;
+  }
+  note_victim(self, buffer);
+}
+
+weir__eviction weir__evict(weir_context *context, const weir__submission *submission, uint32_t space, uint64_t bytes) {
+  search self = {.context = context, .space = space};
+  if (context->memory.devices[space]->lost || !weir__validity_reserve(&context->memory.validities, 1))
+    return WEIR__EVICTION_NONE;
+  weir__object_pool_each(&context->objects.buffers, look_at, &self);
+  uint64_t ahead = bytes + context->memory.pools[space].bytes / AHEAD_PART, freed = 0;
+  for (uint32_t i = 0; i < self.count && freed < bytes && freed + self.under_way < ahead; i++) {
+    weir_buffer *victim = self.victims[i];
+    if (!is_needed(victim, space)) {
+      if (give_up(context, victim, space)) freed += victim->bytes;
+    } else if (weir__copy_home(context, submission, victim)) {
+      self.under_way += victim->bytes;
+      context->host.statistics.evictions++;
+    }
+  }
+  return freed > 0 ? WEIR__EVICTED : self.under_way > 0 ? WEIR__EVICTION_COPIES : WEIR__EVICTION_NONE;
+}
+
+typedef struct copies {
+  weir_context *context;
+  uint32_t space;
+  bool any;
+} copies;
+
+static void give_up_copy(void *user, weir__object *object) {
+  copies *self = user;
+  weir_buffer *buffer = (weir_buffer *)object;
+  if (may_lose(self->context, buffer, self->space) && !is_needed(buffer, self->space))
+    self->any |= give_up(self->context, buffer, self->space);
+}
+
+bool weir__evict_copies(weir_context *context, uint32_t space) {
+  copies self = {.context = context, .space = space};
+  if (weir__validity_reserve(&context->memory.validities, 1))
+    weir__object_pool_each(&context->objects.buffers, give_up_copy, &self);
+  uint64_t free_before = context->memory.pools[space].free_bytes;
+  if (space == WEIR__HOST_SPACE && context->memory.reclaim != NULL) context->memory.reclaim(context);
+  return self.any || context->memory.pools[space].free_bytes > free_before;
+}
