@@ -12,17 +12,17 @@ static uint32_t slot_of(const weir__mpi_buffers *buffers, const weir_buffer *loc
 // The slot that a buffer is in, or the free one where it would be.
 static uint32_t search(const weir__mpi_buffers *buffers, const weir_buffer *local) {
   uint32_t slot = slot_of(buffers, local);
-  while (buffers->slots[slot] != NULL && buffers->slots[slot]->local != local)
+  while (buffers->slots[slot].local != NULL && buffers->slots[slot].local != local)
     slot = (slot + 1) & (buffers->capacity - 1);
   return slot;
 }
 
 static bool grow(weir__mpi_buffers *buffers) {
   weir__mpi_buffers grown = {.capacity = buffers->capacity == 0 ? 64 : buffers->capacity * 2, .count = buffers->count};
-  grown.slots = calloc(grown.capacity, sizeof(weir__mpi_buffer *));
+  grown.slots = calloc(grown.capacity, sizeof *grown.slots);
   if (grown.slots == NULL) return false;
   for (uint32_t i = 0; i < buffers->capacity; i++) {
-    if (buffers->slots[i] != NULL) grown.slots[search(&grown, buffers->slots[i]->local)] = buffers->slots[i];
+    if (buffers->slots[i].local != NULL) grown.slots[search(&grown, buffers->slots[i].local)] = buffers->slots[i];
   }
   free(buffers->slots);
   *buffers = grown;
@@ -31,13 +31,13 @@ static bool grow(weir__mpi_buffers *buffers) {
 
 bool weir__mpi_buffers_add(weir__mpi_buffers *buffers, weir__mpi_buffer *buffer) {
   if (2 * (buffers->count + 1) > buffers->capacity && !grow(buffers)) return false;
-  buffers->slots[search(buffers, buffer->local)] = buffer;
+  buffers->slots[search(buffers, buffer->local)] = (weir__mpi_slot){buffer->local, buffer};
   buffers->count++;
   return true;
 }
 
 weir__mpi_buffer *weir__mpi_buffers_find(const weir__mpi_buffers *buffers, const weir_buffer *local) {
-  return buffers->capacity == 0 ? NULL : buffers->slots[search(buffers, local)];
+  return buffers->capacity == 0 || local == NULL ? NULL : buffers->slots[search(buffers, local)].buffer;
 }
 
 static void destroy(weir__mpi_buffer *buffer) {
@@ -47,20 +47,20 @@ static void destroy(weir__mpi_buffer *buffer) {
 
 void weir__mpi_buffers_remove(weir__mpi_buffers *buffers, weir__mpi_buffer *buffer) {
   uint32_t mask = buffers->capacity - 1, hole = search(buffers, buffer->local);
-  buffers->slots[hole] = NULL;
+  buffers->slots[hole] = (weir__mpi_slot){0};
   buffers->count--;
   destroy(buffer);
   // Those behind it that are not where they would be found now move into the hole.
-  for (uint32_t slot = (hole + 1) & mask; buffers->slots[slot] != NULL; slot = (slot + 1) & mask) {
-    weir__mpi_buffer *moved = buffers->slots[slot];
-    buffers->slots[slot] = NULL;
-    buffers->slots[search(buffers, moved->local)] = moved;
+  for (uint32_t slot = (hole + 1) & mask; buffers->slots[slot].local != NULL; slot = (slot + 1) & mask) {
+    weir__mpi_slot moved = buffers->slots[slot];
+    buffers->slots[slot] = (weir__mpi_slot){0};
+    buffers->slots[search(buffers, moved.local)] = moved;
   }
 }
 
 void weir__mpi_buffers_release(weir__mpi_buffers *buffers) {
   for (uint32_t i = 0; i < buffers->capacity; i++) {
-    if (buffers->slots[i] != NULL) destroy(buffers->slots[i]);
+    if (buffers->slots[i].local != NULL) destroy(buffers->slots[i].buffer);
   }
   free(buffers->slots);
   *buffers = (weir__mpi_buffers){0};

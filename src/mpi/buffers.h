@@ -15,9 +15,14 @@ typedef struct weir__mpi_buffer {
   weir__mpi_table table;
 } weir__mpi_buffer;
 
+typedef struct weir__mpi_slot {
+  const weir_buffer *local; // NULL: it is free
+  weir__mpi_buffer *buffer;
+} weir__mpi_slot;
+
 // A hash table with open addressing.
 typedef struct weir__mpi_buffers {
-  weir__mpi_buffer **slots;
+  weir__mpi_slot *slots;
   uint32_t capacity, count; // a power of two; at most half of the slots are taken
 } weir__mpi_buffers;
 

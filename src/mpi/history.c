@@ -75,10 +75,8 @@ uint64_t weir__mpi_history_compare(weir__mpi_history *history) {
 }
 
 uint64_t weir__mpi_hash(uint64_t hash, uint64_t word) {
-  uint64_t x = (hash ^ word) + UINT64_C(0x9e3779b97f4a7c15);
-  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return x ^ (x >> 31);
+  uint64_t x = ((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+  return x ^ (x >> 32);
 }
 
 uint64_t weir__mpi_hash_text(uint64_t hash, const char *text) {

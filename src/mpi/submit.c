@@ -87,13 +87,17 @@ static weir__mpi_call call_of(const weir_task *task, const range *ranges, uint32
 // The code of a task, as far as this rank names any.
 static void note_code(const weir_task *task, weir__mpi_call *call) {
   if (task->kernel == NULL && task->host == NULL) return;
-  snprintf(call->kernel, sizeof call->kernel, "%s", weir_kernel_name(task->kernel));
+  const char *name = weir_kernel_name(task->kernel);
+  memcpy(call->kernel, name, strnlen(name, sizeof call->kernel - 1)); // the rest is 0
   call->code = weir__mpi_hash_text(task->kernel == NULL ? 1 : 2, call->kernel);
 }
 
 static bool reserve(const range *ranges, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (ranges[i].buffer != NULL && !weir__mpi_table_reserve(&ranges[i].buffer->table, 2 * count)) return false;
+    if (ranges[i].buffer == NULL) continue;
+    weir__mpi_table *table = &ranges[i].buffer->table;
+    if (!weir__mpi_table_is_whole(table, ranges[i].offset, ranges[i].end) && !weir__mpi_table_reserve(table, 2 * count))
+      return false;
   }
   return true;
 }

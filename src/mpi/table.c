@@ -16,23 +16,37 @@ static void set_holder(weir__mpi_table *table, uint32_t segment, uint32_t rank) 
   holders_of(table, segment)[rank / 64] |= UINT64_C(1) << (rank % 64);
 }
 
-bool weir__mpi_table_reserve(weir__mpi_table *table, uint32_t pieces) {
-  uint32_t wanted = table->count + 2 * pieces + 2;
-  if (wanted <= table->capacity) return true;
-  uint32_t capacity = 2 * wanted;
-  weir__mpi_segment *segments = realloc(table->segments, capacity * sizeof *segments);
+// Memory in place of `*array`, which is `own` if it is not allocated, with the first `kept` bytes of it. NULL: no memory.
+static void *enlarge(void *array, const void *own, size_t kept, size_t bytes) {
+  if (array != own) return realloc(array, bytes);
+  void *enlarged = malloc(bytes);
+  if (enlarged != NULL) memcpy(enlarged, own, kept);
+  return enlarged;
+}
+
+static bool grow(weir__mpi_table *table, uint32_t capacity) {
+  size_t words = (size_t)table->words * sizeof(uint64_t), bytes = capacity * sizeof(weir__mpi_segment);
+  weir__mpi_segment *segments = enlarge(table->segments, &table->own_segment, sizeof *segments, bytes);
   if (segments == NULL) return false;
   table->segments = segments;
-  uint64_t *holders = realloc(table->holders, (size_t)capacity * table->words * sizeof *holders);
+  uint64_t *holders = enlarge(table->holders, &table->own_holders, sizeof *holders, capacity * words);
   if (holders == NULL) return false;
   table->holders = holders;
   table->capacity = capacity;
   return true;
 }
 
+bool weir__mpi_table_reserve(weir__mpi_table *table, uint32_t pieces) {
+  uint32_t wanted = table->count + 2 * pieces + 2;
+  if (wanted <= table->capacity) return true;
+  return grow(table, 2 * wanted);
+}
+
 bool weir__mpi_table_create(weir__mpi_table *table, uint64_t bytes, uint32_t ranks) {
-  *table = (weir__mpi_table){.ranks = ranks, .words = (ranks + 63) / 64};
-  if (!weir__mpi_table_reserve(table, 0)) {
+  *table = (weir__mpi_table){.ranks = ranks, .words = (ranks + 63) / 64, .capacity = 1};
+  table->segments = &table->own_segment;
+  table->holders = &table->own_holders;
+  if (table->words > 1 && !grow(table, 1)) {
     weir__mpi_table_release(table);
     return false;
   }
@@ -43,8 +57,8 @@ bool weir__mpi_table_create(weir__mpi_table *table, uint64_t bytes, uint32_t ran
 }
 
 void weir__mpi_table_release(weir__mpi_table *table) {
-  free(table->segments);
-  free(table->holders);
+  if (table->segments != &table->own_segment) free(table->segments);
+  if (table->holders != &table->own_holders) free(table->holders);
   *table = (weir__mpi_table){0};
 }
 
@@ -102,12 +116,13 @@ static void join(weir__mpi_table *table, uint32_t index, uint32_t last) {
 }
 
 void weir__mpi_table_write(weir__mpi_table *table, uint64_t first, uint64_t end, uint32_t rank, uint64_t version) {
-  uint32_t begin = cut(table, first), behind = cut(table, end);
-  resize(table, begin, behind - begin, 1);
+  bool whole = weir__mpi_table_is_whole(table, first, end);
+  uint32_t begin = whole ? 0 : cut(table, first), behind = whole ? 1 : cut(table, end);
+  if (!whole) resize(table, begin, behind - begin, 1);
   table->segments[begin] = (weir__mpi_segment){.first = first, .end = end, .version = version, .writer = rank};
   memset(holders_of(table, begin), 0, table->words * sizeof *table->holders);
   set_holder(table, begin, rank);
-  join(table, begin, begin);
+  if (!whole) join(table, begin, begin);
 }
 
 uint32_t weir__mpi_table_missing(const weir__mpi_table *table, uint64_t first, uint64_t end, uint32_t rank,
@@ -123,6 +138,10 @@ uint32_t weir__mpi_table_missing(const weir__mpi_table *table, uint64_t first, u
 }
 
 void weir__mpi_table_add_holder(weir__mpi_table *table, uint64_t first, uint64_t end, uint32_t rank) {
+  if (weir__mpi_table_is_whole(table, first, end)) {
+    set_holder(table, 0, rank);
+    return;
+  }
   uint32_t begin = cut(table, first), behind = cut(table, end);
   for (uint32_t i = begin; i < behind; i++) set_holder(table, i, rank);
   join(table, begin, behind - 1);

@@ -19,14 +19,22 @@ typedef struct weir__mpi_table {
   uint32_t count, capacity;
   weir__mpi_segment *segments;
   uint64_t *holders; // `words` words for each segment
+  // What most buffers need, beside the rest: one segment, for up to 64 ranks. The pointers lead here then.
+  weir__mpi_segment own_segment;
+  uint64_t own_holders;
 } weir__mpi_table;
 
-// All ranks hold the contents that nobody wrote. False: no memory.
+// All ranks hold the contents that nobody wrote. The table stays where it is. False: no memory.
 bool weir__mpi_table_create(weir__mpi_table *table, uint64_t bytes, uint32_t ranks);
 void weir__mpi_table_release(weir__mpi_table *table);
 
 // Makes room for what one write and any number of receives into `pieces` ranges need, so that they cannot fail.
 bool weir__mpi_table_reserve(weir__mpi_table *table, uint32_t pieces);
+
+// Whether the table is one segment, and the bytes all of it: then a write or receive needs no room.
+static inline bool weir__mpi_table_is_whole(const weir__mpi_table *table, uint64_t first, uint64_t end) {
+  return table->count == 1 && first == 0 && end == table->segments[0].end;
+}
 
 // A rank overwrote the bytes, and alone holds them.
 void weir__mpi_table_write(weir__mpi_table *table, uint64_t first, uint64_t end, uint32_t rank, uint64_t version);
