@@ -97,7 +97,7 @@ def make_tools(requirements, folder):
         raise Skip(f"no environment can be made (Debian: python3-venv): {str(failure)[-300:]}") from None
     pip = [python_of(home), "-m", "pip", "--disable-pip-version-check", "-q"]
     try:
-        call(*pip, "download", "-d", wheels, "numpy", "pytest")
+        call(*pip, "download", "-d", wheels, "numpy", "pytest", "mpi4py")
         call(*pip, "install", "--find-links", wheels, "-r", requirements)
     except RuntimeError as failure:
         raise Skip(f"pip cannot get the packages of python/tests/requirements.txt: {str(failure)[-300:]}") from None
@@ -129,7 +129,7 @@ def build_wheel(source, folder, home, library):
 
 
 def fresh(folder, home, wheels, wheel):
-    """A new environment with the wheel, NumPy and pytest, and nothing else."""
+    """A new environment with the wheel, NumPy, pytest and mpi4py, and nothing else."""
     target = os.path.join(folder, "fresh")
     shutil.rmtree(target, ignore_errors=True)
     venv.create(target, with_pip=False, symlinks=True)
@@ -149,6 +149,7 @@ def fresh(folder, home, wheels, wheel):
         wheel,
         "numpy",
         "pytest",
+        "mpi4py",
     )
     return target
 

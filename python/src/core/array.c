@@ -78,6 +78,12 @@ PyObject *storage_of_lines(PyObject *self, PyObject *arguments) {
   return (PyObject *)one;
 }
 
+PyObject *storage_of_ranks(context *ctx, weir_buffer *handle, uint64_t bytes) {
+  storage *one = storage_make(ctx, handle, NULL, 0, bytes);
+  if (one != NULL) one->of_ranks = true;
+  return (PyObject *)one;
+}
+
 const char *storage_why_missing(const storage *one) {
   return one->of_lines ? "the buffer is one for each line of a pipeline: only stages of that pipeline can use it"
                        : "the buffer was released";
@@ -114,7 +120,7 @@ static void storage_release(storage *one) {
   weir_buffer *handle = one->handle;
   context *ctx = one->ctx;
   one->handle = NULL;
-  if (handle == NULL || !context_alive(ctx)) return;
+  if (handle == NULL || one->of_ranks || !context_alive(ctx)) return;
   weir_event *last = NULL;
   weir_status status = WEIR_OK;
   room_taken(ctx); // by the event
@@ -150,6 +156,9 @@ static PyObject *storage_release_now(PyObject *self, PyObject *unused) {
   (void)unused;
   storage *one = (storage *)self;
   if (one->handle != NULL && !context_usable(one->ctx)) return NULL;
+  if (one->of_ranks)
+    return raise_text(WEIR_ERROR_INVALID_ARGUMENT, "the buffer belongs to a job, whose ranks release it at the same "
+                                                   "place: Job.release(buffer)");
   storage_release(one);
   Py_CLEAR(one->owner);
   Py_RETURN_NONE;

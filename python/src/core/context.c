@@ -111,13 +111,7 @@ static weir_status finish_for(void *what, uint64_t ns) {
   return weir_finish_for(what, ns);
 }
 
-static PyObject *context_finish(PyObject *self, PyObject *seconds) {
-  context *ctx = (context *)self;
-  uint64_t timeout_ns;
-  if (!timeout_parse(seconds, &timeout_ns) || !context_usable(ctx)) return NULL;
-  int status = wait_in_slices(ctx, finish_for, ctx->handle, timeout_ns);
-  if (status < 0) return NULL;
-  if (status == WEIR_TIMEOUT || status == WEIR_ERROR_INVALID_ARGUMENT) return raise_status((weir_status)status);
+PyObject *context_finished(context *ctx, weir_status status) {
   if (context_alive(ctx)) PyList_SetSlice(ctx->graveyard, 0, PY_SSIZE_T_MAX, NULL);
   uint64_t task = status == WEIR_OK ? 0 : weir_last_error_task();
   bool told;
@@ -127,8 +121,18 @@ static PyObject *context_finish(PyObject *self, PyObject *seconds) {
     Py_DECREF(failure);
     return NULL;
   }
-  if (!told) return raise_status((weir_status)status);
+  if (!told) return raise_status(status);
   Py_RETURN_NONE;
+}
+
+static PyObject *context_finish(PyObject *self, PyObject *seconds) {
+  context *ctx = (context *)self;
+  uint64_t timeout_ns;
+  if (!timeout_parse(seconds, &timeout_ns) || !context_usable(ctx)) return NULL;
+  int status = wait_in_slices(ctx, finish_for, ctx->handle, timeout_ns);
+  if (status < 0) return NULL;
+  if (status == WEIR_TIMEOUT || status == WEIR_ERROR_INVALID_ARGUMENT) return raise_status((weir_status)status);
+  return context_finished(ctx, (weir_status)status);
 }
 
 // Waits for other threads to leave the context, and releases it.

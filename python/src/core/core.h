@@ -50,6 +50,7 @@ typedef struct storage {
   uint64_t bytes;
   weir_device *device; // whose memory is wrapped; NULL: the host's
   bool of_lines;       // stands for the storages of a pipeline's lines, and has no buffer
+  bool of_ranks;       // of a job over ranks of MPI, which releases it
   PyObject *weak;
 } storage;
 
@@ -79,17 +80,17 @@ typedef struct event {
   PyObject *weak;
 } event;
 
-// A kernel, graph, split or pipeline.
+// A kernel, graph, split, pipeline, open task, or job over ranks.
 typedef struct object {
   PyObject_HEAD context *ctx;
   void *handle;
   int kind;
   PyObject *jobs; // graphs, pipelines: what their functions need; of a pipeline borrowed by its stages
-  unsigned users; // pipelines: threads that are in a call of it without the GIL
+  unsigned users; // pipelines, jobs over ranks: threads that are in a call of it without the GIL
   PyObject *weak;
 } object;
 
-enum { KERNEL, GRAPH, SPLIT, PIPELINE, OPEN_TASK }; // an open task is not released: it ends
+enum { KERNEL, GRAPH, SPLIT, PIPELINE, OPEN_TASK, RANKS }; // the last two are not released: they end
 
 extern PyTypeObject *context_type, *storage_type, *array_type, *access_type, *event_type, *object_type;
 extern PyObject *event_class; // the subclass of event_type that submissions make
@@ -144,6 +145,9 @@ bool context_device(context *ctx, PyObject *index, weir_device **out_device);
 
 // Nanoseconds of a time-out in seconds; None: WEIR_FOREVER. Returns false with an exception.
 bool timeout_parse(PyObject *seconds, uint64_t *out_ns);
+// Ends a call that waited for all tasks, with the status of the first that failed: raises the first failure that no event
+// told.
+PyObject *context_finished(context *ctx, weir_status status);
 // Waits in slices, so that signals are handled: calls `wait` without the GIL until it returns another status than
 // TIMEOUT, or the time is over. Returns -1 with an exception of a signal's handler.
 int wait_in_slices(context *ctx, weir_status (*wait)(void *what, uint64_t ns), void *what, uint64_t timeout_ns);
@@ -176,6 +180,8 @@ PyObject *array_view(const array *what, void *memory, bool read_only);
 PyObject *storage_create(PyObject *self, PyObject *arguments);
 PyObject *storage_wrap(PyObject *self, PyObject *arguments);
 PyObject *storage_of_lines(PyObject *self, PyObject *arguments);
+// Takes a buffer of a job over ranks.
+PyObject *storage_of_ranks(context *ctx, weir_buffer *handle, uint64_t bytes);
 // Why a storage has no buffer.
 const char *storage_why_missing(const storage *one);
 
@@ -265,6 +271,6 @@ void *object_handle(PyObject *self, int kind, context **out_ctx);
 weir_status pipeline_release(object *one);
 
 extern PyMethodDef copy_methods[], kernel_methods[], graph_methods[], device_methods[], open_methods[], split_methods[],
-    relax_methods[], pipeline_methods[], launch_methods[];
+    relax_methods[], pipeline_methods[], launch_methods[], ranks_methods[];
 
 #endif // WEIR_PYTHON_CORE_H

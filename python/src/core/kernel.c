@@ -28,7 +28,7 @@ PyObject *object_make(PyTypeObject *type, context *ctx, void *handle, int kind) 
 }
 
 void *object_handle(PyObject *self, int kind, context **out_ctx) {
-  static const char *const NAMES[] = {"kernel", "graph", "split", "pipeline", "open task"};
+  static const char *const NAMES[] = {"kernel", "graph", "split", "pipeline", "open task", "job"};
   if (!PyObject_TypeCheck(self, object_type) || ((object *)self)->kind != kind) {
     PyErr_Format(PyExc_TypeError, "a %s is expected, and not %S", NAMES[kind], (PyObject *)Py_TYPE(self));
     return NULL;
@@ -55,7 +55,7 @@ static void graph_let_go(object *one) {
 // A pipeline refuses in a task or callback: then it keeps its handle, and what its stages need.
 static weir_status handle_release(object *one) {
   void *handle = one->handle;
-  if (handle == NULL || one->kind == OPEN_TASK || !context_alive(one->ctx)) return WEIR_OK;
+  if (handle == NULL || one->kind >= OPEN_TASK || !context_alive(one->ctx)) return WEIR_OK;
   if (one->kind == GRAPH) graph_let_go(one);
   if (one->kind == PIPELINE) return pipeline_release(one);
   one->handle = NULL;

@@ -215,7 +215,7 @@ static bool add_type(PyObject *module, PyTypeObject **out_type, PyTypeObject *ty
 
 static bool add_functions(PyObject *module) {
   PyMethodDef *tables[] = {copy_methods,  kernel_methods, graph_methods,    device_methods, open_methods,
-                           split_methods, relax_methods,  pipeline_methods, launch_methods};
+                           split_methods, relax_methods,  pipeline_methods, launch_methods, ranks_methods};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     if (PyModule_AddFunctions(module, tables[i]) != 0) return false;
   return true;

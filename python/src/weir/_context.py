@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weir._pipeline import Pipeline
     from weir._split import Split
     from weir._timeline import Timeline
+    from weir.mpi import Job
 else:
     from weir import _numpy as np
 
@@ -34,6 +35,21 @@ _ISSUE = {"auto": 0, "queues": 1, "graphs": 2, "resident": 3}
 
 _contexts: "weakref.WeakSet[Context]" = weakref.WeakSet()
 _left: List["Context"] = []  # that could not be closed where they were dropped: in a task
+
+
+def check_layout(shape: Union[int, Sequence[int]], dtype: Any) -> Tuple[Tuple[int, ...], "np.dtype[Any]", int]:
+    """Lengths of the axes, type and bytes of a new buffer."""
+    lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    lengths = tuple(int(one) for one in lengths)
+    kind = check_dtype(dtype)
+    if min(lengths, default=1) < 1:
+        raise InvalidArgumentError(f"a buffer of shape {lengths} has no elements: it has at least one")
+    nbytes = kind.itemsize
+    for one in lengths:
+        nbytes *= one
+    if nbytes >= 1 << 63:
+        raise InvalidArgumentError(f"a buffer of shape {lengths} has too many bytes")
+    return lengths, kind, nbytes
 
 
 class Context(_core.Context):
@@ -74,6 +90,7 @@ class Context(_core.Context):
         self._pipelines: "weakref.WeakSet[Pipeline]" = weakref.WeakSet()
         self._pipelines_lock = threading.Lock()
         self._pipelines_end = False
+        self._jobs: List["Job"] = []
         from weir._device import Device  # dataclasses take as long to import as the rest
 
         self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, rename_limit)
@@ -102,7 +119,7 @@ class Context(_core.Context):
         self._cancel()
 
     def close(self) -> None:
-        """Ends pipelines, waits for all tasks, and releases everything. A closed context can be closed again.
+        """Ends pipelines and jobs, waits for all tasks, and releases everything. A closed context can be closed again.
 
         Does not raise failures of tasks: finish() does.
         """
@@ -114,6 +131,8 @@ class Context(_core.Context):
         try:
             for one in pipelines:
                 one.close()
+            for job in list(self._jobs):
+                job._end()
             self._close()
         finally:
             self._pipelines_end = False  # a task must not close the context: then it stays as it is
@@ -190,16 +209,7 @@ class Context(_core.Context):
         self, shape: Union[int, Sequence[int]], dtype: Any = "float32", *, label: Optional[str] = None
     ) -> Buffer:
         """Creates a buffer. Its contents are undefined until a task or a copy writes them."""
-        lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        lengths = tuple(int(one) for one in lengths)
-        kind = check_dtype(dtype)
-        if min(lengths, default=1) < 1:
-            raise InvalidArgumentError(f"a buffer of shape {lengths} has no elements: it has at least one")
-        nbytes = kind.itemsize
-        for one in lengths:
-            nbytes *= one
-        if nbytes >= 1 << 63:
-            raise InvalidArgumentError(f"a buffer of shape {lengths} has too many bytes")
+        lengths, kind, nbytes = check_layout(shape, dtype)
         storage = _core.storage_create(self, nbytes, label)
         return Buffer(storage, kind, lengths, None, 0, nbytes, None)
 
