@@ -100,6 +100,7 @@ def test_with_blocks() -> None:
 
 
 MANY = 3000  # failures: more than a context keeps exceptions of
+FIRST = 512  # those of which it keeps all
 
 
 def fail(number: int) -> None:
@@ -114,7 +115,9 @@ def test_the_first_of_many_failures_comes_with_its_exception(workers: int) -> No
                 context.submit(fail, number)
             with pytest.raises(KeyError) as info:
                 context.finish()
-            assert info.value.args[0] < workers and info.traceback[-1].name == "fail"
+            # A worker that is held up ends its first task after many of the other's.
+            most = 0 if workers == 1 else FIRST
+            assert info.value.args[0] <= most and info.traceback[-1].name == "fail"
             context.finish()
 
 
