@@ -46,6 +46,23 @@ class Timeline(unittest.TestCase):
             self.assertLessEqual(send["end_ns"], task["start_ns"])
             self.assertIn(send["id"], [wait["task"] for wait in task["waits"] if wait["hazard"] == "MESSAGE"])
 
+    def test_checked(self):
+        """The timeline is proved; not without its last message."""
+        self.run_heat(3, "run.json")
+        done = self.weir("check", "--ranks", self.path("run.json"))
+        self.assertRegex(done.stdout, r"^checked \d+ tasks, 3 ranks, 4\d\d messages, \d+ accesses, \d+ hazards: all honoured\n$")
+        with open(self.path("run.json"), encoding="utf-8") as file:
+            whole = json.load(file)
+        events = whole["traceEvents"]
+        receive = next(event["args"] for event in reversed(events) if "receive" in event.get("args", ()) and "diffuse" in event["name"])
+        send = next(wait["task"] for wait in receive["waits"] if wait["hazard"] == "MESSAGE")
+        whole["traceEvents"] = [event for event in events if event.get("args", {}).get("id") not in (receive["id"], send)]
+        with open(self.path("less.json"), "w", encoding="utf-8") as file:
+            json.dump(whole, file)
+        done = self.weir("check", "--ranks", self.path("less.json"), code=1)
+        self.assertRegex(done.stderr, r"VERSION broken: task 'diffuse' \(id \d+ of rank 2, call \d+\) reads shared buffer")
+        self.assertIn("not one of several ranks", self.weir("check", "--ranks", self.path("run.rank0.json"), code=2).stderr)
+
     def test_page(self):
         for ranks in (1, 2):
             self.run_heat(ranks, f"page{ranks}.html")

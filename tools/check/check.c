@@ -31,6 +31,16 @@ const char *weir__check_describe(const weir__checker *checker, uint32_t task, ch
   if (task == WEIR__END_OF_STREAM) return "the end of the stream";
   const weir__checked_task *checked = &checker->tasks[task];
   const weir__stream *stream = checker->stream;
+  if (checker->timeline->rank_count > 0) {
+    uint64_t id = checked->seen->id, call = checked->seen->call.number;
+    int used = snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64 " of rank %" PRIu64, checked->seen->label,
+                        id % WEIR__TIMELINE_RANK_IDS, id / WEIR__TIMELINE_RANK_IDS);
+    if (call != 0)
+      snprintf(text + used, WEIR__TASK_TEXT - (size_t)used, ", call %" PRIu64 ")", call);
+    else
+      snprintf(text + used, WEIR__TASK_TEXT - (size_t)used, ")");
+    return text;
+  }
   uint64_t number =
       checked->index < stream->task_count ? stream->tasks[checked->index].number : (uint32_t)checked->seen->tag;
   snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64 ", pass %" PRIu32 ", number %" PRIu64 ")",
@@ -120,12 +130,33 @@ weir__check_result weir__check_timeline(const weir__timeline *timeline, const we
   weir__checker checker = {.stream = stream, .timeline = timeline, .report = out_report};
   if (options) checker.options = *options;
   check_dropped(&checker);
-  if (!run_steps(&checker) || !run_line_steps(&checker)) fail(out_report, "out of memory");
+  bool good = timeline->rank_count > 0 ? weir__check_ranks(&checker, stream) : run_steps(&checker);
+  if (!good || !run_line_steps(&checker)) fail(out_report, "out of memory");
   free(checker.tasks);
   free(checker.accesses);
   free(checker.flows);
   free(checker.initial);
   weir__intervals_destroy(&checker.map);
+  return out_report->result;
+}
+
+weir__check_result weir__check_ranks_alone(const weir__timeline *timeline, const weir__check_options *options,
+                                           weir__check_report *out_report) {
+  *out_report = (weir__check_report){.result = WEIR__CHECK_PROVED};
+  if (timeline->rank_count == 0)
+    return fail(out_report, "the timeline is not one of several ranks: it is checked with the stream that it ran");
+  return weir__check_timeline(timeline, NULL, options, out_report);
+}
+
+weir__check_result weir__check_ranks_file(const char *timeline_path, const weir__check_options *options,
+                                          weir__check_report *out_report) {
+  char message[512];
+  weir__timeline *timeline = NULL;
+  *out_report = (weir__check_report){.result = WEIR__CHECK_PROVED};
+  if (weir__timeline_read(timeline_path, message, sizeof message, &timeline) != WEIR_OK)
+    return fail(out_report, message);
+  weir__check_ranks_alone(timeline, options, out_report);
+  weir__timeline_destroy(timeline);
   return out_report->result;
 }
 

@@ -35,11 +35,13 @@ typedef struct weir__check_report {
   uint64_t tasks, accesses;
   uint64_t hazards;                  // pairs of accesses, or of tasks, whose order was checked
   uint64_t pipelines, tokens, spans; // of lines of pipelines
-  uint64_t broken;                   // findings
-  char text[8192];                   // one finding a line (the first 16), or what is wrong with the input
+  uint64_t ranks, messages;
+  uint64_t broken; // findings
+  char text[8192]; // one finding a line (the first 16), or what is wrong with the input
 } weir__check_report;
 
-// Checks the timeline in a file against a stream in a file, or one that is read already. `options` may be NULL.
+// Checks the timeline in a file against a stream in a file, or one that is read already; also one that was joined from
+// those of several ranks. `options` may be NULL.
 // Returns out_report->result.
 weir__check_result weir__check_files(const char *timeline_path, const char *stream_path,
                                      const weir__check_options *options, weir__check_report *out_report);
@@ -56,6 +58,13 @@ weir__check_result weir__check_pipelines_file(const char *timeline_path, const w
                                               weir__check_report *out_report);
 weir__check_result weir__check_pipelines(const weir__timeline *timeline, const weir__check_options *options,
                                          weir__check_report *out_report);
+
+// Of a timeline that was joined from those of several ranks, in a file; without a stream, what can be proved of any. One
+// that was not is BAD_INPUT.
+weir__check_result weir__check_ranks_file(const char *timeline_path, const weir__check_options *options,
+                                          weir__check_report *out_report);
+weir__check_result weir__check_ranks_alone(const weir__timeline *timeline, const weir__check_options *options,
+                                           weir__check_report *out_report);
 
 // The program: weir-check [options] TIMELINE.json [STREAM]. Returns its exit code. Called as `check` (argv[0])
 // it speaks of itself as `weir check`.

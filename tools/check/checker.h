@@ -96,6 +96,12 @@ bool weir__check_program(weir__checker *checker);     // who writes, in the prog
 bool weir__check_storage_use(weir__checker *checker); // each storage over time: is it still there, is there a race?
 bool weir__check_waits(weir__checker *checker);       // host waits, and what the timeline says that tasks waited for
 
+// Whether a task ended well, at possible times.
+void weir__check_ended(weir__checker *checker, uint32_t task);
+
+// In place of all of these: of a timeline of several ranks. `stream` may be NULL.
+bool weir__check_ranks(weir__checker *checker, const weir__stream *stream);
+
 // Of pipelines, which need nothing of the above.
 bool weir__check_lines(weir__checker *checker);       // lines, tokens and stages keep their rules?
 bool weir__check_lines_apart(weir__checker *checker); // does each line keep to buffers of its own?

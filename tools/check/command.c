@@ -10,6 +10,7 @@
 static void print_help(const char *program) {
   printf("Usage: %s [OPTION...] TIMELINE.json STREAM\n"
          "       %s --lines|--lines-apart TIMELINE.json [STREAM]\n"
+         "       %s --ranks TIMELINE.json [STREAM]\n"
          "\n"
          "Proves from a recorded stream and a timeline of its replay that every hazard was honoured, and from the\n"
          "timeline that lines, tokens and stages of pipelines kept their rules.\n"
@@ -20,10 +21,13 @@ static void print_help(const char *program) {
          "  --pipeline            the passes were jobs of a pipeline: one that waits does not hold up others\n"
          "  --lines               lines, tokens and stages of the timeline's pipelines; a stream is not needed\n"
          "  --lines-apart         and that lines share no bytes of a buffer that any of them writes\n"
+         "  --ranks               the timeline was joined from those of ranks: that each rank was right, and that "
+         "messages\n"
+         "                        brought what each task reads; a stream is not needed\n"
          "  --help                this text\n"
          "\n"
          "Exit codes: 0 proved, 1 a rule is broken, 2 the input or the command line is wrong.\n",
-         program, program);
+         program, program, program);
 }
 
 static int wrong_usage(const char *program, const char *what, const char *argument) {
@@ -45,14 +49,16 @@ static bool parse_storage(const char *text, weir__check_storage *out_storage) {
   return fresh || strcmp(text, "kept") == 0;
 }
 
-static int check(const char *timeline, const char *stream, const weir__check_options *options) {
+static int check(const char *timeline, const char *stream, bool ranks, const weir__check_options *options) {
   weir__check_report *report = malloc(sizeof *report);
   if (!report) return WEIR__CHECK_BAD_INPUT;
-  weir__check_result result = stream ? weir__check_files(timeline, stream, options, report)
-                                     : weir__check_pipelines_file(timeline, options, report);
+  weir__check_result result = stream  ? weir__check_files(timeline, stream, options, report)
+                              : ranks ? weir__check_ranks_file(timeline, options, report)
+                                      : weir__check_pipelines_file(timeline, options, report);
   fputs(report->text, stderr);
   if (result != WEIR__CHECK_BAD_INPUT) {
     printf("checked %" PRIu64 " tasks, ", report->tasks);
+    if (report->ranks > 0) printf("%" PRIu64 " ranks, %" PRIu64 " messages, ", report->ranks, report->messages);
     if (report->pipelines > 0)
       printf("%" PRIu64 " pipelines, %" PRIu64 " tokens, %" PRIu64 " spans of lines, ", report->pipelines,
              report->tokens, report->spans);
@@ -65,14 +71,18 @@ static int check(const char *timeline, const char *stream, const weir__check_opt
 }
 
 int weir__check_main(int argc, char **argv) {
-  static const struct option names[] = {
-      {"storage", required_argument, NULL, 's'}, {"passes", required_argument, NULL, 'p'},
-      {"no-host-waits", no_argument, NULL, 'n'}, {"pipeline", no_argument, NULL, 'j'},
-      {"lines", no_argument, NULL, 'l'},         {"lines-apart", no_argument, NULL, 'a'},
-      {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+  static const struct option names[] = {{"storage", required_argument, NULL, 's'},
+                                        {"passes", required_argument, NULL, 'p'},
+                                        {"no-host-waits", no_argument, NULL, 'n'},
+                                        {"pipeline", no_argument, NULL, 'j'},
+                                        {"lines", no_argument, NULL, 'l'},
+                                        {"lines-apart", no_argument, NULL, 'a'},
+                                        {"ranks", no_argument, NULL, 'r'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
   const char *program = argc > 0 && strcmp(argv[0], "check") != 0 ? "weir-check" : "weir check";
   weir__check_options options = {0};
-  bool lines = false;
+  bool lines = false, ranks = false;
   optind = 0; // start afresh
   opterr = 0; // messages are ours
   for (int option; (option = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
@@ -83,6 +93,7 @@ int weir__check_main(int argc, char **argv) {
     if (option == 'n') options.ignore_host_waits = true;
     if (option == 'j') options.pipeline = true;
     if (option == 'l' || option == 'a') lines = true;
+    if (option == 'r') ranks = true;
     if (option == 'a') options.lines_apart = true;
     if (option == 'p' && !parse_passes(optarg, &options.passes)) {
       return wrong_usage(program, "--passes takes a number, not", optarg);
@@ -93,7 +104,7 @@ int weir__check_main(int argc, char **argv) {
     if (option == '?') return wrong_usage(program, "unknown option, or its value is missing:", argv[optind - 1]);
   }
   if (argc - optind > 2) return wrong_usage(program, "one argument too many:", argv[optind + 2]);
-  if (argc - optind < 2 && !(lines && argc - optind == 1))
+  if (argc - optind < 2 && !((lines || ranks) && argc - optind == 1))
     return wrong_usage(program, "missing", argc - optind == 1 ? "STREAM" : "TIMELINE.json");
-  return check(argv[optind], argc - optind == 2 ? argv[optind + 1] : NULL, &options);
+  return check(argv[optind], argc - optind == 2 ? argv[optind + 1] : NULL, ranks, &options);
 }

@@ -13,7 +13,7 @@ static int compare_tags(const void *a, const void *b) {
   return x->seen->id < y->seen->id ? -1 : x->seen->id > y->seen->id;
 }
 
-static void check_one(weir__checker *checker, uint32_t task) {
+void weir__check_ended(weir__checker *checker, uint32_t task) {
   const weir__timeline_task *seen = checker->tasks[task].seen;
   char text[WEIR__TASK_TEXT];
   if (strcmp(seen->status, "WEIR_OK") != 0) {
@@ -73,6 +73,6 @@ bool weir__check_presence(weir__checker *checker) {
   }
   qsort(checker->tasks, checker->task_count, sizeof *checker->tasks, compare_tags);
   check_sequence(checker);
-  for (size_t i = 0; i < checker->task_count; i++) check_one(checker, (uint32_t)i);
+  for (size_t i = 0; i < checker->task_count; i++) weir__check_ended(checker, (uint32_t)i);
   return true;
 }

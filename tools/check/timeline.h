@@ -116,6 +116,7 @@ typedef struct weir__timeline {
   size_t span_count, span_capacity;
   weir__timeline_rank *ranks; // of a timeline that was joined, by number
   size_t rank_count;
+  char other_memory[48];           // the name of a device of theirs that is no CPU; "": there is none
   weir__timeline_written *written; // in the order of the file
   size_t written_count, written_capacity;
   weir__timeline_label *labels; // of buffers that have one; some may be there more than once
