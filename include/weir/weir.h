@@ -117,6 +117,12 @@ enum {
   // docs/guide/repeats.md says more. Nothing is recognised beside other flags than NO_RENAME, and where a way of issue
   // is chosen.
   WEIR_CONTEXT_REPEATS = 1u << 4,
+  // A task of a kernel that names no device goes to the device that is expected to have it done first, of all that the
+  // kernel has code for: by where the bytes are that it reads, what is queued on each device, and what the kernel took
+  // there lately. Buffers that are first filled by copies are spread over the devices' memories. Without the flag such
+  // a task goes to the first device that the kernel has code for. Host tasks, graphs and open tasks are placed as
+  // without it. docs/guide/several-devices.md
+  WEIR_CONTEXT_PLACE = 1u << 5,
 };
 
 // How tasks are issued to a CUDA device, or to a simulated one (docs/guide/sim.md says how far). Other devices have one
@@ -418,13 +424,13 @@ enum { WEIR_MAX_ARGS = 1024, WEIR_PRIORITY_LOWEST = -4, WEIR_PRIORITY_HIGHEST = 
 // A member that is 0 has its default. The caller may free all that the struct points to after the submission; `user` is
 // passed on as it is.
 typedef struct weir_task {
-  weir_kernel *kernel;      // this, or
-  weir_function host;       // this, which always runs on the context's CPU device
-  void *user;               // passed on in weir_work
-  const weir_arg *args;     // arguments of the function, in order
-  uint32_t arg_count;       // up to WEIR_MAX_ARGS
-  uint32_t groups[3];       // work-groups in x, y, z; 0 counts as 1
-  weir_device *device;      // NULL: the context's first device that the kernel has code for
+  weir_kernel *kernel;  // this, or
+  weir_function host;   // this, which always runs on the context's CPU device
+  void *user;           // passed on in weir_work
+  const weir_arg *args; // arguments of the function, in order
+  uint32_t arg_count;   // up to WEIR_MAX_ARGS
+  uint32_t groups[3];   // work-groups in x, y, z; 0 counts as 1
+  weir_device *device;  // NULL: as WEIR_CONTEXT_PLACE says; without it the first device that the kernel has code for
   weir_event *const *after; // tasks that must end first, besides those that the arguments imply. A failure of one does
   uint32_t after_count;     // not skip this task
   int32_t priority;         // of ready tasks the highest starts first; clamped to LOWEST and HIGHEST

@@ -30,8 +30,8 @@
 enum { FEW_CORES = 2 };
 
 static weir_status check_options(const weir_context_options *options) {
-  uint32_t known =
-      WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER | WEIR_CONTEXT_CHECK | WEIR_CONTEXT_REPEATS;
+  uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER | WEIR_CONTEXT_CHECK |
+                   WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_PLACE;
   if (options->window != 0 && (options->window < WEIR__SMALLEST_WINDOW || options->window > WEIR__LARGEST_WINDOW))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context: a window of %u tasks; %d to %d are possible",
                        options->window, WEIR__SMALLEST_WINDOW, WEIR__LARGEST_WINDOW);

@@ -3,6 +3,7 @@
 // Kernels: a name and code for one or several kinds of device.
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "engine/submission.h"
@@ -22,6 +23,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     kernel->function = NULL;
     kernel->has_device = false;
+    memset(kernel->group_ns, 0, sizeof kernel->group_ns);
     atomic_store_explicit(&kernel->group_ticks, UINT32_MAX, memory_order_relaxed);
   }
   weir__context_unlock(context);

@@ -42,6 +42,8 @@ struct weir_kernel {
   alignas(64) _Atomic uint32_t
       group_ticks; // what one work-group took lately, in weir__ticks; UINT32_MAX: not known yet
   char name[WEIR__LABEL_BYTES];
+  float
+      group_ns[WEIR__MAX_DEVICES]; // what a work-group took lately, by device (issue/placement.h); guarded by the lock
 };
 
 // Describes a task for messages: "task 'blur' (tag 3)". NULL stands for the launch of a graph.

@@ -13,6 +13,7 @@
 #include "engine/failures.h"
 #include "engine/family.h"
 #include "engine/fill.h"
+#include "engine/place.h"
 #include "engine/queue.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
@@ -202,8 +203,8 @@ void weir__hold(weir_context *context, weir__task *task, const weir__dependences
 
 // A task that waits for nothing goes to its run-ahead device at once; nobody waits for its issue yet.
 static inline void commit_run_ahead(weir_context *context, weir_device *device, weir__task *task) {
-  if (task->blockers > 1 || context->host.trace != NULL || (context->host.flags & WEIR__CONTEXT_PROFILES) ||
-      context->ready.first != NULL) {
+  if (task->blockers > 1 || context->host.trace != NULL ||
+      (context->host.flags & (WEIR__CONTEXT_PROFILES | WEIR_CONTEXT_PLACE)) || context->ready.first != NULL) {
     weir__window_commit(&context->host.window, task);
     weir__context_issue_ready(context);
     if (task->awaits) weir__host_release(&context->host, task); // see weir__externals_await
@@ -233,6 +234,7 @@ static __attribute__((noinline)) void follow(weir_context *context, const weir__
     context->order.last = task->id;
   }
   if (context->host.watch != NULL) weir__watch_admit(context, request, task, dependences);
+  if (context->placement != NULL) weir__place_queued(context, task);
 }
 
 // The last part: edges, arguments, timeline, and off it goes.
@@ -240,7 +242,8 @@ static inline __attribute__((always_inline)) void commit(weir_context *context, 
                                                          weir__task *task) {
   weir__dependences *dependences = &context->order.dependences;
   bool aside = request->submission->aside != NULL;
-  if (context->host.flags & (WEIR_CONTEXT_IN_ORDER | WEIR__CONTEXT_WATCHED)) follow(context, request, task);
+  if (context->host.flags & (WEIR_CONTEXT_IN_ORDER | WEIR__CONTEXT_WATCHED | WEIR_CONTEXT_PLACE))
+    follow(context, request, task);
   if (context->order.fence != 0 && !aside)
     weir__depend_on_task(context, dependences, context->order.fence, WEIR__HAZARD_AFTER);
   if (dependences->poisoned != 0) read_poison(context, task, dependences);

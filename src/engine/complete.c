@@ -10,9 +10,11 @@
 #include "engine/context.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/place.h"
 #include "engine/profile.h"
 #include "engine/rules.h"
 #include "engine/watch.h"
+#include "issue/placement.h"
 #include "window/commute.h"
 
 const weir__task_rules weir__kernel_rules = {.name = "kernel"}, weir__host_rules = {.name = "host task"},
@@ -175,6 +177,7 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
   bool asks = failed && task->move == NULL && event != NULL && event->target.again != NULL;
   if (asks && event->target.again(event->target.user, task, completion)) return;
   if (context->host.watch != NULL) watch(context, task, completion);
+  if (context->placement != NULL) weir__place_done(context, task, completion);
   char text[WEIR__MESSAGE_BYTES];
   text[0] = '\0';
   if (failed) fail(context, rules, task, completion, text);
@@ -193,7 +196,8 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
 void weir__host_complete(weir__host *host, weir__task *task, const weir__completion *completion) {
   weir_context *context = weir__context_of(host);
   const weir__task_rules *rules = context->rules[task->kind];
-  bool noted = (host->trace != NULL) | ((host->flags & (WEIR__CONTEXT_PROFILES | WEIR__CONTEXT_WATCHED)) != 0);
+  bool noted = (host->trace != NULL) |
+               ((host->flags & (WEIR__CONTEXT_PROFILES | WEIR__CONTEXT_WATCHED | WEIR_CONTEXT_PLACE)) != 0);
   if (completion->status != WEIR_OK || noted || rules->done != NULL || task->commutes) {
     complete(context, rules, task, completion);
     return;
@@ -216,6 +220,7 @@ void weir__host_completed(weir__host *host) {
     }
     weir__window_release(&context->host.window, stalled);
   }
+  if (context->placement != NULL) weir__placement_end_report(context->placement);
   if (context->stalled.commuting != NULL) weir__context_commute_again(context);
   if (context->ready.first != NULL) weir__context_issue_ready(context);
   if (oldest < context->waiting.wake_at) return;
@@ -262,6 +267,7 @@ void weir__context_issue_ready(weir_context *context) {
     weir_device *device = context->host.devices[task->device];
     bool followed = !task->awaits;
     task->issued = followed;
+    if (context->placement != NULL) weir__place_issued(context, task);
     device->ops->issue(device, task);
     if (followed) weir__window_issued(&context->host.window, task);
   }

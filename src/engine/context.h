@@ -169,7 +169,9 @@ struct weir_context {
     char text[WEIR__MESSAGE_BYTES];
   } failure; // the first one
   weir__closer *closers;
-  weir__externals externals;     // that have not ended
+  weir__externals externals; // that have not ended
+  struct weir__placement
+      *placement;                // of tasks that name no device (engine/place.h); NULL: the caller does not want that
   struct weir__profile *profile; // NULL: the caller does not want to know (engine/profile.h)
 };
 

@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/copy.h"
 #include "engine/family.h"
+#include "engine/place.h"
 #include "engine/pressure.h"
 #include "engine/queue.h"
 #include "engine/reduce.h"
@@ -268,7 +269,9 @@ static weir_device *device_of(const weir__submission *by, weir_context *context,
       device = holder;
   }
   if (device == NULL && reads && !on_host) device = lost;
-  if (buffer->valid == 0 && context->host.devices[0]->space != WEIR__HOST_SPACE && !context->host.devices[0]->lost)
+  if (buffer->valid == 0 && context->placement != NULL)
+    device = weir__place_contents(context, buffer->bytes);
+  else if (buffer->valid == 0 && context->host.devices[0]->space != WEIR__HOST_SPACE && !context->host.devices[0]->lost)
     device = context->host.devices[0];
   weir__context_unlock(context);
   return device;

@@ -11,12 +11,14 @@
 #include "engine/failures.h"
 #include "engine/family.h"
 #include "engine/open.h"
+#include "engine/place.h"
 #include "engine/profile.h"
 #include "engine/reduce.h"
 #include "engine/rename.h"
 #include "engine/rules.h"
 #include "engine/storage.h"
 #include "engine/watch.h"
+#include "issue/placement.h"
 #include "window/commute.h"
 #include "window/trail.h"
 
@@ -42,6 +44,7 @@ static void task_ready(void *user, weir__task *task) {
   }
   if (context->host.flags & WEIR__CONTEXT_PROFILES) weir__profile_ready(context, task);
   if (!device->ops->run_ahead) {
+    if (context->placement != NULL) weir__place_issued(context, task);
     device->ops->issue(device, task);
     return;
   }
@@ -147,6 +150,7 @@ void weir__context_destroy(weir_context *context) {
   if (context->host.window.tasks != NULL) weir__window_deinitialize(&context->host.window);
   if (context->host.trace != NULL) weir__trace_destroy(context->host.trace);
   weir__profile_destroy(context->profile);
+  weir__placement_destroy(context->placement);
   weir__predictor_destroy(context->memory.predictor);
   if (context->devices.labels != NULL) weir__free_sparse(context->devices.labels, labels_bytes);
   weir__free(context->order.fresh);
@@ -234,6 +238,7 @@ weir_status weir__context_open(weir_context *context) {
   if (context->memory.space_count > 1)
     weir__object_pool_reserve(&context->objects.buffers, WEIR__RELEASED_KEPT + WEIR__RELEASED_KEPT / 4);
   context->memory.versions = weir__rename_versions(context);
+  if (!weir__place_open(context)) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "context: no memory");
   initialize_pools(context);
   weir__rename_limit(context, context->host.rename_limit);
   return WEIR_OK;

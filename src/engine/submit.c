@@ -12,6 +12,8 @@
 #include "engine/buffer.h"
 #include "engine/check.h"
 #include "engine/family.h"
+#include "engine/place.h"
+#include "engine/plain.h"
 #include "engine/queue.h"
 #include "engine/reduce.h"
 #include "engine/room.h"
@@ -285,7 +287,8 @@ static __attribute__((noinline)) weir_status submit_in_family(weir_context *cont
   return status;
 }
 
-weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
+static inline weir_status submit_somewhere(weir_context *context, const weir__submission *submission,
+                                           weir_event **out_event) {
   weir_status status;
   // What is part of a task in flight is nobody's child.
   if ((weir__this_thread.in_task | (submission->task->group != NULL)) && submission->reserved == 0)
@@ -301,6 +304,23 @@ weir_status weir__submit(weir_context *context, const weir__submission *submissi
   if (patience.claims) end_claim(&context->host.window, &patience);
   if (own != NULL) weir__event_drop(own);
   return status;
+}
+
+static __attribute__((noinline)) weir_status submit_placed(weir_context *context, const weir__submission *submission,
+                                                           weir_event **out_event) {
+  weir_task task = *submission->task;
+  weir__submission placed = *submission;
+  placed.task = &task;
+  task.device = weir__place(context, &task);
+  // Where there is no choice it is as in other contexts.
+  if (task.device == NULL) task.device = weir__plain_device(context, &task);
+  return submit_somewhere(context, &placed, out_event);
+}
+
+weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
+  bool chooses = context->placement != NULL && submission->task->device == NULL && submission->task->kernel != NULL &&
+                 submission->device == NULL;
+  return chooses ? submit_placed(context, submission, out_event) : submit_somewhere(context, submission, out_event);
 }
 
 weir_status weir__submit_special(weir_context *context, const weir_task *task, weir_event **out_event) {

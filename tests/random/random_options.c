@@ -12,7 +12,7 @@
 
 // Any list of devices, as it is given.
 uint32_t random_queues;
-bool random_resident, random_automatic, random_repeats, random_crowded;
+bool random_resident, random_automatic, random_repeats, random_crowded, random_placed;
 uint64_t random_evictions;
 uint64_t random_repeated;
 
@@ -65,6 +65,7 @@ static void choose_devices(random_run *run, random_state *random, const char *de
                  {"sim:ideal,cpu:2", 2, true},
                  {"cpu:1,sim:h200", 2, true},
                  {"cpu:2,sim:h200,cpu:1", 3, true},
+                 {"sim:ideal,sim:h200,sim:plain,sim:plain+speed=3", 4, false},
                  {"sim:h200+auto_graphs=1", 1, false},
                  {"sim:h200+auto_graphs=1,cpu:2", 2, true}};
   if (strcmp(device, "sim") != 0) {
@@ -147,6 +148,20 @@ static void open_trace_cache(random_run *run, random_state *random, const progra
   run->options.repeated = &random_repeated;
 }
 
+// Tasks that name no device may go to any. Those that may go to a card cannot fail.
+static void place_tasks(random_run *run, random_state *random) {
+  run->options.context.flags |= WEIR_CONTEXT_PLACE;
+  run->options.placed = true;
+  bool cards = run->options.cuda || run->options.vulkan || run->options.opencl;
+  for (uint32_t i = 0; i < run->program.count; i++) {
+    program_operation *operation = &run->program.operations[i];
+    bool task = operation->kind == OPERATION_TASK || operation->kind == OPERATION_BUFFER_PAIR;
+    if (!task || operation->task.kernel == PROGRAM_HOST) continue;
+    if (random_chance(random, 80)) operation->task.device = 0;
+    if (cards && operation->task.device == 0) operation->task.fail_group = PROGRAM_NO_FAILURE;
+  }
+}
+
 void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   static const uint32_t windows[] = {0, 8, 32, 8192};
   *out_run = (random_run){0};
@@ -176,6 +191,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + scratch_bytes(out_run) + room;
   }
+  if (random_placed) place_tasks(out_run, &random);
   // Cards hold less than the program has. A launch of a graph may need all of it at once.
   if (random_crowded) {
     context->flags &= ~(uint32_t)WEIR_CONTEXT_REPEATS;

@@ -2,7 +2,7 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats] [--crowded]
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
 //                            many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
@@ -121,6 +121,8 @@ int main(int argc, char **argv) {
       random_automatic = true;
     else if (strcmp(argv[i], "--repeats") == 0)
       random_repeats = true;
+    else if (strcmp(argv[i], "--placed") == 0)
+      random_placed = true;
     else if (strcmp(argv[i], "--crowded") == 0)
       random_crowded = true;
     else if (strcmp(argv[i], "--device") == 0 && value != NULL)

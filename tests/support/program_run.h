@@ -24,6 +24,7 @@ typedef struct program_options {
   bool resident;        // of the code for CUDA, let a resident kernel run the last two kernels
   bool refusals;        // calls may fail with OUT_OF_MEMORY: what is refused is dropped from the program
   uint64_t *repeated;   // not NULL: the tasks that were launched as parts of repeats are added here
+  bool placed;          // the context places tasks that name no device
   uint64_t *evictions;  // not NULL: weir_statistics.evictions is added here
   bool abandon;         // release the context with tasks in flight and objects unreleased; not with `calls`
 } program_options;

@@ -201,13 +201,22 @@ static weir_task make_task(runner *r, const program_task *task, const weir_arg *
   return made;
 }
 
-// Whether a task runs where it cannot write to the host's memory.
-static bool is_uncounted(const runner *r, const program_task *task) {
-  if (task->kernel == PROGRAM_HOST) return false;
-  const char *kind =
-      weir_device_information(weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0))->kind;
+// Whether what runs on the device cannot write to the host's memory.
+static bool is_apart(weir_device *device) {
+  const char *kind = weir_device_information(device)->kind;
   return strcmp(kind, "vulkan") == 0 || strcmp(kind, "opencl") == 0 ||
          (strcmp(kind, "cuda") == 0 && program_stub_load() == NULL);
+}
+
+// Whether a task runs, or may run, there.
+static bool is_uncounted(const runner *r, const program_task *task) {
+  if (task->kernel == PROGRAM_HOST) return false;
+  if (task->device > 0 || !r->options->placed)
+    return is_apart(weir_context_device(r->context, task->device > 0 ? task->device - 1 : 0));
+  for (uint32_t i = 0; i < weir_context_device_count(r->context); i++) {
+    if (is_apart(weir_context_device(r->context, i))) return true;
+  }
+  return false;
 }
 
 static void on_done(void *user, weir_status status) {
