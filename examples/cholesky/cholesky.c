@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiled Cholesky factorisation, checked against LAPACK on the whole matrix: on the CPU with OpenBLAS for the tiles, on any
+// Tiled Cholesky factorisation, checked against LAPACK on the whole matrix or by a product with a vector: on the CPU with OpenBLAS for the tiles, on any
 // device with kernels that are written once.
 #include <float.h>
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include <lapacke.h>
 
 #include "factor.h"
+#include "matrix.h"
 #include "options.h"
 #include "tiles.h"
 
@@ -53,32 +54,90 @@ static uint64_t hash_of(const double *stored, size_t count) {
   return hash;
 }
 
-static int compare(const cholesky_options *options, const tiling *tiles, double *matrix, double *stored) {
+static const char *name_of(cholesky_kernels kernels) {
+  return kernels == CHOLESKY_OWN ? "own" : kernels == CHOLESKY_CUBLAS ? "cuBLAS" : "OpenBLAS";
+}
+
+static double shortest_of(const cholesky_options *options, const factor_result *result) {
+  double shortest = result->seconds[0];
+  for (int pass = 1; pass < options->passes; pass++) {
+    if (result->seconds[pass] < shortest) shortest = result->seconds[pass];
+  }
+  return shortest;
+}
+
+static double flops_of(const cholesky_options *options) {
+  return (double)options->size * options->size * options->size / 3;
+}
+
+static void print_json(const cholesky_options *options, const factor_result *result, bool right) {
+  printf(
+      "{\"size\": %d, \"tile\": %d, \"devices\": \"%s\", \"kernels\": \"%s\", \"place\": \"%s\", \"memory_mib\": %d, ",
+      options->size, options->tile, options->devices, name_of(options->kernels),
+      options->placement == CHOLESKY_OWNED ? "owner" : "auto", options->memory);
+  printf("\"right\": %s, \"transfers\": %" PRIu64 ", \"transfer_bytes\": %" PRIu64 ", \"evictions\": %" PRIu64
+         ", \"seconds\": [",
+         right ? "true" : "false", result->statistics.transfers, result->statistics.transfer_bytes,
+         result->statistics.evictions);
+  for (int pass = 0; pass < options->passes; pass++) printf("%s%.6f", pass == 0 ? "" : ", ", result->seconds[pass]);
+  printf("]}\n");
+}
+
+static void print_text(const cholesky_options *options, const factor_result *result) {
+  double seconds = shortest_of(options, result);
+  printf("%d x %d, tiles of %d, on %s with %s kernels\n", options->size, options->size, options->tile, options->devices,
+         name_of(options->kernels));
+  printf("  Weir             %9.3f ms %7.2f GFLOP/s\n", 1e3 * seconds, 1e-9 * flops_of(options) / seconds);
+}
+
+static int exit_code_of(weir_status status) {
+  return status == WEIR_ERROR_UNAVAILABLE ? 3 : status == WEIR_ERROR_INVALID_ARGUMENT ? 2 : 1;
+}
+
+static int compare(const cholesky_options *options, const tiling *tiles, double *matrix, double *stored,
+                   factor_result *result) {
   warm_up(options->size, matrix);
   fill_matrix(options->size, matrix);
   tiles_pack(tiles, matrix, stored);
 
-  double seconds, lapack_seconds;
+  double lapack_seconds;
   if (!factor_with_lapack(options->size, matrix, &lapack_seconds)) {
     fprintf(stderr, "cholesky: LAPACK failed\n");
     return 1;
   }
-  weir_status status = factor_tiles(options, tiles, stored, &seconds);
-  if (status != WEIR_OK) return status == WEIR_ERROR_UNAVAILABLE ? 3 : status == WEIR_ERROR_INVALID_ARGUMENT ? 2 : 1;
+  weir_status status = factor_tiles(options, tiles, stored, result);
+  if (status != WEIR_OK) return exit_code_of(status);
 
-  double flops = (double)options->size * options->size * options->size / 3;
   double difference = tiles_difference(tiles, stored, matrix);
   double allowed = options->size * DBL_EPSILON * matrix[0];
   bool right = difference <= allowed;
-  printf("%d x %d, tiles of %d, on %s with %s kernels\n", options->size, options->size, options->tile, options->devices,
-         options->kernels == CHOLESKY_OWN      ? "own"
-         : options->kernels == CHOLESKY_CUBLAS ? "cuBLAS"
-                                               : "OpenBLAS");
-  printf("  Weir             %9.3f ms %7.2f GFLOP/s\n", 1e3 * seconds, 1e-9 * flops / seconds);
-  printf("  LAPACK, 1 thread %9.3f ms %7.2f GFLOP/s\n", 1e3 * lapack_seconds, 1e-9 * flops / lapack_seconds);
+  if (options->json) {
+    print_json(options, result, right);
+    return right ? 0 : 1;
+  }
+  print_text(options, result);
+  printf("  LAPACK, 1 thread %9.3f ms %7.2f GFLOP/s\n", 1e3 * lapack_seconds,
+         1e-9 * flops_of(options) / lapack_seconds);
   printf("  greatest difference %.2e of at most %.2e: %s\n", difference, allowed, right ? "right" : "WRONG");
   if (options->kernels == CHOLESKY_OWN)
     printf("  hash of the factor %016" PRIx64 "\n", hash_of(stored, tiles_elements(tiles)));
+  return right ? 0 : 1;
+}
+
+// The same without LAPACK, and without the whole matrix.
+static int check_residual(const cholesky_options *options, const tiling *tiles, double *stored, factor_result *result) {
+  static const double ALLOWED = 30; // as LAPACK's tests
+  matrix_fill(tiles, stored);
+  weir_status status = factor_tiles(options, tiles, stored, result);
+  if (status != WEIR_OK) return exit_code_of(status);
+  double residual = matrix_residual(tiles, stored);
+  bool right = residual >= 0 && residual <= ALLOWED;
+  if (options->json) {
+    print_json(options, result, right);
+    return right ? 0 : 1;
+  }
+  print_text(options, result);
+  printf("  residual %.2e of at most %.0f: %s\n", residual, ALLOWED, right ? "right" : "WRONG");
   return right ? 0 : 1;
 }
 
@@ -90,13 +149,16 @@ int main(int argc, char **argv) {
 
   tiling tiles = tiles_of(options.size, options.tile);
   size_t size = (size_t)options.size;
-  double *matrix = malloc(size * size * sizeof(double));
+  double *matrix = options.residual ? NULL : malloc(size * size * sizeof(double));
   double *stored = malloc(tiles_elements(&tiles) * sizeof(double));
-  if (!matrix || !stored) {
+  static factor_result result;
+  if ((!matrix && !options.residual) || !stored) {
     fprintf(stderr, "cholesky: no memory for a matrix of %zu rows\n", size);
     exit_code = 1;
+  } else if (options.residual) {
+    exit_code = check_residual(&options, &tiles, stored, &result);
   } else {
-    exit_code = compare(&options, &tiles, matrix, stored);
+    exit_code = compare(&options, &tiles, matrix, stored, &result);
   }
   free(matrix);
   free(stored);

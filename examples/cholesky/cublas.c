@@ -23,6 +23,14 @@ typedef struct lane {
   cusolverDnHandle_t solver;
 } lane;
 
+typedef struct card {
+  weir_device *device;
+  lane *lanes;
+  uint32_t lane_count;
+} card;
+
+enum { MOST_CARDS = 16 };
+
 struct cublas_library {
 #define FIELD(name) __typeof__(&name) name;
   BLAS_FUNCTIONS(FIELD)
@@ -30,8 +38,8 @@ struct cublas_library {
 #undef FIELD
   void *blas, *solver; // of dlopen
   int scratch;         // doubles that potrf works in
-  lane *lanes;
-  uint32_t lane_count;
+  card cards[MOST_CARDS];
+  uint32_t card_count;
 };
 
 static const double one = 1, minus_one = -1;
@@ -41,6 +49,12 @@ static const double one = 1, minus_one = -1;
 
 static cublas_library *library_of(const weir_enqueue *call) {
   return call->data;
+}
+
+static lane *lane_of(const weir_enqueue *call) {
+  const card *found = library_of(call)->cards;
+  while (found->device != call->device) found++;
+  return &found->lanes[call->lane];
 }
 
 static weir_status said(const weir_enqueue *call, int result, const char *what) {
@@ -54,7 +68,7 @@ static weir_status said(const weir_enqueue *call, int result, const char *what) 
 // Called once for each lane and kernel, before its first call. Libraries set themselves up here, outside any capture.
 static weir_status prepare(const weir_enqueue *call) {
   cublas_library *library = library_of(call);
-  lane *own = &library->lanes[call->lane];
+  lane *own = lane_of(call);
   if (own->blas == NULL) {
     weir_status status = said(call, (int)library->cublasCreate_v2(&own->blas), "cublasCreate");
     if (status != WEIR_OK) return status;
@@ -69,7 +83,7 @@ static double *tile(const weir_enqueue *call, uint32_t index) {
 
 static cublasHandle_t blas_of(const weir_enqueue *call) {
   cublas_library *library = library_of(call);
-  cublasHandle_t blas = library->lanes[call->lane].blas;
+  cublasHandle_t blas = lane_of(call)->blas;
   library->cublasSetStream_v2(blas, call->queue);
   return blas;
 }
@@ -78,7 +92,7 @@ static cublasHandle_t blas_of(const weir_enqueue *call) {
 static weir_status enqueue_potrf(const weir_enqueue *call) {
   cublas_library *library = library_of(call);
   const tile_shape *shape = call->args[0].value;
-  cusolverDnHandle_t solver = library->lanes[call->lane].solver;
+  cusolverDnHandle_t solver = lane_of(call)->solver;
   double *work = (double *)(uintptr_t)call->scratch.pointer; // NOLINT
   int *info = (int *)(void *)(work + library->scratch);
   library->cusolverDnSetStream(solver, call->queue);
@@ -170,12 +184,23 @@ static bool measure(cublas_library *library, int rows) {
   return status == CUSOLVER_STATUS_SUCCESS;
 }
 
-cublas_library *cublas_open(weir_device *device, int rows) {
+static bool add_cards(cublas_library *library, const weir_context *context) {
+  uint32_t count = weir_context_device_count(context);
+  if (count > MOST_CARDS) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    card *added = &library->cards[library->card_count++];
+    added->device = weir_context_device(context, i);
+    added->lane_count = weir_device_information(added->device)->enqueue_lanes;
+    added->lanes = calloc(added->lane_count, sizeof *added->lanes);
+    if (added->lanes == NULL) return false;
+  }
+  return true;
+}
+
+cublas_library *cublas_open(weir_context *context, int rows) {
   cublas_library *library = calloc(1, sizeof *library);
   if (library == NULL) return NULL;
-  library->lane_count = weir_device_information(device)->enqueue_lanes;
-  library->lanes = calloc(library->lane_count, sizeof *library->lanes);
-  if (library->lanes != NULL && load(library)) {
+  if (add_cards(library, context) && load(library)) {
     if (measure(library, rows)) return library;
     fprintf(stderr, "cholesky: cuSOLVER does not start\n");
   }
@@ -186,10 +211,13 @@ cublas_library *cublas_open(weir_device *device, int rows) {
 // The libraries stay loaded: other code of the process may use them.
 void cublas_close(cublas_library *library) {
   if (library == NULL) return;
-  for (uint32_t i = 0; library->lanes != NULL && i < library->lane_count; i++) {
-    if (library->lanes[i].blas != NULL) library->cublasDestroy_v2(library->lanes[i].blas);
-    if (library->lanes[i].solver != NULL) library->cusolverDnDestroy(library->lanes[i].solver);
+  for (uint32_t i = 0; i < library->card_count; i++) {
+    const card *closed = &library->cards[i];
+    for (uint32_t j = 0; closed->lanes != NULL && j < closed->lane_count; j++) {
+      if (closed->lanes[j].blas != NULL) library->cublasDestroy_v2(closed->lanes[j].blas);
+      if (closed->lanes[j].solver != NULL) library->cusolverDnDestroy(closed->lanes[j].solver);
+    }
+    free(closed->lanes);
   }
-  free(library->lanes);
   free(library);
 }

@@ -7,11 +7,12 @@
 
 #include <weir/weir.h>
 
-// The libraries, and a handle of each for every lane of a device.
+// The libraries, and a handle of each for every lane of each device.
 typedef struct cublas_library cublas_library;
 
-// Loads the libraries for a CUDA device, and sees how much scratch memory a tile with `rows` rows takes. NULL: prints why not.
-cublas_library *cublas_open(weir_device *device, int rows);
+// Loads the libraries for the context's devices, which are CUDA's, and sees how much scratch memory a tile with `rows` rows
+// takes. NULL: prints why not.
+cublas_library *cublas_open(weir_context *context, int rows);
 
 // Gives the kernel of this name ("potrf", "trsm", "syrk" or "gemm") its code.
 weir_status cublas_set(cublas_library *library, weir_kernel *kernel, const char *name);

@@ -5,8 +5,8 @@
 
 #include "cublas.h"
 
-cublas_library *cublas_open(weir_device *device, int rows) {
-  (void)device, (void)rows;
+cublas_library *cublas_open(weir_context *context, int rows) {
+  (void)context, (void)rows;
   fprintf(stderr,
           "cholesky: this program was built without cuBLAS: the headers cublas_v2.h and cusolverDn.h were missing\n");
   return NULL;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <weir/weir.h>
@@ -17,6 +18,7 @@
 typedef struct factorisation {
   weir_context *context;
   cholesky_kernels kernels;
+  bool owned;             // tasks run where the tile is that they update
   cublas_library *cublas; // NULL: other kernels
   weir_kernel *potrf, *trsm, *syrk, *gemm;
   const tiling *tiles;
@@ -62,6 +64,10 @@ static const char *name_of(const factorisation *f, const weir_kernel *kernel) {
   return kernel == f->potrf ? "potrf" : kernel == f->trsm ? "trsm" : kernel == f->syrk ? "syrk" : "gemm";
 }
 
+static weir_device *owner_of(const factorisation *f, int i, int j) {
+  return weir_context_device(f->context, (uint32_t)(i + j) % weir_context_device_count(f->context));
+}
+
 // Submits a kernel on tile (i, j); the operands, if any, were factored in step k.
 static bool submit(const factorisation *f, weir_kernel *kernel, int i, int j, int k, int priority,
                    const weir_arg *operands, uint32_t operand_count) {
@@ -74,6 +80,7 @@ static bool submit(const factorisation *f, weir_kernel *kernel, int i, int j, in
   snprintf(label, sizeof label, "%s %d,%d", name_of(f, kernel), i, j);
   weir_task task = {
       .kernel = kernel, .args = args, .arg_count = 2 + operand_count, .priority = priority, .label = label};
+  if (f->owned) task.device = owner_of(f, i, j);
   set_groups(f, &shape, &task);
   return succeeded(weir_submit(f->context, &task, NULL));
 }
@@ -115,7 +122,7 @@ static bool copy_tiles(const factorisation *f, double *stored, bool in) {
 
 static bool create_all(factorisation *f) {
   if (f->kernels == CHOLESKY_CUBLAS) {
-    f->cublas = cublas_open(weir_context_device(f->context, 0), f->tiles->tile);
+    f->cublas = cublas_open(f->context, f->tiles->tile);
     if (f->cublas == NULL) return false;
   }
   if (!create_kernel(f, "potrf", kernel_potrf, &own_potrf, &f->potrf)) return false;
@@ -134,27 +141,32 @@ static bool create_all(factorisation *f) {
   return true;
 }
 
-// Factors the matrix again and again, and takes the shortest time.
-static bool run(factorisation *f, int passes, double *stored, double *out_seconds) {
+// Factors the matrix again and again.
+static bool run(factorisation *f, int passes, double *stored, factor_result *out_result) {
   if (!create_all(f)) return false;
   for (int pass = 0; pass < passes; pass++) {
     if (!copy_tiles(f, stored, true)) return false;
     double start = seconds_now();
     if (!submit_all(f) || !succeeded(weir_finish(f->context))) return false;
-    double seconds = seconds_now() - start;
-    if (pass == 0 || seconds < *out_seconds) *out_seconds = seconds;
+    out_result->seconds[pass] = seconds_now() - start;
     if (pass + 1 < passes) weir_trace_clear(f->context);
   }
+  weir_context_statistics(f->context, &out_result->statistics);
   return copy_tiles(f, stored, false);
 }
 
-weir_status factor_tiles(const cholesky_options *options, const tiling *tiles, double *stored, double *out_seconds) {
+weir_status factor_tiles(const cholesky_options *options, const tiling *tiles, double *stored,
+                         factor_result *out_result) {
   char devices[32];
   if (options->workers > 0) snprintf(devices, sizeof devices, "cpu:%d", options->workers);
   weir_context_options context_options = {.devices = options->workers > 0 ? devices : options->devices,
+                                          .device_memory_limit = (uint64_t)options->memory << 20,
                                           .flags = options->timeline ? WEIR_CONTEXT_TRACE : 0};
+  bool several = strchr(context_options.devices, ',') != NULL;
+  if (several && options->placement == CHOLESKY_PLACED) context_options.flags |= WEIR_CONTEXT_PLACE;
   factorisation f = {.tiles = tiles,
                      .kernels = options->kernels,
+                     .owned = several && options->placement == CHOLESKY_OWNED,
                      .buffers = calloc((size_t)tiles_stored(tiles), sizeof(weir_buffer *))};
   if (!f.buffers) {
     fprintf(stderr, "cholesky: no memory\n");
@@ -162,7 +174,7 @@ weir_status factor_tiles(const cholesky_options *options, const tiling *tiles, d
   }
   weir_status status = weir_context_create(&context_options, &f.context);
   if (succeeded(status)) {
-    bool good = run(&f, options->passes, stored, out_seconds);
+    bool good = run(&f, options->passes, stored, out_result);
     if (good && options->timeline) good = succeeded(weir_trace_save(f.context, options->timeline, "Tiled Cholesky"));
     if (!good) {
       status = WEIR_ERROR_TASK_FAILED;
