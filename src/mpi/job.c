@@ -74,16 +74,18 @@ static bool allocate(weir_mpi *mpi) {
   return mpi->sent_to != NULL && mpi->received_from != NULL && mpi->peers != NULL;
 }
 
-static bool has_cpu(const weir_context *context) {
-  for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    if (strcmp(weir_device_information(weir_context_device(context, i))->kind, "cpu") == 0) return true;
-  }
-  return false;
+static uint32_t count_cpus(const weir_context *context) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < weir_context_device_count(context); i++)
+    count += strcmp(weir_device_information(weir_context_device(context, i))->kind, "cpu") == 0;
+  return count;
 }
 
 // Refused on one rank, the other ranks find it lost: the transport is there already.
 static weir_status start(weir_mpi *mpi) {
-  if (!has_cpu(mpi->context)) return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CPU device");
+  uint32_t cpus = count_cpus(mpi->context);
+  mpi->only_host = cpus == weir_context_device_count(mpi->context);
+  if (cpus == 0) return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CPU device");
   if (!allocate(mpi)) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   weir__mpi_receive_control(mpi);
   if (pthread_create(&mpi->thread, NULL, weir__mpi_progress, mpi) != 0)

@@ -35,7 +35,8 @@ struct weir_mpi {
   weir_mpi_options options;
   weir__mpi_transport *transport;
   uint32_t rank, size;
-  bool traces; // the context does, and its timeline gets calls and messages
+  bool only_host; // the context's devices are CPUs
+  bool traces;    // the context does, and its timeline gets calls and messages
 
   pthread_mutex_t sequence;
   weir__mpi_buffers buffers;

@@ -76,7 +76,8 @@ static void write_cause(weir__mpi_message *message, weir_status status, const ch
   message->wire->text_bytes = (uint32_t)strlen(text) + 1;
 }
 
-static void post_copied(weir__mpi_message *message, weir_status status, const char *cause) {
+// Hands a send on, with its contents or with the cause why there are none.
+static void post_send(weir__mpi_message *message, weir_status status, const char *cause) {
   weir_mpi *mpi = message->mpi;
   if (status != WEIR_OK) write_cause(message, status, cause);
   message->wire->number = message->number;
@@ -92,17 +93,41 @@ static void post_copied(weir__mpi_message *message, weir_status status, const ch
   weir__mpi_message_post(message);
   pthread_mutex_unlock(&mpi->shared);
   weir__mpi_drive_posted(mpi);
-  pthread_mutex_lock(&mpi->shared); // the last that is done with the job
+}
+
+// A copy that its end was reported of, or that was refused, is done with the job by this.
+static void end_copy(weir_mpi *mpi) {
+  pthread_mutex_lock(&mpi->shared);
   if (--mpi->copies == 0) pthread_cond_broadcast(&mpi->changed);
   pthread_mutex_unlock(&mpi->shared);
 }
 
+// The task behind a send in a context whose contents are all in the host's memory.
+static void give(const weir_work *work) {
+  weir__mpi_message *message = work->user;
+  memcpy(message->wire + 1, work->args[0], (size_t)message->bytes);
+  message->is_given = true;
+  post_send(message, WEIR_OK, "");
+}
+
+// The copy has ended, by whatever means.
 static void copied(void *user, weir_status status) {
   weir__mpi_message *message = user;
-  weir_event *event = message->event;
-  message->event = NULL;
-  post_copied(message, status, status == WEIR_OK ? "" : weir_event_message(event));
-  weir_event_release(event);
+  weir_mpi *mpi = message->mpi;
+  if (!message->is_given) post_send(message, status, status == WEIR_OK ? "" : weir_event_message(message->event));
+  weir__mpi_message_release(message);
+  end_copy(mpi);
+}
+
+// A task of ours goes before those that are ready, since another rank waits for it. weir_copy_out finds the best way from
+// the memory of a device, and has ended in the timeline before its message leaves.
+static weir_status submit_send(weir__mpi_message *message, weir_buffer *local) {
+  if (!message->mpi->only_host || message->mpi->traces)
+    return weir_copy_out(local, message->offset, message->bytes, message->wire + 1, &message->event);
+  const weir_arg arg = weir_reads_range(local, message->offset, message->bytes);
+  const weir_task task = {
+      .host = give, .user = message, .args = &arg, .arg_count = 1, .priority = WEIR_PRIORITY_HIGHEST, .label = "send"};
+  return weir_submit(message->mpi->context, &task, &message->event);
 }
 
 // Whether there is room for what is to be sent. Ranks that wait here cannot wait for each other in a circle: the
@@ -134,16 +159,17 @@ void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir
     pthread_mutex_unlock(&mpi->shared);
     return;
   }
-  weir_status status = weir_copy_out(local, offset, bytes, message->wire + 1, &message->event);
+  atomic_store_explicit(&message->references, 2, memory_order_relaxed); // who drives, and the copy
+  weir_status status = submit_send(message, local), ended = status;
   if (status == WEIR_OK) {
     if (mpi->traces) weir_trace_note_send(message->event, message->number, to, message->order);
     status = weir_event_on_done(message->event, copied, message);
     if (status == WEIR_OK) return;
-    weir_event_wait(message->event, WEIR_FOREVER); // the copy writes to the message
-    weir_event_release(message->event);
-    message->event = NULL;
+    ended = weir_event_wait(message->event, WEIR_FOREVER); // the copy writes to the message
   }
-  post_copied(message, status, weir_last_error());
+  if (!message->is_given) post_send(message, ended, weir_last_error());
+  weir__mpi_message_release(message);
+  end_copy(mpi);
 }
 
 // The task behind a receive.

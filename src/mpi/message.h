@@ -2,8 +2,8 @@
 //
 // A message between two ranks. Contents are sent from, and received into, memory of their own, so that no message waits
 // for tasks that use a buffer, and no task for a message that it does not need:
-// - A send is a copy out of the buffer (weir_copy_out), whose end posts the message. If the copy was skipped, since the
-//   contents are poisoned, the message says so in their place.
+// - A send is a task that copies the contents and posts the message, or a copy out of the buffer (weir_copy_out) whose
+//   end posts it. If the copy was skipped, since the contents are poisoned, the message says so in their place.
 // - A receive is begun when it is submitted. A host task behind an event of the host, which overwrites the range,
 //   copies what came. It is submitted in the place of the sequence where the bytes are needed, and Weir renames what it
 //   overwrites.
@@ -45,7 +45,8 @@ struct weir__mpi_message {
   uint64_t begun_ns;
   uint64_t pieces, pieces_left;
   const char *error;      // of the transport; NULL: none
-  atomic_uint references; // a receive has three: of the submitter, the progress thread and the task
+  atomic_uint references; // a receive has three: of the submitter, who drives and the task; a send two
+  bool is_given;          // SEND: the task that copies has handed it on
   weir_event *event;      // SEND: of the copy; RECEIVE: behind which the task stands
   weir_status status;     // RECEIVE: not OK: the contents did not come, for this reason
   char cause[WEIR__MPI_CAUSE];
