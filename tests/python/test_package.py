@@ -9,7 +9,7 @@ the environment, if there is one, so that builds can share it.
 - pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error.
 - Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them.
 - At full size (without WEIR_SMALL_TESTS), a source distribution is made, and a wheel is built from it; and the tests of
-  weir.warp run with Warp from PyPI.
+  weir.warp run with Warp from PyPI, those of actors with Ray.
 
 Exits 77 if pip cannot get what the tests need, and says why. A test of the small size takes less than a minute on two
 cores once the packages are there.
@@ -26,7 +26,9 @@ import time
 import venv
 
 MINIMUM = (3, 9)
-WARP = "warp-lang==1.19.0"
+# Packages that weir is used with, and the tests that need them; each in an environment of its own.
+WARP = ("warp-lang==1.19.0", "test_warp.py", "test_warp_source.py", "test_notebooks.py")
+RAY = ("ray==2.60.0", "test_ray.py")
 SMOKE = """
 import sys, threading, numpy as np, weir
 with weir.Context("cpu:2") as context:
@@ -232,19 +234,19 @@ def from_source_distribution(source, folder, home):
     return sorted(os.path.basename(name) for name in glob.glob(os.path.join(out, "*")))
 
 
-def with_warp(source, folder, home, wheel):
-    """weir.warp with the Warp of PyPI: kernels' accesses by the source that it generates, notebooks, and errors."""
+def with_package(source, folder, home, wheel, package, *names):
+    """Tests that need a package of PyPI, which is installed beside the wheel. Returns what they printed."""
     # Not "warp": tests run in this folder, and would find that as a package.
-    target, tests = os.path.join(folder, "warp-environment"), os.path.join(source, "python", "tests")
+    target = os.path.join(folder, f"{package.partition('=')[0]}-environment")
     venv.create(target, with_pip=False, symlinks=True, clear=True)
     pip = [python_of(home), "-m", "pip", "--disable-pip-version-check", "-q", "--python", python_of(target), "install"]
     try:
-        call(*pip, wheel, "pytest", WARP)
+        call(*pip, wheel, "pytest", package)
     except RuntimeError as failure:
-        raise Skip(f"pip cannot get {WARP}: {str(failure)[-300:]}") from None
+        raise Skip(f"pip cannot get {package}: {str(failure)[-300:]}") from None
     options = ["-rs", "-p", "no:cacheprovider", "-c", os.path.join(source, "python", "pyproject.toml")]
-    names = [os.path.join(tests, name) for name in ("test_warp.py", "test_warp_source.py", "test_notebooks.py")]
-    return call(python_of(target), "-m", "pytest", *options, *names, cwd=folder, env=clean_environment())
+    tests = [os.path.join(source, "python", "tests", name) for name in names]
+    return call(python_of(target), "-m", "pytest", *options, *tests, cwd=folder, env=clean_environment())
 
 
 def main():
@@ -303,7 +305,8 @@ def main():
         print(f"-- {try_other(folder, home, wheel, executable)}")
     if os.environ.get("WEIR_SMALL_TESTS") != "1":
         print(f"-- {from_source_distribution(source, folder, home)}")
-        print(f"-- {with_warp(source, folder, home, wheel)}")
+        for one in (WARP, RAY):
+            print(f"-- {with_package(source, folder, home, wheel, *one)}")
     if failed:
         raise RuntimeError(f"failed: {', '.join(failed)}")
 
