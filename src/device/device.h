@@ -92,8 +92,9 @@ typedef struct weir__device_ops {
   bool
       follows_runs; // runs of tasks that came before are launched as graphs by default (src/repeats): measured to be faster
   bool threaded; // has a thread that issues its tasks and needs a core to be quick
-  bool peers;    // copies by itself between its memory and that of other devices of its kind
-  bool hidden;   // made only when asked for by name; not listed by weir_probe
+  bool peers; // copies by itself between its memory and that of other devices of its kind, though perhaps by detours of
+              // the driver's (weir_device.near)
+  bool hidden; // made only when asked for by name; not listed by weir_probe
 
   // Whether this machine has such a device, and a line about it or about why not. No lock, no context.
   bool (*probe)(char *text, size_t size);
@@ -179,6 +180,7 @@ struct weir_device {
   uint32_t callers;       // threads that may run functions for it at the same time
   uint32_t first_worker;  // weir_work.worker of the first of them; set by the context
   uint64_t memory_bytes;  // of memory of its own; 0: none, or not known
+  uint32_t near;          // bit per index of another device of its kind: copies between the two make no detour
   bool lost;              // guarded by the context's lock
   uint64_t
       parts_end_ns; // guarded by the context's lock: when the last part of a resident split launch ended, in its time

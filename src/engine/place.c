@@ -39,7 +39,7 @@ static void await_writer(void *user, uint64_t lo, uint64_t hi, weir__segment *se
 
 static uint64_t move_ns(const weir_context *context, uint32_t from, uint32_t to, uint64_t bytes) {
   const weir__placement *placement = context->placement;
-  if (weir__is_direct(context, from, to)) return weir__placement_move_ns(placement, from, to, bytes);
+  if (weir__is_near(context, from, to)) return weir__placement_move_ns(placement, from, to, bytes);
   return weir__placement_move_ns(placement, from, WEIR__HOST_SPACE, bytes) +
          weir__placement_move_ns(placement, WEIR__HOST_SPACE, to, bytes);
 }

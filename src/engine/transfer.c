@@ -26,7 +26,7 @@ static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16
     uint32_t rank = space != WEIR__HOST_SPACE ? DEVICE : 0;
     if (!is_lost(context, space)) rank |= NOT_LOST;
     if (!weir__arrives(context, buffer, space, lo, hi)) rank |= ARRIVED;
-    if (weir__is_direct(context, space, destination)) rank |= DIRECT;
+    if (weir__is_near(context, space, destination)) rank |= DIRECT;
     if (rank >= best) source = space;
     if (rank >= best) best = rank;
   }
@@ -121,7 +121,7 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
                                    uint32_t space, uint64_t lo, uint64_t hi, weir_status *out_status) {
   interval next;
   while (next_interval(context, buffer, space, lo, hi, &next)) {
-    if (!weir__is_direct(context, next.source, space)) {
+    if (!weir__is_near(context, next.source, space)) {
       weir__admit_result result = transfer(context, submission, buffer, WEIR__HOST_SPACE, next.lo, next.hi, out_status);
       if (result != WEIR__ADMITTED) return result;
       continue;

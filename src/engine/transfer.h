@@ -16,6 +16,13 @@ static inline bool weir__is_direct(const weir_context *context, uint32_t from, u
   return ops->peers && ops == context->memory.devices[to]->ops;
 }
 
+// Whether they do not make a detour then, by which they had better go through memory of the host that Weir knows.
+static inline bool weir__is_near(const weir_context *context, uint32_t from, uint32_t to) {
+  if (from == to || from == WEIR__HOST_SPACE || to == WEIR__HOST_SPACE) return true;
+  return weir__is_direct(context, from, to) &&
+         (context->memory.devices[from]->near >> context->memory.devices[to]->index & 1) != 0;
+}
+
 // Whether an access in `space` writes to memory that the caller wrapped elsewhere.
 static inline bool weir__is_written_back(const weir_buffer *buffer, weir_mode mode, uint32_t space) {
   return buffer->wrapped && mode != WEIR_READ && buffer->home != space;

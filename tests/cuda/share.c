@@ -10,6 +10,7 @@
 static const char IMAGE[] = "STUB\nset 256 8 4 4\nstep 256 8 4 4\nheld 256 8 4 4\nbroken 256 8 4 4\nsum 256 8 8 8 4\n";
 static atomic_bool open_now;
 uint64_t share_card_bytes;
+bool share_no_peers;
 
 // ---------------------------------------------------------------------------------------------------------------
 // Kernels
@@ -146,7 +147,8 @@ static void drop_own(share *s) {
 
 static void run_once(const weir_context_options *options, uint64_t seed, void (*test)(share *s)) {
   share s = {0};
-  assert_true(stub_configure(&(stub_options){.devices = 2, .memory = share_card_bytes, .seed = seed, .executors = 4}));
+  assert_true(stub_configure(&(stub_options){
+      .devices = 2, .memory = share_card_bytes, .no_peers = share_no_peers, .seed = seed, .executors = 4}));
   atomic_store(&open_now, false);
   share_ok(weir_context_create(options, &s.context));
   s.issue = options->issue;

@@ -99,6 +99,30 @@ static void test_round_trip(void **state) {
   share_run_with(&(weir_context_options){.devices = "cuda:0,cuda:1,cpu:2", .flags = WEIR_CONTEXT_IN_ORDER}, round_trip);
 }
 
+// Where cards reach each other, contents go directly. Where they do not, they go through the host, and stay there, too.
+static void contents_go_directly(share *s) {
+  weir_buffer *buffer = share_buffer(s, COUNT);
+  uint32_t numbers[COUNT];
+  share_submit(s, s->set, s->cuda, buffer, COUNT, 1, NULL);
+  share_submit(s, s->step, s->second, buffer, COUNT, 2, NULL);
+  share_submit(s, s->step, s->cuda, buffer, COUNT, 3, NULL);
+  share_ok(weir_finish(s->context));
+  assert_int_equal(statistics_of(s).transfers, share_no_peers ? 4 : 2);
+  assert_int_equal(stub_peer_copies(true), share_no_peers ? 0 : 2);
+  assert_int_equal(stub_peer_copies(false), 0);
+  read_out(buffer, numbers, COUNT);
+  share_expect(numbers, COUNT, 1, (uint32_t[]){2, 3}, 2);
+}
+
+static void test_peers(void **state) {
+  (void)state;
+  share_run("cuda:0,cuda:1", contents_go_directly);
+  share_no_peers = true;
+  share_run("cuda:0,cuda:1", contents_go_directly);
+  share_run("cuda:0,cuda:1,cpu:2", round_trip);
+  share_no_peers = false;
+}
+
 // More buffers than fit into any memory at once cannot be; as many as fit, over and over, can, with a window that is
 // always full and storage that is always scarce.
 static void little_memory(share *s) {
@@ -586,6 +610,7 @@ int main(void) {
       cmocka_unit_test(test_transfers),
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_peers),
       cmocka_unit_test(test_little_memory),
       cmocka_unit_test(test_copies),
       cmocka_unit_test(test_pinned),

@@ -52,6 +52,7 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
   run->stub.seed = random_next(random);
   run->stub.manual = random_chance(random, 40);
   run->stub.executors = random_between(random, 1, 3);
+  run->stub.no_peers = random_chance(random, 30);
 }
 
 static void choose_devices(random_run *run, random_state *random, const char *device, program_shape *shape) {

@@ -107,14 +107,14 @@ static uint64_t hops(scene *s, const weir_buffer *buffer, uint32_t device) {
   const weir_device *to = weir_context_device(s->context, device);
   if (buffer->valid & weir__space_bit(to->space)) return 0;
   const weir_device *from = s->context->memory.devices[__builtin_ctz(buffer->valid)];
-  return buffer->valid & 1 || (to->ops->peers && from->ops == to->ops) ? 1 : 2;
+  return buffer->valid & 1 || (from->near >> to->index & 1) ? 1 : 2;
 }
 
 // Rows that launches move between parts [0, half) and [half, rows): `reach` each way, and twice where the host is in between.
 static uint64_t halo_rows(scene *s, uint32_t reach) {
   weir_device *a = weir_context_device(s->context, 0), *b = weir_context_device(s->context, 1);
   if (a->space == b->space) return 0;
-  bool direct = a->space == WEIR__HOST_SPACE || b->space == WEIR__HOST_SPACE || (a->ops->peers && a->ops == b->ops);
+  bool direct = a->space == WEIR__HOST_SPACE || b->space == WEIR__HOST_SPACE || (a->near >> b->index & 1) != 0;
   return 2ull * reach * (direct ? 1 : 2);
 }
 

@@ -189,7 +189,19 @@ static weir_status open_device(weir__cuda_device *device) {
   return status;
 }
 
-// Peers that can copy directly between each other do.
+static void are_near(weir__cuda_device *device, weir__cuda_device *other, uint32_t other_index) {
+  device->base.device.near |= 1U << other_index;
+  other->base.device.near |= 1U << device->base.device.host->device_count; // which is to be the device's own index
+}
+
+static bool enable_access(weir__cuda_device *device, const weir__cuda_device *other) {
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return false;
+  CUresult result = device->driver->cuCtxEnablePeerAccess(other->primary, 0);
+  weir__cuda_leave(device);
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+// Peers that can copy directly between each other do. Copies between others go through the host.
 static void enable_peers(weir__cuda_device *device) {
   weir__host *host = device->base.device.host;
   const weir__cuda_driver *driver = device->driver;
@@ -197,16 +209,10 @@ static void enable_peers(weir__cuda_device *device) {
     if (!weir__is_cuda(host->devices[i])) continue;
     weir__cuda_device *other = weir__cuda_of(host->devices[i]);
     int can = 0;
+    if (other->primary == device->primary) are_near(device, other, i);
     if (other->primary == device->primary) continue;
     if (driver->cuDeviceCanAccessPeer(&can, device->device, other->device) != CUDA_SUCCESS || !can) continue;
-    if (weir__cuda_enter(device) == CUDA_SUCCESS) {
-      driver->cuCtxEnablePeerAccess(other->primary, 0); // without it copies go through the host
-      weir__cuda_leave(device);
-    }
-    if (weir__cuda_enter(other) == CUDA_SUCCESS) {
-      driver->cuCtxEnablePeerAccess(device->primary, 0);
-      weir__cuda_leave(other);
-    }
+    if (enable_access(device, other) && enable_access(other, device)) are_near(device, other, i);
   }
 }
 

@@ -142,7 +142,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
   STUB_ENTER(cuDeviceCanAccessPeer, STUB_PLAIN);
   if (!device_valid(device) || !device_valid(peer)) return stub_leave(CUDA_ERROR_INVALID_DEVICE);
-  *can = device != peer;
+  *can = device != peer && !stub.options.no_peers;
   return stub_leave(CUDA_SUCCESS);
 }
 
@@ -227,6 +227,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
   if (flags != 0) return stub_leave(CUDA_ERROR_INVALID_VALUE);
   if (!stub_context_check(peer, "cuCtxEnablePeerAccess") || peer == stub_current())
     return stub_leave(CUDA_ERROR_INVALID_CONTEXT);
+  if (stub.options.no_peers) return stub_leave(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
   if (stub_current()->peers[peer->device]) return stub_leave(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
   stub_current()->peers[peer->device] = true;
   return stub_leave(CUDA_SUCCESS);

@@ -6,6 +6,13 @@
 
 #include "internal.h"
 
+uint64_t stub_peer_copies(bool direct) {
+  pthread_mutex_lock(&stub.lock);
+  uint64_t count = stub.peer_copies[direct];
+  pthread_mutex_unlock(&stub.lock);
+  return count;
+}
+
 // Whether both ends are right; a copy between two ranges of the host is not one that Weir needs.
 static bool check_copy(uint64_t destination, uint64_t source, uint64_t bytes, const char *function,
                        stub_allocation **out_destination, stub_allocation **out_source) {
@@ -30,6 +37,9 @@ static CUresult enqueue_copy(CUstream handle, uint64_t destination, uint64_t sou
   if (bytes == 0) return CUDA_SUCCESS;
   stub_allocation *to, *from;
   if (!check_copy(destination, source, bytes, function, &to, &from)) return CUDA_ERROR_INVALID_VALUE;
+  bool devices = to != NULL && from != NULL && to->kind == STUB_DEVICE_MEMORY && from->kind == STUB_DEVICE_MEMORY;
+  if (devices && to->device != from->device)
+    stub.peer_copies[context->peers[to->device == context->device ? from->device : to->device]]++;
   stub_work *work = stub_work_create(STUB_COPY);
   work->destination = destination;
   work->source = source;

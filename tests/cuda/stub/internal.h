@@ -66,6 +66,7 @@ typedef struct stub_state {
   bool configured, initialized;
   stub_options options;
   random_state random;
+  uint64_t peer_copies[2];
   uint64_t last_time;
 } stub_state;
 

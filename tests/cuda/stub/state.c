@@ -52,6 +52,7 @@ static stub_options environment_options(void) {
       .seed = environment_number("WEIR_STUB_SEED", 1),
       .manual = environment_number("WEIR_STUB_THREAD", 1) == 0,
       .executors = (uint32_t)environment_number("WEIR_STUB_EXECUTORS", 1),
+      .no_peers = environment_number("WEIR_STUB_PEERS", 1) == 0,
   };
 }
 
@@ -67,6 +68,7 @@ static void configure(const stub_options *options) {
   stub.options.executors = between_one_and(stub.options.executors, STUB_MAX_EXECUTORS);
   if (stub.options.memory == 0) stub.options.memory = UINT64_C(1) << 30;
   stub.random.value = stub.options.seed;
+  stub.peer_copies[false] = stub.peer_copies[true] = 0;
   stub.configured = true;
   stub_context_reset();
 }

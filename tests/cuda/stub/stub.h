@@ -18,6 +18,7 @@
 //   WEIR_STUB_SEED       order of execution (1)
 //   WEIR_STUB_THREAD=0   no thread executes work; it is executed only inside calls that wait for it or ask for it
 //   WEIR_STUB_EXECUTORS  threads that execute work, 1 to 8 (1)
+//   WEIR_STUB_PEERS=0    no device reaches the memory of another one by itself
 //   WEIR_STUB_ABORT=1    a violation ends the process
 #ifndef WEIR_TESTS_CUDA_STUB_H
 #define WEIR_TESTS_CUDA_STUB_H
@@ -72,6 +73,7 @@ typedef struct stub_options {
   uint64_t seed;      //
   bool manual;        // no thread executes work (WEIR_STUB_THREAD=0)
   uint32_t executors; // 0: 1
+  bool no_peers;      // no device reaches the memory of another one by itself (WEIR_STUB_PEERS=0)
 } stub_options;
 
 // Starts afresh, with these options (NULL: those of the environment): the ledger is empty, no failure is pending.
@@ -126,5 +128,9 @@ STUB_API uint64_t stub_executed(void);
 
 // Of these, how many began while another one ran (with more than one executor).
 STUB_API uint64_t stub_overlapped(void);
+
+// Copies between the memories of two devices that were enqueued since the last stub_configure(): by a device that may access
+// the other one's memory, or by one that may not.
+STUB_API uint64_t stub_peer_copies(bool direct);
 
 #endif // WEIR_TESTS_CUDA_STUB_H
