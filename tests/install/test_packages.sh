@@ -34,6 +34,7 @@ library=$(dirname "$(ls "$root"/usr/lib/*/libweir.so.0)")
 [ -z "$(files libweir0 | grep -v '^./usr/lib/[^/]*/libweir\.so\.0')" ] || fail "libweir0 has more than the shared library"
 [ -z "$(files libweir-mpi0 | grep -v '^./usr/lib/[^/]*/libweir-mpi\.so\.0')" ] ||
   fail "libweir-mpi0 has more than the shared library"
+files libweir-mpi-dev | grep -q "^./usr/lib/[^/]*/weir/weir-replay-ranks" || fail "libweir-mpi-dev has no weir-replay-ranks"
 [ -z "$(files libweir-dev | grep -e '/mpi\.h$' -e 'weir-mpi')" ] || fail "libweir-dev has parts of libweir-mpi"
 [ -z "$(files weir-tools | grep -v -e '^./usr/bin/weir\(-check\)\?$' -e '^./usr/share/man/man1/')" ] ||
   fail "weir-tools has more than the tools and their manuals"
@@ -52,7 +53,7 @@ esac
 [ "$(field libweir-dev Depends)" = "libweir0 (= $(field libweir0 Version))" ] || fail "libweir-dev fits another libweir0"
 
 case "$(field libweir-mpi-dev Depends)" in
-  "libweir-mpi0 (= $(field libweir-mpi0 Version)), libweir-dev (= $(field libweir-dev Version)), mpi-default-dev") ;;
+  "libweir-mpi0 (= $(field libweir-mpi0 Version)), libweir-dev (= $(field libweir-dev Version)), mpi-default-dev, "*) ;; # and libraries
   *) fail "libweir-mpi-dev depends on $(field libweir-mpi-dev Depends)" ;;
 esac
 

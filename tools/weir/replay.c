@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "check/check.h"
+#include "stream_pattern.h"
 #include "timeline/page.h"
 #include "weir/pipeline.h"
 
@@ -74,6 +75,8 @@ static int run_stream(const weir__replay_options *options, const char *trace_pat
                       progress *now) {
   if (options->lines > 0)
     return weir__replay_run_pipeline(result->stream, options, trace_path, show_progress, now, &result->pipelined);
+  if (options->ranks > 0)
+    return weir__replay_run_ranks(result->path, result->stream, options, trace_path, &result->run);
   if (weir__replay_by_acs(options)) return weir__replay_run_acs(result->stream, options, trace_path, &result->run);
   return weir__replay_run_stream(result->stream, options, trace_path, show_progress, now, &result->run);
 }
@@ -117,6 +120,8 @@ static int run_serially(const weir__replay_options *options, weir__replayed *res
   serial.hazards = WEIR__PLAN_SERIAL;
   serial.issue = WEIR__REPLAY_SERIAL;
   serial.met = WEIR__REPLAY_MET_NOTHING;
+  if (options->ranks > 0) serial.device = "cpu:1";
+  serial.ranks = 0;
   if (weir__replay_by_acs(options)) serial.window = 0; // that one is not Weir's
   weir__replay_run run;
   int exit_code = weir__replay_run_stream(result->stream, &serial, NULL, show_progress, now, &run);
@@ -172,7 +177,11 @@ static const char details[] =
     "          other, not awaited; faster: that by job\n"
     "critical  the longest chain of a job; work: what all its kernels need of the recorded device\n"
     "submit    real time of the pipeline's threads per task, in stages and to launch what they submitted\n\n"
-    "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device is missing.";
+    "With --ranks:\n"
+    "makespan  to the end of the last rank; submit: of the rank that took longest, which submits all tasks\n"
+    "messages  between ranks, the bytes of buffers that they sent, and the fewest that tasks need at their owners\n\n"
+    "STREAM is a file, or a task graph of Task Bench: " WEIR__STREAM_PATTERN ".\n"
+    "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device, or what ranks need, is missing.";
 
 static bool valid(const weir__replay_options *options) {
   if (strchr(options->device, ',')) {
@@ -189,7 +198,7 @@ static bool valid(const weir__replay_options *options) {
 static bool read_streams(char **paths, size_t count, weir__stream **streams) {
   for (size_t i = 0; i < count; i++) {
     char message[512];
-    if (weir__stream_read(paths[i], message, sizeof message, &streams[i]) != WEIR_OK) {
+    if (weir__stream_read_any(paths[i], message, sizeof message, &streams[i]) != WEIR_OK) {
       weir__cli_error("replay", "%s", message);
       return false;
     }
@@ -214,7 +223,8 @@ static int print(const weir__replayed *results, size_t count, const weir__replay
   return as_json ? weir__replay_print_json(results, count, options) : weir__replay_print_table(results, count, options);
 }
 
-static int replay_all(const weir__replay_options *options, weir__stream **streams, size_t count, bool as_json) {
+static int replay_all(const weir__replay_options *options, char **paths, weir__stream **streams, size_t count,
+                      bool as_json) {
   weir__replayed *results = calloc(count, sizeof *results);
   if (!results) {
     weir__cli_error("replay", "no memory");
@@ -222,7 +232,7 @@ static int replay_all(const weir__replay_options *options, weir__stream **stream
   }
   int exit_code = WEIR__EXIT_OK;
   for (size_t i = 0; i < count; i++) {
-    results[i] = (weir__replayed){.stream = streams[i], .checked = -1};
+    results[i] = (weir__replayed){.stream = streams[i], .path = paths[i], .checked = -1};
     int stream_exit = replay_stream(options, count > 1, &results[i]);
     if (stream_exit != WEIR__EXIT_OK) exit_code = stream_exit;
     // A broken hazard is a result; anything else ends it all.
@@ -242,7 +252,8 @@ int weir__replay_main(int argc, char **argv) {
                                   .issue = WEIR__REPLAY_AUTO,
                                   .storage = -1,
                                   .repeat = 1,
-                                  .time_scale = 1};
+                                  .time_scale = 1,
+                                  .launcher = "mpirun"};
   bool as_json = false;
   const weir__cli_option list[] = {
       {"device", WEIR__CLI_TEXT, &options.device, "NAME",
@@ -279,6 +290,15 @@ int weir__replay_main(int argc, char **argv) {
        1, WEIR_PIPELINE_MOST_LINES},
       {"rounds", WEIR__CLI_COUNT, &options.rounds, "N", "with --pipeline: measure everything so often; default 5", 1,
        1000},
+      {"ranks", WEIR__CLI_COUNT, &options.ranks, "N",
+       "on N ranks of MPI, which the launcher starts as `weir run` does. A task runs on the owner of the first buffer\n"
+       "that it writes",
+       1, 64},
+      {"deal", WEIR__CLI_COUNT, &options.deal, "N",
+       "with --ranks: of each N buffers of the stream the first ones are rank 0's, as many next ones rank 1's, and so\n"
+       "on; default 16",
+       1, 1e9},
+      {"launcher", WEIR__CLI_TEXT, &options.launcher, "PROGRAM", "with --ranks: the launcher (mpirun)", 0, 0},
       {"apart", WEIR__CLI_FLAG, &options.apart, NULL, "wait for each pass before the next one starts", 0, 0},
       {"no-host-waits", WEIR__CLI_FLAG, &options.no_host_waits, NULL,
        "submit on where the program read results back, as graphs always do", 0, 0},
@@ -310,7 +330,8 @@ int weir__replay_main(int argc, char **argv) {
   size_t count;
   int exit_code;
   if (!weir__cli_parse(&command, argc, argv, &paths, &count, &exit_code)) return exit_code;
-  if (!valid(&options) || !weir__replay_settle_acs(&options) || !weir__replay_settle_pipeline(&options)) {
+  if (!valid(&options) || !weir__replay_settle_acs(&options) || !weir__replay_settle_pipeline(&options) ||
+      !weir__replay_settle_ranks(&options)) {
     return WEIR__EXIT_USAGE;
   }
   if (options.issue == WEIR__REPLAY_SERIAL || options.issue == WEIR__REPLAY_SERIAL_GRAPH) {
@@ -323,7 +344,7 @@ int weir__replay_main(int argc, char **argv) {
   }
   bool read = read_streams(paths, count, streams);
   weir_context *keeper = read ? keep_device(&options) : NULL;
-  exit_code = read ? replay_all(&options, streams, count, as_json) : WEIR__EXIT_USAGE;
+  exit_code = read ? replay_all(&options, paths, streams, count, as_json) : WEIR__EXIT_USAGE;
   weir_context_release(keeper);
   for (size_t i = 0; i < count; i++) weir__stream_destroy(streams[i]);
   free(streams);

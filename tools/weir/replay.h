@@ -44,6 +44,9 @@ typedef struct weir__replay_options {
   uint64_t queues, window, memory, repeat;
   uint64_t lines;  // not 0: each pass is a job of a pipeline with so many lines
   uint64_t rounds; // how often a pipeline's jobs are measured
+  uint64_t ranks;  // not 0: on so many ranks of MPI, that the launcher starts
+  uint64_t deal;   // buffers of a round in which these are dealt to ranks
+  const char *launcher;
   double time_scale;
   bool apart;         // each pass waits until the one before it is done
   bool no_host_waits; // submit on where the program read results back
@@ -71,6 +74,7 @@ typedef struct weir__replay_run {
   double later_submit_ns; // the same, the median of the others
   uint64_t edges;         // predecessors that tasks had to wait for; of graphs: edges of the graphs
   uint64_t renamed, repeated, window_waits, peak_bytes; // as in weir_statistics
+  uint64_t messages, bytes_sent, bytes_fewest;          // with ranks; `fewest`: that owner-computes needs
   uint32_t window;
 } weir__replay_run;
 
@@ -87,6 +91,17 @@ int weir__replay_run_stream(const weir__stream *stream, const weir__replay_optio
 bool weir__replay_by_acs(const weir__replay_options *options);
 int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options *options, const char *trace_path,
                          weir__replay_run *out_run);
+
+// The same on ranks of MPI, of the stream that weir__stream_read_any reads from `path`.
+int weir__replay_run_ranks(const char *path, const weir__stream *stream, const weir__replay_options *options,
+                           const char *trace_path, weir__replay_run *out_run);
+
+// The fewest bytes that ranks must send each other, given the owners: each version of a byte once to each rank that
+// reads it and did not write it. False: no memory.
+bool weir__replay_fewest_bytes(const weir__stream *stream, const weir__replay_options *options, uint64_t *out_bytes);
+
+// Whether the options combine; else says why not. Chooses those that were not given.
+bool weir__replay_settle_ranks(weir__replay_options *options);
 
 // Whether the options combine, as far as ACS goes; else says why not. Sets the hazards.
 bool weir__replay_settle_acs(weir__replay_options *options);
@@ -127,6 +142,7 @@ bool weir__replay_limits(const weir__stream *stream, const weir__replay_options 
 // A stream that was replayed, with what it is compared to.
 typedef struct weir__replayed {
   const weir__stream *stream;
+  const char *path; // of its file, or what it was made of
   weir__replay_run run;
   weir__replay_pipelined pipelined; // in place of `run`, with lines
   double serial_us, critical_us, bound_us;

@@ -57,6 +57,12 @@ static json_t *stream_json(const weir__replayed *result, const weir__replay_opti
   json_object_set_new(object, "repeated", json_integer((json_int_t)run->repeated));
   json_object_set_new(object, "peak_bytes", json_integer((json_int_t)run->peak_bytes));
   json_object_set_new(object, "build_us", weir__json_us(run->build_us));
+  if (options->ranks > 0) {
+    json_object_set_new(object, "ranks", json_integer((json_int_t)options->ranks));
+    json_object_set_new(object, "messages", json_integer((json_int_t)run->messages));
+    json_object_set_new(object, "bytes_sent", json_integer((json_int_t)run->bytes_sent));
+    json_object_set_new(object, "bytes_fewest", json_integer((json_int_t)run->bytes_fewest));
+  }
   json_object_set_new(object, "checked", result->checked < 0 ? json_null() : json_boolean(result->checked));
   return object;
 }
@@ -96,7 +102,13 @@ static void add_columns(weir__table *table, const weir__replay_options *options)
   weir__table_column(table, "submit", "ns/task", true);
   weir__table_column(table, "renamed", "", true);
   weir__table_column(table, "peak", "MiB", true);
-  weir__table_column(table, "build", "us", true);
+  if (options->ranks > 0) {
+    weir__table_column(table, "messages", "", true);
+    weir__table_column(table, "sent", "bytes", true);
+    weir__table_column(table, "fewest", "bytes", true);
+  } else {
+    weir__table_column(table, "build", "us", true);
+  }
   weir__table_column(table, "checked", "", false);
 }
 
@@ -127,7 +139,13 @@ static void add_row(weir__table *table, const weir__replayed *result, const weir
   add_time(table, submit_ns_per_task(result, options));
   weir__table_cell(table, "%" PRIu64, result->run.renamed);
   weir__table_cell(table, "%.1f", (double)result->run.peak_bytes / (1 << 20));
-  weir__table_cell(table, "%.0f", result->run.build_us);
+  if (options->ranks > 0) {
+    weir__table_cell(table, "%" PRIu64, result->run.messages);
+    weir__table_cell(table, "%" PRIu64, result->run.bytes_sent);
+    weir__table_cell(table, "%" PRIu64, result->run.bytes_fewest);
+  } else {
+    weir__table_cell(table, "%.0f", result->run.build_us);
+  }
   weir__table_cell(table, "%s", result->checked < 0 ? "-" : result->checked ? "yes" : "NO");
 }
 
@@ -170,7 +188,7 @@ static void add_means(weir__table *table, const weir__replayed *results, size_t 
   }
   weir__table_cell(table, "%.0f", geometric_mean(results, count, critical_us));
   weir__table_cell(table, "%.0f", geometric_mean(results, count, bound_us));
-  for (int i = 0; i < 4; i++) weir__table_cell(table, " ");
+  for (int i = 0; i < (options->ranks > 0 ? 6 : 4); i++) weir__table_cell(table, " ");
   weir__table_cell(table, "%s", "");
 }
 
@@ -182,6 +200,7 @@ int weir__replay_print_table(const weir__replayed *results, size_t count, const 
     if (count > 1) add_means(table, results, count, options);
   }
   char issue[32];
+  if (options->ranks > 0) printf("%" PRIu64 " rank%s of ", options->ranks, options->ranks == 1 ? "" : "s");
   printf("device %s, hazards %s, issue %s, window %u, %" PRIu64 " pass%s%s\n\n", results[0].run.device,
          weir__plan_mode_name((weir__plan_mode)options->hazards), word(WEIR__REPLAY_ISSUES, options->issue, issue),
          results[0].run.window, options->repeat, options->repeat == 1 ? "" : "es",

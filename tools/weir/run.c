@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "run.h"
 #include "run_timeline.h"
 
 static const char summary[] =
@@ -21,25 +22,9 @@ static const char details[] =
     "PROGRAM must be built with the MPI that the launcher belongs to: else each rank is alone.\n"
     "Exit codes: those of the launcher; 2 bad usage, 3 there is no launcher.";
 
-enum { MAX_WORDS = 32, NUMBER_TEXT = 24, CORES_UNSET = 1000000 };
-
 typedef enum launcher_kind { UNKNOWN, OPEN_MPI, HYDRA } launcher_kind;
 
-typedef struct run_options {
-  uint64_t ranks, cores; // of a rank; 0: left to the launcher
-  const char *launcher;
-  const char *timeline; // NULL: none
-  bool print;
-} run_options;
-
-// The command line of the launcher; numbers have room of their own.
-typedef struct command_line {
-  const char *words[MAX_WORDS];
-  size_t count;
-  char numbers[3][2 * NUMBER_TEXT];
-} command_line;
-
-static void add(command_line *line, const char *word) {
+static void add(weir__run_line *line, const char *word) {
   line->words[line->count++] = word;
 }
 
@@ -68,7 +53,7 @@ static launcher_kind ask_launcher(const char *launcher, bool *out_found) {
   return strstr(text, "HYDRA") || strstr(text, "Hydra") ? HYDRA : UNKNOWN;
 }
 
-static void add_open_mpi(command_line *line, uint64_t cores, bool shares) {
+static void add_open_mpi(weir__run_line *line, uint64_t cores, bool shares) {
   if (shares) {
     const char *const words[] = {"--oversubscribe", "--use-hwthread-cpus", "--map-by",
                                  "hwthread",        "--bind-to",           "hwthread:overload-allowed",
@@ -81,17 +66,17 @@ static void add_open_mpi(command_line *line, uint64_t cores, bool shares) {
   }
 }
 
-static void add_hydra(command_line *line, uint64_t cores) {
+static void add_hydra(weir__run_line *line, uint64_t cores) {
   if (cores == 0) return;
   snprintf(line->numbers[1], sizeof line->numbers[1], "hwthread:%llu", (unsigned long long)cores);
   add(line, "-bind-to");
   add(line, line->numbers[1]);
 }
 
-static void make_line(command_line *line, const run_options *options, launcher_kind kind) {
+static void make_line(weir__run_line *line, const weir__run_options *options, launcher_kind kind) {
   uint64_t usable = usable_cores(), cores = options->cores;
-  if (cores == CORES_UNSET) cores = has_several_nodes() ? 0 : usable / options->ranks;
-  bool shares = options->cores == CORES_UNSET && !has_several_nodes() && options->ranks > usable;
+  if (cores == WEIR__RUN_CORES_UNSET) cores = has_several_nodes() ? 0 : usable / options->ranks;
+  bool shares = options->cores == WEIR__RUN_CORES_UNSET && !has_several_nodes() && options->ranks > usable;
   add(line, options->launcher);
   if (kind == OPEN_MPI) add_open_mpi(line, cores, shares);
   if (kind == OPEN_MPI && options->timeline) { // the other launcher's ranks get the whole environment
@@ -104,58 +89,98 @@ static void make_line(command_line *line, const run_options *options, launcher_k
   add(line, line->numbers[0]);
 }
 
-static int print_line(const command_line *line, char **program) {
+static int print_line(const weir__run_line *line, char **program) {
   for (size_t i = 0; i < line->count; i++) printf("%s ", line->words[i]);
   for (; *program != NULL; program++) printf("%s%s", *program, program[1] == NULL ? "\n" : " ");
   return WEIR__EXIT_OK;
 }
 
 // Becomes the launcher; returns if that fails.
-static int start(const command_line *line, char **program) {
+static int start(const weir__run_options *options, const weir__run_line *line, char *const *program) {
   size_t count = 0;
   while (program[count] != NULL) count++;
   const char **all = calloc(line->count + count + 1, sizeof *all);
   if (all == NULL) {
-    weir__cli_error("run", "no memory");
+    weir__cli_error(options->command, "no memory");
     return WEIR__EXIT_FAILED;
   }
   memcpy(all, line->words, line->count * sizeof *all);
   memcpy(all + line->count, program, count * sizeof *all);
   execvp(all[0], (char *const *)all);
-  weir__cli_error("run", "%s: %s", all[0], strerror(errno));
+  weir__cli_error(options->command, "%s: %s", all[0], strerror(errno));
   free(all);
   return WEIR__EXIT_UNAVAILABLE;
 }
 
-// Starts the launcher, waits for it, and joins the timelines of its ranks.
-static int start_traced(const command_line *line, const run_options *options, char **program) {
-  if (!weir__run_timeline_prepare(options->timeline, options->ranks)) return WEIR__EXIT_FAILED;
-  int status = 0;
-  pid_t launcher = fork();
-  if (launcher == 0) _exit(start(line, program));
-  if (launcher < 0 || waitpid(launcher, &status, 0) != launcher) {
-    weir__cli_error("run", "%s: %s", options->launcher, strerror(errno));
-    return WEIR__EXIT_FAILED;
+// All that comes out of a pipe; NULL: no memory.
+static char *read_all(int pipe) {
+  char *text = NULL, part[4096];
+  size_t bytes = 0;
+  FILE *all = open_memstream(&text, &bytes);
+  ssize_t got;
+  while ((got = read(pipe, part, sizeof part)) > 0 || (got < 0 && errno == EINTR)) {
+    if (got > 0 && all != NULL) fwrite(part, 1, (size_t)got, all);
   }
-  int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return exit_code == 0 ? weir__run_timeline_join(options->timeline, options->ranks) : exit_code;
+  close(pipe);
+  if (all == NULL || fclose(all) != 0) return NULL;
+  return text;
 }
 
-static int run(const run_options *options, char **program) {
+int weir__run_and_wait(const weir__run_options *options, const weir__run_line *line, char *const *program,
+                       char **out_output) {
+  int status = 0, ends[2] = {-1, -1};
+  if (out_output != NULL) *out_output = NULL;
+  fflush(stdout);
+  pid_t launcher = out_output == NULL || pipe(ends) == 0 ? fork() : -1;
+  if (launcher == 0) {
+    if (out_output != NULL) {
+      dup2(ends[1], STDOUT_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+    }
+    _exit(start(options, line, program));
+  }
+  if (launcher > 0 && out_output != NULL) {
+    close(ends[1]);
+    *out_output = read_all(ends[0]);
+  }
+  if (launcher < 0 || waitpid(launcher, &status, 0) != launcher) {
+    weir__cli_error(options->command, "%s: %s", options->launcher, strerror(errno));
+    return WEIR__EXIT_FAILED;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Joins the timelines of the ranks behind the run.
+static int run_traced(const weir__run_options *options, const weir__run_line *line, char *const *program) {
+  if (!weir__run_timeline_prepare(options->command, options->timeline, options->ranks)) return WEIR__EXIT_FAILED;
+  int exit_code = weir__run_and_wait(options, line, program, NULL);
+  return exit_code == 0 ? weir__run_timeline_join(options->command, options->timeline, options->ranks) : exit_code;
+}
+
+int weir__run_make_line(const weir__run_options *options, weir__run_line *out_line) {
   bool found;
   launcher_kind kind = ask_launcher(options->launcher, &found);
+  *out_line = (weir__run_line){.count = 0};
   if (!found) {
-    weir__cli_error(
-        "run", "%s cannot be run: Debian's packages openmpi-bin and mpich have an mpirun, and --launcher names one",
-        options->launcher);
+    weir__cli_error(options->command,
+                    "%s cannot be run: Debian's packages openmpi-bin and mpich have an mpirun, and --launcher names "
+                    "one",
+                    options->launcher);
     return WEIR__EXIT_UNAVAILABLE;
   }
-  command_line line = {.count = 0};
-  make_line(&line, options, kind);
+  make_line(out_line, options, kind);
+  if (kind == UNKNOWN && !options->print)
+    weir__cli_error(options->command, "%s is neither of Open MPI nor of MPICH: ranks are not bound", options->launcher);
+  return WEIR__EXIT_OK;
+}
+
+static int run(const weir__run_options *options, char **program) {
+  weir__run_line line;
+  int exit_code = weir__run_make_line(options, &line);
+  if (exit_code != WEIR__EXIT_OK) return exit_code;
   if (options->print) return print_line(&line, program);
-  if (kind == UNKNOWN)
-    weir__cli_error("run", "%s is neither of Open MPI nor of MPICH: ranks are not bound", options->launcher);
-  return options->timeline ? start_traced(&line, options, program) : start(&line, program);
+  return options->timeline ? run_traced(options, &line, program) : start(options, &line, program);
 }
 
 // Where the program's name is in argv: what is behind it is the program's.
@@ -176,7 +201,7 @@ static int find_program(const weir__cli_command *command, int argc, char **argv)
 }
 
 int weir__run_main(int argc, char **argv) {
-  run_options options = {.cores = CORES_UNSET, .launcher = "mpirun"};
+  weir__run_options options = {.command = "run", .cores = WEIR__RUN_CORES_UNSET, .launcher = "mpirun"};
   const weir__cli_option list[] = {
       {"n|ranks", WEIR__CLI_COUNT, &options.ranks, "N", "ranks; must be given", 1, 100000},
       {"cores", WEIR__CLI_COUNT, &options.cores, "N",
@@ -205,6 +230,6 @@ int weir__run_main(int argc, char **argv) {
     weir__cli_error("run", at >= argc ? "no program is named" : "-n says how many ranks, and must be given");
     return WEIR__EXIT_USAGE;
   }
-  if (options.timeline && !weir__run_timeline_valid(options.timeline)) return WEIR__EXIT_USAGE;
+  if (options.timeline && !weir__run_timeline_valid("run", options.timeline)) return WEIR__EXIT_USAGE;
   return run(&options, argv + at);
 }

@@ -13,20 +13,20 @@ static size_t stem_of(const char *timeline) {
   return strlen(timeline) - strlen(".json"); // or .html
 }
 
-bool weir__run_timeline_valid(const char *timeline) {
+bool weir__run_timeline_valid(const char *command, const char *timeline) {
   size_t length = strlen(timeline);
   const char *ending = length > 5 ? timeline + length - 5 : "";
   if (strcmp(ending, ".json") == 0 || strcmp(ending, ".html") == 0) return true;
-  weir__cli_error("run", "--timeline: %s does not end in .html or .json", timeline);
+  weir__cli_error(command, "--timeline: %s does not end in .html or .json", timeline);
   return false;
 }
 
 // The timeline that a rank writes (src/api/record.c); NULL: no memory. A rank that is alone has no number.
-static char *rank_path(const char *timeline, uint64_t ranks, uint64_t rank) {
+static char *rank_path(const char *command, const char *timeline, uint64_t ranks, uint64_t rank) {
   size_t size = strlen(timeline) + 40;
   char *path = malloc(size);
   if (!path) {
-    weir__cli_error("run", "no memory");
+    weir__cli_error(command, "no memory");
     return NULL;
   }
   if (ranks > 1)
@@ -36,40 +36,45 @@ static char *rank_path(const char *timeline, uint64_t ranks, uint64_t rank) {
   return path;
 }
 
-bool weir__run_timeline_prepare(const char *timeline, uint64_t ranks) {
+bool weir__run_timeline_remove(const char *command, const char *timeline, uint64_t ranks) {
   for (uint64_t rank = 0; rank < ranks; rank++) {
-    char *path = rank_path(timeline, ranks, rank);
+    char *path = rank_path(command, timeline, ranks, rank);
     if (!path) return false;
     unlink(path);
     free(path);
   }
-  char *trace = rank_path(timeline, 1, 0);
+  return true;
+}
+
+bool weir__run_timeline_prepare(const char *command, const char *timeline, uint64_t ranks) {
+  if (!weir__run_timeline_remove(command, timeline, ranks)) return false;
+  char *trace = rank_path(command, timeline, 1, 0);
   bool set = trace != NULL && setenv("WEIR_TRACE", trace, 1) == 0;
   free(trace);
   return set;
 }
 
 // A rank that is alone: its timeline is the whole.
-static int finish_one(const char *path, const char *timeline) {
+static int finish_one(const char *command, const char *path, const char *timeline) {
   char message[512] = "";
   weir_status status = WEIR_OK;
   if (strcmp(path, timeline) != 0)
     status = weir__timeline_page(path, timeline, message, sizeof message);
   else if (access(path, R_OK) != 0)
-    return weir__cli_error("run", "%s was not written: does the program use Weir?", path), WEIR__EXIT_FAILED;
-  if (status != WEIR_OK) weir__cli_error("run", "%s", message);
+    return weir__cli_error(command, "%s was not written: does the program use Weir?", path), WEIR__EXIT_FAILED;
+  if (status != WEIR_OK) weir__cli_error(command, "%s", message);
   return weir__cli_exit_code(status);
 }
 
-int weir__run_timeline_join(const char *timeline, uint64_t ranks) {
+int weir__run_timeline_join(const char *command, const char *timeline, uint64_t ranks) {
   char **paths = calloc(ranks, sizeof *paths);
   bool complete = paths != NULL;
   for (uint64_t rank = 0; rank < ranks && complete; rank++)
-    complete = (paths[rank] = rank_path(timeline, ranks, rank)) != NULL;
+    complete = (paths[rank] = rank_path(command, timeline, ranks, rank)) != NULL;
   int exit_code = WEIR__EXIT_FAILED;
   if (complete)
-    exit_code = ranks == 1 ? finish_one(paths[0], timeline)
-                           : weir__timeline_write_joined("run", paths, (size_t)ranks, timeline);
+    exit_code = ranks == 1 ? finish_one(command, paths[0], timeline)
+                           : weir__timeline_write_joined(command, paths, (size_t)ranks, timeline);
   for (uint64_t rank = 0; rank < ranks && paths; rank++) free(paths[rank]);
   free(paths);
   return exit_code;
