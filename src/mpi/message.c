@@ -70,8 +70,10 @@ static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind,
 
 // Says in place of the contents why they do not come.
 static void write_cause(weir__mpi_message *message, weir_status status, const char *cause) {
+  static const char before[] = "the first task that failed is ";
   char *text = (char *)(message->wire + 1);
-  snprintf(text, WEIR__MPI_CAUSE, "%s", cause);
+  const char *first = strstr(cause, before); // there is little room, and the send itself is of no interest
+  snprintf(text, WEIR__MPI_CAUSE, "%s", first == NULL ? cause : first + sizeof before - 1);
   message->wire->status = (uint32_t)status;
   message->wire->text_bytes = (uint32_t)strlen(text) + 1;
 }

@@ -70,6 +70,38 @@ static void test_differ(void **state) {
   }
 }
 
+static void break_down(const weir_work *work) {
+  weir_work_fail(work, "it is broken");
+}
+
+// A task of rank 0 fails, and each rank reads what the one before it writes.
+static void cause_body(rank_run *run) {
+  weir_buffer *buffers[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    weir_mpi_buffer_create(run->mpi, 64, i, &buffers[i]);
+    const weir_arg args[] = {weir_writes(buffers[i]), weir_reads(buffers[i > 0 ? i - 1 : 0])};
+    const weir_task task = {
+        .host = i == 0 ? break_down : add_one, .args = args, .arg_count = i == 0 ? 1 : 2, .label = "breaks"};
+    weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+  }
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+// All ranks have the text of the task that failed first, and not of the messages that were not sent for it.
+static void test_cause(void **state) {
+  (void)state;
+  rank_run runs[3];
+  const weir_mpi_options options = {0};
+  rank_threads_run(runs, 3, 0, &options, cause_body);
+  for (uint32_t r = 0; r < 3; r++) {
+    assert_int_not_equal(runs[r].status, WEIR_OK);
+    if (strstr(runs[r].text, "task 1 'breaks' (tag 0) on cpu:1: it is broken") == NULL) fail_msg("%s", runs[r].text);
+    assert_int_equal(runs[r].released, WEIR_OK);
+  }
+  assert_non_null(strstr(runs[1].text, "'from rank 0: breaks'"));
+}
+
 // Rank 1 dies before it sends; the other ranks read of it.
 static void lost_body(rank_run *run) {
   weir_buffer *a;
@@ -172,6 +204,7 @@ static void test_skip(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ),
-                                     cmocka_unit_test(test_lost), cmocka_unit_test(test_skip)};
+                                     cmocka_unit_test(test_lost), cmocka_unit_test(test_skip),
+                                     cmocka_unit_test(test_cause)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
