@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/place.h"
 
+#include <string.h>
+
 #include "engine/transfer.h"
 #include "issue/placement.h"
 
 static_assert((int)WEIR__PLACEMENT_DEVICES == (int)WEIR__MAX_DEVICES, "each device has a queue");
 static_assert((int)WEIR__PLACEMENT_SPACES == (int)WEIR__MAX_SPACES, "each pair of spaces has a link");
 
+// Simulated devices have speeds of their own, which their names say.
+static bool are_alike(const weir_device *a, const weir_device *b) {
+  return a->ops == b->ops && strcmp(a->description, b->description) == 0 &&
+         (a->ops->code != WEIR__CODE_SIM || strcmp(a->name, b->name) == 0);
+}
+
+static uint32_t model_of(const weir_context *context, uint32_t device) {
+  uint32_t model = 0;
+  while (!are_alike(context->host.devices[model], context->host.devices[device])) model++;
+  return model;
+}
+
 bool weir__place_open(weir_context *context) {
   if (!(context->host.flags & WEIR_CONTEXT_PLACE) || context->devices.checker != NULL) return true;
   context->placement = weir__placement_create(context->host.window.size);
   for (uint32_t i = 0; i < context->host.device_count && context->placement != NULL; i++)
-    weir__placement_set_kind(context->placement, i, context->host.devices[i]->ops);
+    weir__placement_set_kind(context->placement, i, context->host.devices[i]->ops, model_of(context, i));
   return context->placement != NULL;
 }
 
@@ -23,7 +37,7 @@ static size_t slot_of(const weir_context *context, weir__id id) {
 typedef struct asked {
   weir_context *context;
   uint32_t space;
-  uint64_t ready_ns, moves_ns;
+  uint64_t ready_ns, moves_ns, updates_ns;
   uint64_t fresh; // bytes of buffers without storage in the space
 } asked;
 
@@ -75,7 +89,9 @@ static bool ask(asked *self, const weir_arg *arg) {
   uint64_t bytes = arg->shape == WEIR_RANGE ? arg->bytes : WEIR_WHOLE;
   if (bytes > buffer->bytes - arg->offset) bytes = buffer->bytes - arg->offset;
   if (buffer->replicas[self->space].memory == NULL) self->fresh += buffer->bytes;
+  uint64_t before = self->moves_ns;
   if (arg->mode != WEIR_WRITE && bytes > 0) ask_range(self, buffer, arg->offset, arg->offset + bytes);
+  if (arg->mode != WEIR_READ) self->updates_ns += self->moves_ns - before;
   return true;
 }
 
@@ -129,6 +145,7 @@ weir_device *weir__place(weir_context *context, const weir_task *task) {
         .device = i,
         .run_ns = weir__placement_expected(context->placement, kernel->group_ns, i, groups_of(task->groups)),
         .ready_ns = about.ready_ns,
+        .updates_ns = about.updates_ns,
         .moves_ns = about.moves_ns + eviction_ns(context, device->space, about.fresh)};
   }
   if (count == 0) return NULL;

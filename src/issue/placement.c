@@ -7,6 +7,8 @@ enum {
   UNKNOWN_NS = 10000,         // of a task of which nothing is known
   REPORTED = 64,              // tasks among which the time of a report is divided, at most
   MOST_OF_EXPECTED = 4,       // a measured task counts as at most so many times what was expected
+  KEEP_WEIGHT = 128,          // of moving what a task updates
+  KEEP_MOST_PART = 2,         // of the longest queue: most that it counts for
   LEAST_MOVE = 64 << 10,      // bytes of a transfer that tells something about its link
   USUAL_BYTES_PER_US = 20000, // of a link of which nothing is known
 };
@@ -26,6 +28,7 @@ typedef struct reported {
 
 typedef struct device_queue {
   const void *kind;
+  uint32_t model;
   uint64_t charged, done;             // of tasks
   uint64_t moves_charged, moves_done; // of transfers to the device
   uint64_t last_move_ns;              // when the last one ended
@@ -57,8 +60,9 @@ void weir__placement_destroy(weir__placement *placement) {
   weir__free(placement);
 }
 
-void weir__placement_set_kind(weir__placement *placement, uint32_t device, const void *kind) {
+void weir__placement_set_kind(weir__placement *placement, uint32_t device, const void *kind, uint32_t model) {
   placement->queues[device].kind = kind;
+  placement->queues[device].model = model;
 }
 
 // The least of what is known of other devices, or of those of a kind. 0: nothing is.
@@ -73,7 +77,7 @@ static float least_known(const weir__placement *placement, const weir__group_ns 
 
 uint64_t weir__placement_expected(const weir__placement *placement, const weir__group_ns known, uint32_t device,
                                   uint64_t groups) {
-  float ns = known[device];
+  float ns = known[placement->queues[device].model];
   if (ns == 0) ns = least_known(placement, known, placement->queues[device].kind);
   if (ns == 0) ns = least_known(placement, known, NULL);
   return ns == 0 ? UNKNOWN_NS : (uint64_t)((double)ns * (double)groups) + 1;
@@ -89,18 +93,26 @@ static uint64_t later(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
-static uint64_t cost(const weir__placement *placement, const weir__candidate *candidate) {
+static uint64_t left_on(const device_queue *queue) {
+  return queue->charged - queue->done;
+}
+
+// Of the candidate, where the longest of the queues is `longest`. What a task updates it takes along, and later tasks with it, so
+// that moving this counts many times, though never for more than a part of what is queued: no device stays idle for it.
+static uint64_t cost(const weir__placement *placement, const weir__candidate *candidate, uint64_t longest) {
   const device_queue *queue = &placement->queues[candidate->device];
   uint64_t moves_left = queue->moves_charged - queue->moves_done, arrives = candidate->ready_ns;
   if (candidate->moves_ns > 0) arrives = later(arrives, moves_left) + candidate->moves_ns;
-  return later(queue->charged - queue->done, arrives) + candidate->run_ns + candidate->moves_ns;
+  uint64_t keep = candidate->updates_ns * KEEP_WEIGHT, most = longest / KEEP_MOST_PART;
+  return later(left_on(queue), arrives) + candidate->run_ns + candidate->moves_ns + (keep < most ? keep : most);
 }
 
 uint32_t weir__placement_choose(const weir__placement *placement, const weir__candidate *candidates, uint32_t count) {
   uint32_t best = 0;
-  uint64_t least = UINT64_MAX;
+  uint64_t least = UINT64_MAX, longest = 0;
+  for (uint32_t i = 0; i < count; i++) longest = later(longest, left_on(&placement->queues[candidates[i].device]));
   for (uint32_t i = 0; i < count; i++) {
-    uint64_t ns = cost(placement, &candidates[i]);
+    uint64_t ns = cost(placement, &candidates[i], longest);
     if (ns >= least) continue;
     least = ns;
     best = i;
@@ -143,14 +155,14 @@ static void learn(float *known, double ns) {
     *known += ((float)(ns > MOST_OF_EXPECTED * (double)*known ? MOST_OF_EXPECTED * (double)*known : ns) - *known) / 8;
 }
 
-static void end_report(device_queue *queue, uint32_t device) {
+static void end_report(device_queue *queue) {
   uint64_t expected = 0;
   for (uint32_t i = 0; i < queue->report_count; i++) expected += queue->report[i].ns;
   double factor =
       queue->now_ns > queue->since_ns ? (double)(queue->now_ns - queue->since_ns) / (double)later(expected, 1) : 0;
   for (uint32_t i = 0; i < queue->report_count; i++) {
     const reported *task = &queue->report[i];
-    if (factor > 0) learn(&(*task->known)[device], factor * (double)task->ns / (double)later(task->groups, 1));
+    if (factor > 0) learn(&(*task->known)[queue->model], factor * (double)task->ns / (double)later(task->groups, 1));
   }
   queue->since_ns = later(queue->since_ns, queue->now_ns);
   queue->report_count = 0;
@@ -168,7 +180,7 @@ void weir__placement_done(weir__placement *placement, size_t slot, weir__group_n
   queue->now_ns = later(queue->now_ns, now_ns);
   placement->reporting |= 1U << device;
   if (known == NULL || !self->issued) return;
-  if (queue->report_count == REPORTED) end_report(queue, device);
+  if (queue->report_count == REPORTED) end_report(queue);
   queue->report[queue->report_count++] = (reported){.known = known, .groups = groups, .ns = self->ns};
 }
 
@@ -188,7 +200,6 @@ void weir__placement_moved(weir__placement *placement, size_t slot, uint32_t fro
 
 void weir__placement_end_report(weir__placement *placement) {
   for (; placement->reporting != 0; placement->reporting &= placement->reporting - 1) {
-    uint32_t device = (uint32_t)__builtin_ctz(placement->reporting);
-    end_report(&placement->queues[device], device);
+    end_report(&placement->queues[__builtin_ctz(placement->reporting)]);
   }
 }

@@ -28,17 +28,19 @@ typedef float weir__group_ns[WEIR__PLACEMENT_DEVICES];
 
 typedef struct weir__candidate {
   uint32_t device;
-  uint64_t run_ns;   // what the task is expected to add to its work
-  uint64_t ready_ns; // from now until what the task reads is written
-  uint64_t moves_ns; // transfers to the device, one after another
+  uint64_t run_ns;     // what the task is expected to add to its work
+  uint64_t ready_ns;   // from now until what the task reads is written
+  uint64_t moves_ns;   // transfers to the device, one after another
+  uint64_t updates_ns; // of these, transfers of what the task updates
 } weir__candidate;
 
 // For tasks in `slots` slots. NULL: no memory.
 weir__placement *weir__placement_create(uint32_t slots);
 void weir__placement_destroy(weir__placement *placement); // NULL is allowed
 
-// Devices of the same kind stand in for each other, until what a kernel takes is measured.
-void weir__placement_set_kind(weir__placement *placement, uint32_t device, const void *kind);
+// Devices of the same kind stand in for each other, until what a kernel takes is measured. What is measured on a device counts for
+// all that are alike: `model` is the first of these.
+void weir__placement_set_kind(weir__placement *placement, uint32_t device, const void *kind, uint32_t model);
 
 // What a task of a kernel is expected to add to the work of the device.
 uint64_t weir__placement_expected(const weir__placement *placement, const weir__group_ns known, uint32_t device,

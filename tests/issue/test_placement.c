@@ -23,9 +23,9 @@ typedef struct rig {
 static rig begin(void) {
   rig self = {.placement = weir__placement_create(SLOTS)};
   assert_non_null(self.placement);
-  weir__placement_set_kind(self.placement, 0, &card);
-  weir__placement_set_kind(self.placement, 1, &card);
-  weir__placement_set_kind(self.placement, 2, &processor);
+  weir__placement_set_kind(self.placement, 0, &card, 0);
+  weir__placement_set_kind(self.placement, 1, &card, 1);
+  weir__placement_set_kind(self.placement, 2, &processor, 2);
   return self;
 }
 
@@ -122,6 +122,50 @@ static void tasks_stay_near_their_bytes(void **state) {
   weir__placement_destroy(self.placement);
 }
 
+// What is measured on a device counts for those that are alike.
+static void devices_that_are_alike_learn_together(void **state) {
+  (void)state;
+  rig self = begin();
+  weir__group_ns known = {0};
+  weir__placement_set_kind(self.placement, 1, &card, 0);
+  run(&self, 1, &known, 1, 500 * US);
+  run(&self, 0, &known, 1, 500 * US);
+  for (uint32_t i = 0; i < 30; i++) run(&self, i % 2, &known, 1, i % 2 == 0 ? 400 * US : 600 * US);
+  uint64_t ns = weir__placement_expected(self.placement, known, 0, 1);
+  assert_in_range(ns, 399 * US, 601 * US);
+  assert_int_equal(weir__placement_expected(self.placement, known, 1, 1), ns);
+  weir__placement_destroy(self.placement);
+}
+
+// What a task updates goes away with it, and stays where it is for long, but not while another device has nothing to do.
+static void what_is_updated_stays(void **state) {
+  (void)state;
+  rig self = begin();
+  weir__group_ns known = {0};
+  run(&self, 0, &known, 1, 10 * US);
+  uint32_t read = 0, updated = 0;
+  for (int updates = 0; updates < 2; updates++) {
+    weir__placement_queue(self.placement, SLOTS - 1, 1, 2000 * US, false);
+    for (uint32_t *stayed = updates ? &updated : &read;; ++*stayed) {
+      weir__candidate candidates[2] = {
+          {.device = 1, .run_ns = 10 * US, .moves_ns = 20 * US, .updates_ns = updates ? 20 * US : 0},
+          {.device = 0, .run_ns = 10 * US}};
+      if (weir__placement_choose(self.placement, candidates, 2) == 0) break;
+      queue(&self, 0, known, 1);
+      assert_true(*stayed < 1000);
+    }
+    weir__placement_destroy(self.placement);
+    self.placement = begin().placement;
+  }
+  assert_in_range(read, 200, 205);
+  assert_in_range(updated, 350, 450);
+  weir__candidate idle[2] = {{.device = 1, .run_ns = 10 * US, .moves_ns = 20 * US, .updates_ns = 20 * US},
+                             {.device = 0, .run_ns = 10 * US}};
+  for (uint32_t i = 0; i < 12; i++) queue(&self, 0, known, 1);
+  assert_int_equal(weir__placement_choose(self.placement, idle, 2), 0);
+  weir__placement_destroy(self.placement);
+}
+
 // The queue of the link counts: the second task whose bytes are elsewhere finds it busy.
 static void links_have_queues(void **state) {
   (void)state;
@@ -204,6 +248,8 @@ int main(void) {
       cmocka_unit_test(the_faster_device_gets_more),
       cmocka_unit_test(what_is_not_known_is_taken_from_others),
       cmocka_unit_test(tasks_stay_near_their_bytes),
+      cmocka_unit_test(devices_that_are_alike_learn_together),
+      cmocka_unit_test(what_is_updated_stays),
       cmocka_unit_test(links_have_queues),
       cmocka_unit_test(rates_of_links_are_the_best_of_lately),
       cmocka_unit_test(what_a_task_adds_is_measured),

@@ -66,6 +66,8 @@ static void choose_devices(random_run *run, random_state *random, const char *de
                  {"sim:ideal,cpu:2", 2, true},
                  {"cpu:1,sim:h200", 2, true},
                  {"cpu:2,sim:h200,cpu:1", 3, true},
+                 {"sim:ideal+memory_mib=64,sim:h200+memory_mib=64", 2, false},
+                 {"sim:h200+memory_mib=64+peer_gbs=100,sim:plain+memory_mib=64+peer_gbs=50,cpu:1", 3, true},
                  {"sim:ideal,sim:h200,sim:plain,sim:plain+speed=3", 4, false},
                  {"sim:h200+auto_graphs=1", 1, false},
                  {"sim:h200+auto_graphs=1,cpu:2", 2, true}};
@@ -76,6 +78,7 @@ static void choose_devices(random_run *run, random_state *random, const char *de
   uint32_t choice = random_below(random, sizeof choices / sizeof choices[0]);
   run->options.context.devices = choices[choice].devices;
   run->options.simulated = true;
+  run->own_memory = strstr(choices[choice].devices, "memory_mib") != NULL;
   run->options.context.issue = ways[random_below(random, 3)];
   run->options.context.queues = random_below(random, 6);
   shape->host_tasks = choices[choice].cpu;
@@ -192,6 +195,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
     uint64_t room = random_chance(&random, 50) ? 0 : 1280 * (uint64_t)random_below(&random, 20);
     context->memory_limit = out_run->program.live_bytes + staging_bytes(out_run) + scratch_bytes(out_run) + room;
   }
+  if (out_run->own_memory) context->memory_limit = 0; // wrapped memory has copies
   if (random_placed) place_tasks(out_run, &random);
   // Cards hold less than the program has. A launch of a graph may need all of it at once.
   if (random_crowded) {

@@ -11,6 +11,7 @@ typedef struct random_run {
   test_program program;
   program_options options;
   stub_options stub; // where the CUDA driver is the stub
+  bool own_memory;   // simulated devices have memory of their own
 } random_run;
 
 // `device`: "sim" stands for several lists of devices; any other is a list as a context takes it. It must outlive the run.

@@ -104,6 +104,115 @@ static void where_nothing_can_be_gained_nothing_is_lost(void **state) {
   expect_in(time_of(&one) / time_of(&two), 0.9, 1.1);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Devices with memory of their own: a tiled Cholesky factorisation, as on cards, but that bytes and rates are a 1024th.
+
+enum { TILES = 20, TILE_BYTES = 8192 };
+
+typedef struct factorisation {
+  weir_context *context;
+  weir_kernel *potrf, *trsm, *syrk, *gemm;
+  weir_buffer *tiles[TILES][TILES];
+} factorisation;
+
+// Counts the tasks that updated a tile, so that a lost or repeated transfer is seen.
+static void count_task(const weir_work *work) {
+  uint64_t value;
+  memcpy(&value, work->args[work->arg_count - 1], sizeof value);
+  value += 1;
+  memcpy(work->args[work->arg_count - 1], &value, sizeof value);
+}
+
+static weir_kernel *make_kernel(const factorisation *f, const char *name, double us, uint32_t blocks) {
+  weir_kernel *kernel;
+  weir_sim_launch launch = {.blocks = blocks, .threads = 1024, .registers = 60, .us = us};
+  ok(weir_kernel_create(f->context, name, &kernel));
+  ok(weir_kernel_set_cpu(kernel, count_task));
+  ok(weir_kernel_set_sim(kernel, &launch, 1));
+  return kernel;
+}
+
+static void submit(const factorisation *f, weir_kernel *kernel, weir_buffer *a, weir_buffer *b, weir_buffer *to) {
+  weir_arg args[3];
+  uint32_t count = 0;
+  if (a != NULL) args[count++] = weir_reads(a);
+  if (b != NULL) args[count++] = weir_reads(b);
+  args[count++] = weir_updates(to);
+  ok(weir_submit(f->context, &(weir_task){.kernel = kernel, .args = args, .arg_count = count}, NULL));
+}
+
+static void submit_all(factorisation *f) {
+  weir_buffer *(*t)[TILES] = f->tiles;
+  for (uint32_t k = 0; k < TILES; k++) {
+    submit(f, f->potrf, NULL, NULL, t[k][k]);
+    for (uint32_t i = k + 1; i < TILES; i++) submit(f, f->trsm, t[k][k], NULL, t[i][k]);
+    for (uint32_t i = k + 1; i < TILES; i++) {
+      for (uint32_t j = k + 1; j < i; j++) submit(f, f->gemm, t[i][k], t[j][k], t[i][j]);
+      submit(f, f->syrk, t[i][k], NULL, t[i][i]);
+    }
+  }
+}
+
+// Virtual microseconds of a factorisation. Tile (i, j) is updated j + 1 times.
+static double factor(const char *devices, uint64_t limit, weir_statistics *out_statistics) {
+  factorisation f;
+  weir_context_options options = {
+      .devices = devices, .flags = WEIR_CONTEXT_PLACE, .window = 256, .device_memory_limit = limit};
+  ok(weir_context_create(&options, &f.context));
+  f.potrf = make_kernel(&f, "potrf", 300, 20);
+  f.trsm = make_kernel(&f, "trsm", 200, 118);
+  f.syrk = make_kernel(&f, "syrk", 150, 118);
+  f.gemm = make_kernel(&f, "gemm", 288, 118);
+  for (uint32_t i = 0; i < TILES; i++) {
+    for (uint32_t j = 0; j <= i; j++) {
+      ok(weir_buffer_create(f.context, TILE_BYTES, &f.tiles[i][j]));
+      ok(weir_fill(f.tiles[i][j], 0, TILE_BYTES, 0, NULL));
+    }
+  }
+  ok(weir_finish(f.context));
+  weir_device *first = weir_context_device(f.context, 0);
+  uint64_t start = weir_device_time(first);
+  submit_all(&f);
+  ok(weir_finish(f.context));
+  double us = (double)(weir_device_time(first) - start) / 1000;
+  weir_context_statistics(f.context, out_statistics);
+  for (uint32_t i = 0; i < TILES; i++) {
+    for (uint32_t j = 0; j <= i; j++) {
+      uint64_t value;
+      ok(weir_read(f.tiles[i][j], 0, sizeof value, &value));
+      assert_int_equal(value, j + 1);
+    }
+  }
+  ok(weir_context_release(f.context));
+  return us;
+}
+
+// A tile of 2,048 rows has 32 MiB: 0.65 ms over a link of 50 GB/s.
+#define CARD "sim:h200+launch_us=1+memory_mib=16+host_gbs=0.0125+peer_gbs=0.075"
+#define APART "sim:h200+launch_us=1+memory_mib=16+host_gbs=0.0125"
+
+static void two_cards_factor_faster(void **state) {
+  (void)state;
+  weir_statistics statistics;
+  double one = factor(CARD, 0, &statistics);
+  assert_int_equal(statistics.transfers, 0);
+  expect_in(one / factor(CARD "," CARD, 0, &statistics), 1.75, 2.0);
+  assert_in_range(statistics.transfers, 100, 700);
+  expect_in(one / factor(APART "," APART, 0, &statistics), 1.0, 2.0); // through the host
+}
+
+static void more_than_a_card_holds_is_factored(void **state) {
+  (void)state;
+  weir_statistics statistics;
+  uint64_t bytes = (uint64_t)TILES * (TILES + 1) / 2 * TILE_BYTES;
+  double fits = factor(CARD, 0, &statistics);
+  assert_int_equal(statistics.evictions, 0);
+  expect_in(fits / factor(CARD, bytes * 2 / 3, &statistics), 0.5, 1.0);
+  assert_true(statistics.evictions > 0);
+  expect_in(fits / factor(CARD, bytes / 4, &statistics), 0.1, 1.0);
+  assert_int_equal(statistics.failed, 0);
+}
+
 static void results_come_again(void **state) {
   (void)state;
   run self = {.devices = "sim:plain,sim:h200,sim:plain+speed=2", .flags = WEIR_CONTEXT_PLACE, .chains = 8, .us = 30};
@@ -115,6 +224,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_devices_share_the_work), cmocka_unit_test(a_faster_device_gets_more),
       cmocka_unit_test(speeds_are_followed),          cmocka_unit_test(where_nothing_can_be_gained_nothing_is_lost),
+      cmocka_unit_test(two_cards_factor_faster),      cmocka_unit_test(more_than_a_card_holds_is_factored),
       cmocka_unit_test(results_come_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

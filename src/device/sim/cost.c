@@ -21,6 +21,20 @@ static uint64_t blocks_per_sm(const weir__sim_profile *profile, const weir_sim_l
   return blocks > 0 ? blocks : 1;
 }
 
+// A copy occupies a part of the device, however long it is.
+static void set_copy(const weir__sim_profile *profile, uint64_t ps, weir__sim_cost *out_cost) {
+  uint64_t units = (uint64_t)((double)(profile->sms * WEIR__SIM_SM_UNITS) * 1e-6 * (double)profile->copy_share_ppm);
+  if (units == 0) units = 1;
+  *out_cost =
+      (weir__sim_cost){.blocks = 1, .units = units, .block_ps = ps, .alone_ps = ps, .share = units, .copy = true};
+}
+
+void weir__sim_profile_copy_cost(const weir__sim_profile *profile, uint64_t bytes, uint64_t rate,
+                                 weir__sim_cost *out_cost) {
+  double us = (double)bytes / (1e-3 * (double)rate);
+  set_copy(profile, (uint64_t)((us > MAX_US ? MAX_US : us) * WEIR__SIM_PS_PER_US + 0.5), out_cost);
+}
+
 void weir__sim_profile_cost(const weir__sim_profile *profile, const weir_sim_launch *launch, uint64_t groups,
                             weir__sim_cost *out_cost) {
   double us = launch->us + launch->group_us * (double)groups;
@@ -29,10 +43,7 @@ void weir__sim_profile_cost(const weir__sim_profile *profile, const weir_sim_lau
   ps = ps > profile->kernel_fixed ? ps - profile->kernel_fixed : 0;
   if (profile->speed_ppm != 1000000) ps = (uint64_t)((double)ps * (1e6 / (double)profile->speed_ppm) + 0.5);
   if (launch->copy_bytes > 0) {
-    uint64_t units = (uint64_t)((double)(profile->sms * WEIR__SIM_SM_UNITS) * 1e-6 * (double)profile->copy_share_ppm);
-    if (units == 0) units = 1;
-    *out_cost =
-        (weir__sim_cost){.blocks = 1, .units = units, .block_ps = ps, .alone_ps = ps, .share = units, .copy = true};
+    set_copy(profile, ps, out_cost);
     return;
   }
   uint64_t blocks = launch->blocks > 0 ? launch->blocks : groups;

@@ -100,6 +100,8 @@ bool weir__sim_add_chain(weir__sim_device *device, weir__sim_chain *chain, const
   weir__sim_cost cost = {0};
   for (uint32_t i = 0; i < count; i++) {
     if (chain->kernel != NULL) weir__sim_profile_cost(profile, &launches[i], groups, &cost);
+    if (chain->owner != NULL && chain->owner->task->move != NULL)
+      weir__sim_move_cost(device, chain->owner->task->move, &cost);
     chain->alone_ps += cost.alone_ps;
   }
   request.rest_ps = chain->alone_ps;

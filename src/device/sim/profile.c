@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "device/sim/builtin.h"
 
-enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256, DRIFT_PERIOD_US = 100000, RESIDENT_TASKS = 1024 };
+enum { MAX_FILE_BYTES = 1 << 16, MAX_LINE = 256, DRIFT_PERIOD_US = 100000, RESIDENT_TASKS = 1024, USUAL_HOST_GBS = 25 };
 
 typedef enum key_kind {
   KEY_COUNT, // a whole number, at least `least`
@@ -25,7 +25,7 @@ typedef struct profile_key {
   key_kind kind;
   size_t offset; // in weir__sim_profile
   double least, most;
-  bool optional; // 0 where it is missing, but for the speed
+  bool optional; // 0 where it is missing, but for the speed and that of the host's link
 } profile_key;
 
 #define COUNT(name, least, most)                                                                                       \
@@ -67,6 +67,9 @@ static const profile_key keys[] = {
     US(graph_build_node),
     US(graph_instantiate_node),
     US(graph_launch),
+    OPTIONAL("memory_mib", KEY_COUNT, memory_mib, 0, 1 << 24),
+    OPTIONAL("host_gbs", KEY_SHARE, host_rate, 0.001, 10000),
+    OPTIONAL("peer_gbs", KEY_SHARE, peer_rate, 0, 10000),
     OPTIONAL("speed", KEY_SHARE, speed_ppm, 0.001, 1000),
     OPTIONAL("drift", KEY_SHARE, drift_ppm, 0, 0.9),
     OPTIONAL("drift_period_us", KEY_US, drift_period, 1, 1e6),
@@ -181,6 +184,7 @@ static weir_status check_pace(const profile_reader *reader) {
 weir_status weir__sim_profile_parse(const char *file, const char *text, size_t bytes, weir__sim_profile *out_profile) {
   memset(out_profile, 0, sizeof *out_profile);
   out_profile->speed_ppm = 1000000;
+  out_profile->host_rate = USUAL_HOST_GBS * UINT64_C(1000000);
   out_profile->drift_period = DRIFT_PERIOD_US * (uint64_t)WEIR__SIM_PS_PER_US;
   profile_reader reader = {.file = file, .profile = out_profile};
   for (size_t at = 0; at < bytes;) {

@@ -70,6 +70,10 @@ typedef struct weir__sim_profile {
   uint64_t resident_latency;  // from the end of the host's call to the task's start on an idle device
   uint64_t resident_dispatch; // from one task's start to the next one's
   uint64_t resident_gap;      // from a task's end to the start of one that waits for it
+  // Memory of its own; for 0: none, the device works in the host's.
+  uint64_t memory_mib;
+  uint64_t host_rate; // of a copy between it and the host's, in millionths of a byte per ns
+  uint64_t peer_rate; // between it and that of another simulated device; for 0: such copies go through the host
   // Speed (pace.h).
   uint64_t speed_ppm;               // of what kernels say
   uint64_t drift_ppm, drift_period; // how far the speed goes up and down, in which time
@@ -96,6 +100,10 @@ weir_status weir__sim_profile_load(const char *name, weir__sim_profile *out_prof
 
 // The same from `bytes` bytes of text; `file` stands for it in messages.
 weir_status weir__sim_profile_parse(const char *file, const char *text, size_t bytes, weir__sim_profile *out_profile);
+
+// A copy of `bytes` bytes at such a rate.
+void weir__sim_profile_copy_cost(const weir__sim_profile *profile, uint64_t bytes, uint64_t rate,
+                                 weir__sim_cost *out_cost);
 
 // `groups`: number of blocks where the launch does not say.
 void weir__sim_profile_cost(const weir__sim_profile *profile, const weir_sim_launch *launch, uint64_t groups,

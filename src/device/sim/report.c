@@ -130,6 +130,7 @@ static void end_task(weir__sim_device *device, weir__sim_task *sim_task) {
     if (completion.status == WEIR_OK) completion.status = weir__graph_run_status(task->run, &completion.message);
   } else {
     completion.status = weir__host_skip_status(host, task);
+    if (completion.status == WEIR_OK && task->move != NULL) weir__sim_make_move(task->move);
     if (completion.status == WEIR_OK && task->function != NULL) run_task(device, task, &failure);
     if (failure.failed) {
       completion.status = WEIR_ERROR_TASK_FAILED;
@@ -203,10 +204,10 @@ static bool report_ended(weir__sim_device *device, bool waits) {
 }
 
 // The next simulated device of the context from `index` on, which is moved behind it; NULL: there is none.
-static weir__sim_device *next_device(const weir__host *host, const weir_device *leader, uint32_t *index) {
+static weir__sim_device *next_device(const weir__host *host, uint32_t *index) {
   while (*index < host->device_count) {
     weir_device *device = host->devices[(*index)++];
-    if (device->ops == leader->ops) return weir__sim_of(device);
+    if (weir__is_sim(device)) return weir__sim_of(device);
   }
   return NULL;
 }
@@ -215,7 +216,7 @@ static weir__sim_device *next_device(const weir__host *host, const weir_device *
 static weir__sim_device *earliest(const weir__sim_device *leader, uint64_t until_ps) {
   weir__sim_device *first = NULL;
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;) {
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &index)) != NULL;) {
     uint64_t ps = weir__sim_engine_next_ps(device->engine);
     if (ps >= until_ps) continue;
     first = device;
@@ -228,7 +229,7 @@ static weir__sim_device *earliest(const weir__sim_device *leader, uint64_t until
 static bool report_devices(const weir__sim_device *leader, bool waits, bool all) {
   bool any = false;
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;) {
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &index)) != NULL;) {
     any |= report_ended(device, waits);
     if (any && !all) return true;
   }
@@ -237,7 +238,7 @@ static bool report_devices(const weir__sim_device *leader, bool waits, bool all)
 
 static void update_tails(const weir__sim_device *leader) {
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;)
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &index)) != NULL;)
     weir__sim_update_tails(device);
 }
 
@@ -245,7 +246,7 @@ static void update_tails(const weir__sim_device *leader) {
 static bool flush_idle(const weir__sim_device *leader) {
   bool any = false;
   uint32_t index = 0;
-  for (weir__sim_device *device; (device = next_device(leader->base.host, &leader->base, &index)) != NULL;) {
+  for (weir__sim_device *device; (device = next_device(leader->base.host, &index)) != NULL;) {
     if (!weir__sim_batches_stall(device)) continue;
     weir__sim_flush(&device->base);
     any = true;

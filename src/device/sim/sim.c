@@ -12,6 +12,7 @@
 enum { MAX_QUEUES = 1024, LANES_WITHOUT_QUEUES = 128 };
 
 extern const weir__device_ops weir__sim_ops;
+static const weir__device_ops card_ops; // of one with memory of its own
 
 static bool probe(char *text, size_t size) {
   int used = snprintf(text, size, "a GPU simulated in virtual time; profiles:");
@@ -51,9 +52,21 @@ static void describe(weir__sim_device *device, const weir__sim_profile *profile,
 
 static weir__sim_device *leader_of(weir__host *host) {
   for (uint32_t i = 0; i < host->device_count; i++) {
-    if (host->devices[i]->ops == &weir__sim_ops) return weir__sim_of(host->devices[i]);
+    if (weir__is_sim(host->devices[i])) return weir__sim_of(host->devices[i]);
   }
   return NULL;
+}
+
+// Devices that have a link to others of their kind copy directly.
+static void find_peers(weir__sim_device *device) {
+  weir__host *host = device->base.host;
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    if (host->devices[i]->ops != &card_ops) continue;
+    const weir__sim_device *other = weir__sim_of(host->devices[i]);
+    if (weir__sim_engine_profile(other->engine)->peer_rate == 0) continue;
+    device->base.near |= 1U << i;
+    host->devices[i]->near |= 1U << host->device_count;
+  }
 }
 
 static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
@@ -67,11 +80,14 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   if (queues > 0 && (host->flags & WEIR_CONTEXT_IN_ORDER)) queues = 1;
   weir__sim_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device sim: no memory");
-  device->base = (weir_device){.ops = &weir__sim_ops,
+  device->base = (weir_device){.ops = profile.memory_mib > 0 ? &card_ops : &weir__sim_ops,
+                               .memory_bytes = profile.memory_mib << 20,
                                .host = host,
                                .lanes = queues > 0 ? queues : LANES_WITHOUT_QUEUES,
                                .queues = queues,
                                .callers = 1};
+  device->memory_left = device->base.memory_bytes;
+  if (profile.memory_mib > 0 && profile.peer_rate > 0) find_peers(device);
   describe(device, &profile, queues);
   device->fluid = profile.sharing == WEIR__SIM_SHARING_FLUID;
   device->random = host->seed;
@@ -103,6 +119,20 @@ static bool has_code(const weir_device *device, const weir_kernel *kernel) {
   return kernel == NULL || weir__sim_code_of(kernel) != NULL;
 }
 
+// Where a device has memory of its own, the host does what the host does.
+static bool card_has_code(const weir_device *device, const weir_kernel *kernel) {
+  (void)device;
+  return kernel != NULL && weir__sim_code_of(kernel) != NULL;
+}
+
+static bool can_access_host(weir_device *device, const void *memory, uint64_t bytes, bool ask) {
+  (void)device;
+  (void)memory;
+  (void)bytes;
+  (void)ask;
+  return true;
+}
+
 static uint64_t time_now(weir_device *device) {
   return weir__sim_engine_host_ps(weir__sim_of(device)->engine) / WEIR__SIM_PS_PER_NS;
 }
@@ -122,3 +152,20 @@ const weir__device_ops weir__sim_ops = {.kind = "sim",
                                         .polled = &polled_ops,
                                         .flush = weir__sim_flush,
                                         .time = time_now};
+
+static const weir__graph_ops card_graph_ops = {.build = weir__sim_graph_build, .can_access_host = can_access_host};
+
+static const weir__device_ops card_ops = {.kind = "sim",
+                                          .code = WEIR__CODE_SIM,
+                                          .run_ahead = true,
+                                          .peers = true,
+                                          .probe = probe,
+                                          .create = create,
+                                          .destroy = destroy,
+                                          .memory = &weir__sim_memory_ops,
+                                          .has_code = card_has_code,
+                                          .issue = weir__sim_issue,
+                                          .graphs = &card_graph_ops,
+                                          .polled = &polled_ops,
+                                          .flush = weir__sim_flush,
+                                          .time = time_now};

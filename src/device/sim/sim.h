@@ -63,7 +63,13 @@ typedef struct weir__sim_device {
   uint32_t scratch_capacity;                // of both
   uint64_t *lane_ends;                      // per lane, for timelines of devices without queues
   uint64_t random;                          // state; 0: scheduling is not disturbed
+  uint64_t memory_left;                     // bytes of memory of its own
 } weir__sim_device;
+
+// Whether it is a simulated device, with memory of its own or not.
+static inline bool weir__is_sim(const weir_device *device) {
+  return device->ops->code == WEIR__CODE_SIM;
+}
 
 static inline weir__sim_device *weir__sim_of(weir_device *device) {
   return (weir__sim_device *)(void *)device;
@@ -110,6 +116,15 @@ weir__sim_op *weir__sim_add_marker(weir__sim_device *device, weir__sim_chain *ch
 
 // Adds a launch of a graph. False: no memory; the ops added so far remain.
 bool weir__sim_add_graph(weir__sim_device *device, weir__sim_task *sim_task, const weir__sim_start *start);
+
+// What a copy of the device's costs.
+void weir__sim_move_cost(const weir__sim_device *device, const weir__move *move, weir__sim_cost *out_cost);
+
+// The functions of a device with memory of its own.
+extern const weir__memory_ops weir__sim_memory_ops;
+
+// Makes the copy, once it has ended in virtual time.
+void weir__sim_make_move(const weir__move *move);
 
 // weir__graph_ops.build.
 weir_status weir__sim_graph_build(weir_device *device, weir__graph_plan *plan, uint64_t *out_build_ns);
