@@ -20,6 +20,14 @@ static uint64_t whole_of(const json_t *object, const char *key) {
   return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
+// A copy of a value; NULL: no memory. The parser's own copies may lack what there was no memory for.
+static json_t *copy_of(const json_t *value) {
+  json_t *copy = json_deep_copy(value);
+  if (copy != NULL && json_equal(copy, value)) return copy;
+  json_decref(copy);
+  return NULL;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // First: heads, and sends
 
@@ -36,8 +44,9 @@ static bool note_head(weir__timeline_reader *reader, void *user, const json_t *h
   if (rank->number >= rank->ranks || rank->ranks > WEIR__JOIN_MOST_RANKS)
     return weir__timeline_fail(reader, "rank %" PRIu64 " of %" PRIu64 "; at most %d are possible", rank->number,
                                rank->ranks, WEIR__JOIN_MOST_RANKS);
+  if (!json_is_string(json_object_get(head, "title"))) return weir__timeline_fail(reader, "weir: title is not a text");
   rank->device_count = json_array_size(devices);
-  rank->head = json_deep_copy(head);
+  rank->head = copy_of(head);
   return rank->head || weir__timeline_no_memory(reader);
 }
 
@@ -124,14 +133,14 @@ static void write_ranks(const weir__join *self, FILE *file) {
 }
 
 // The entries of a list in all heads, each changed by a function.
-static bool write_list(const weir__join *self, const char *key, void (*change)(json_t *entry, uint64_t rank),
+static bool write_list(const weir__join *self, const char *key, bool (*change)(json_t *entry, uint64_t rank),
                        FILE *file) {
   size_t written = 0;
   for (size_t i = 0; i < self->count; i++) {
     const json_t *list = json_object_get(self->ranks[i].head, key);
     for (size_t k = 0; k < json_array_size(list); k++) {
       json_t *entry = json_array_get(list, k);
-      change(entry, i);
+      if (!change(entry, i)) return false;
       if (written++ > 0) fputc(',', file);
       if (json_dumpf(entry, file, JSON_COMPACT) != 0) return false;
     }
@@ -139,12 +148,13 @@ static bool write_list(const weir__join *self, const char *key, void (*change)(j
   return true;
 }
 
-static void change_device(json_t *device, uint64_t rank) {
-  json_object_set_new(device, "rank", json_integer((json_int_t)rank));
+static bool change_device(json_t *device, uint64_t rank) {
+  return !json_is_object(device) || json_object_set_new(device, "rank", json_integer((json_int_t)rank)) == 0;
 }
 
-static void change_pipeline(json_t *pipeline, uint64_t rank) {
+static bool change_pipeline(json_t *pipeline, uint64_t rank) {
   weir__join_add(pipeline, "id", rank * WEIR__JOIN_PIPELINES);
+  return true;
 }
 
 static bool write_head(const weir__join *self, FILE *file) {
@@ -156,7 +166,7 @@ static bool write_head(const weir__join *self, FILE *file) {
   }
   fputs("{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1,\"title\":", file);
   const json_t *title = json_object_get(self->ranks[0].head, "title");
-  if (json_dumpf(title, file, JSON_ENCODE_ANY) != 0) fputs("\"ranks\"", file);
+  if (json_dumpf(title, file, JSON_ENCODE_ANY) != 0) return false;
   fprintf(file, ",\"dropped\":%" PRIu64, dropped);
   write_ranks(self, file);
   bool good = write_list(self, "devices", change_device, file);
@@ -175,7 +185,7 @@ typedef struct writing {
 
 static bool write_event(weir__timeline_reader *reader, void *user, const json_t *event) {
   writing *self = user;
-  json_t *changed = json_deep_copy(event);
+  json_t *changed = copy_of(event);
   bool good = changed != NULL && weir__join_change(self->join, self->rank, changed);
   if (good) fputs(self->has_event ? ",\n" : "\n", self->file);
   good = good && json_dumpf(changed, self->file, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;

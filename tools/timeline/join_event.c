@@ -20,29 +20,31 @@ static void add_to_number(json_t *object, const char *key, uint64_t more) {
   if (whole_of(object, key) != 0) weir__join_add(object, key, more);
 }
 
-static void move_process(const weir__join_rank *rank, json_t *event) {
+// Functions that return bool say false if memory ran out.
+static bool move_process(const weir__join_rank *rank, json_t *event) {
   uint64_t process = whole_of(event, "pid");
-  if (!json_is_integer(json_object_get(event, "pid"))) return;
+  if (!json_is_integer(json_object_get(event, "pid"))) return true;
   uint64_t other = WEIR__JOIN_PROCESSES + rank->number * 1000 + process - rank->device_count;
-  json_object_set_new(event, "pid",
-                      json_integer((json_int_t)(process < rank->device_count ? rank->first_device + process : other)));
+  return json_object_set_new(
+             event, "pid",
+             json_integer((json_int_t)(process < rank->device_count ? rank->first_device + process : other))) == 0;
 }
 
-static void move_time(const weir__join_rank *rank, json_t *event, json_t *args) {
-  json_t *start = json_object_get(event, "ts");
-  if (json_is_number(start))
-    json_object_set_new(event, "ts", json_real(json_number_value(start) + (double)rank->shift_ns / 1000));
+static bool move_time(const weir__join_rank *rank, json_t *event, json_t *args) {
+  const json_t *start = json_object_get(event, "ts");
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) weir__join_add(args, times[i], rank->shift_ns);
+  if (!json_is_number(start)) return true;
+  return json_object_set_new(event, "ts", json_real(json_number_value(start) + (double)rank->shift_ns / 1000)) == 0;
 }
 
 // "rank 1: cpu:2" in place of "cpu:2".
-static void name_process(const weir__join_rank *rank, json_t *event, json_t *args) {
-  char text[200];
+static bool name_process(const weir__join_rank *rank, const json_t *event, json_t *args) {
+  char text[400];
   const char *name = json_string_value(json_object_get(event, "name"));
   const char *process = json_string_value(json_object_get(args, "name"));
-  if (name == NULL || process == NULL || strcmp(name, "process_name") != 0) return;
-  snprintf(text, sizeof text, "rank %" PRIu64 ": %.150s", rank->number, process);
-  json_object_set_new(args, "name", json_string(text));
+  if (name == NULL || process == NULL || strcmp(name, "process_name") != 0 || strlen(process) > 300) return true;
+  snprintf(text, sizeof text, "rank %" PRIu64 ": %s", rank->number, process);
+  return json_object_set_new(args, "name", json_string(text)) == 0;
 }
 
 // A receive waits for the task that sends what it gets.
@@ -80,12 +82,8 @@ bool weir__join_change(const weir__join *self, uint64_t number, json_t *event) {
   const char *category = json_string_value(json_object_get(event, "cat"));
   json_t *args = json_object_get(event, "args");
   uint64_t base = weir__join_base(number);
-  move_process(rank, event);
-  move_time(rank, event, args);
-  if (category == NULL) {
-    name_process(rank, event, args);
-    return true;
-  }
+  if (!move_process(rank, event) || !move_time(rank, event, args)) return false;
+  if (category == NULL) return name_process(rank, event, args);
   if (strcmp(category, "task") == 0 || strcmp(category, "graph") == 0) return change_task(self, rank, args);
   if (strcmp(category, "line") == 0) weir__join_add(args, "pipeline", number * WEIR__JOIN_PIPELINES);
   add_to_number(args, "task", base); // of a part, and of a wait of the host
