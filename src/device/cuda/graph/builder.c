@@ -11,9 +11,10 @@
 enum {
   MOST_JOBS = 64,
   NAP_NS = 100000,
+  LONG_NAP_NS = 500000, // where no batch has come again
   IDLE_NS = 1000000,
-  PATIENCE_NEW_NS = 20000000,
-  PATIENCE_KNOWN_NS = 2000000,
+  PATIENCE_NS = 2000000,      // with a batch that came again, while the device is busy
+  PATIENCE_NEW_NS = 20000000, // the same, while new tasks are launched one by one
   KNOWN_PARAMETERS = 16
 };
 
@@ -145,19 +146,54 @@ static void free_job(weir__cuda_builder *builder, job *done) {
   weir__free(done);
 }
 
-static void be_polite(const weir__cuda_builder *builder, const job *next) {
-  uint64_t latest = next->asked_ns + PATIENCE_NEW_NS, now = weir__clock_ns(), idle_since = now;
-  uint32_t work = WEIR__CUDA_BUSY;
-  for (;;) {
-    bool waits_long = !atomic_load_explicit(&next->known, memory_order_relaxed) || work == WEIR__CUDA_BUSY_WITH_NEW;
-    uint64_t end = waits_long ? latest : next->asked_ns + PATIENCE_KNOWN_NS;
-    if (now >= end || now - idle_since >= IDLE_NS) break;
-    _Atomic uint32_t never = 0;
-    weir__sleep_on(&never, 0, NAP_NS);
-    now = weir__clock_ns();
-    work = atomic_load_explicit(&builder->work, memory_order_relaxed);
+// The job to be done next: the first that came again, else the first.
+static job *next_job(const weir__cuda_builder *builder) {
+  job *next = builder->first;
+  while (next != NULL && !atomic_load_explicit(&next->known, memory_order_relaxed)) next = next->next;
+  return next != NULL ? next : builder->first;
+}
+
+static void unlink_job(weir__cuda_builder *builder, job *from) {
+  job *before = NULL;
+  for (job *other = builder->first; other != from; other = other->next) before = other;
+  if (before == NULL)
+    builder->first = from->next;
+  else
+    before->next = from->next;
+  if (builder->last == from) builder->last = before;
+}
+
+// Whether the job may be done while launches go on, or does not hold up any.
+static bool is_due(const job *next, weir__cuda_work work, uint64_t now, uint64_t idle_since) {
+  if (now - idle_since >= IDLE_NS) return true;
+  bool known = atomic_load_explicit(&next->known, memory_order_relaxed);
+  return known && now - next->asked_ns >= (work == WEIR__CUDA_BUSY_WITH_NEW ? PATIENCE_NEW_NS : PATIENCE_NS);
+}
+
+// Waits for a job that is due, and takes it out of the list. NULL: the thread is to stop. The mutex is held.
+static job *await_job(weir__cuda_builder *builder) {
+  uint64_t idle_since = weir__clock_ns();
+  while (!builder->stopping) {
+    job *next = next_job(builder);
+    if (next == NULL) {
+      pthread_cond_wait(&builder->asked, &builder->mutex);
+      idle_since = weir__clock_ns();
+      continue;
+    }
+    uint64_t now = weir__clock_ns();
+    weir__cuda_work work = (weir__cuda_work)atomic_load_explicit(&builder->work, memory_order_relaxed);
     if (work != WEIR__CUDA_IDLE) idle_since = now;
+    if (is_due(next, work, now, idle_since)) {
+      unlink_job(builder, next);
+      return next;
+    }
+    bool known = atomic_load_explicit(&next->known, memory_order_relaxed);
+    pthread_mutex_unlock(&builder->mutex);
+    _Atomic uint32_t never = 0;
+    weir__sleep_on(&never, 0, known ? NAP_NS : LONG_NAP_NS);
+    pthread_mutex_lock(&builder->mutex);
   }
+  return NULL;
 }
 
 static void *builder_main(void *argument) {
@@ -167,14 +203,8 @@ static void *builder_main(void *argument) {
   CUstream stream = NULL;
   if (device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) stream = NULL;
   pthread_mutex_lock(&builder->mutex);
-  for (;;) {
-    while (builder->first == NULL && !builder->stopping) pthread_cond_wait(&builder->asked, &builder->mutex);
-    if (builder->stopping) break;
-    job *next = builder->first;
-    builder->first = next->next;
-    if (builder->first == NULL) builder->last = NULL;
+  for (job *next; (next = await_job(builder)) != NULL;) {
     pthread_mutex_unlock(&builder->mutex);
-    be_polite(builder, next);
     CUresult result = weir__cuda_exec_create(device, next->steps, NULL, next->count, 0, &next->exec);
     if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
     // Otherwise the first launch would have to do it.
@@ -226,16 +256,37 @@ void weir__cuda_builder_destroy(weir__cuda_builder *builder) {
   weir__free(builder);
 }
 
+static void forget_pending(weir__cuda_builder *builder, const job *gone) {
+  for (uint32_t i = 0; i < builder->pending_count; i++) {
+    if (builder->pending[i] != gone) continue;
+    builder->pending[i] = builder->pending[--builder->pending_count];
+    return;
+  }
+}
+
+// Drops the first job that has not come again, if there are too many. False: all have.
+static bool make_room(weir__cuda_builder *builder) {
+  if (builder->pending_count < MOST_JOBS) return true;
+  pthread_mutex_lock(&builder->mutex);
+  job *oldest = builder->first;
+  while (oldest != NULL && atomic_load_explicit(&oldest->known, memory_order_relaxed)) oldest = oldest->next;
+  if (oldest != NULL) unlink_job(builder, oldest);
+  pthread_mutex_unlock(&builder->mutex);
+  if (oldest == NULL) return false;
+  forget_pending(builder, oldest);
+  free_job(builder, oldest);
+  return true;
+}
+
 void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                             bool known) {
-  if (builder->pending_count == MOST_JOBS) return;
   uint64_t id = id_of(builder->device, steps, count, hash);
   for (uint32_t i = 0; i < builder->pending_count; i++) {
     if (builder->pending[i]->id != id) continue;
     if (known) atomic_store_explicit(&builder->pending[i]->known, true, memory_order_relaxed);
     return;
   }
-  job *asked = weir__allocate(sizeof *asked);
+  job *asked = make_room(builder) ? weir__allocate(sizeof *asked) : NULL;
   if (asked == NULL) return;
   *asked = (job){.hash = hash,
                  .id = id,
@@ -265,11 +316,7 @@ weir__cuda_exec *weir__cuda_builder_fetch(weir__cuda_builder *builder, uint64_t 
     builder->made = made->next;
     atomic_fetch_sub_explicit(&builder->made_count, 1, memory_order_relaxed);
     pthread_mutex_unlock(&builder->mutex);
-    for (uint32_t i = 0; i < builder->pending_count; i++) {
-      if (builder->pending[i] != made) continue;
-      builder->pending[i] = builder->pending[--builder->pending_count];
-      break;
-    }
+    forget_pending(builder, made);
     weir__cuda_exec *exec = made->exec;
     *out_hash = made->hash;
     made->exec = NULL;

@@ -15,8 +15,9 @@ weir__cuda_builder *weir__cuda_builder_create(weir__cuda_device *device);
 // Stops the thread; what was not fetched is dropped. The device's context is current. NULL is allowed.
 void weir__cuda_builder_destroy(weir__cuda_builder *builder);
 
-// Asks for a graph of these steps, of which everything is copied. `known`: they are likely to come again soon. Quietly does nothing when such a graph is being made, when
-// much is waiting already, or when there is no memory: it only would have saved time.
+// Asks for a graph of these steps, of which everything is copied. `known`: they are likely to come again soon, as steps are that are
+// asked for twice. Their graphs are made first, and others only while the device is idle. Quietly does nothing when there is no
+// memory, and drops what was asked for once when much is waiting: it only would have saved time.
 void weir__cuda_builder_ask(weir__cuda_builder *builder, const weir__cuda_step *steps, uint32_t count, uint64_t hash,
                             bool known);
 
