@@ -93,7 +93,7 @@ typedef struct weir__device_set {
   bool polled;                       // some device has no threads of its own
   bool polls;                        // some device has a `poll` function
   bool flushes;                      // some device has a `flush` function
-  bool plain;                        // tasks may go the short way (engine/plain.h)
+  uint8_t plain;                     // which tasks may go a short way: weir__plain (engine/plain.h)
 } weir__device_set;
 
 // Submissions of tasks and callbacks that wait for room (engine/queue.h).
@@ -129,7 +129,7 @@ typedef struct weir__repeating {
   void (*settle)(weir_context *context); // submits what is held back
   bool held;                             // some tasks are held back, or the cache is asleep: calls are told to it
   bool cut;                              // something else than a submission was called since the last one
-  bool plain;                            // tasks that are not held back may go the short way
+  uint8_t plain;                         // which tasks that are not held back may go a short way: weir__plain
 } weir__repeating;
 
 struct weir_context {

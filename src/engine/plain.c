@@ -7,41 +7,22 @@
 // dependences, edges, commit. Predecessors become edges where they are found.
 //
 // Whatever is not plain, and whatever is wrong, is left to the way of all tasks before anything has changed.
-#include "engine/plain.h"
+#include "engine/plain_inside.h"
 
 #include "engine/admit.h"
 #include "engine/check.h"
 #include "engine/fill.h"
 #include "engine/storage.h"
 
-enum { MOST_GROUPS_LOG2 = 20 }; // of each dimension: three make no overflow
-
-static_assert(WEIR__PLAIN_ARGS * (sizeof(weir__access) + sizeof(void *)) <= WEIR__TASK_INLINE_PAYLOAD,
-              "they fit in a slot");
-
 void weir__plain_open(weir_context *context) {
   const weir__host *host = &context->host;
-  context->devices.plain = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
-                           (host->flags & ~(uint32_t)(WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS)) == 0 &&
-                           context->memory.space_count == 1 && context->memory.predictor == NULL;
-}
-
-// Nothing in the context asks for more, the window has room, and nobody else is to go first.
-static inline bool is_usual(const weir_context *context) {
-  const weir__host *host = &context->host;
-  weir__id oldest = host->window.live.oldest;
-  bool odd = !context->devices.plain | (host->trace != NULL) | (context->graphs.in_flight > 0) |
-             (context->failures != NULL) | (context->order.fence >= oldest) | (oldest < context->order.barrier) |
-             weir__this_thread.in_task;
-  return !odd && weir__window_has_room(&host->window);
-}
-
-// Whether nothing but its arguments and its device can make it another task than a plain one.
-static inline bool asks_little(const weir_task *task) {
-  return !((task->arg_count > WEIR__PLAIN_ARGS) | (task->args == NULL && task->arg_count > 0) |
-           (task->after_count > 0) | (task->destroy != NULL) | (task->group != NULL) |
-           ((task->groups[0] | task->groups[1] | task->groups[2]) >> MOST_GROUPS_LOG2 != 0) |
-           ((task->kernel == NULL) == (task->host == NULL)));
+  bool usual = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
+               (host->flags & ~(uint32_t)(WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS)) == 0;
+  if (!usual) return;
+  if (context->memory.space_count > 1)
+    context->devices.plain = WEIR__PLAIN_AHEAD;
+  else if (context->memory.predictor == NULL)
+    context->devices.plain = WEIR__PLAIN_HOST;
 }
 
 // The device of a task; NULL: it is none of the CPU, or something is wrong.
@@ -53,120 +34,25 @@ static inline weir_device *device_of(const weir_context *context, const weir_tas
   return chosen || device->ops->has_code(device, kernel) ? device : NULL;
 }
 
-// What some access may need.
-enum {
-  RANGED = 1,  // it is not of a whole buffer, or its buffer is used by ranges
-  REPEATS = 2, // its buffer is named twice
-  BARE = 4,    // its buffer has no storage
-  VALUED = 8,  // some argument is a value
-};
-
-// Arguments that are plain and right.
-typedef struct plain_args {
-  weir__access *accesses;
-  uint32_t access_count;
-  uint32_t needs;       // RANGED, ...
-  uint64_t overwritten; // bit i: access i overwrites all of a buffer
-} plain_args;
-
-static inline bool is_value(const weir_arg *arg) {
-  return arg->value != NULL && arg->bytes - 1 < WEIR__MAX_VALUE_BYTES;
-}
-
-// Many or large values, which need more room than a slot has. What is in the slot already moves. False: no memory.
-static __attribute__((noinline)) bool move_args(weir__task *slot, uint64_t bytes, plain_args *args) {
-  weir__access *accesses = weir__window_large_payload(slot, bytes);
-  if (accesses == NULL) return false;
-  memcpy(accesses, args->accesses, args->access_count * sizeof *accesses);
-  args->accesses = accesses;
-  return true;
-}
-
-// An access to [lo, lo + bytes) of a buffer, or, if `whole`, to all of it. False: it is not plain, or wrong.
-static inline __attribute__((always_inline)) bool take_access(weir_context *context, uint64_t check,
-                                                              weir_buffer *buffer, uint64_t mode, bool whole,
-                                                              uint64_t lo, uint64_t bytes, weir__access *access,
-                                                              uint32_t *needs) {
-  if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context != context)
-    return false;
-  uint64_t hi = buffer->bytes;
-  if (!whole) {
-    uint64_t rest = hi - lo;
-    if (bytes == WEIR_WHOLE) bytes = rest;
-    if (lo >= hi || bytes - 1 >= rest) return false;
-    if (bytes != hi) *needs |= RANGED;
-    hi = lo + bytes;
-  }
-  if (buffer->by_ranges != 0) {
-    if (buffer->boxed | buffer->reducing) return false;
-    *needs |= RANGED;
-  }
-  if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) *needs |= BARE;
-  if (buffer->named == check) *needs |= REPEATS;
-  buffer->named = check;
-  *access = (weir__access){.buffer = buffer, .lo = lo, .hi = hi, .mode = (uint8_t)mode};
-  return true;
-}
-
-// Whether an access overwrites all of its buffer.
-static inline bool overwrites(const weir__access *access, uint64_t mode) {
-  return mode == WEIR_WRITE && access->hi - access->lo == access->buffer->bytes;
-}
-
-static inline bool is_right(const plain_args *args) {
-  return !(args->needs & REPEATS) || (args->overwritten == 0 && weir__ranges_agree(args->accesses, args->access_count));
-}
-
-// Puts the accesses where they stay, in the slot of the next task. False: an argument is not plain, or wrong, or there is no
-// memory.
-static inline bool take_args(weir_context *context, const weir_task *task, weir__task *slot, plain_args *out) {
-  weir__access *const first = (weir__access *)(void *)slot->payload, *access = first;
-  uint64_t check = ++context->checks, values = 0, overwritten = 0;
-  uint32_t needs = 0;
-  const weir_arg *arg = task->args;
-  for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
-    uint64_t mode = weir__plain_mode(arg);
-    if (mode == WEIR_VALUE) {
-      if (!is_value(arg)) return false;
-      values += arg->bytes + 8 + 15;
-      needs |= VALUED;
-      continue;
-    }
-    bool whole = arg->offset == 0 && arg->bytes == WEIR_WHOLE;
-    if (mode > WEIR_READ_WRITE) return false;
-    if (!take_access(context, check, arg->buffer, mode, whole, arg->offset, arg->bytes, access, &needs)) return false;
-    if (overwrites(access, mode)) overwritten |= (uint64_t)1 << (access - first);
-    access++;
-  }
-  out->accesses = first;
-  out->access_count = (uint32_t)(access - first);
-  out->needs = needs;
-  out->overwritten = overwritten;
-  if (!is_right(out)) return false;
-  if (!(needs & VALUED)) return true; // the accesses and pointers of so few fit in
-  uint64_t room = out->access_count * sizeof *access + task->arg_count * sizeof(void *) + values;
-  return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, out);
-}
-
 // The same for accesses of a known form.
 static inline bool take_form(weir_context *context, const weir__plain_form *form, weir_buffer *const *buffers,
-                             weir__task *slot, plain_args *out) {
+                             weir__task *slot, weir__plain_args *out) {
   weir__access *accesses = (weir__access *)(void *)slot->payload;
   uint64_t check = ++context->checks, overwritten = 0;
   uint32_t needs = 0;
   uint32_t count = form->access_count;
   for (uint32_t i = 0; i < count; i++) {
     uint64_t mode = form->accesses[i].mode;
-    if (!take_access(context, check, buffers[i], mode, form->accesses[i].whole, form->accesses[i].lo,
-                     form->accesses[i].bytes, &accesses[i], &needs))
+    if (!weir__plain_take_access(context, check, buffers[i], mode, form->accesses[i].whole, WEIR__HOST_SPACE,
+                                 form->accesses[i].lo, form->accesses[i].bytes, &accesses[i], &needs))
       return false;
-    if (overwrites(&accesses[i], mode)) overwritten |= (uint64_t)1 << i;
+    if (weir__plain_overwrites(&accesses[i], mode)) overwritten |= (uint64_t)1 << i;
   }
   out->accesses = accesses;
   out->access_count = count;
   out->needs = needs;
   out->overwritten = overwritten;
-  return is_right(out);
+  return weir__plain_is_right(out);
 }
 
 // Where predecessors become edges.
@@ -230,7 +116,7 @@ static inline __attribute__((always_inline)) void record(weir_context *context, 
   *pointer = (char *)buffer->replicas[WEIR__HOST_SPACE].memory + access->lo;
 }
 
-static inline __attribute__((always_inline)) void record_all(weir_context *context, const plain_args *args,
+static inline __attribute__((always_inline)) void record_all(weir_context *context, const weir__plain_args *args,
                                                              void **pointers, bool ranged, edges *self) {
   weir__access *access = args->accesses, *end = access + args->access_count;
   for (void **pointer = pointers; access != end; access++, pointer++) record(context, access, pointer, ranged, self);
@@ -254,7 +140,7 @@ static __attribute__((noinline, cold)) void hold(weir_context *context, const ed
 }
 
 static inline __attribute__((always_inline)) weir__task *begin(weir_context *context, const weir_task *asked,
-                                                               const weir_device *device, const plain_args *args,
+                                                               const weir_device *device, const weir__plain_args *args,
                                                                weir_event *event) {
   weir__task *task = weir__window_begin_alone(&context->host.window);
   weir__fill_asked(task, asked, device);
@@ -269,7 +155,7 @@ static inline __attribute__((always_inline)) weir__task *begin(weir_context *con
 }
 
 // Storage for buffers that have none, as far as there is some without waiting; a task that is not admitted after all leaves it.
-static __attribute__((noinline)) bool give_storage(weir_context *context, const plain_args *args) {
+static __attribute__((noinline)) bool give_storage(weir_context *context, const weir__plain_args *args) {
   weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
   for (uint32_t i = 0; i < args->access_count; i++) {
     weir_buffer *buffer = args->accesses[i].buffer;
@@ -283,7 +169,7 @@ static __attribute__((noinline)) bool give_storage(weir_context *context, const 
 
 // Other storage for large buffers that are overwritten while they are in use. It is never waited for here, since they have some.
 static __attribute__((noinline)) void rename_large(weir_context *context, const weir_task *task,
-                                                   const plain_args *args) {
+                                                   const weir__plain_args *args) {
   weir_status status;
   weir__request request = {.task = task, .accesses = args->accesses, .fresh = context->order.fresh};
   request.checked.access_count = args->access_count;
@@ -295,22 +181,23 @@ static __attribute__((noinline)) void rename_large(weir_context *context, const 
 }
 
 // Buffers that are overwritten get other storage, if tasks in flight use what they have.
-static inline void rename(weir_context *context, const weir_task *task, const plain_args *args) {
+static inline void rename(weir_context *context, const weir_task *task, const weir__plain_args *args) {
   uint64_t left = args->overwritten;
   while (left != 0 && weir__storage_exchange(context, args->accesses[__builtin_ctzll(left)].buffer)) left &= left - 1;
   if (left == 0) return;
-  plain_args large = *args;
+  weir__plain_args large = *args;
   large.overwritten = left;
   rename_large(context, task, &large);
 }
 
 // Takes the task in. False, as below, where memory is short.
 static inline __attribute__((always_inline)) bool admit(weir_context *context, const weir_task *asked,
-                                                        weir_device *device, const plain_args *args,
+                                                        weir_device *device, const weir__plain_args *args,
                                                         weir_event **out_event) {
   weir__window *window = &context->host.window;
-  if ((args->needs & RANGED) && !weir__range_pool_reserve(&context->order.ranges, args->access_count)) return false;
-  if ((args->needs & BARE) && !give_storage(context, args)) return false;
+  if ((args->needs & WEIR__PLAIN_RANGED) && !weir__range_pool_reserve(&context->order.ranges, args->access_count))
+    return false;
+  if ((args->needs & WEIR__PLAIN_BARE) && !give_storage(context, args)) return false;
   weir_event *event = out_event != NULL ? weir__event_take(context, window->next, NULL) : NULL;
   if (out_event != NULL) {
     if (event == NULL) return false;
@@ -323,13 +210,13 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
   if (args->overwritten != 0) rename(context, asked, args);
   edges self = {.window = window, .task = task};
   void **pointers = (void **)(void *)(args->accesses + args->access_count);
-  if (args->needs & RANGED)
+  if (args->needs & WEIR__PLAIN_RANGED)
     record_all(context, args, pointers, true, &self);
   else // a loop that calls nothing in most cases
     record_all(context, args, pointers, false, &self);
   if (dependences->count > 0) connect_listed(dependences, &self);
   task->args = pointers;
-  if (args->needs & VALUED) weir__fill_args(task, asked, args->accesses, pointers);
+  if (args->needs & WEIR__PLAIN_VALUED) weir__fill_args(task, asked, args->accesses, pointers);
   context->host.statistics.tasks++;
   if (self.no_memory | dependences->incomplete | dependences->unrecorded) hold(context, &self);
   window->next++;
@@ -339,16 +226,17 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
 
 bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event) {
   const weir__window *window = &context->host.window;
-  if (!is_usual(context) || !asks_little(task)) return false;
+  if (!weir__plain_is_usual(context) || !weir__plain_asks_little(task)) return false;
   weir_device *device = device_of(context, task);
   if (device == NULL) return false;
-  plain_args args;
-  if (!take_args(context, task, weir__window_task(window, window->next), &args)) return false;
+  weir__plain_args args;
+  if (!weir__plain_take_args(context, task, WEIR__HOST_SPACE, weir__window_task(window, window->next), &args))
+    return false;
   return admit(context, task, device, &args, out_event);
 }
 
 void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {
-  *out_form = (weir__plain_form){.plain = asks_little(task)};
+  *out_form = (weir__plain_form){.plain = weir__plain_asks_little(task)};
   for (uint32_t i = 0; i < task->arg_count && out_form->plain; i++) {
     const weir_arg *arg = &task->args[i];
     uint64_t mode = weir__plain_mode(arg);
@@ -366,25 +254,25 @@ void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {
 }
 
 // Room for the pointers, and for the values of a task that has some. False: an address is missing, or there is no memory.
-static bool take_values(const weir_task *task, weir__task *slot, plain_args *args) {
+static bool take_values(const weir_task *task, weir__task *slot, weir__plain_args *args) {
   uint64_t room = args->access_count * sizeof *args->accesses + task->arg_count * sizeof(void *);
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode != WEIR_VALUE) continue;
     if (task->args[i].value == NULL) return false;
     room += task->args[i].bytes + 8 + 15;
   }
-  args->needs |= VALUED;
-  return room <= WEIR__TASK_INLINE_PAYLOAD || move_args(slot, room, args);
+  args->needs |= WEIR__PLAIN_VALUED;
+  return room <= WEIR__TASK_INLINE_PAYLOAD || weir__plain_move(slot, room, args);
 }
 
 bool weir__submit_prepared(weir_context *context, const weir_task *task, const weir__plain_form *form,
                            weir_buffer *const *buffers, weir_event **out_event) {
   const weir__window *window = &context->host.window;
-  if (!form->plain || !is_usual(context)) return false;
+  if (!form->plain || context->devices.plain != WEIR__PLAIN_HOST || !weir__plain_is_usual(context)) return false;
   weir_device *device = device_of(context, task);
   if (device == NULL) return false;
   weir__task *slot = weir__window_task(window, window->next);
-  plain_args args;
+  weir__plain_args args;
   if (!take_form(context, form, buffers, slot, &args)) return false;
   if (form->valued && !take_values(task, slot, &args)) return false;
   return admit(context, task, device, &args, out_event);

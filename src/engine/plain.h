@@ -26,13 +26,26 @@ static inline weir_device *weir__plain_device(const weir_context *context, const
   return kernel->has_device ? context->host.devices[kernel->device] : NULL;
 }
 
-// Finds out whether the context's devices and options allow the short way. After they are all known.
+// Which tasks of a context may go a short way.
+typedef enum weir__plain {
+  WEIR__PLAIN_NONE,
+  WEIR__PLAIN_HOST,  // of workers, where all memory is the host's
+  WEIR__PLAIN_AHEAD, // of devices that run ahead and have memory of their own
+} weir__plain;
+
+// Finds out what the context's devices and options allow. After they are all known.
 void weir__plain_open(weir_context *context);
 
-// Submits a task that is right, for which there is room, and that asks for nothing special, as weir__submit would. False:
+// Submit a task that is right, for which there is room, and that asks for nothing special, as weir__submit would. False:
 // it is another kind of task, or perhaps not right. Nothing has changed then, and weir__submit says what is to be said. The lock
 // is held, and not released meanwhile.
 bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event);
+bool weir__submit_plain_ahead(weir_context *context, const weir_task *task, weir_event **out_event);
+
+static inline bool weir__submit_short(weir_context *context, const weir_task *task, weir_event **out_event) {
+  if (context->devices.plain == WEIR__PLAIN_HOST) return weir__submit_plain(context, task, out_event);
+  return context->devices.plain == WEIR__PLAIN_AHEAD && weir__submit_plain_ahead(context, task, out_event);
+}
 
 enum { WEIR__PLAIN_ARGS = 8 }; // their accesses and pointers fit in a slot
 

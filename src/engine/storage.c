@@ -261,30 +261,44 @@ static bool reserve_parts(weir_context *context, const weir__request *request) {
   return weir__validity_reserve(&context->memory.validities, count);
 }
 
-weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
+// Finds storage that can be had without waiting. Returns the first access for which there is none, and `*out_result` says why; where
+// there is some for all, the number of accesses.
+static uint32_t find_all(weir_context *context, const weir__request *request, weir__pool_result *out_result) {
   uint64_t needs = request->checked.needs_storage;
-  if (context->memory.space_count > 1 && !reserve_parts(context, request))
-    return weir__no_memory(request->submission, "arguments", out_status);
-  for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
-       i = weir__storage_next(needs, i + 1)) {
+  uint32_t count = request->checked.access_count;
+  for (uint32_t i = weir__storage_next(needs, 0); i < count; i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
     request->fresh[i] = NULL;
     bool first = buffer->replicas[access->space].memory == NULL && !named_before(request, i);
     if (first) {
       uint32_t like = buffer->scratch ? scratch_access(request->task) : i;
-      weir__pool_result result =
-          take_at_once(context, buffer, access->space, like, comes_first(access), &request->fresh[i]);
-      if (result == WEIR__POOL_OK) continue;
-      // First: waiting releases the lock, and others use the list meanwhile.
+      *out_result = take_at_once(context, buffer, access->space, like, comes_first(access), &request->fresh[i]);
+      if (*out_result == WEIR__POOL_OK) continue;
       weir__storage_give_back(context, request, i);
-      return no_storage(context, request->submission, buffer, access->space, result, out_status);
+      return i;
     }
     if (!wants_rename(context, request, i)) continue;
     request->fresh[i] = take_other(context, access, i);
     if (request->fresh[i] == NULL) context->host.statistics.rename_denied++;
   }
-  return WEIR__ADMITTED;
+  return count;
+}
+
+weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status) {
+  if (context->memory.space_count > 1 && !reserve_parts(context, request))
+    return weir__no_memory(request->submission, "arguments", out_status);
+  weir__pool_result result;
+  uint32_t lacking = find_all(context, request, &result);
+  if (lacking == request->checked.access_count) return WEIR__ADMITTED;
+  // Waiting releases the lock, and others use the list meanwhile: what was found is given back.
+  const weir__access *access = &request->accesses[lacking];
+  return no_storage(context, request->submission, access->buffer, access->space, result, out_status);
+}
+
+bool weir__storage_find_at_once(weir_context *context, const weir__request *request) {
+  weir__pool_result result;
+  return reserve_parts(context, request) && find_all(context, request, &result) == request->checked.access_count;
 }
 
 // Of what the access writes only the task's own copy stays valid, and the caller's memory. Other replicas that have nothing

@@ -9,6 +9,9 @@
 // Finds storage for every access that needs some: request->fresh. RETRY: the lock was released, to wait for memory.
 weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
 
+// The same where nothing has to be waited for. False: it has to be, or memory is short; nothing is found then, and nothing is said.
+bool weir__storage_find_at_once(weir_context *context, const weir__request *request);
+
 // Takes a block for `buffer` in `space`: an idle one, or, if its first user writes or updates the `whole` of it, so that later users
 // come after that one, also a waiting one whose users are known (then it has users). RETRY: the lock was released, to wait for
 // memory. `access` tells accesses of a task apart.

@@ -16,7 +16,7 @@ weir_status weir__submit_special(weir_context *context, const weir_task *task, w
 
 // Submits a task of the caller's, by the short way where that is possible. The same holds.
 static inline weir_status weir__submit_task(weir_context *context, const weir_task *task, weir_event **out_event) {
-  if (weir__submit_plain(context, task, out_event)) return WEIR_OK;
+  if (weir__submit_short(context, task, out_event)) return WEIR_OK;
   return weir__submit_special(context, task, out_event);
 }
 

@@ -133,7 +133,7 @@ void weir__repeats_wake(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   if (context->host.window.next < self->wake) return;
   self->asleep = false;
-  context->devices.plain = false;
+  context->devices.plain = WEIR__PLAIN_NONE;
   weir__repeats_hold(context, 0);
 }
 

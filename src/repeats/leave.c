@@ -62,8 +62,8 @@ static bool launch_shorter(weir_context *context) {
 // The short way is open for tasks that are not taken.
 weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event) {
   context->devices.plain = context->repeating.plain;
-  bool was_plain = weir__submit_plain(context, task, out_event);
-  context->devices.plain = context->repeating.repeats->asleep && context->repeating.plain;
+  bool was_plain = weir__submit_short(context, task, out_event);
+  context->devices.plain = context->repeating.repeats->asleep ? context->repeating.plain : WEIR__PLAIN_NONE;
   return was_plain ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 

@@ -19,7 +19,7 @@ weir_status weir__repeats_submit_other(weir_context *context, const weir_task *t
 
 // Submits a task of the caller's, or holds it back if it continues a run that came before. As weir__submit_task.
 static inline weir_status weir__repeats_submit(weir_context *context, const weir_task *task, weir_event **out_event) {
-  if (context->devices.plain && weir__submit_plain(context, task, out_event)) return WEIR_OK;
+  if (weir__submit_short(context, task, out_event)) return WEIR_OK;
   return weir__repeats_submit_other(context, task, out_event);
 }
 
