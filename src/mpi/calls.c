@@ -33,7 +33,7 @@ weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner
   if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a buffer of 0 bytes");
   if (owner >= mpi->size) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %u", owner);
   weir__mpi_call call = {.kind = WEIR__MPI_BUFFER_CREATE, .bytes = bytes, .rank = (int32_t)owner};
-  pthread_mutex_lock(&mpi->sequence);
+  weir__mpi_begin_call(mpi);
   weir__mpi_enter(mpi, &call);
   weir_status status = weir__mpi_job_status(mpi);
   if (status == WEIR_OK) {
@@ -42,7 +42,7 @@ weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner
       weir__mpi_fail(mpi, status, true, "rank %u cannot create buffer %llu of %llu bytes: %.200s", mpi->rank,
                      (unsigned long long)call.number, (unsigned long long)bytes, weir_last_error());
   }
-  pthread_mutex_unlock(&mpi->sequence);
+  weir__mpi_end_call(mpi);
   return status;
 }
 
@@ -54,7 +54,7 @@ static weir_status enter_range(weir_mpi *mpi, weir__mpi_kind kind, weir_buffer *
   if (!is_rank && !(rank == WEIR_MPI_ALL && kind == WEIR__MPI_FETCH))
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %d", rank);
   uint64_t end;
-  pthread_mutex_lock(&mpi->sequence);
+  weir__mpi_begin_call(mpi);
   weir_status status = weir__mpi_buffer_range(mpi, local, offset, bytes, out_buffer, &end);
   if (status == WEIR_OK) {
     *out_call = (weir__mpi_call){
@@ -65,7 +65,7 @@ static weir_status enter_range(weir_mpi *mpi, weir__mpi_kind kind, weir_buffer *
                      (unsigned long long)out_call->number);
     status = weir__mpi_job_status(mpi);
   }
-  if (status != WEIR_OK) pthread_mutex_unlock(&mpi->sequence);
+  if (status != WEIR_OK) weir__mpi_end_call(mpi);
   return status;
 }
 
@@ -76,7 +76,7 @@ weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *local) {
   if (status != WEIR_OK) return status;
   weir__mpi_buffers_remove(&mpi->buffers, buffer);
   status = weir_buffer_release(local);
-  pthread_mutex_unlock(&mpi->sequence);
+  weir__mpi_end_call(mpi);
   return status;
 }
 
@@ -87,7 +87,7 @@ weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *local, uint32_t own
   weir_status status = enter_range(mpi, WEIR__MPI_BUFFER_MOVE, local, 0, WEIR_WHOLE, rank, &call, &buffer);
   if (status != WEIR_OK) return status;
   buffer->owner = owner;
-  pthread_mutex_unlock(&mpi->sequence);
+  weir__mpi_end_call(mpi);
   return WEIR_OK;
 }
 
@@ -100,7 +100,7 @@ weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *local, uint64_t offset, u
     weir__mpi_supply_all(mpi, &call, buffer, offset, offset + call.bytes);
   else
     weir__mpi_supply(mpi, &call, buffer, offset, offset + call.bytes, (uint32_t)rank);
-  pthread_mutex_unlock(&mpi->sequence);
+  weir__mpi_end_call(mpi);
   return WEIR_OK;
 }
 
@@ -111,6 +111,6 @@ weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *local, uint64_t offset,
   if (status != WEIR_OK) return status;
   weir__mpi_table_write(&buffer->table, offset, offset + call.bytes, (uint32_t)rank, call.number);
   if (mpi->traces && (uint32_t)rank == mpi->rank) weir_trace_note_written(local, call.number, offset, call.bytes);
-  pthread_mutex_unlock(&mpi->sequence);
+  weir__mpi_end_call(mpi);
   return WEIR_OK;
 }

@@ -88,17 +88,25 @@ static void take_failed(weir_mpi *mpi, uint32_t from, const weir__mpi_control *c
 static void take_ping(weir_mpi *mpi, uint32_t from) {
   pthread_mutex_lock(&mpi->shared);
   weir__mpi_check_flush(mpi);
-  weir__mpi_control_post(mpi, from, WEIR__MPI_PONG, mpi->history.own_through, NULL);
+  const weir__mpi_control answer = {
+      .kind = WEIR__MPI_PONG,
+      .in_call = atomic_load_explicit(&mpi->in_call, memory_order_relaxed),
+      .number = mpi->history.own_through,
+      .messages = {atomic_load_explicit(&mpi->sent_to[from], memory_order_relaxed),
+                   atomic_load_explicit(&mpi->received_from[from], memory_order_relaxed)}};
+  weir__mpi_control_send(mpi, from, &answer, offsetof(weir__mpi_control, messages) + sizeof answer.messages);
   pthread_mutex_unlock(&mpi->shared);
 }
 
 static void take_pong(weir_mpi *mpi, uint32_t from, const weir__mpi_control *control) {
   weir__mpi_peer *peer = &mpi->peers[from];
   peer->answered_ns = weir__mpi_now();
-  if (control->number > peer->number || peer->number_ns == 0) {
+  if (control->number > peer->number || peer->number_ns == 0 || control->in_call) {
     peer->number = control->number;
     peer->number_ns = peer->answered_ns;
   }
+  peer->sends = control->messages.to;
+  peer->receives = control->messages.from;
 }
 
 // Rank 0 counts the ranks that have come to their end, itself among them, and tells the others when all have.

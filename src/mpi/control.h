@@ -14,18 +14,18 @@ typedef enum weir__mpi_control_kind {
   WEIR__MPI_DIFFER,    // call `number` differs from the sender's, which the text describes
   WEIR__MPI_DIFFERS,   // the answer: the text describes this rank's call
   WEIR__MPI_PING,      // answer with your number
-  WEIR__MPI_PONG,      // `number`: the last call of the sender
-  WEIR__MPI_FAILED,    // the job has failed with `status`, as the text says
-  WEIR__MPI_BYE,       // to rank 0: the sender has come to its end
-  WEIR__MPI_ALL_BYE,   // from rank 0: all have
-  WEIR__MPI_CLOCK,     // to rank 0: answer with the time
-  WEIR__MPI_TIME,      // the answer
+  WEIR__MPI_PONG, // `number`: the last call of the sender; `in_call`: it has not returned, or waits for tasks; `messages`
+  WEIR__MPI_FAILED,  // the job has failed with `status`, as the text says
+  WEIR__MPI_BYE,     // to rank 0: the sender has come to its end
+  WEIR__MPI_ALL_BYE, // from rank 0: all have
+  WEIR__MPI_CLOCK,   // to rank 0: answer with the time
+  WEIR__MPI_TIME,    // the answer
 } weir__mpi_control_kind;
 
 enum { WEIR__MPI_CHECK_PAIRS = 64, WEIR__MPI_CONTROL_TEXT = 512 };
 
 typedef struct weir__mpi_control {
-  uint32_t kind, status, count, reserved;
+  uint32_t kind, status, count, in_call;
   uint64_t number;
   union {
     weir__mpi_pair pairs[WEIR__MPI_CHECK_PAIRS];
@@ -33,6 +33,9 @@ typedef struct weir__mpi_control {
     struct {
       uint64_t asked_ns, answered_ns, machine;
     } clock;
+    struct {
+      uint64_t to, from; // the receiver, by the calls that the sender has submitted
+    } messages;
   };
 } weir__mpi_control;
 

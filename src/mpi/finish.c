@@ -29,10 +29,12 @@ static bool has_finished(const weir_mpi *mpi, uint64_t argument) {
 
 static weir_status finish(weir_mpi *mpi, weir__mpi_kind kind) {
   enter_end(mpi, kind);
+  atomic_store_explicit(&mpi->in_call, true, memory_order_relaxed); // for as long as tasks take
   weir_status status = weir_finish(mpi->context);
   pthread_mutex_lock(&mpi->shared);
   weir__mpi_drive_until(mpi, has_finished, 0);
   pthread_mutex_unlock(&mpi->shared);
+  atomic_store_explicit(&mpi->in_call, false, memory_order_relaxed);
   weir_status job = weir__mpi_job_status(mpi);
   return job != WEIR_OK ? job : status;
 }

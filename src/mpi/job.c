@@ -121,6 +121,16 @@ weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options 
   return WEIR_OK;
 }
 
+void weir__mpi_begin_call(weir_mpi *mpi) {
+  pthread_mutex_lock(&mpi->sequence);
+  atomic_store_explicit(&mpi->in_call, true, memory_order_relaxed);
+}
+
+void weir__mpi_end_call(weir_mpi *mpi) {
+  atomic_store_explicit(&mpi->in_call, false, memory_order_relaxed);
+  pthread_mutex_unlock(&mpi->sequence);
+}
+
 void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
   uint64_t hash = weir__mpi_hash(call->hash, (uint64_t)call->kind << 32 | (uint32_t)call->rank);
   hash = weir__mpi_hash(weir__mpi_hash(hash, call->buffer), call->offset);

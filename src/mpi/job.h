@@ -23,11 +23,12 @@ enum { WEIR__MPI_TEXT = 512 };
 
 // What is known of another rank.
 typedef struct weir__mpi_peer {
-  uint64_t heard_ns;    // when something came from it
-  uint64_t pinged_ns;   // when it was asked for a sign of life
-  uint64_t answered_ns; // when it last gave one
-  uint64_t number;      // the last call that it said it has submitted
-  uint64_t number_ns;   // when that grew
+  uint64_t heard_ns;        // when something came from it
+  uint64_t pinged_ns;       // when it was asked for a sign of life
+  uint64_t answered_ns;     // when it last gave one
+  uint64_t number;          // the last call that it said it has submitted
+  uint64_t sends, receives; // messages of contents to and from this rank, of the calls before that
+  uint64_t number_ns;       // when that grew, or the program was in a call
 } weir__mpi_peer;
 
 struct weir_mpi {
@@ -40,8 +41,9 @@ struct weir_mpi {
 
   pthread_mutex_t sequence;
   weir__mpi_buffers buffers;
-  uint64_t number;                   // of the last call
-  uint64_t *sent_to, *received_from; // messages of contents by rank: the next one's tag
+  uint64_t number; // of the last call
+  _Atomic uint64_t *sent_to,
+      *received_from; // messages of contents by rank: the next one's tag; read by who drives, too
 
   pthread_mutex_t shared;
   pthread_cond_t wake;    // of the progress thread
@@ -58,6 +60,7 @@ struct weir_mpi {
   char failure_text[WEIR__MPI_TEXT];
   bool stops; // the progress thread ends when nothing is left to send
   atomic_bool has_inbox, has_failed;
+  atomic_bool in_call; // a call that makes the sequence, or waits for what was submitted, has not returned
   uint64_t copies;     // of contents to be sent, whose ends have not been reported
   bool looks_in_turns; // workers drive
 
@@ -101,6 +104,10 @@ __attribute__((format(printf, 2, 3))) weir_status weir__mpi_error(weir_status st
 
 // Makes a call the next one of the sequence: gives it its number, and its hash for comparison. `sequence` is held.
 void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call);
+
+// Around each call that makes the sequence: takes `sequence`, and releases it.
+void weir__mpi_begin_call(weir_mpi *mpi);
+void weir__mpi_end_call(weir_mpi *mpi);
 
 // The rank whose calls are compared with this rank's, and the one that compares its own with these.
 static inline uint32_t weir__mpi_previous(const weir_mpi *mpi) {

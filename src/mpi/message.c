@@ -46,6 +46,11 @@ uint64_t weir__mpi_message_length(const weir__mpi_message *message) {
   return message->kind == WEIR__MPI_SEND_CONTROL ? message->bytes : sizeof(weir__mpi_header) + message->bytes;
 }
 
+uint64_t weir__mpi_message_pieces(const weir__mpi_message *message) {
+  uint64_t most = message->mpi->options.piece_bytes;
+  return (weir__mpi_message_length(message) + most - 1) / most;
+}
+
 static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind, const weir__mpi_call *call,
                                      uint32_t peer, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t bytes) {
   weir__mpi_message *message = weir__mpi_message_create(mpi, kind, bytes);
@@ -54,16 +59,15 @@ static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind,
                    (unsigned long long)call->number);
     return NULL;
   }
-  uint64_t *tags = kind == WEIR__MPI_SEND ? mpi->sent_to : mpi->received_from;
+  _Atomic uint64_t *tags = kind == WEIR__MPI_SEND ? mpi->sent_to : mpi->received_from;
   message->peer = peer;
-  message->order = tags[peer]++;
+  message->order = atomic_fetch_add_explicit(&tags[peer], 1, memory_order_relaxed);
   message->tag = (uint32_t)(message->order % mpi->transport->tags);
   message->number = call->number;
   message->hash = call->hash;
   message->buffer = buffer->number;
   message->offset = offset;
-  uint64_t length = weir__mpi_message_length(message), piece = mpi->options.piece_bytes;
-  message->pieces = (length + piece - 1) / piece;
+  message->pieces = weir__mpi_message_pieces(message);
   memcpy(message->label, call->label, sizeof message->label);
   return message;
 }

@@ -67,7 +67,8 @@ void weir__mpi_message_release(weir__mpi_message *message);
 // Hands a message to the next thread that drives. `shared` is held.
 void weir__mpi_message_post(weir__mpi_message *message);
 
-// The bytes of a message that its pieces carry.
+// The bytes of a message that its pieces carry, and how many pieces there are.
 uint64_t weir__mpi_message_length(const weir__mpi_message *message);
+uint64_t weir__mpi_message_pieces(const weir__mpi_message *message);
 
 #endif // WEIR_MPI_MESSAGE_H

@@ -184,10 +184,10 @@ weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t t
   if (known.arg_count > 16 && (ranges = malloc(known.arg_count * sizeof *ranges)) == NULL)
     return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   uint32_t runs = 0;
-  pthread_mutex_lock(&mpi->sequence);
+  weir__mpi_begin_call(mpi);
   weir_status status = check(mpi, &known, rank, ranges, &runs);
   if (status == WEIR_OK) status = submit(mpi, &known, ranges, runs, out_event);
-  pthread_mutex_unlock(&mpi->sequence);
+  weir__mpi_end_call(mpi);
   if (ranges != few) free(ranges);
   return status;
 }

@@ -11,6 +11,7 @@ enum { LOOKS = 16, PINGS = 4 }; // in a time-out
 typedef struct waiting {
   uint64_t since;  // 0: nothing
   uint64_t number; // of the call that the other rank must submit
+  bool is_unknown; // the other rank does not know of a message
   char what[256];
 } waiting;
 
@@ -27,13 +28,22 @@ static void describe(const weir_mpi *mpi, const weir__mpi_message *message, wait
            sends ? "to" : "from");
 }
 
+// The other rank has submitted more than the call of the message, and has no such message: it left out what concerns it
+// (weir_mpi_skip), or its calls differ.
+static bool is_unknown(const weir__mpi_peer *peer, const weir__mpi_message *message) {
+  uint64_t known = message->kind == WEIR__MPI_SEND ? peer->receives : peer->sends;
+  return peer->number > message->number && known <= message->order;
+}
+
 static void find_message(const weir_mpi *mpi, uint32_t peer, waiting *out_waiting) {
   for (const weir__mpi_message *message = mpi->pending; message != NULL; message = message->next) {
     if (message->peer != peer || message->kind == WEIR__MPI_SEND_CONTROL) continue;
-    if (out_waiting->since != 0 && message->begun_ns >= out_waiting->since) continue;
+    out_waiting->is_unknown = is_unknown(&mpi->peers[peer], message);
+    if (!out_waiting->is_unknown && out_waiting->since != 0 && message->begun_ns >= out_waiting->since) continue;
     out_waiting->since = message->begun_ns;
     out_waiting->number = message->number;
     describe(mpi, message, out_waiting);
+    if (out_waiting->is_unknown) return;
   }
 }
 
@@ -41,7 +51,7 @@ static void find_message(const weir_mpi *mpi, uint32_t peer, waiting *out_waitin
 static void find_wait(weir_mpi *mpi, uint32_t peer, waiting *out_waiting) {
   pthread_mutex_lock(&mpi->shared);
   bool waits = mpi->awaited != 0 && peer == weir__mpi_previous(mpi);
-  if (waits && (out_waiting->since == 0 || mpi->awaited_ns < out_waiting->since)) {
+  if (waits && !out_waiting->is_unknown && (out_waiting->since == 0 || mpi->awaited_ns < out_waiting->since)) {
     out_waiting->since = mpi->awaited_ns;
     out_waiting->number = mpi->awaited;
     snprintf(out_waiting->what, sizeof out_waiting->what, "rank %u waits for it to come to call %llu, which is the end",
@@ -64,6 +74,14 @@ static void ping(weir_mpi *mpi, uint32_t rank, uint64_t now) {
   weir__mpi_check_flush(mpi);
   weir__mpi_control_post(mpi, rank, WEIR__MPI_PING, 0, NULL);
   pthread_mutex_unlock(&mpi->shared);
+}
+
+static void fail_unknown(weir_mpi *mpi, uint32_t rank, const waiting *waits) {
+  weir__mpi_fail(
+      mpi, WEIR_ERROR_INVALID_ARGUMENT, true,
+      "ranks submit different programs: rank %u has submitted call %llu, and has no message for what rank %u waits "
+      "for: %s",
+      rank, (unsigned long long)mpi->peers[rank].number, mpi->rank, waits->what);
 }
 
 static void fail(weir_mpi *mpi, uint32_t rank, const waiting *waits, bool lost) {
@@ -90,7 +108,9 @@ void weir__mpi_watch(weir_mpi *mpi, uint64_t now) {
     find_wait(mpi, rank, &waits);
     if (rank == mpi->rank || waits.since == 0 || now < waits.since + timeout / PINGS) continue;
     if (now >= peer->pinged_ns + timeout / PINGS) ping(mpi, rank, now);
-    if (now >= later(waits.since, peer->heard_ns) + timeout)
+    if (waits.is_unknown)
+      fail_unknown(mpi, rank, &waits);
+    else if (now >= later(waits.since, peer->heard_ns) + timeout)
       fail(mpi, rank, &waits, true);
     else if (answers(mpi, peer, now) && peer->number < waits.number &&
              now >= later(waits.since, peer->number_ns) + timeout)

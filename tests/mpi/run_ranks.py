@@ -10,7 +10,12 @@ from launcher import Launcher
 
 MPIRUN, PROGRAM = sys.argv[1:3]
 del sys.argv[1:3]
-PROGRAMS = "10" if os.environ.get("WEIR_SMALL_TESTS") else "500"
+SMALL = bool(os.environ.get("WEIR_SMALL_TESTS"))
+PROGRAMS = "50" if SMALL else "500"
+MIXED_PROGRAMS = "20" if SMALL else "200"
+# Of ranks in turn: a worker and devices on the host (PoCL, the stub driver of CUDA).
+MIXED = "cpu:1,opencl:0,cuda:0;cpu:2,cuda:0;opencl:0,cpu:1"
+LARGE_GIB = 10  # that a message of 2 GiB takes: it and its buffer, on both ranks
 LAUNCHER = Launcher(MPIRUN)
 
 
@@ -24,6 +29,19 @@ class Ranks(unittest.TestCase):
             code, output = run(ranks, "random", PROGRAMS)
             self.assertEqual(code, 0, output)
 
+    def test_random_mixed(self):
+        for ranks in (2, 3):
+            code, output = run(ranks, "random", MIXED_PROGRAMS, MIXED)
+            self.assertEqual(code, 0, output)
+
+    @unittest.skipIf(SMALL, "a message of 2 GiB is sent in tests that are not small")
+    def test_large(self):
+        pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if pages < LARGE_GIB << 30:
+            self.skipTest(f"less than {LARGE_GIB} GiB of memory are free")
+        code, output = run(2, "large")
+        self.assertEqual(code, 0, output)
+
     def test_without_threads(self):
         code, output = run(1, "threads")
         self.assertEqual(code, 0, output)
@@ -36,7 +54,7 @@ class Ranks(unittest.TestCase):
 
     def test_killed_rank(self):
         """mpirun itself ends the job, at whatever message the rank died, and says which one it was."""
-        for message in ("0", "3", "7"):
+        for message in ("0", "3", "7") if SMALL else map(str, range(8)):
             code, output = run(2, "kill", message)
             self.assertNotEqual(code, 0)
             self.assertRegex(output, r"rank 1 .*exited on signal 9|EXIT CODE: 9|KILLED BY SIGNAL: 9")

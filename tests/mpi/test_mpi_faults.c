@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One of three ranks dies at each of its messages, or has no memory at each of its allocations: nobody waits longer than the
-// time-out, and who is lost is named. Arguments of no bytes are no messages.
+// time-out, and who is lost is named; who is busy is not lost. An owner that ends early is named with the call. Arguments of
+// no bytes are no messages.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -167,8 +169,118 @@ static void test_no_bytes(void **state) {
   }
 }
 
+// The owner of what others read ends its part of the program before they have read it.
+static void leave_body(rank_run *run) {
+  weir_buffer *all[RANKS];
+  for (uint32_t i = 0; i < RANKS; i++) weir_mpi_buffer_create(run->mpi, 64, i, &all[i]);
+  submit(run, all[VICTIM], NULL);
+  if (run->rank == VICTIM) return;
+  submit(run, all[0], all[VICTIM]);
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+static void test_owner_leaves(void **state) {
+  (void)state;
+  rank_run runs[RANKS];
+  const weir_mpi_options options = {.timeout_ns = UINT64_C(20000000000)};
+  rank_threads_run(runs, RANKS, 0, &options, leave_body);
+  assert_int_equal(runs[VICTIM].released, WEIR_ERROR_INVALID_ARGUMENT);
+  for (uint32_t r = 0; r < RANKS; r++) {
+    const char *text = r == VICTIM ? runs[r].end : runs[r].text;
+    if (r != VICTIM) assert_int_equal(runs[r].status, WEIR_ERROR_INVALID_ARGUMENT);
+    if (strstr(text, "call 5 of rank") == NULL || strstr(text, "of rank 1 is weir_mpi_release") == NULL ||
+        strstr(text, "is task 'pass on'") == NULL)
+      fail_msg("rank %u: %s", r, text);
+  }
+}
+
+// Buffers are released behind the calls that use them, while tasks and messages are still to come.
+static void release_body(rank_run *run) {
+  weir_buffer *sum;
+  weir_mpi_buffer_create(run->mpi, 64, 0, &sum);
+  submit(run, sum, NULL);
+  for (uint32_t i = 0; i < 50; i++) {
+    weir_buffer *once;
+    weir_mpi_buffer_create(run->mpi, 64, i % run->size, &once);
+    submit(run, once, NULL);
+    submit(run, sum, once);
+    weir_mpi_fetch(run->mpi, once, 0, WEIR_WHOLE, WEIR_MPI_ALL);
+    weir_mpi_buffer_release(run->mpi, once);
+  }
+  run->status = weir_mpi_finish(run->mpi);
+  uint8_t bytes[64] = {0};
+  if (run->rank == 0) weir_read(sum, 0, 64, bytes);
+  snprintf(run->text, sizeof run->text, "%u", bytes[0]);
+}
+
+static void test_released_in_flight(void **state) {
+  (void)state;
+  rank_run runs[RANKS];
+  rank_threads_run(runs, RANKS, 0, &(weir_mpi_options){0}, release_body);
+  for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(runs[r].status, WEIR_OK);
+  assert_string_equal(runs[0].text, "101"); // each adds 1 + 1 to the first 1
+}
+
+static void sleep_long(const weir_work *work) {
+  (void)work;
+  const struct timespec time = {.tv_sec = 1, .tv_nsec = 200000000};
+  nanosleep(&time, NULL);
+}
+
+// All workers of a rank are in tasks that take longer than the time-out: it still answers.
+static void busy_body(rank_run *run) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(run->mpi, 64, VICTIM, &a);
+  const weir_arg arg = weir_writes(a);
+  const weir_task task = {.host = sleep_long, .args = &arg, .arg_count = 1, .label = "long"};
+  weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
+  run->status = weir_mpi_finish(run->mpi);
+  if (run->status != WEIR_OK) snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+static void test_busy_is_not_lost(void **state) {
+  (void)state;
+  rank_run runs[RANKS];
+  const weir_mpi_options options = {.timeout_ns = UINT64_C(500000000)};
+  rank_threads_run(runs, RANKS, 0, &options, busy_body);
+  for (uint32_t r = 0; r < RANKS; r++) assert_string_equal(runs[r].text, "");
+}
+
+// A rank leaves out what does concern it: another one waits for a message that it does not send.
+static void wrong_skip_body(rank_run *run) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(run->mpi, 64, VICTIM, &a);
+  submit(run, a, NULL);
+  if (run->rank == VICTIM)
+    weir_mpi_skip(run->mpi, 1);
+  else
+    weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+static void test_wrong_skip(void **state) {
+  (void)state;
+  rank_run runs[RANKS];
+  const weir_mpi_options options = {.timeout_ns = UINT64_C(500000000)};
+  rank_threads_run(runs, RANKS, 0, &options, wrong_skip_body);
+  for (uint32_t r = 0; r < RANKS; r++) {
+    weir_status status = runs[r].status != WEIR_OK ? runs[r].status : runs[r].released;
+    const char *text = runs[r].status != WEIR_OK ? runs[r].text : runs[r].end;
+    if (status != WEIR_ERROR_INVALID_ARGUMENT || strstr(text, "call 3 '' of rank 0 waits for bytes 0 to 64") == NULL)
+      fail_msg("rank %u: %s: %s", r, weir_status_name(status), text);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_bytes), cmocka_unit_test(test_lost_at_each_message),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_bytes),
+                                     cmocka_unit_test(test_lost_at_each_message),
+                                     cmocka_unit_test(test_owner_leaves),
+                                     cmocka_unit_test(test_released_in_flight),
+                                     cmocka_unit_test(test_busy_is_not_lost),
+                                     cmocka_unit_test(test_wrong_skip),
                                      cmocka_unit_test(test_no_memory_at_one_rank)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

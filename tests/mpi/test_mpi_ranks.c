@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank of MPI, started by mpirun (run_ranks.py): "random N" runs random programs; "stop" stops rank 1 with a signal
+// A rank of MPI, started by mpirun (run_ranks.py): "random N [DEVICES;...]" runs random programs, on each rank with the next of
+// these devices; "large" sends more than 2 GiB at once; "stop" stops rank 1 with a signal
 // in the middle; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N;
 // "threads" initialises MPI without threads.
 #include <mpi.h>
@@ -71,6 +72,54 @@ static int run_killed(weir_mpi *mpi, weir_context *context, uint64_t message) {
   return report(mpi, context, weir_mpi_finish(mpi));
 }
 
+static uint8_t large_byte(uint64_t at) {
+  return (uint8_t)(at * 0x9e3779b97f4a7c15u >> 56);
+}
+
+static void write_large(const weir_work *work) {
+  uint8_t *bytes = work->args[0];
+  uint64_t count = (uint64_t)(uintptr_t)work->user;
+  for (uint64_t i = 0; i < count; i++) bytes[i] = large_byte(i);
+}
+
+static void read_large(const weir_work *work) {
+  const uint8_t *bytes = work->args[0];
+  uint64_t count = (uint64_t)(uintptr_t)work->user, i = 0;
+  while (i < count && bytes[i] == large_byte(i)) i++;
+  if (i < count) weir_work_fail(work, "a byte of a large message is wrong");
+}
+
+// What one rank writes the other one reads.
+static int run_large(weir_mpi *mpi, weir_context *context) {
+  const uint64_t count = (UINT64_C(1) << 31) + 4099;
+  weir_buffer *a;
+  if (weir_mpi_buffer_create(mpi, count, 1, &a) != WEIR_OK) return fail("create", weir_last_error());
+  const weir_arg writes = weir_writes(a), reads = weir_reads(a);
+  weir_task task = {.host = write_large, .user = (void *)(uintptr_t)count, .args = &writes, .arg_count = 1};
+  weir_mpi_submit(mpi, &task, WEIR_MPI_OWNER, NULL);
+  task.host = read_large;
+  task.args = &reads;
+  weir_mpi_submit(mpi, &task, 0, NULL);
+  if (weir_mpi_finish(mpi) != WEIR_OK) return fail("finish", weir_last_error());
+  weir_mpi_statistics counts;
+  weir_mpi_get_statistics(mpi, &counts);
+  if (weir_mpi_rank(mpi) == 0 && counts.bytes_received != count) return fail("large", "another number of bytes came");
+  if (weir_mpi_release(mpi) != WEIR_OK) return fail("release", weir_last_error());
+  weir_context_release(context);
+  MPI_Finalize();
+  return 0;
+}
+
+// The devices of this rank: one of a list, in turn.
+static const char *devices_of(const char *list, int rank) {
+  static char chosen[100];
+  size_t count = 1;
+  for (const char *at = list; (at = strchr(at, ';')) != NULL; at++) count++;
+  for (size_t i = (size_t)rank % count; i > 0; i--) list = strchr(list, ';') + 1;
+  snprintf(chosen, sizeof chosen, "%.*s", (int)strcspn(list, ";"), list);
+  return chosen;
+}
+
 static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint64_t seed) {
   for (uint64_t i = 0; i < count; i++) {
     const char *text = mpi_program_run(context, mpi, seed + i, (seed + i) % 2 == 1);
@@ -91,10 +140,12 @@ int main(int argc, char **argv) {
   MPI_Init_thread(&argc, &argv, alone ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &given);
   weir_context *context;
   weir_mpi *mpi;
-  const weir_context_options options = {.devices = "cpu:1"};
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const weir_context_options options = {.devices = argc > 3 ? devices_of(argv[3], rank) : "cpu:1"};
   if (weir_context_create(&options, &context) != WEIR_OK) return fail("context", weir_last_error());
   const weir_mpi_options mpi_options = {.timeout_ns = strcmp(argv[1], "stop") == 0 ? UINT64_C(2000000000) : 0,
-                                        .piece_bytes = 256};
+                                        .piece_bytes = strcmp(argv[1], "large") == 0 ? 0 : 256};
   weir_status status = weir_mpi_create(context, &mpi_options, &mpi);
   if (alone) {
     bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_last_error(), "without support for threads");
@@ -104,6 +155,7 @@ int main(int argc, char **argv) {
   }
   if (status != WEIR_OK) return fail("create", weir_last_error());
   if (strcmp(argv[1], "kill") == 0) return run_killed(mpi, context, strtoull(argv[2], NULL, 10));
+  if (strcmp(argv[1], "large") == 0) return run_large(mpi, context);
   if (strcmp(argv[1], "random") != 0) return run_faulty(mpi, context, argv[1]);
   const char *seed = getenv("WEIR_TEST_SEED");
   return run_random(mpi, context, strtoull(argv[2], NULL, 10), seed == NULL ? 1 : strtoull(seed, NULL, 10));
