@@ -327,12 +327,29 @@ with weir.Context("cpu:1") as context, weir.mpi.Job(context, part) as job:
 part.Free()
 """
 
+# Dropped objects, which go on to the interpreter's end. A rank that collects them must not wait for the others there.
+LEFT = """
+def leave():
+    context = weir.Context("cpu:1")
+    job = weir.mpi.Job(context)
+    a = job.buffer(4, "f8", owner=0)
+    job.submit(lambda x: x.fill(1), weir.write(a))
+    job.broadcast(a)
+    return weakref.ref(context), weakref.ref(job)
+left = leave()
+if MPI.COMM_WORLD.Get_rank() == 0:
+    gc.collect()
+MPI.COMM_WORLD.Barrier()
+assert left[0]() is not None and not left[1]().closed
+"""
+
 
 @ranks
 def test_two_ranks(tmp_path):
     """All programs in one job, since to start one takes seconds."""
     printed = on_ranks(
-        tmp_path, HEAT + BUFFERS + DROPPED + KERNELS + MEMORY + LEFT_OUT + IN_TASKS + FAILURES + DIFFERENT + EXCEPTION
+        tmp_path,
+        HEAT + BUFFERS + DROPPED + KERNELS + MEMORY + LEFT_OUT + IN_TASKS + FAILURES + DIFFERENT + EXCEPTION + LEFT,
     )
     # 20 borders, and the sum; its parts 3 and 4 came from rank 1.
     assert "rank 0: 70 tasks, 168 bytes\n" in printed and "rank 1: 67 tasks, 176 bytes\n" in printed
@@ -344,6 +361,23 @@ def test_two_ranks(tmp_path):
         assert re.search(f"rank {rank}: .*different programs: call 2 .*'one'.*'other'", printed), printed
     assert "rank 1: 'of this rank alone'\n" in printed
     assert re.search(r"rank 0: ranks submit different programs: .*weir_mpi_release", printed), printed
+
+
+@ranks
+def test_an_exception_that_ends_the_program(tmp_path):
+    printed = on_ranks(
+        tmp_path,
+        """
+job = weir.mpi.Job(weir.Context("cpu:1"))
+a = job.buffer(4, "f8", owner=0)
+if job.rank == 1:
+    raise KeyError("of this rank alone")
+job.fetch(a, 1)
+job.finish()
+""",
+        code=1,
+    )
+    assert "KeyError: 'of this rank alone'" in printed or "different programs" in printed, printed
 
 
 @ranks

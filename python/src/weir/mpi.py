@@ -14,7 +14,7 @@ it reads travels there in the background. docs/guide/python.md says where the li
 
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set, Tuple, Type, Union
 
 from weir import _core
 from weir._array import Buffer
@@ -31,6 +31,8 @@ _ALL, _OWNER = -2, -1
 _NAME = "libweir-mpi.so.0"
 _READ = 1  # of weir_mode
 _FOREVER = (1 << 64) - 1
+
+_open: "Set[Job]" = set()  # they end at the same place on all ranks, and not where an interpreter drops them
 
 
 def _path() -> str:
@@ -60,6 +62,8 @@ def _load() -> Any:
 
 class Job:
     """A context that takes part in an MPI job. A context manager: its end waits for all ranks.
+
+    A job that is dropped goes on; it ends with its context, or with the interpreter.
 
     context: has a CPU device. communicator: an mpi4py.MPI.Comm, whose ranks all make the job; None: COMM_WORLD. The
     job has communicators of its own. timeout: seconds after which a silent rank is lost; None: never. send_limit: most
@@ -93,6 +97,7 @@ class Job:
         )
         self._closed = False
         context._jobs.append(self)
+        _open.add(self)
 
     @property
     def rank(self) -> int:
@@ -248,6 +253,7 @@ class Job:
         self._closed = True
         self._storages.clear()
         self._context._jobs.remove(self)
+        _open.remove(self)
         if failure is not None:
             raise failure
 
