@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """weir.mpi: programs on two ranks that mpirun starts, and what is said where something is missing.
 
-WEIR_MPI_LIBRARY names libweir-mpi, and WEIR_TEST_MPIRUN the launcher of its MPI (mpirun).
+WEIR_MPI_LIBRARY names libweir-mpi, and WEIR_TEST_MPIRUN the launcher of its MPI (mpirun). WEIR_TEST_MPICH names the
+launcher, libweir-mpi and libmpich.so of MPICH, if the former are not of that.
 """
 
 import ctypes.util
@@ -60,12 +61,12 @@ def environment(**more):
     )
 
 
-def on_ranks(folder: Path, text: str, count: int = 2, code: "int | None" = 0, **more: str) -> str:
+def on_ranks(folder: Path, text: str, count: int = 2, code: "int | None" = 0, launcher: str = "", **more: str) -> str:
     """Runs a program on ranks, and returns what they printed."""
     program = folder / "program.py"
     program.write_text(START + text, encoding="utf-8")
     run = subprocess.run(
-        [MPIRUN, "-n", str(count), sys.executable, "-X", "dev", "-W", "error", str(program)],
+        [launcher or MPIRUN, "-n", str(count), sys.executable, "-X", "dev", "-W", "error", str(program)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -343,6 +344,13 @@ MPI.COMM_WORLD.Barrier()
 assert left[0]() is not None and not left[1]().closed
 """
 
+OTHER = """
+with weir.Context("cpu:1") as context:
+    expect(weir.UnavailableError, "different MPIs: 'Open MPI", weir.mpi.Job, context)
+    expect(weir.UnavailableError, "and 'MPICH Version:", weir.mpi.Job, context)
+    assert context.submit(lambda: 5).result() == 5
+"""
+
 
 @ranks
 def test_two_ranks(tmp_path):
@@ -361,6 +369,20 @@ def test_two_ranks(tmp_path):
         assert re.search(f"rank {rank}: .*different programs: call 2 .*'one'.*'other'", printed), printed
     assert "rank 1: 'of this rank alone'\n" in printed
     assert re.search(r"rank 0: ranks submit different programs: .*weir_mpi_release", printed), printed
+
+
+@ranks
+@pytest.mark.skipif("WEIR_TEST_MPICH" not in os.environ, reason="missing: WEIR_TEST_MPICH")
+def test_mpich(tmp_path):
+    """mpi4py takes the MPI that is there. The library of another one is refused before it is used."""
+    launcher, library, mpich = os.environ["WEIR_TEST_MPICH"].split(":")
+    (tmp_path / "libmpi.so.12").symlink_to(os.path.realpath(mpich))  # the name of MPICH's ABI
+    more = dict(MPI4PY_MPIABI="mpich", LD_LIBRARY_PATH=str(tmp_path))
+    printed = on_ranks(tmp_path, HEAT, launcher=launcher, WEIR_MPI_LIBRARY=library, **more)
+    assert "rank 0: 70 tasks, 168 bytes\n" in printed and "rank 1: 67 tasks, 176 bytes\n" in printed
+    version = subprocess.run([MPIRUN, "--version"], stdout=subprocess.PIPE, text=True).stdout
+    if "Open MPI" in version or "OpenRTE" in version:
+        on_ranks(tmp_path, OTHER, 1, launcher=launcher, **more)
 
 
 @ranks

@@ -54,9 +54,10 @@ def _load() -> Any:
             f"weir.mpi needs libweir-mpi, which is built with the MPI of mpi4py: {failure}. Debian's package is "
             "libweir-mpi0; WEIR_MPI_LIBRARY names a file"
         ) from None
-    own, theirs = _core.ranks_mpi_version(), MPI.Get_library_version()
-    if own.rstrip("\0\n ") != theirs.rstrip("\0\n "):
-        raise UnavailableError(f"libweir-mpi ({path}) and mpi4py have different MPIs: {own!r} and {theirs!r}")
+    own, theirs = (text.strip("\0\n ") for text in (_core.ranks_mpi_version(), MPI.Get_library_version()))
+    if own != theirs:
+        names = " and ".join(repr(text.partition("\n")[0]) for text in (own, theirs))
+        raise UnavailableError(f"libweir-mpi ({path}) and mpi4py have different MPIs: {names}")
     return MPI
 
 
