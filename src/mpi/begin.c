@@ -46,7 +46,8 @@ static void begin(weir_mpi *mpi, weir__mpi_message *message, uint64_t now) {
       message->error = "the message was refused";
   }
   if (message->error != NULL)
-    weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true, "a message from rank %u to rank %u was refused", mpi->rank,
+    weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true,
+                   "a message between ranks %u and %u was refused, or there is no memory for it", mpi->rank,
                    message->peer);
   if (message->pieces_left == 0)
     weir__mpi_message_end(mpi, message);

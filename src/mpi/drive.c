@@ -21,8 +21,10 @@ static void take_pending(weir__mpi_message *message) {
 }
 
 void weir__mpi_receive_control(weir_mpi *mpi) {
-  mpi->transport->receive(mpi->transport, WEIR__MPI_CONTROL, WEIR__MPI_ANY_RANK, 0, &mpi->incoming,
-                          sizeof mpi->incoming, &mpi->incoming);
+  if (!mpi->transport->receive(mpi->transport, WEIR__MPI_CONTROL, WEIR__MPI_ANY_RANK, 0, &mpi->incoming,
+                               sizeof mpi->incoming, &mpi->incoming))
+    weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u cannot hear other ranks: there is no memory",
+                   mpi->rank);
 }
 
 static void take_done(weir_mpi *mpi, const weir__mpi_done *done, uint64_t now) {

@@ -20,7 +20,7 @@ void weir__mpi_drive_posted(struct weir_mpi *mpi);
 // Becomes the only one to drive, for good.
 void weir__mpi_drive_last(struct weir_mpi *mpi);
 
-// Waits for messages of control from now on.
+// Waits for the next message of control. Makes the job fail if it cannot.
 void weir__mpi_receive_control(struct weir_mpi *mpi);
 
 // Nanoseconds after which who waits drives again, if nothing had happened: 0, at once, for a while, then a part of the time for

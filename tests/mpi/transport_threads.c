@@ -37,7 +37,7 @@ struct threads_job {
 
 static item *create(uint32_t channel, uint32_t other, uint32_t tag, uint64_t bytes, void *token) {
   item *made = calloc(1, sizeof *made);
-  if (made == NULL) abort();
+  if (made == NULL) return NULL;
   *made = (item){.channel = channel, .other = other, .tag = tag, .bytes = bytes, .done.token = token};
   return made;
 }
@@ -81,19 +81,27 @@ static void match(rank_transport *self) {
 static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, uint32_t to, uint32_t tag,
                          const void *memory, uint64_t bytes, void *token) {
   rank_transport *self = (rank_transport *)base, *other = &self->job->ranks[to];
+  item *message = create(channel, base->rank, tag, bytes, NULL), *ended = create(channel, to, tag, bytes, token);
+  if (message != NULL) message->memory = malloc(bytes + 1);
+  if (message == NULL || message->memory == NULL || ended == NULL) {
+    if (message != NULL) free(message->memory);
+    free(message);
+    free(ended);
+    return false;
+  }
+  memcpy(message->memory, memory, bytes);
   pthread_mutex_lock(&self->job->lock);
   if (self->left > 0 && --self->left == 0) self->dead = true;
   if (!self->dead && !other->dead) {
-    item *message = create(channel, base->rank, tag, bytes, NULL);
-    message->memory = malloc(bytes + 1);
-    if (message->memory == NULL) abort();
-    memcpy(message->memory, memory, bytes);
     append(&other->messages, message);
     match(other);
+  } else {
+    free(message->memory);
+    free(message);
   }
   self->sent += channel == WEIR__MPI_CONTENTS;
   self->sent_bytes += channel == WEIR__MPI_CONTENTS ? bytes : 0;
-  append(&self->ended, create(channel, to, tag, bytes, token));
+  append(&self->ended, ended);
   pthread_mutex_unlock(&self->job->lock);
   return true;
 }
@@ -101,9 +109,10 @@ static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, u
 static bool receive_message(weir__mpi_transport *base, weir__mpi_channel channel, uint32_t from, uint32_t tag,
                             void *memory, uint64_t bytes, void *token) {
   rank_transport *self = (rank_transport *)base;
-  pthread_mutex_lock(&self->job->lock);
   item *receive = create(channel, from, tag, bytes, token);
+  if (receive == NULL) return false;
   receive->memory = memory;
+  pthread_mutex_lock(&self->job->lock);
   append(&self->receives, receive);
   match(self);
   pthread_mutex_unlock(&self->job->lock);
