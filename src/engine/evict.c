@@ -6,6 +6,7 @@
 enum {
   VICTIMS = 32,    // of one search
   AHEAD_PART = 32, // of the memory that is copied at a time, beyond what is needed
+  MORE_PART = 64,  // of the memory that is given up at a time, beyond what is needed: searches take long
 };
 
 typedef struct search {
@@ -71,8 +72,9 @@ weir__eviction weir__evict(weir_context *context, const weir__submission *submis
   if (context->memory.devices[space]->lost || !weir__validity_reserve(&context->memory.validities, 1))
     return WEIR__EVICTION_NONE;
   weir__object_pool_each(&context->objects.buffers, look_at, &self);
-  uint64_t ahead = bytes + context->memory.pools[space].bytes / AHEAD_PART, freed = 0;
-  for (uint32_t i = 0; i < self.count && freed < bytes && freed + self.under_way < ahead; i++) {
+  uint64_t held = context->memory.pools[space].bytes, freed = 0;
+  uint64_t enough = bytes + held / MORE_PART, ahead = bytes + held / AHEAD_PART;
+  for (uint32_t i = 0; i < self.count && freed < enough && freed + self.under_way < ahead; i++) {
     weir_buffer *victim = self.victims[i];
     if (!is_needed(victim, space)) {
       if (give_up(context, victim, space)) freed += victim->bytes;

@@ -17,6 +17,8 @@
 #include "sweep.h"
 
 static uint64_t base_seed = 1;
+static bool on_cards;      // that are too small for all buffers; Weir places tasks
+static uint64_t evictions; // from these cards
 
 static program_options options_for(uint64_t seed) {
   static const char *const devices[] = {"cpu:1", "sim:ideal", "cpu:3", "cpu:2", "sim:h200,cpu:1"};
@@ -28,17 +30,23 @@ static program_options options_for(uint64_t seed) {
   options.context.seed = seed % 2 == 0 ? seed : 0;
   if (seed % 4 == 0) options.context.flags |= WEIR_CONTEXT_TRACE;
   options.abandon = seed % 7 == 0;
+  if (!on_cards) return options;
+  options.context.devices = "sim:h200+memory_mib=64,sim:ideal+memory_mib=64+peer_gbs=10";
+  options.context.flags |= WEIR_CONTEXT_PLACE;
+  options.evictions = &evictions;
   return options;
 }
 
 // Runs a program with the Nth allocation failing, once. False: it needs fewer. `*out_differs`: its results are not those of
 // the reference, as `message` says, and it was to be compared.
 static bool run_once(uint64_t seed, uint64_t n, bool *out_differs, char message[PROGRAM_MESSAGE_BYTES]) {
-  program_shape shape = {.length = 20 + (uint32_t)(seed % 60), .host_tasks = seed % 5 != 1, .graphs = seed % 2 == 1};
+  program_shape shape = {
+      .length = 20 + (uint32_t)(seed % 60), .host_tasks = seed % 5 != 1 && !on_cards, .graphs = seed % 2 == 1};
   shape.failures = seed % 3 == 0;
   test_program program;
   program_generate(&program, seed, &shape);
   program_options options = options_for(seed);
+  if (on_cards) options.context.device_memory_limit = program.live_bytes / 2 + 1; // what is too large is refused
   int64_t live = ledger_live();
   alarm(60);
   uint64_t before = weir__allocate_count();
@@ -76,8 +84,19 @@ static void programs_go_on_without_what_was_refused(void **state) {
   }
 }
 
+static void programs_on_full_cards_go_on_too(void **state) {
+  (void)state;
+  on_cards = true;
+  run_with_failure(base_seed, 0);
+  for (uint64_t i = 0; i < 12; i++) {
+    for (uint64_t n = 1; run_with_failure(base_seed + i, n);) n = sweep_after(n);
+  }
+  assert_true(evictions > 0);
+}
+
 int main(void) {
   if (getenv("WEIR_TEST_SEED") != NULL) base_seed = strtoull(getenv("WEIR_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(programs_go_on_without_what_was_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs_go_on_without_what_was_refused),
+                                     cmocka_unit_test(programs_on_full_cards_go_on_too)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,14 +60,14 @@ static void choose_devices(random_run *run, random_state *random, const char *de
     const char *devices;
     uint32_t count;
     bool cpu;
-  } choices[] = {{"sim:ideal", 1, false},
+  } choices[] = {{"sim:ideal+memory_mib=64,sim:h200+memory_mib=64", 2, false},
+                 {"sim:h200+memory_mib=64+peer_gbs=100,sim:plain+memory_mib=64+peer_gbs=50,cpu:1", 3, true},
+                 {"sim:ideal", 1, false},
                  {"sim:h200", 1, false},
                  {"sim:ideal,sim:h200", 2, false},
                  {"sim:ideal,cpu:2", 2, true},
                  {"cpu:1,sim:h200", 2, true},
                  {"cpu:2,sim:h200,cpu:1", 3, true},
-                 {"sim:ideal+memory_mib=64,sim:h200+memory_mib=64", 2, false},
-                 {"sim:h200+memory_mib=64+peer_gbs=100,sim:plain+memory_mib=64+peer_gbs=50,cpu:1", 3, true},
                  {"sim:ideal,sim:h200,sim:plain,sim:plain+speed=3", 4, false},
                  {"sim:h200+auto_graphs=1", 1, false},
                  {"sim:h200+auto_graphs=1,cpu:2", 2, true}};
@@ -75,7 +75,8 @@ static void choose_devices(random_run *run, random_state *random, const char *de
     choose_listed(run, random, device, shape);
     return;
   }
-  uint32_t choice = random_below(random, sizeof choices / sizeof choices[0]);
+  // The first two have memory of their own.
+  uint32_t choice = random_below(random, random_crowded ? 2 : sizeof choices / sizeof choices[0]);
   run->options.context.devices = choices[choice].devices;
   run->options.simulated = true;
   run->own_memory = strstr(choices[choice].devices, "memory_mib") != NULL;
@@ -199,7 +200,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_placed) place_tasks(out_run, &random);
   // Cards hold less than the program has. A launch of a graph may need all of it at once.
   if (random_crowded) {
-    context->flags &= ~(uint32_t)WEIR_CONTEXT_REPEATS;
+    if (!random_repeats) context->flags &= ~(uint32_t)WEIR_CONTEXT_REPEATS;
     context->memory_limit = 0;
     context->device_memory_limit =
         most_needed_bytes(&out_run->program) + scratch_bytes(out_run) + 256 * (uint64_t)random_below(&random, 8);
