@@ -152,6 +152,16 @@ def test_memory_limit() -> None:
         assert isinstance(info.value, MemoryError)
 
 
+def test_full_device() -> None:
+    with weir.Context("sim:plain+memory_mib=4,cpu:1", device_memory_limit=2 << 20) as context:
+        buffers = [context.buffer(1 << 18, np.float32) for _ in range(5)]  # of which the device holds two
+        for i, buffer in enumerate(buffers):
+            buffer.fill(i)
+        for i, buffer in enumerate(buffers):
+            assert buffer.numpy()[-1] == i
+        assert context.statistics()["evictions"] >= 3
+
+
 def test_check_mode() -> None:
     def wrong(view: Any) -> None:
         pass  # overwrites nothing

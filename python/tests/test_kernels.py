@@ -44,6 +44,17 @@ def test_kernels_that_are_written_once(devices: str) -> None:
             assert np.array_equal(b.numpy(), y + 2 * x)
 
 
+def test_tasks_that_are_placed() -> None:
+    with weir.Context("cpu:1,cpu:1", place=True) as context:
+        kernel = context.kernel("saxpy", code=weir.CCode(SAXPY))
+        one, sums = context.array(np.ones(64, np.float32)), [context.array(np.zeros(64, np.float32)) for _ in range(4)]
+        for _ in range(10):
+            for total in sums:
+                context.submit(kernel, weir.read(one), weir.update(total), np.float32(2), np.int32(64))
+        for total in sums:
+            assert (total.numpy() == 20).all()
+
+
 @needs_opencl
 def test_opencl_c() -> None:
     with weir.Context("opencl") as context:

@@ -4,7 +4,7 @@
 #include "engine/transfer.h"
 
 enum {
-  VICTIMS = 32,    // of one search
+  VICTIMS = 128,   // of one search
   AHEAD_PART = 32, // of the memory that is copied at a time, beyond what is needed
   MORE_PART = 64,  // of the memory that is given up at a time, beyond what is needed: searches take long
 };
@@ -74,11 +74,11 @@ weir__eviction weir__evict(weir_context *context, const weir__submission *submis
   weir__object_pool_each(&context->objects.buffers, look_at, &self);
   uint64_t held = context->memory.pools[space].bytes, freed = 0;
   uint64_t enough = bytes + held / MORE_PART, ahead = bytes + held / AHEAD_PART;
-  for (uint32_t i = 0; i < self.count && freed < enough && freed + self.under_way < ahead; i++) {
+  for (uint32_t i = 0; i < self.count; i++) {
     weir_buffer *victim = self.victims[i];
     if (!is_needed(victim, space)) {
-      if (give_up(context, victim, space)) freed += victim->bytes;
-    } else if (weir__copy_home(context, submission, victim)) {
+      if (freed < enough && give_up(context, victim, space)) freed += victim->bytes;
+    } else if (freed + self.under_way < ahead && weir__copy_home(context, submission, victim)) {
       self.under_way += victim->bytes;
       context->host.statistics.evictions++;
     }

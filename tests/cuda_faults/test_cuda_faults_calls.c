@@ -35,12 +35,13 @@ static bool run(const weir_context_options *options, uint64_t seed, uint64_t n, 
 }
 
 // Every mode with both ways of execution; a timeline is kept in one mode. The context's seed brings launching threads.
-static void sweep(const char *devices, int result, uint32_t traced, uint64_t context_seed) {
+static void sweep_with(const char *devices, int result, uint32_t traced, uint64_t context_seed, uint64_t card_bytes) {
   static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS, WEIR_ISSUE_RESIDENT};
   for (uint32_t way = 0; way < 4; way++) {
     faults_let_fit(ways[way] == WEIR_ISSUE_RESIDENT);
     uint64_t seed = way + traced;
     weir_context_options options = {.devices = devices, .issue = ways[way], .queues = way + 1, .seed = context_seed};
+    options.device_memory_limit = card_bytes;
     if (way == traced) options.flags = WEIR_CONTEXT_TRACE;
     // The resident kernel's threads take longer: there each sweep takes every third call.
     uint64_t skipped = ways[way] == WEIR_ISSUE_RESIDENT ? 2 : 0, n = 1 + seed % (skipped + 1);
@@ -48,6 +49,18 @@ static void sweep(const char *devices, int result, uint32_t traced, uint64_t con
     assert_true(n > 50 && n < MANY); // all calls came up
   }
   faults_expect_none();
+}
+
+static void sweep(const char *devices, int result, uint32_t traced, uint64_t context_seed) {
+  sweep_with(devices, result, traced, context_seed, 0);
+}
+
+// A card that holds the two buffers of a task and no more: buffers are copied to the host, and fetched back.
+static void errors_on_a_full_card(void **state) {
+  (void)state;
+  enum { BUFFER = WORDS * 4, BLOCK = BUFFER + BUFFER / 4 };
+  sweep_with("cuda", 304, 1, 2, 2 * BLOCK);
+  sweep_with("cuda,cpu:1", 2, 2, 0, 2 * BLOCK);
 }
 
 static void no_memory(void **state) {
@@ -77,6 +90,7 @@ int main(void) {
   faults_use_stub();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_memory),
+      cmocka_unit_test(errors_on_a_full_card),
       cmocka_unit_test(errors_of_the_operating_system),
       cmocka_unit_test(errors_in_launching_threads),
       cmocka_unit_test(errors_that_lose_the_device),

@@ -81,9 +81,9 @@ static PyObject *context_open(PyObject *self, PyObject *arguments) {
   context *ctx = (context *)self;
   const char *devices;
   unsigned int window, queues, issue, flags;
-  unsigned long long memory_limit, seed, rename_limit;
-  if (!PyArg_ParseTuple(arguments, "sIIKIKIK", &devices, &window, &queues, &memory_limit, &issue, &seed, &flags,
-                        &rename_limit))
+  unsigned long long memory_limit, seed, rename_limit, device_memory_limit;
+  if (!PyArg_ParseTuple(arguments, "sIIKIKIKK", &devices, &window, &queues, &memory_limit, &issue, &seed, &flags,
+                        &rename_limit, &device_memory_limit))
     return NULL;
   if (interpreter_ending) return raise_text(WEIR_ERROR_RELEASED, "the interpreter is ending");
   if (ctx->handle != NULL) return raise_text(WEIR_ERROR_INVALID_ARGUMENT, "the context is open already");
@@ -94,7 +94,8 @@ static PyObject *context_open(PyObject *self, PyObject *arguments) {
                                   .issue = (weir_issue)issue,
                                   .seed = seed,
                                   .flags = flags,
-                                  .rename_limit = rename_limit};
+                                  .rename_limit = rename_limit,
+                                  .device_memory_limit = device_memory_limit};
   weir_context *handle = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
@@ -204,9 +205,9 @@ static PyObject *context_statistics(PyObject *self, PyObject *unused) {
   weir_context_statistics(ctx->handle, &s);
   END_WEIR
 #define K(member) #member, (unsigned long long)s.member
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),
                        K(rename_denied), K(window_waits), K(memory_waits), K(transfers), K(transfer_bytes), K(bytes),
-                       K(peak_bytes), K(window), K(resident), K(resident_moves), K(room));
+                       K(peak_bytes), K(window), K(resident), K(resident_moves), K(room), K(evictions));
 #undef K
 }
 

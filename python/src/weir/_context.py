@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     from weir import _numpy as np
 
-_NO_RENAME, _TRACE, _IN_ORDER, _CHECK = 1, 2, 4, 8
+_NO_RENAME, _TRACE, _IN_ORDER, _CHECK, _PLACE = 1, 2, 4, 8, 32
 _ISSUE = {"auto": 0, "queues": 1, "graphs": 2, "resident": 3}
 
 _contexts: "weakref.WeakSet[Context]" = weakref.WeakSet()
@@ -62,7 +62,9 @@ class Context(_core.Context):
     take in each memory. issue: "auto", "queues", "graphs" or "resident", how tasks go to CUDA devices. seed: if not 0,
     scheduling decisions are reordered at random, for tests. rename: False keeps overwritten buffers in place, so that
     tasks wait for each other more often. rename_limit: most bytes that renaming takes. trace: record a timeline.
-    in_order: one task after the other. check: find out whether tasks do what they declare.
+    in_order: one task after the other. check: find out whether tasks do what they declare. place: a task of a kernel
+    that names no device goes to the device that is expected to have it done first. device_memory_limit: most bytes that
+    buffers take on each device with memory of its own, in place of memory_limit.
 
     Any thread may use a context. In a child process that was forked it raises weir.InvalidArgumentError.
     """
@@ -81,10 +83,13 @@ class Context(_core.Context):
         trace: bool = False,
         in_order: bool = False,
         check: bool = False,
+        place: bool = False,
+        device_memory_limit: int = 0,
     ) -> None:
         if issue not in _ISSUE:
             raise InvalidArgumentError(f"issue is {', '.join(map(repr, _ISSUE))}, and not {issue!r}")
         flags = (0 if rename else _NO_RENAME) | trace * _TRACE | in_order * _IN_ORDER | check * _CHECK
+        flags |= place * _PLACE
         self._wrapped: List["weakref.ref[_core.Storage]"] = []
         self._code: List[Any] = []  # of kernels, until the context is closed
         self._pipelines: "weakref.WeakSet[Pipeline]" = weakref.WeakSet()
@@ -93,7 +98,8 @@ class Context(_core.Context):
         self._jobs: List["Job"] = []
         from weir._device import Device  # dataclasses take as long to import as the rest
 
-        self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, rename_limit)
+        limits = (rename_limit, device_memory_limit)
+        self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, *limits)
         self._device_list = tuple(Device(i, *one) for i, one in enumerate(self._devices()))
         _contexts.add(self)
 

@@ -21,6 +21,7 @@ class Context:
         seed: int,
         flags: int,
         rename_limit: int,
+        device_memory_limit: int,
         /,
     ) -> None: ...
     def _finish(self, timeout: Optional[float], /) -> None: ...
