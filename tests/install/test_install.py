@@ -97,6 +97,21 @@ class Install(unittest.TestCase):
             *self.pkg_config("--cflags", "--libs", package="weir-mpi"), "-lm")
         self.check_heat(program)
 
+    def test_replay_on_ranks(self):
+        """The installed command finds the program of a rank; a launcher of one rank stands in for mpirun."""
+        launcher = os.path.join(self.folder.name, "launcher")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nif [ "$1" = --version ]; then echo one; exit; fi\nshift 2\nexec "$@"\n')
+        os.chmod(launcher, 0o700)
+        done = subprocess.run([os.path.join(self.prefix, "bin", "weir"), "replay", "--ranks", "1", "--launcher", launcher, "pattern:fft,steps=5"],
+                              capture_output=True, text=True, check=False)
+        if self.has_mpi():
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("1 rank of device cpu", done.stdout)
+        else:
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("weir-replay-ranks is missing", done.stderr)
+
     def test_mpi_cmake(self):
         """find_package(weir COMPONENTS mpi) gives weir::mpi, and a tree without it says that the component is missing."""
         source = os.path.join(SOURCE, "tests", "install", "consumer_mpi")
