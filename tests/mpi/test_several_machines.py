@@ -18,8 +18,8 @@ SOURCE, WEIR, LIBRARY, MPI_LIBRARY, MPICC, MPIRUN = (os.path.abspath(one) for on
 del sys.argv[1:]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SRUN = """#!/bin/sh
-[ "$1 $3 $4" = "--ntasks --cpus-per-task 2" ] || exit 2
-exec weir run -n "$2" "$5"
+[ "$1 $2 $4 $5" = "--mpi=pmix --ntasks --cpus-per-task 2" ] || exit 2
+exec weir run -n "$3" "$6"
 """
 
 
