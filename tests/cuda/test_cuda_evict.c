@@ -112,6 +112,7 @@ static void test_too_large(void **state) {
 
 // Threads that take each other's storage all get on.
 enum { THREADS = 3, SUMS = 40, OWN = 5 };
+static bool placed; // their tasks name no device
 
 static void *submit_sums(void *user) {
   share *s = user;
@@ -124,7 +125,8 @@ static void *submit_sums(void *user) {
   }
   for (uint32_t i = 0; i < SUMS; i++) {
     uint32_t to = i % OWN, a = (i + 1) % OWN, b = (i + 2) % OWN;
-    share_sum(s, s->second != NULL && i % 3 == 0 ? s->second : s->cuda, own[to], own[a], own[b], COUNT, NULL);
+    weir_device *device = s->second != NULL && i % 3 == 0 ? s->second : s->cuda;
+    share_sum(s, placed ? NULL : device, own[to], own[a], own[b], COUNT, NULL);
     wanted[to] = wanted[a] + wanted[b];
   }
   for (uint32_t i = 0; i < OWN; i++) expect_first(own[i], wanted[i], COUNT);
@@ -146,6 +148,12 @@ static void test_threads(void **state) {
   share_run_with(&options, threads_get_on);
   options.devices = "cuda:0,cuda:1";
   share_run_with(&options, threads_get_on);
+  placed = true;
+  options.flags = WEIR_CONTEXT_PLACE;
+  share_run_with(&options, threads_get_on);
+  options.devices = "cuda:0,cpu:2,cuda:1";
+  share_run_with(&options, threads_get_on);
+  placed = false;
 }
 
 // Each card's share of a buffer that they write in parts is copied home.
