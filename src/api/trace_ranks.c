@@ -27,7 +27,7 @@ weir_status weir_trace_note_rank(weir_context *context, uint32_t rank, uint32_t 
                        : context->host.trace == NULL ? "the context was made without WEIR_CONTEXT_TRACE"
                                                      : "there is no such rank");
   uint64_t start_ns = context->host.start_ns;
-  bool early = offset_ns < 0 && start_ns < (uint64_t)-offset_ns;
+  bool early = offset_ns < 0 && start_ns < 0 - (uint64_t)offset_ns;
   weir__context_lock(context);
   weir__trace_set_rank(context->host.trace, &(weir__trace_rank){.rank = rank,
                                                                 .ranks = ranks,

@@ -83,7 +83,7 @@ static void what_was_not_made_is_dropped_at_the_end(share *s) {
 #define TEST(name)                                                                                                     \
   static void test_##name(void **state) {                                                                              \
     (void)state;                                                                                                       \
-    share_run("cuda,cpu:1", name);                                                                                   \
+    share_run("cuda,cpu:1", name);                                                                                     \
   }
 TEST(what_came_again_is_made_first)
 TEST(what_is_oldest_makes_room)
