@@ -16,6 +16,8 @@ bool random_resident, random_automatic, random_repeats, random_crowded, random_p
 uint64_t random_evictions;
 uint64_t random_repeated;
 
+enum { CALL_SCRATCH_BYTES = 512 }; // more than an enqueue function for CUDA wants
+
 static const weir_issue ways[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
 
 static void choose_listed(random_run *run, random_state *random, const char *devices, program_shape *shape) {
@@ -202,8 +204,8 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   if (random_crowded) {
     if (!random_repeats) context->flags &= ~(uint32_t)WEIR_CONTEXT_REPEATS;
     context->memory_limit = 0;
-    context->device_memory_limit =
-        most_needed_bytes(&out_run->program) + scratch_bytes(out_run) + 256 * (uint64_t)random_below(&random, 8);
+    context->device_memory_limit = most_needed_bytes(&out_run->program) + CALL_SCRATCH_BYTES + scratch_bytes(out_run) +
+                                   256 * (uint64_t)random_below(&random, 8);
   }
   out_run->options.abandon = random_chance(&random, 15) && !(out_run->options.calls && shape.calls != 0);
   if (!out_run->options.cuda && shape.cards != 0)
