@@ -46,6 +46,13 @@ static int fail(const char *what) {
   return WEIR__EXIT_FAILED;
 }
 
+static double begun; // seconds
+
+static void begin(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  begun = MPI_Wtime();
+}
+
 static int play(const weir__stream *stream, const rank_options *options) {
   const weir_context_options context_options = {.devices = options->device,
                                                 .window = (uint32_t)options->window,
@@ -56,10 +63,8 @@ static int play(const weir__stream *stream, const rank_options *options) {
   if (weir_context_create(&context_options, &context) != WEIR_OK) return fail("the context");
   if (weir_mpi_create(context, NULL, &mpi) != WEIR_OK) return fail("the job");
   double submit_ns = 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  double start = MPI_Wtime();
-  if (weir__play(mpi, stream, &options->play, &submit_ns) != WEIR_OK) return fail(stream->name);
-  print(context, mpi, (MPI_Wtime() - start) * 1e6, submit_ns);
+  if (weir__play(context, mpi, stream, &options->play, begin, &submit_ns) != WEIR_OK) return fail(stream->name);
+  print(context, mpi, (MPI_Wtime() - begun) * 1e6, submit_ns);
   if (weir_mpi_release(mpi) != WEIR_OK) return fail("the job");
   if (weir_context_release(context) != WEIR_OK) return fail("the context");
   return WEIR__EXIT_OK;

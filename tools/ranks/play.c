@@ -12,7 +12,8 @@ typedef struct play {
   const weir__stream *stream;
   const weir__play_options *options;
   weir_buffer **buffers; // by index in the stream; NULL: not there (now)
-  uint64_t *spin_ns;     // by task
+  weir_kernel **kernels; // by task
+  uint64_t *spin_ns;     // the same
   uint64_t pass, waited_ns;
   weir_arg args[WEIR_MAX_ARGS];
 } play;
@@ -63,7 +64,7 @@ static weir_status submit(play *self, uint32_t index) {
                                .offset = access->offset,
                                .bytes = access->bytes};
   }
-  const weir_task task = {.host = spin,
+  const weir_task task = {.kernel = self->kernels[index],
                           .user = &self->spin_ns[index],
                           .args = self->args,
                           .arg_count = recorded->access_count,
@@ -90,16 +91,30 @@ static weir_status play_pass(play *self) {
   return status;
 }
 
-weir_status weir__play(weir_mpi *mpi, const weir__stream *stream, const weir__play_options *options,
-                       double *out_submit_ns) {
+// Kernels have the names of those recorded, by which timelines colour tasks.
+static weir_status create_kernels(play *self, weir_context *context) {
+  weir_status status = WEIR_OK;
+  for (uint32_t t = 0; t < self->stream->task_count && status == WEIR_OK; t++) {
+    const weir__stream_task *task = &self->stream->tasks[t];
+    self->spin_ns[t] = (uint64_t)llround(weir__stream_task_us(task) * self->options->time_scale * 1000);
+    status = weir_kernel_create(context, task->kernel_count > 0 ? task->kernels[0].name : task->op, &self->kernels[t]);
+    if (status == WEIR_OK) status = weir_kernel_set_cpu(self->kernels[t], spin);
+  }
+  return status;
+}
+
+weir_status weir__play(weir_context *context, weir_mpi *mpi, const weir__stream *stream,
+                       const weir__play_options *options, void (*begin)(void), double *out_submit_ns) {
   play *self = calloc(1, sizeof *self);
   weir_buffer **buffers = calloc((size_t)stream->buffer_count + 1, sizeof(weir_buffer *));
   uint64_t *spin_ns = calloc((size_t)stream->task_count + 1, sizeof *spin_ns);
-  weir_status status = self && buffers && spin_ns ? WEIR_OK : WEIR_ERROR_OUT_OF_MEMORY;
+  weir_kernel **kernels = calloc((size_t)stream->task_count + 1, sizeof(weir_kernel *));
+  weir_status status = self && buffers && spin_ns && kernels ? WEIR_OK : WEIR_ERROR_OUT_OF_MEMORY;
   if (status == WEIR_OK) {
-    *self = (play){.mpi = mpi, .stream = stream, .options = options, .buffers = buffers, .spin_ns = spin_ns};
-    for (uint32_t t = 0; t < stream->task_count; t++)
-      spin_ns[t] = (uint64_t)llround(weir__stream_task_us(&stream->tasks[t]) * options->time_scale * 1000);
+    *self = (play){
+        .mpi = mpi, .stream = stream, .options = options, .buffers = buffers, .kernels = kernels, .spin_ns = spin_ns};
+    status = create_kernels(self, context);
+    begin();
     uint64_t start = weir__clock_ns();
     for (; self->pass < options->repeat && status == WEIR_OK; self->pass++) status = play_pass(self);
     *out_submit_ns = (double)(weir__clock_ns() - start - self->waited_ns);
@@ -107,6 +122,7 @@ weir_status weir__play(weir_mpi *mpi, const weir__stream *stream, const weir__pl
   weir_status finished = weir_mpi_finish(mpi); // tasks in flight use the times
   free(self);
   free(buffers);
+  free(kernels); // which the context releases
   free(spin_ns);
   return status == WEIR_OK ? finished : status;
 }

@@ -15,9 +15,9 @@ typedef struct weir__play_options {
   bool kept, no_host_waits;
 } weir__play_options;
 
-// Submits all passes, and finishes. *out_submit_ns: what this thread spent on it, waits of the program excluded.
+// Makes kernels, calls `begin`, submits all passes, and finishes. *out_submit_ns: what this thread spent on it, waits of the program excluded.
 // Returns the first failure, with weir_last_error().
-weir_status weir__play(weir_mpi *mpi, const weir__stream *stream, const weir__play_options *options,
-                       double *out_submit_ns);
+weir_status weir__play(weir_context *context, weir_mpi *mpi, const weir__stream *stream,
+                       const weir__play_options *options, void (*begin)(void), double *out_submit_ns);
 
 #endif // WEIR_TOOLS_RANKS_PLAY_H

@@ -209,12 +209,12 @@ class Model {
     this.critical.forEach((node) => { node.critical = true; });
   }
 
-  // Tasks of one colour: those of one kernel, or of one label if labels are fewer; host tasks by their labels.
+  // Tasks of one colour: those of one kernel, or of one label if labels are fewer; host tasks by their labels; receives.
   countKernels() {
     const kernels = new Map(), distinct = (key) => new Set(this.tasks.map((task) => task[key])).size;
     const key = distinct('label') <= distinct('kernel') ? 'label' : 'kernel';
     for (const task of this.tasks) {
-      const name = task.kernel === 'host' ? task.label : task[key] || task.label;
+      const name = task.place && task.place.direction === 2 ? 'receive' : task.kernel === 'host' ? task.label : task[key] || task.label;
       if (!kernels.has(name)) kernels.set(name, {name, tasks: 0, time: 0});
       const kernel = kernels.get(name);
       kernel.tasks++;
