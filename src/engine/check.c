@@ -290,12 +290,13 @@ static void list_devices(const weir_context *context, char *names, size_t size) 
     used += (size_t)snprintf(names + used, size - used, "%s%s", i == 0 ? "" : ", ", context->host.devices[i]->name);
 }
 
-static weir_status check_kernel(weir_context *context, const weir_task *task, const char *what,
-                                weir_device **out_device) {
+static weir_status check_kernel(weir_context *context, const weir_task *task, weir_device **out_device) {
   weir_kernel *kernel = task->kernel;
+  char what[WEIR__WHAT_BYTES];
   if (task->device == NULL) {
     char names[256];
     if (!kernel->has_device) {
+      weir__describe_task(task, what);
       list_devices(context, names, sizeof names);
       return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for any device of the context (%s)", what,
                          kernel->name, names);
@@ -303,9 +304,11 @@ static weir_status check_kernel(weir_context *context, const weir_task *task, co
     *out_device = context->host.devices[kernel->device];
     return WEIR_OK;
   }
-  if (!task->device->ops->has_code(task->device, kernel))
+  if (!task->device->ops->has_code(task->device, kernel)) {
+    weir__describe_task(task, what);
     return weir__error(WEIR_ERROR_NO_CODE, "%s: kernel '%s' has no code for device %s", what, kernel->name,
                        task->device->name);
+  }
   *out_device = task->device;
   return WEIR_OK;
 }
@@ -353,6 +356,42 @@ static weir_device *function_device(const weir_context *context, const weir_task
   return plain && cpu != NULL && has_plain_args(task) && cpu->ops->has_code(cpu, NULL) ? cpu : NULL;
 }
 
+// Whether there is nothing to refuse but what find_device refuses. Texts are made only for what is not sound.
+static bool is_sound(const weir_context *context, const weir__submission *submission, uint64_t groups) {
+  const weir_task *task = submission->task;
+  if (groups == UINT64_MAX || task->arg_count > WEIR_MAX_ARGS) return false;
+  if ((task->args == NULL && task->arg_count > 0) || (task->after == NULL && task->after_count > 0)) return false;
+  for (uint32_t i = 0; i < task->after_count && !submission->queued; i++) {
+    const weir__object *event = (const weir__object *)(const void *)task->after[i];
+    if (event == NULL || !weir__object_is(event, WEIR__KIND_EVENT) || event->context != context) return false;
+  }
+  return task->device == NULL || task->device->host == &context->host;
+}
+
+static weir_status find_device(weir_context *context, const weir__submission *submission, weir_device **out_device) {
+  const weir_task *task = submission->task;
+  char what[WEIR__WHAT_BYTES];
+  if (!weir__externals_reserve(context, task->after, task->after_count)) {
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its events", what);
+  }
+  if (submission->device != NULL) {
+    *out_device = submission->device;
+    return WEIR_OK;
+  }
+  if (task->kernel != NULL) {
+    weir_status status = check_kernel(context, task, out_device);
+    return status == WEIR_OK ? check_launch(*out_device, task) : status;
+  }
+  weir_device *device = task->device != NULL ? task->device : context->devices.cpu;
+  if (device == NULL || !device->ops->has_code(device, NULL)) {
+    weir__describe_task(task, what);
+    return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);
+  }
+  *out_device = device;
+  return WEIR_OK;
+}
+
 weir_status weir__check_task(weir_context *context, const weir__submission *submission, weir_device **out_device) {
   const weir_task *task = submission->task;
   *out_device = NULL;
@@ -376,6 +415,7 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     if (status != WEIR_OK) return status;
   }
   char what[WEIR__WHAT_BYTES];
+  if (is_sound(context, submission, groups)) return find_device(context, submission, out_device);
   weir__describe_task(task, what);
   if (groups == UINT64_MAX)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %u x %u x %u work-groups are too many", what, task->groups[0],
@@ -392,23 +432,7 @@ weir_status weir__check_task(weir_context *context, const weir__submission *subm
     weir_status status = weir__object_check(task->after[i], WEIR__KIND_EVENT, context, place);
     if (status != WEIR_OK) return status;
   }
-  if (!weir__externals_reserve(context, task->after, task->after_count))
-    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory for its events", what);
-  if (task->device != NULL && task->device->host != &context->host)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
-  if (submission->device != NULL) {
-    *out_device = submission->device;
-    return WEIR_OK;
-  }
-  if (task->kernel != NULL) {
-    weir_status status = check_kernel(context, task, what, out_device);
-    return status == WEIR_OK ? check_launch(*out_device, task) : status;
-  }
-  weir_device *device = task->device != NULL ? task->device : context->devices.cpu;
-  if (device == NULL || !device->ops->has_code(device, NULL))
-    return weir__error(WEIR_ERROR_NO_CODE, "%s: a host task needs the context to have a CPU device", what);
-  *out_device = device;
-  return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the device belongs to another context", what);
 }
 
 weir__admit_result weir__would_wait(const weir__submission *submission, const char *what, weir_status *out_status) {

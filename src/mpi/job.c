@@ -49,6 +49,7 @@ static void initialize_locks(weir_mpi *mpi) {
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&mpi->sequence, NULL);
   pthread_mutex_init(&mpi->shared, NULL);
+  weir__mpi_pool_initialize(&mpi->pool);
   pthread_cond_init(&mpi->wake, &clock);
   pthread_cond_init(&mpi->changed, &clock);
   pthread_condattr_destroy(&clock);
@@ -57,6 +58,7 @@ static void initialize_locks(weir_mpi *mpi) {
 void weir__mpi_destroy(weir_mpi *mpi) {
   weir__mpi_buffers_release(&mpi->buffers);
   weir__mpi_history_release(&mpi->history);
+  weir__mpi_pool_deinitialize(&mpi->pool);
   pthread_mutex_destroy(&mpi->sequence);
   pthread_mutex_destroy(&mpi->shared);
   pthread_cond_destroy(&mpi->wake);

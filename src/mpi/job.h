@@ -16,6 +16,7 @@
 #include "control.h"
 #include "history.h"
 #include "message.h"
+#include "pool.h"
 #include "transport.h"
 #include "weir/mpi.h"
 
@@ -35,6 +36,7 @@ struct weir_mpi {
   weir_context *context;
   weir_mpi_options options;
   weir__mpi_transport *transport;
+  weir__mpi_pool pool; // of messages
   uint32_t rank, size;
   bool only_host; // the context's devices are CPUs
   bool traces;    // the context does, and its timeline gets calls and messages
