@@ -6,12 +6,15 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 
 MIB = 1 << 20
 TIMEOUT = 240
+PROGRAMS = ("cholesky", "weir-bodies")
+SYSTEM_LIBRARIES = ("libc.", "libm.", "libdl.", "libpthread.", "librt.", "libgcc_s.", "ld-linux")
 
 
 class Missing(Exception):
@@ -26,6 +29,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--pack", type=pathlib.Path)
     parser.add_argument("parts", nargs="*", metavar="PART")
     options = parser.parse_args()
     options.parts = options.parts or ["cholesky", "memory", "bodies"]
@@ -37,10 +41,28 @@ def parse():
     return options
 
 
+def find(options, name):
+    folders = [options.binaries, options.binaries / "bin", options.binaries / "tests"]
+    return next((folder / name for folder in folders if (folder / name).is_file() and os.access(folder / name, os.X_OK)), None)
+
+
+def pack(options):
+    """Puts the programs and the libraries that a machine may lack into one folder."""
+    (options.pack / "lib").mkdir(parents=True, exist_ok=True)
+    for name in PROGRAMS:
+        path = find(options, name)
+        if path is None:
+            raise Missing(f"there is no program {name} in {options.binaries}")
+        shutil.copy(path, options.pack)
+        needed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"=> (/\S+)", needed):
+            if not pathlib.Path(library).name.startswith(SYSTEM_LIBRARIES):
+                shutil.copy(library, options.pack / "lib")
+
+
 def run(options, name, *arguments):
     """Runs a program; its output, or None after saying what went wrong."""
-    folders = [options.binaries, options.binaries / "bin", options.binaries / "tests"]
-    path = next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
+    path = find(options, name)
     command = [str(path or name), *map(str, arguments)]
     print("+", " ".join(command), file=sys.stderr)
     if options.dry:
@@ -152,6 +174,9 @@ def main():
     options = parse()
     rows = rows_of(options)
     try:
+        if options.pack:
+            pack(options)
+            return 0
         for _ in range(options.rounds):
             for row in rows:
                 for way in row[2] + row[3]:

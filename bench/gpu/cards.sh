@@ -11,6 +11,8 @@
 #   --rounds N      turns of one card and two cards (default 3)
 #   --quick         small sizes and one turn, to see that all works
 #   --dry           print the commands only
+#   --pack DIR      run nothing, but copy the programs and the libraries that they need to a folder for another machine, which
+#                   is given to --binaries there
 #   PART            cholesky, memory, bodies (default all)
 # Exit codes: 0 all ran and was right, 1 something did not, 2 bad usage, 3 a program or card is missing.
 set -u

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,16 @@ class Cards(unittest.TestCase):
         self.assertEqual(len(numbers), 1)
         self.assertIn("--memory", done.stderr)
         self.assertNotIn("weir-bodies", done.stderr)
+
+    def test_pack(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("cholesky", "weir-bodies"):
+                shutil.copy("/bin/sh", pathlib.Path(folder, name))
+            packed = pathlib.Path(folder, "packed")
+            done = subprocess.run([SCRIPT, "--binaries", folder, "--pack", packed], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(path.name for path in packed.iterdir()), ["cholesky", "lib", "weir-bodies"])
+            self.assertEqual([path.name for path in (packed / "lib").iterdir() if path.name.startswith("libc.")], [])
 
     def test_failures(self):
         done, numbers = self.run_script("--quick", "cholesky", fails=True)
