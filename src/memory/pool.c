@@ -165,8 +165,9 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
     if (block == NULL) return WEIR__POOL_NO_MEMORY;
     block->memory = pool->source.allocate(pool->source.user, block_bytes);
     if (block->memory == NULL) { // idle blocks of other sizes make room
+      uint64_t before = pool->bytes;
       weir__pool_trim(pool, 0, liveness);
-      block->memory = pool->source.allocate(pool->source.user, block_bytes);
+      if (pool->bytes < before) block->memory = pool->source.allocate(pool->source.user, block_bytes);
     }
     if (block->memory == NULL) {
       block->next = pool->spare;

@@ -17,13 +17,14 @@ enum { SMALLEST = 1 << 16, LARGEST = 1 << 18 };
 static struct {
   uint32_t chunks; // that are out
   uint32_t made;
-  bool empty; // the source has nothing
+  bool empty;    // the source has nothing
+  uint32_t most; // chunks that it has at a time; 0: any number
   uint64_t last_bytes;
 } source;
 
 static void *allocate(void *user, uint64_t bytes) {
   (void)user;
-  if (source.empty) return NULL;
+  if (source.empty || (source.most > 0 && source.chunks == source.most)) return NULL;
   source.chunks++;
   source.made++;
   source.last_bytes = bytes;
@@ -44,6 +45,7 @@ static int set_up(void **state) {
   static const weir__memory_source from = {.allocate = allocate, .free = give_back};
   source.chunks = source.made = 0;
   source.empty = false;
+  source.most = 0;
   weir__arena_initialize(&arena, &from, SMALLEST, LARGEST);
   blocks = weir__arena_source(&arena);
   return 0;
@@ -83,6 +85,22 @@ static void a_chunk_is_used_again_when_all_its_blocks_are_back(void **state) {
   assert_int_equal(source.chunks, 1);
 }
 
+// Where the source has no more, chunks that nobody uses go back to it.
+static void unused_chunks_make_room(void **state) {
+  (void)state;
+  source.most = 2;
+  void *small = blocks.allocate(blocks.user, 100), *kept = blocks.allocate(blocks.user, SMALLEST);
+  assert_non_null(kept);
+  assert_null(blocks.allocate(blocks.user, LARGEST));
+  blocks.free(blocks.user, small);
+  void *large = blocks.allocate(blocks.user, LARGEST);
+  assert_non_null(large);
+  assert_int_equal(source.chunks, 2);
+  blocks.free(blocks.user, kept);
+  blocks.free(blocks.user, large);
+  assert_int_equal(source.chunks, 0);
+}
+
 static void chunks_grow_to_the_largest(void **state) {
   (void)state;
   for (int i = 0; i < 200; i++) assert_non_null(blocks.allocate(blocks.user, SMALLEST / 8));
@@ -117,6 +135,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(blocks_are_aligned_and_apart, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_chunk_is_used_again_when_all_its_blocks_are_back, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(unused_chunks_make_room, set_up, tear_down),
       cmocka_unit_test_setup_teardown(chunks_grow_to_the_largest, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_large_block_has_a_chunk_that_is_returned_with_it, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_was_reserved_is_used_first, set_up, tear_down),

@@ -256,6 +256,18 @@ static void trim_frees_what_is_idle(void **state) {
   assert_int_equal(pool.bytes, 112);
 }
 
+// Where the source has no more, idle blocks of other sizes are given back to it first.
+static void idle_blocks_make_room(void **state) {
+  (void)state;
+  weir__block *idle = take(1000), *used = take(2000);
+  weir__pool_give(&pool, idle);
+  weir__allocate_fail_at(1);
+  weir__block *fresh = take(5000);
+  weir__allocate_fail_at(0);
+  assert_int_equal(pool.bytes, used->bytes + fresh->bytes);
+  assert_int_equal(pool.free_bytes, 0);
+}
+
 static void no_memory(void **state) {
   (void)state;
   weir__allocate_fail_at(1); // the descriptor
@@ -293,6 +305,7 @@ int main(void) {
       TEST(more_than_the_limit_leaves_the_rest_alone),
       TEST(idle_blocks_behind_busy_ones_give_way),
       TEST(trim_frees_what_is_idle),
+      TEST(idle_blocks_make_room),
       TEST(no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
