@@ -34,6 +34,11 @@ class Ranks(unittest.TestCase):
             code, output = run(ranks, "random", MIXED_PROGRAMS, MIXED)
             self.assertEqual(code, 0, output)
 
+    def test_random_serialized(self):
+        """MPI takes no locks of its own: whoever calls it, one at a time does."""
+        code, output = run(3, "serialized", PROGRAMS)
+        self.assertEqual(code, 0, output)
+
     @unittest.skipIf(SMALL, "a message of 2 GiB is sent in tests that are not small")
     def test_large(self):
         pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -3,7 +3,7 @@
 // A rank of MPI, started by mpirun (run_ranks.py): "random N [DEVICES;...]" runs random programs, on each rank with the next of
 // these devices; "large" sends more than 2 GiB at once; "stop" stops rank 1 with a signal
 // in the middle; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N;
-// "threads" initialises MPI without threads.
+// "serialized N" is "random N" with MPI_THREAD_SERIALIZED; "threads" initialises MPI without threads.
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -137,7 +137,9 @@ int main(int argc, char **argv) {
   if (argc < 2) return 2;
   int given;
   bool alone = strcmp(argv[1], "threads") == 0;
-  MPI_Init_thread(&argc, &argv, alone ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &given);
+  bool serialized = strcmp(argv[1], "serialized") == 0;
+  int wanted = alone ? MPI_THREAD_SINGLE : serialized ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE;
+  MPI_Init_thread(&argc, &argv, wanted, &given);
   weir_context *context;
   weir_mpi *mpi;
   int rank;
@@ -156,7 +158,7 @@ int main(int argc, char **argv) {
   if (status != WEIR_OK) return fail("create", weir_last_error());
   if (strcmp(argv[1], "kill") == 0) return run_killed(mpi, context, strtoull(argv[2], NULL, 10));
   if (strcmp(argv[1], "large") == 0) return run_large(mpi, context);
-  if (strcmp(argv[1], "random") != 0) return run_faulty(mpi, context, argv[1]);
+  if (strcmp(argv[1], "random") != 0 && !serialized) return run_faulty(mpi, context, argv[1]);
   const char *seed = getenv("WEIR_TEST_SEED");
   return run_random(mpi, context, strtoull(argv[2], NULL, 10), seed == NULL ? 1 : strtoull(seed, NULL, 10));
 }
