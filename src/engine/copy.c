@@ -250,7 +250,8 @@ static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t b
 }
 
 // The device whose memory these bytes of a buffer are in, or would be put; NULL: they are the host's, or for who only reads
-// them there too, or in several memories. A device that is lost counts only where nothing else has what is read.
+// them there too, or in several memories. A device that is lost counts only where nothing else has what is read. What is written goes
+// where tasks had to fetch contents of the buffer the last time: bytes between those that they read stay where they are.
 static weir_device *device_of(const weir__submission *by, weir_context *context, const weir_buffer *buffer,
                               uint64_t offset, uint64_t bytes, bool reads) {
   if (by->aside != NULL) return by->aside->space == WEIR__HOST_SPACE ? NULL : by->aside;
@@ -273,6 +274,8 @@ static weir_device *device_of(const weir__submission *by, weir_context *context,
     device = weir__place_contents(context, buffer->bytes);
   else if (buffer->valid == 0 && context->host.devices[0]->space != WEIR__HOST_SPACE && !context->host.devices[0]->lost)
     device = context->host.devices[0];
+  weir_device *wanting = context->memory.devices[buffer->brought];
+  if (!reads && device != NULL && buffer->brought != WEIR__HOST_SPACE && !wanting->lost) device = wanting;
   weir__context_unlock(context);
   return device;
 }

@@ -100,6 +100,7 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
                        .source_space = (uint8_t)source,
                        .write_back = skippable};
   to->arrival = task->id;
+  if (destination != WEIR__HOST_SPACE) buffer->brought = (uint8_t)destination;
   weir__buffer_change_valid(buffer, &context->memory.validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
   weir_device *device = context->memory.devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {.submission = &by_itself,

@@ -63,8 +63,9 @@ struct weir_buffer {
   uint32_t run_place, run_task; // its number, and the last task that names it
   char label[48];
   uint32_t oldest_version;
-  weir__id copied_home;              // the last of the transfers that made a replica give way (engine/evict.h); 0: none
-  weir__id used_before;              // the newest task that named the buffer before them
+  uint8_t brought;      // space of the device that contents were last brought to from elsewhere; WEIR__HOST_SPACE: none
+  weir__id copied_home; // the last of the transfers that made a replica give way (engine/evict.h); 0: none
+  weir__id used_before; // the newest task that named the buffer before them
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
   struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
   struct weir__trail *trail;         // where ThreadSanitizer watches: who used it (window/trail.h). Owned

@@ -92,6 +92,35 @@ static void round_trip(share *s) {
   assert_true(statistics_of(s).transfers > 30);
 }
 
+// Inputs of each step are copied to where tasks read parts of them, and the bytes in between never leave where they were first.
+static void inputs_go_where_they_are_read(share *s) {
+  enum { PART = COUNT / 4, STEPS = 10 };
+  weir_buffer *buffer = share_buffer(s, COUNT), *out = share_buffer(s, COUNT);
+  uint32_t numbers[COUNT], sums[COUNT];
+  weir_device *devices[] = {s->cuda, s->second};
+  for (uint32_t device = 0; device < 2; device++) {
+    uint64_t before = 0;
+    for (uint32_t step = 0; step < STEPS; step++) {
+      for (uint32_t i = 0; i < COUNT; i++) numbers[i] = step * COUNT + i;
+      if (step == 1) before = statistics_of(s).transfers;
+      share_ok(weir_copy_in(buffer, 0, BYTES - 4, numbers, NULL));
+      uint32_t count = PART;
+      weir_arg args[] = {weir_writes_range(out, 0, 4 * PART), weir_reads_range(buffer, 0, 4 * PART),
+                         weir_reads_range(buffer, 8 * PART, 4 * PART), weir_value(&count, sizeof count)};
+      share_ok(weir_submit(
+          s->context, &(weir_task){.kernel = s->sum, .device = devices[device], .args = args, .arg_count = 4}, NULL));
+      read_out(out, sums, PART);
+      for (uint32_t i = 0; i < PART; i++) assert_int_equal(sums[i], 2 * step * COUNT + 2 * i + 2 * PART);
+    }
+    assert_int_equal(statistics_of(s).transfers, before);
+  }
+}
+
+static void test_inputs(void **state) {
+  (void)state;
+  share_run("cuda:0,cuda:1,cpu:2", inputs_go_where_they_are_read);
+}
+
 static void test_round_trip(void **state) {
   (void)state;
   share_run("cuda:0,cuda:1,cpu:2", round_trip);
@@ -608,6 +637,7 @@ static void test_graph_behind_failure(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transfers),
+      cmocka_unit_test(test_inputs),
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_peers),
