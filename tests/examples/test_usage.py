@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_usage.py CHOLESKY: the command line of the Cholesky example."""
+import json
 import os
 import subprocess
 import sys
@@ -24,12 +25,12 @@ class Usage(unittest.TestCase):
     def test_help(self):
         result = run("--help")
         self.assertEqual(result.returncode, 0)
-        for option in ("--size", "--tile", "--workers", "--timeline"):
+        for option in ("--size", "--tile", "--workers", "--place", "--memory", "--check", "--json", "--timeline"):
             self.assertIn(option, result.stdout)
 
     def test_bad_numbers(self):
-        for value in ("0", "-5", "x", "", "12x", "30001", "99999999999999999999"):
-            self.refused(f"--size must be a number from 1 to 30000, not '{value}'", "--size", value)
+        for value in ("0", "-5", "x", "", "12x", "100001", "99999999999999999999"):
+            self.refused(f"--size must be a number from 1 to 100000, not '{value}'", "--size", value)
         self.refused("--tile must be", "--tile", "0")
         self.refused("--workers must be", "--workers", "1025")
 
@@ -38,6 +39,16 @@ class Usage(unittest.TestCase):
 
     def test_missing_value(self):
         self.refused("--tile needs a value", "--tile")
+
+    def test_choices(self):
+        self.refused("--place must be auto or owner, not 'x'", "--place", "x")
+        self.refused("--check must be lapack or residual, not ''", "--check")
+
+    def test_json(self):
+        result = run("--size", "100", "--tile", "40", "--workers", "2", "--check", "residual", "--passes", "2", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        self.assertEqual((found["size"], found["right"], len(found["seconds"])), (100, True, 2))
 
     def test_timeline(self):
         with tempfile.TemporaryDirectory() as folder:
