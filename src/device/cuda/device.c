@@ -33,7 +33,7 @@ enum {
   SPIN_NS = 2000000, // who waits spins so long, where there are cores for it
   SPIN_NS_FEW_CORES = 20000,
   TOUCHED_TASKS = 4096,
-  EVENTS_MADE = 256,
+  MOST_MADE = 4096, // events and operations
 };
 
 static const uint64_t LARGEST_FIRST = (uint64_t)2 << 30;
@@ -251,11 +251,13 @@ static void make_memory(weir__cuda_device *device) {
   if (first > LARGEST_FIRST) first = LARGEST_FIRST;
   if (first > 0 && device->base.device.host->device_limit >= first)
     (void)weir__arena_reserve(&device->memory, first); // if there is none, who needs some will say so
+  const weir__window *window = &device->base.device.host->window;
+  uint32_t in_flight = window->size < MOST_MADE ? window->size : MOST_MADE;
   weir__window_touch(&device->base.device.host->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
   for (uint32_t i = 0; i < device->base.queue_count && device->memory.chunks != NULL; i++) use_stream(device, i);
-  weir__cuda_make_events(device, EVENTS_MADE);
-  weir__operations_reserve(&device->base.operations, EVENTS_MADE);
+  weir__cuda_make_events(device, in_flight);
+  weir__operations_reserve(&device->base.operations, in_flight);
   weir__cuda_leave(device);
 }
 
