@@ -14,6 +14,7 @@ typedef struct transport {
   weir__mpi_transport base;
   MPI_Comm channels[CHANNELS];
   int count, capacity; // messages on their way
+  uint32_t looks;      // at those behind the first ones
   MPI_Request *requests;
   void **tokens;
   uint8_t *kinds; // CANCELLABLE: a receive of contents; WAITING: a receive of control messages
@@ -98,16 +99,27 @@ static void compact(transport *self) {
   self->count = kept;
 }
 
+// Looks whether any of `count` messages from `first` on have ended, and how many. Returns what MPI does.
+static int test(transport *self, int first, int count, int *out_done) {
+  *out_done = 0;
+  int result = MPI_Testsome(count, self->requests + first, out_done, self->indices, self->statuses);
+  for (int i = 0; i < *out_done; i++) self->indices[i] += first;
+  return result;
+}
+
+// The first ones stay: others are looked at, by turns all of them, from the latest on.
+static int test_others(transport *self, int most, int *out_done) {
+  int parts = (self->count - 1) / most, part = (int)(self->looks++ % (uint32_t)parts);
+  int end = self->count - part * most, first = end - most < most ? most : end - most;
+  return test(self, first, end - first, out_done);
+}
+
 static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_done, uint32_t most) {
   transport *self = (transport *)base;
   int done = 0, count = self->count < (int)most ? self->count : (int)most;
   if (count == 0) return 0;
-  int result = MPI_Testsome(count, self->requests, &done, self->indices, self->statuses);
-  if (done <= 0 && self->count > count) { // the first ones stay: look at the others
-    int rest = self->count - count < (int)most ? self->count - count : (int)most;
-    result = MPI_Testsome(rest, self->requests + self->count - rest, &done, self->indices, self->statuses);
-    for (int i = 0; i < done; i++) self->indices[i] += self->count - rest;
-  }
+  int result = test(self, 0, count, &done);
+  if (done <= 0 && self->count > count) result = test_others(self, count, &done);
   if (done <= 0) return 0;
   for (int i = 0; i < done; i++) {
     int error = result == MPI_ERR_IN_STATUS ? self->statuses[i].MPI_ERROR : MPI_SUCCESS;

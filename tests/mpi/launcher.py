@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on ranks of MPI, by Open MPI's launcher or MPICH's."""
+"""Programs on ranks of MPI, by Open MPI's launcher or MPICH's.
+
+launcher.py MPIRUN RANKS PROGRAM [ARGUMENT...] runs one.
+"""
 import os
 import signal
 import subprocess
+import sys
 
 
 class Launcher:
@@ -26,3 +30,9 @@ class Launcher:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
         return process.returncode, output
+
+
+if __name__ == "__main__":
+    exit_code, printed = Launcher(sys.argv[1]).run(*sys.argv[2:])
+    print(printed, end="")
+    sys.exit(exit_code)
