@@ -168,7 +168,7 @@ typedef struct weir_mpi_statistics {
   uint64_t control_messages; // other messages sent: comparisons, signs of life
 } weir_mpi_statistics;
 
-// Reads the counts of a rank. Does not wait.
+// Reads the counts of a rank. Does not wait. Any thread may call it, in tasks and callbacks too.
 WEIR_API weir_status weir_mpi_get_statistics_sized(weir_mpi *mpi, weir_mpi_statistics *out_statistics,
                                                    size_t statistics_size);
 static inline weir_status weir_mpi_get_statistics(weir_mpi *mpi_, weir_mpi_statistics *out_statistics_) {

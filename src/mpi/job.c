@@ -138,7 +138,7 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
   hash = weir__mpi_hash(weir__mpi_hash(hash, call->buffer), call->offset);
   hash = weir__mpi_hash(weir__mpi_hash(hash, call->bytes), call->args);
   call->hash = weir__mpi_hash_text(hash, call->label);
-  call->number = ++mpi->number;
+  call->number = weir__mpi_count(&mpi->number, 1);
   if (mpi->size == 1) return;
   pthread_mutex_lock(&mpi->shared);
   bool added = weir__mpi_history_add(&mpi->history, call);
@@ -150,9 +150,9 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
 
 weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count) {
   pthread_mutex_lock(&mpi->sequence);
-  mpi->number += count;
+  uint64_t number = weir__mpi_count(&mpi->number, count);
   pthread_mutex_lock(&mpi->shared);
-  mpi->history.own_through = mpi->number;
+  mpi->history.own_through = number;
   mpi->statistics.skipped += count;
   pthread_mutex_unlock(&mpi->shared);
   pthread_mutex_unlock(&mpi->sequence);
@@ -163,12 +163,11 @@ weir_status weir_mpi_get_statistics_sized(weir_mpi *mpi, weir_mpi_statistics *ou
   if (out_statistics == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_statistics is NULL");
   memset(out_statistics, 0, statistics_size);
   if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
-  pthread_mutex_lock(&mpi->sequence);
-  pthread_mutex_lock(&mpi->shared);
+  pthread_mutex_lock(&mpi->shared); // and not `sequence`, with which a submission may wait for a task that calls this
   weir_mpi_statistics statistics = mpi->statistics;
-  statistics.submitted = mpi->number;
   pthread_mutex_unlock(&mpi->shared);
-  pthread_mutex_unlock(&mpi->sequence);
+  statistics.submitted = atomic_load_explicit(&mpi->number, memory_order_relaxed);
+  statistics.tasks = atomic_load_explicit(&mpi->tasks, memory_order_relaxed);
   memcpy(out_statistics, &statistics, statistics_size < sizeof statistics ? statistics_size : sizeof statistics);
   return WEIR_OK;
 }

@@ -43,7 +43,7 @@ struct weir_mpi {
 
   pthread_mutex_t sequence;
   weir__mpi_buffers buffers;
-  uint64_t number; // of the last call
+  _Atomic uint64_t number, tasks; // of the last call; of tasks that ran here. Written with `sequence`
   _Atomic uint64_t *sent_to,
       *received_from; // messages of contents by rank: the next one's tag; read by who drives, too
 
@@ -103,6 +103,13 @@ weir_status weir__mpi_job_status(weir_mpi *mpi);
 
 // Sets this thread's last error, and returns the status.
 __attribute__((format(printf, 2, 3))) weir_status weir__mpi_error(weir_status status, const char *format, ...);
+
+// Adds to a count that only who holds `sequence` writes. Returns the sum.
+static inline uint64_t weir__mpi_count(_Atomic uint64_t *count, uint64_t more) {
+  uint64_t sum = atomic_load_explicit(count, memory_order_relaxed) + more;
+  atomic_store_explicit(count, sum, memory_order_relaxed);
+  return sum;
+}
 
 // Makes a call the next one of the sequence: gives it its number, and its hash for comparison. `sequence` is held.
 void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call);

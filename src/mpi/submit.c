@@ -158,7 +158,7 @@ static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ran
       weir__mpi_supply(mpi, &call, ranges[i].buffer, ranges[i].offset, ranges[i].end, rank);
   }
   if (rank == mpi->rank) {
-    mpi->statistics.tasks++;
+    weir__mpi_count(&mpi->tasks, 1);
     status = run(mpi, task, &call, out_event);
   } else if (task->destroy != NULL) {
     task->destroy(task->user);

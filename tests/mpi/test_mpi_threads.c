@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that are threads: random programs, with and without failures, on 1 to 4 of them; ranks that differ; a rank
-// that dies.
+// that dies; counts that a task reads.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -202,9 +203,40 @@ static void test_skip(void **state) {
   assert_string_equal(runs[2].text, "200 of 206, 0");
 }
 
+// Reads the counts when the submission behind it has come to wait.
+static void count(const weir_work *work) {
+  rank_run *run = work->user;
+  nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+  weir_mpi_statistics counts;
+  run->status = weir_mpi_get_statistics(run->mpi, &counts);
+  run->seed = counts.tasks;
+}
+
+// One message may wait to be sent, and the second one waits for the task that writes what the first one has.
+static void count_body(rank_run *run) {
+  weir_buffer *buffers[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    weir_mpi_buffer_create(run->mpi, 8, 0, &buffers[i]);
+    const weir_arg arg = weir_writes(buffers[i]);
+    const weir_task task = {.host = i == 0 ? count : set, .user = run, .args = &arg, .arg_count = 1, .label = "count"};
+    weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+    weir_mpi_fetch(run->mpi, buffers[i], 0, WEIR_WHOLE, 1);
+  }
+  run->dead = weir_mpi_finish(run->mpi) != WEIR_OK;
+}
+
+static void test_counts_in_a_task(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){.send_limit = 1}, count_body);
+  assert_int_equal(runs[0].status, WEIR_OK);
+  assert_true(runs[0].seed >= 1 && runs[0].seed <= 2); // itself, and perhaps the one behind it
+  for (uint32_t r = 0; r < 2; r++) assert_true(!runs[r].dead && runs[r].released == WEIR_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ),
-                                     cmocka_unit_test(test_lost), cmocka_unit_test(test_skip),
-                                     cmocka_unit_test(test_cause)};
+                                     cmocka_unit_test(test_lost),   cmocka_unit_test(test_skip),
+                                     cmocka_unit_test(test_cause),  cmocka_unit_test(test_counts_in_a_task)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
