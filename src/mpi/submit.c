@@ -123,8 +123,10 @@ static void poison(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *c
 static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *call, weir_event **out_event) {
   weir_event *few[8], **after = few;
   weir_task here = *task;
-  if (task->after_count > 8 && (after = malloc(task->after_count * sizeof(weir_event *))) == NULL)
+  if (task->after_count > 8 && (after = malloc(task->after_count * sizeof(weir_event *))) == NULL) {
+    poison(mpi, task, call);
     return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+  }
   here.after_count = 0;
   for (uint32_t i = 0; i < task->after_count; i++) {
     if (task->after[i] != NULL) after[here.after_count++] = task->after[i];

@@ -274,6 +274,39 @@ static void test_wrong_skip(void **state) {
   }
 }
 
+// A task of the victim is refused, which the others do not see: it is as if the task had failed.
+static void refused_body(rank_run *run) {
+  weir_buffer *a;
+  weir_event *none[9] = {NULL};
+  weir_mpi_buffer_create(run->mpi, 64, VICTIM, &a);
+  submit(run, a, NULL);
+  const weir_arg arg = weir_updates(a);
+  const weir_task task = {
+      .host = set, .args = &arg, .arg_count = 1, .after = none, .after_count = 9, .label = "behind many"};
+  has_failed = false;
+  if (run->rank == VICTIM) allocations_left = run->seed;
+  run->status = weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
+  allocations_left = 0;
+  run->dead = has_failed;
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
+  snprintf(run->text, sizeof run->text, "%s", weir_status_name(weir_mpi_finish(run->mpi)));
+}
+
+static void test_refused_at_one_rank(void **state) {
+  (void)state;
+  bool failed = true, refused = false;
+  for (uint64_t n = 1; failed; n++) {
+    rank_run runs[RANKS];
+    rank_threads_run(runs, RANKS, n, &(weir_mpi_options){0}, refused_body);
+    failed = runs[VICTIM].dead;
+    if (runs[VICTIM].status == WEIR_OK) continue;
+    refused = true;
+    if (strcmp(runs[0].text, "WEIR_OK") == 0)
+      fail_msg("allocation %d: %s at rank 1, and rank 0 reads on", (int)n, weir_status_name(runs[VICTIM].status));
+  }
+  assert_true(refused);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_bytes),
                                      cmocka_unit_test(test_lost_at_each_message),
@@ -281,6 +314,7 @@ int main(void) {
                                      cmocka_unit_test(test_released_in_flight),
                                      cmocka_unit_test(test_busy_is_not_lost),
                                      cmocka_unit_test(test_wrong_skip),
+                                     cmocka_unit_test(test_refused_at_one_rank),
                                      cmocka_unit_test(test_no_memory_at_one_rank)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
