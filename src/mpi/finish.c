@@ -40,6 +40,7 @@ static weir_status finish(weir_mpi *mpi, weir__mpi_kind kind) {
 }
 
 weir_status weir_mpi_finish(weir_mpi *mpi) {
+  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
   return finish(mpi, WEIR__MPI_FINISH);
 }
 

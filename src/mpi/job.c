@@ -149,6 +149,7 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
 }
 
 weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count) {
+  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
   pthread_mutex_lock(&mpi->sequence);
   uint64_t number = weir__mpi_count(&mpi->number, count);
   pthread_mutex_lock(&mpi->shared);

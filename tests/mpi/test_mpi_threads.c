@@ -234,9 +234,17 @@ static void test_counts_in_a_task(void **state) {
   for (uint32_t r = 0; r < 2; r++) assert_true(!runs[r].dead && runs[r].released == WEIR_OK);
 }
 
+static void test_null(void **state) {
+  (void)state;
+  assert_int_equal(weir_mpi_finish(NULL), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(weir_mpi_skip(NULL, 1), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(weir_mpi_release(NULL), WEIR_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ),
                                      cmocka_unit_test(test_lost),   cmocka_unit_test(test_skip),
-                                     cmocka_unit_test(test_cause),  cmocka_unit_test(test_counts_in_a_task)};
+                                     cmocka_unit_test(test_cause),  cmocka_unit_test(test_counts_in_a_task),
+                                     cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
