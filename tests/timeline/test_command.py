@@ -144,7 +144,9 @@ class Command(unittest.TestCase):
         for old, new, message in (('"of":2', '"of":3', "the number of ranks is not that of the others, but 3"),
                                   ('"number":1,"of":2', '"number":2,"of":2', "rank 2 of 2"),
                                   ('{"from":0,', '{"from":"x",', "task 'from rank 0: use': from is not a whole number"),
-                                  ('"call":3,"receive"', '"call":0,"receive"', "task 'from rank 0: use': call is 0")):
+                                  ('"call":3,"receive"', '"call":0,"receive"', "task 'from rank 0: use': call is 0"),
+                                  ('"waits":[', '"awaits":[', "task 'from rank 0: use': waits is missing"),
+                                  ('"traceEvents":[', '"traceEvents":[{"name":"a wait","cat":"host"},', "a wait of the host")):
             self.assertIn(old, text)
             with open(second, "w", encoding="utf-8") as file:
                 file.write(text.replace(old, new))

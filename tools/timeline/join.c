@@ -16,10 +16,6 @@ static const char *text_of(const json_t *object, const char *key) {
   return text ? text : "";
 }
 
-static uint64_t whole_of(const json_t *object, const char *key) {
-  return (uint64_t)json_integer_value(json_object_get(object, key));
-}
-
 // A copy of a value; NULL: no memory. The parser's own copies may lack what there was no memory for.
 static json_t *copy_of(const json_t *value) {
   json_t *copy = json_deep_copy(value);
@@ -54,7 +50,7 @@ static bool note_send(weir__timeline_reader *reader, void *user, const json_t *e
   weir__join_rank *rank = user;
   const json_t *args = json_object_get(event, "args"), *send = json_object_get(args, "send");
   if (send == NULL || strcmp(text_of(event, "cat"), "task") != 0) return true;
-  weir__join_send noted = {.id = whole_of(args, "id")};
+  weir__join_send noted = {.id = weir__join_whole(args, "id")};
   if (!weir__timeline_whole(reader, send, "send", "to", &noted.to) ||
       !weir__timeline_whole(reader, send, "send", "number", &noted.number) ||
       !weir__timeline_grow(reader, (void **)&rank->sends, &rank->send_capacity, rank->send_count, sizeof noted))
@@ -161,7 +157,7 @@ static bool write_head(const weir__join *self, FILE *file) {
   uint64_t dropped = 0;
   bool pipelines = false;
   for (size_t i = 0; i < self->count; i++) {
-    dropped += whole_of(self->ranks[i].head, "dropped");
+    dropped += weir__join_whole(self->ranks[i].head, "dropped");
     pipelines = pipelines || json_object_get(self->ranks[i].head, "pipelines") != NULL;
   }
   fputs("{\"displayTimeUnit\":\"ns\",\"weir\":{\"version\":1,\"title\":", file);

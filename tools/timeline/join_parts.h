@@ -34,6 +34,11 @@ typedef struct weir__join {
   size_t count;
 } weir__join;
 
+// A whole number of an object; 0: it is not there.
+static inline uint64_t weir__join_whole(const json_t *object, const char *key) {
+  return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
 // The id, in the whole, of the task that sends a message; 0: there is none.
 uint64_t weir__join_find_send(const weir__join *self, uint64_t from, uint64_t to, uint64_t number);
 
