@@ -108,6 +108,10 @@ int main(int argc, char **argv) {
     return WEIR__EXIT_USAGE;
   }
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
+  if (threads < MPI_THREAD_MULTIPLE) { // this thread calls MPI beside the library
+    weir__cli_error("replay", "MPI does not support MPI_THREAD_MULTIPLE");
+    MPI_Abort(MPI_COMM_WORLD, WEIR__EXIT_UNAVAILABLE);
+  }
   exit_code = play(stream, &options);
   MPI_Finalize();
   weir__stream_destroy(stream);
