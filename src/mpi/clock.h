@@ -24,7 +24,7 @@ void weir__mpi_clock_add(weir__mpi_clock *clock, uint64_t asked_ns, uint64_t the
 // The job has begun: if the context traces, its rank is noted there, and rank 0 is asked for the time.
 void weir__mpi_clock_begin(struct weir_mpi *mpi);
 
-// By the progress thread.
+// By the thread that drives.
 void weir__mpi_clock_answer(struct weir_mpi *mpi, uint32_t from, const weir__mpi_control *control);
 void weir__mpi_clock_take(struct weir_mpi *mpi, const weir__mpi_control *control);
 

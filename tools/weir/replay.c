@@ -178,8 +178,9 @@ static const char details[] =
     "critical  the longest chain of a job; work: what all its kernels need of the recorded device\n"
     "submit    real time of the pipeline's threads per task, in stages and to launch what they submitted\n\n"
     "With --ranks:\n"
-    "makespan  to the end of the last rank; submit: of the rank that took longest, which submits all tasks\n"
-    "messages  between ranks, the bytes of buffers that they sent, and the fewest that tasks need at their owners\n\n"
+    "makespan  to the end of the last rank\n"
+    "submit    of the rank that took longest; each rank submits all tasks\n"
+    "messages  between ranks; sent: the bytes of buffers in them; fewest: the bytes that tasks need at their owners\n\n"
     "STREAM is a file, or a task graph of Task Bench: " WEIR__STREAM_PATTERN ".\n"
     "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device, or what ranks need, is missing.";
 
