@@ -212,6 +212,31 @@ def test_another_mpi(tmp_path):
     )
 
 
+def test_timeouts():
+    """From a billion seconds on a time-out is none, as in other calls."""
+    run_program(
+        "import sys, types, weir, weir.mpi\n"
+        "from weir import _core\n"
+        "package, module = types.ModuleType('mpi4py'), types.ModuleType('mpi4py.MPI')\n"
+        "module.Get_library_version, module._addressof, module.COMM_WORLD = lambda: 'MPI', lambda one: 0, 0\n"
+        "package.MPI = module\n"
+        "sys.modules.update({'mpi4py': package, 'mpi4py.MPI': module})\n"
+        "_core.ranks_load, _core.ranks_mpi_version = lambda path: None, lambda: 'MPI'\n"
+        "asked = []\n"
+        "def create(context, address, nanoseconds, *rest):\n"
+        "    asked.append(nanoseconds)\n"
+        "    raise KeyError\n"
+        "_core.ranks_create = create\n"
+        "with weir.Context('cpu:1') as context:\n"
+        "    for timeout in (2, 1e-12, 1e11, float('inf'), None):\n"
+        "        try:\n"
+        "            weir.mpi.Job(context, timeout=timeout)\n"
+        "        except KeyError:\n"
+        "            pass\n"
+        "assert asked == [2 * 10**9, 1, *[2**64 - 1] * 3], asked\n"
+    )
+
+
 def test_names():
     assert weir.mpi.__all__ == ["Job"]
     assert repr(weir.mpi.Job) == "<class 'weir.mpi.Job'>"

@@ -90,7 +90,7 @@ class Job:
             raise InvalidArgumentError(f"a rank is lost after more than 0 seconds, and not after {timeout}")
         MPI = _load()
         communicator = MPI.COMM_WORLD if communicator is None else communicator
-        nanoseconds = _FOREVER if timeout is None else max(1, int(timeout * 1e9))
+        nanoseconds = _FOREVER if timeout is None or timeout >= 1e9 else max(1, int(timeout * 1e9))
         self._context = context
         self._storages: Dict[int, Tuple[_core.Storage, int]] = {}  # by id; the owner
         self._handle, self._rank, self._size = _core.ranks_create(
