@@ -34,6 +34,13 @@ static inline weir_device *device_of(const weir_context *context, const weir_tas
   return chosen || device->ops->has_code(device, kernel) ? device : NULL;
 }
 
+void weir__plain_hold(weir_context *context, const weir__plain_edges *self) {
+  weir__dependences *dependences = &context->order.dependences;
+  dependences->incomplete |= self->no_memory;
+  dependences->unlisted_data |= self->lost_data;
+  weir__hold(context, self->task, dependences);
+}
+
 // The same for accesses of a known form.
 static inline bool take_form(weir_context *context, const weir__plain_form *form, weir_buffer *const *buffers,
                              weir__task *slot, weir__plain_args *out) {
@@ -55,17 +62,9 @@ static inline bool take_form(weir_context *context, const weir__plain_form *form
   return weir__plain_is_right(out);
 }
 
-// Where predecessors become edges.
-typedef struct edges {
-  weir__window *window;
-  weir__task *task;
-  bool no_memory; // an edge could not be made
-  bool lost_data; // it would have brought data, and is not listed
-} edges;
-
 static inline __attribute__((always_inline)) void connect(void *user, weir__id task, weir__hazard hazard, bool data,
                                                           uint64_t lo, uint64_t hi) {
-  edges *self = user;
+  weir__plain_edges *self = user;
   (void)hazard;
   (void)lo;
   (void)hi;
@@ -94,7 +93,7 @@ static inline bool record_range(weir_context *context, const weir__access *acces
 }
 
 static inline __attribute__((always_inline)) void record_whole(weir_context *context, const weir__access *access,
-                                                               weir_buffer *buffer, edges *self) {
+                                                               weir_buffer *buffer, weir__plain_edges *self) {
   const weir__liveness *live = &self->window->live;
   weir__dependences *dependences = &context->order.dependences;
   weir__id id = self->task->id;
@@ -107,7 +106,7 @@ static inline __attribute__((always_inline)) void record_whole(weir_context *con
 
 // And puts the access's address into `pointer`.
 static inline __attribute__((always_inline)) void record(weir_context *context, weir__access *access, void **pointer,
-                                                         bool ranged, edges *self) {
+                                                         bool ranged, weir__plain_edges *self) {
   weir_buffer *buffer = access->buffer;
   buffer->last_use = self->task->id;
   if (!ranged || !record_range(context, access, buffer, self->task->id)) record_whole(context, access, buffer, self);
@@ -117,26 +116,18 @@ static inline __attribute__((always_inline)) void record(weir_context *context, 
 }
 
 static inline __attribute__((always_inline)) void record_all(weir_context *context, const weir__plain_args *args,
-                                                             void **pointers, bool ranged, edges *self) {
+                                                             void **pointers, bool ranged, weir__plain_edges *self) {
   weir__access *access = args->accesses, *end = access + args->access_count;
   for (void **pointer = pointers; access != end; access++, pointer++) record(context, access, pointer, ranged, self);
 }
 
 // Predecessors that were listed: of ranges, of storage, of sets.
-static inline void connect_listed(const weir__dependences *dependences, edges *self) {
+static inline void connect_listed(const weir__dependences *dependences, weir__plain_edges *self) {
   for (size_t i = 0; i < dependences->count; i++) {
     const weir__dependence *dependence = &dependences->list[i];
     if (dependence->task != 0)
       weir__window_connect(self->window, dependence->task, self->task, dependence->data, true, &self->no_memory);
   }
-}
-
-// Memory ran out. What became an edge at once is not listed.
-static __attribute__((noinline, cold)) void hold(weir_context *context, const edges *self) {
-  weir__dependences *dependences = &context->order.dependences;
-  dependences->incomplete |= self->no_memory;
-  dependences->unlisted_data |= self->lost_data;
-  weir__hold(context, self->task, dependences);
 }
 
 static inline __attribute__((always_inline)) weir__task *begin(weir_context *context, const weir_task *asked,
@@ -208,7 +199,7 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
   weir__dependences *dependences = &context->order.dependences;
   weir__dependences_clear(dependences);
   if (args->overwritten != 0) rename(context, asked, args);
-  edges self = {.window = window, .task = task};
+  weir__plain_edges self = {.window = window, .task = task};
   void **pointers = (void **)(void *)(args->accesses + args->access_count);
   if (args->needs & WEIR__PLAIN_RANGED)
     record_all(context, args, pointers, true, &self);
@@ -218,7 +209,7 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
   task->args = pointers;
   if (args->needs & WEIR__PLAIN_VALUED) weir__fill_args(task, asked, args->accesses, pointers);
   context->host.statistics.tasks++;
-  if (self.no_memory | dependences->incomplete | dependences->unrecorded) hold(context, &self);
+  if (self.no_memory | dependences->incomplete | dependences->unrecorded) weir__plain_hold(context, &self);
   window->next++;
   if (--task->blockers == 0) device->ops->issue(device, task);
   return true;

@@ -43,17 +43,9 @@ static inline bool find_here(const weir__plain_args *args, const weir__liveness 
   return found == 0 || !(args->needs & WEIR__PLAIN_REPEATS);
 }
 
-// Where predecessors become edges.
-typedef struct edges {
-  weir__window *window;
-  weir__task *task;
-  bool no_memory; // an edge could not be made
-  bool lost_data; // it would have brought data, and is not listed
-} edges;
-
 static inline __attribute__((always_inline)) void connect(void *user, weir__id id, weir__hazard hazard, bool data,
                                                           uint64_t lo, uint64_t hi) {
-  edges *self = user;
+  weir__plain_edges *self = user;
   (void)hazard;
   (void)lo;
   (void)hi;
@@ -69,7 +61,8 @@ static inline __attribute__((always_inline)) void connect(void *user, weir__id i
   }
 }
 
-static inline __attribute__((always_inline)) void record(weir_context *context, weir__access *access, edges *self) {
+static inline __attribute__((always_inline)) void record(weir_context *context, weir__access *access,
+                                                         weir__plain_edges *self) {
   weir_buffer *buffer = access->buffer;
   const weir__liveness *live = &self->window->live;
   weir__dependences *dependences = &context->order.dependences;
@@ -85,14 +78,6 @@ static inline __attribute__((always_inline)) void record(weir_context *context, 
     weir__segment_write_to(&buffer->whole, live, id, access->mode == WEIR_READ_WRITE, access->lo, access->hi,
                            dependences, connect, self);
   access->serial = buffer->serial;
-}
-
-// Memory ran out. What became an edge at once is not listed.
-static __attribute__((noinline, cold)) void hold(weir_context *context, const edges *self) {
-  weir__dependences *dependences = &context->order.dependences;
-  dependences->incomplete |= self->no_memory;
-  dependences->unlisted_data |= self->lost_data;
-  weir__hold(context, self->task, dependences);
 }
 
 static inline weir__task *begin(weir_context *context, const weir_task *asked, const weir_device *device,
@@ -150,7 +135,7 @@ static bool admit(weir_context *context, const weir_task *asked, weir_device *de
   weir__dependences_clear(dependences);
   for (uint64_t left = storage; left != 0; left &= left - 1)
     weir__storage_bind(context, &request, (uint32_t)__builtin_ctzll(left));
-  edges self = {.window = window, .task = task};
+  weir__plain_edges self = {.window = window, .task = task};
   for (uint32_t i = 0; i < args->access_count; i++) record(context, &args->accesses[i], &self);
   for (size_t i = 0; i < dependences->count; i++) {
     const weir__dependence *dependence = &dependences->list[i];
@@ -158,7 +143,7 @@ static bool admit(weir_context *context, const weir_task *asked, weir_device *de
   }
   weir__fill_args(task, asked, args->accesses, (void **)(void *)(args->accesses + args->access_count));
   context->host.statistics.tasks++;
-  if (self.no_memory | dependences->incomplete | dependences->unrecorded) hold(context, &self);
+  if (self.no_memory | dependences->incomplete | dependences->unrecorded) weir__plain_hold(context, &self);
   commit(context, device, task);
   return true;
 }

@@ -129,4 +129,15 @@ static inline bool weir__plain_take_args(weir_context *context, const weir_task 
   return room <= WEIR__TASK_INLINE_PAYLOAD || weir__plain_move(slot, room, out);
 }
 
+// Where predecessors become edges.
+typedef struct weir__plain_edges {
+  weir__window *window;
+  weir__task *task;
+  bool no_memory; // an edge could not be made
+  bool lost_data; // it would have brought data, and is not listed
+} weir__plain_edges;
+
+// Memory ran out for some of these. What became an edge at once is not listed.
+__attribute__((cold)) void weir__plain_hold(weir_context *context, const weir__plain_edges *self);
+
 #endif // WEIR_ENGINE_PLAIN_INSIDE_H
