@@ -23,13 +23,14 @@ static bool may_lose(const weir_context *context, weir_buffer *buffer, uint32_t 
          weir__buffer_idle(buffer, &context->host.window.live);
 }
 
-// Whether some of its contents are there alone.
-static bool is_needed(const weir_buffer *buffer, uint32_t space) {
-  uint16_t here = weir__space_bit(space);
+// Whether some of its contents are there alone, or else only in spaces that are lost.
+static bool is_needed(const weir_buffer *buffer, uint32_t space, uint16_t lost) {
+  uint16_t here = weir__space_bit(space), others = (uint16_t) ~(here | lost);
   if (!(buffer->valid & here)) return false;
-  if (buffer->parts == NULL) return (buffer->valid & ~here) == 0;
+  if (buffer->parts == NULL) return (buffer->valid & others) == 0;
   for (uint32_t i = 0; i < buffer->parts->count; i++) {
-    if (buffer->parts->spaces[i] == here) return true;
+    uint16_t spaces = buffer->parts->spaces[i];
+    if ((spaces & here) && !(spaces & others)) return true;
   }
   return false;
 }
@@ -73,10 +74,11 @@ weir__eviction weir__evict(weir_context *context, const weir__submission *submis
     return WEIR__EVICTION_NONE;
   weir__object_pool_each(&context->objects.buffers, look_at, &self);
   uint64_t held = context->memory.pools[space].bytes, freed = 0;
+  uint16_t lost = weir__lost_spaces(context);
   uint64_t enough = bytes + held / MORE_PART, ahead = bytes + held / AHEAD_PART;
   for (uint32_t i = 0; i < self.count; i++) {
     weir_buffer *victim = self.victims[i];
-    if (!is_needed(victim, space)) {
+    if (!is_needed(victim, space, lost)) {
       if (freed < enough && give_up(context, victim, space)) freed += victim->bytes;
     } else if (freed + self.under_way < ahead && weir__copy_home(context, submission, victim)) {
       self.under_way += victim->bytes;
@@ -89,18 +91,19 @@ weir__eviction weir__evict(weir_context *context, const weir__submission *submis
 typedef struct copies {
   weir_context *context;
   uint32_t space;
+  uint16_t lost;
   bool any;
 } copies;
 
 static void give_up_copy(void *user, weir__object *object) {
   copies *self = user;
   weir_buffer *buffer = (weir_buffer *)object;
-  if (may_lose(self->context, buffer, self->space) && !is_needed(buffer, self->space))
+  if (may_lose(self->context, buffer, self->space) && !is_needed(buffer, self->space, self->lost))
     self->any |= give_up(self->context, buffer, self->space);
 }
 
 bool weir__evict_copies(weir_context *context, uint32_t space) {
-  copies self = {.context = context, .space = space};
+  copies self = {.context = context, .space = space, .lost = weir__lost_spaces(context)};
   if (weir__validity_reserve(&context->memory.validities, 1))
     weir__object_pool_each(&context->objects.buffers, give_up_copy, &self);
   uint64_t free_before = context->memory.pools[space].free_bytes;

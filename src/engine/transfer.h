@@ -23,6 +23,15 @@ static inline bool weir__is_near(const weir_context *context, uint32_t from, uin
          (context->memory.devices[from]->near >> context->memory.devices[to]->index & 1) != 0;
 }
 
+// The spaces of devices that are lost. The lock is held.
+static inline uint16_t weir__lost_spaces(const weir_context *context) {
+  uint16_t lost = 0;
+  for (uint32_t space = 1; space < context->memory.space_count; space++) {
+    if (context->memory.devices[space]->lost) lost |= weir__space_bit(space);
+  }
+  return lost;
+}
+
 // Whether an access in `space` writes to memory that the caller wrapped elsewhere.
 static inline bool weir__is_written_back(const weir_buffer *buffer, weir_mode mode, uint32_t space) {
   return buffer->wrapped && mode != WEIR_READ && buffer->home != space;

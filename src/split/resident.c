@@ -11,6 +11,7 @@
 #include "engine/failures.h"
 #include "engine/room.h"
 #include "engine/submit.h"
+#include "engine/transfer.h"
 #include "split/split.h"
 
 typedef unsigned long long ull;
@@ -59,14 +60,6 @@ static weir_status check_functions(const weir__split_run *run) {
   return status;
 }
 
-static uint16_t lost_spaces(const weir_context *context) {
-  uint16_t lost = 0;
-  for (uint32_t space = 1; space < context->memory.space_count; space++) {
-    if (context->memory.devices[space]->lost) lost |= weir__space_bit(space);
-  }
-  return lost;
-}
-
 // Whether what the launch reads is somewhere else than on devices that are lost.
 static weir_status check_contents(const weir__split_run *run, uint16_t lost) {
   for (uint32_t i = 0; i < run->launch.arg_count; i++) {
@@ -97,7 +90,7 @@ static weir_status check_tasks(weir__split_run *run, const weir_split_launch *la
     status = weir__check_task(context, &(weir__submission){.task = &task}, &device);
     if (status == WEIR_OK) status = weir__check_args(context, &task, device->space, run->accesses, &checked);
   }
-  uint16_t lost = lost_spaces(context);
+  uint16_t lost = weir__lost_spaces(context);
   return status == WEIR_OK && lost != 0 ? check_contents(run, lost) : status;
 }
 

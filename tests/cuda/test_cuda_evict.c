@@ -183,10 +183,58 @@ static void test_parts(void **state) {
   share_run_with(&options, parts_come_home);
 }
 
+static void lose(share *s, weir_device *device) {
+  weir_buffer *buffer = share_buffer(s, COUNT);
+  weir_event *broken;
+  share_submit(s, s->broken, device, buffer, COUNT, 0, &broken);
+  assert_int_equal(share_await(broken), WEIR_ERROR_DEVICE_LOST);
+  share_ok(weir_buffer_release(buffer));
+}
+
+// What a card that is lost has, too, is not given up for that on the other one.
+static void copies_on_lost_cards(share *s) {
+  enum { BUFFERS = 6 };
+  weir_buffer *both = share_buffer(s, COUNT), *out = share_buffer(s, COUNT), *others[BUFFERS];
+  share_submit(s, s->set, s->cuda, both, COUNT, 7, NULL);
+  share_sum(s, s->second, out, both, both, COUNT, NULL);
+  share_ok(weir_finish(s->context));
+  lose(s, s->second);
+  for (uint32_t i = 0; i < BUFFERS; i++) {
+    others[i] = share_buffer(s, COUNT);
+    share_submit(s, s->set, s->cuda, others[i], COUNT, i, NULL);
+  }
+  expect_first(both, 7, COUNT);
+  for (uint32_t i = 0; i < BUFFERS; i++) expect_first(others[i], i, COUNT);
+  assert_int_equal(weir_finish(s->context), WEIR_ERROR_DEVICE_LOST);
+}
+
+// Nor on the host, where what does not fit is refused.
+static void copies_of_a_lost_card(share *s) {
+  weir_buffer *both = share_buffer(s, COUNT), *out = share_buffer(s, COUNT), *large = share_buffer(s, 2 * COUNT);
+  share_submit(s, s->set, s->cpu, both, COUNT, 7, NULL);
+  share_sum(s, s->cuda, out, both, both, COUNT, NULL);
+  share_ok(weir_finish(s->context));
+  lose(s, s->cuda);
+  uint32_t count = 2 * COUNT, value = 1;
+  weir_arg args[] = {weir_writes(large), weir_value(&count, sizeof count), weir_value(&value, sizeof value)};
+  weir_task task = {.kernel = s->set, .device = s->cpu, .args = args, .arg_count = 3};
+  share_refused(weir_submit(s->context, &task, NULL), WEIR_ERROR_OUT_OF_MEMORY, "on the host");
+  expect_first(both, 7, COUNT);
+  assert_int_equal(weir_finish(s->context), WEIR_ERROR_DEVICE_LOST);
+}
+
+static void test_lost(void **state) {
+  (void)state;
+  weir_context_options options = {.devices = "cuda:0,cuda:1", .device_memory_limit = 4 * BLOCK};
+  share_run_with(&options, copies_on_lost_cards);
+  options = (weir_context_options){.devices = "cuda,cpu:1", .memory_limit = 2 * BLOCK, .device_memory_limit = 1 << 20};
+  share_run_with(&options, copies_of_a_lost_card);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_limit),   cmocka_unit_test(test_card),  cmocka_unit_test(test_too_large),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_parts), cmocka_unit_test(test_lost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
