@@ -19,7 +19,7 @@ static bool is_lost(const weir_context *context, uint32_t space) {
 // device is likely to be nearer than the host's.
 static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16_t spaces, uint64_t lo, uint64_t hi,
                               uint32_t destination) {
-  enum { DEVICE = 1, ARRIVED = 2, NOT_LOST = 4, DIRECT = 8 };
+  enum { DEVICE = 1, ARRIVED = 2, DIRECT = 4, NOT_LOST = 8 };
   uint32_t source = 0, best = 0;
   for (uint32_t space = 0; space < context->memory.space_count; space++) {
     if (!(spaces & weir__space_bit(space))) continue;

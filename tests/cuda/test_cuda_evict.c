@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "share.h"
+#include "weir/sim.h"
 
 enum { COUNT = 256, BYTES = COUNT * 4, BLOCK = BYTES + BYTES / 4 };
 
@@ -223,12 +224,32 @@ static void copies_of_a_lost_card(share *s) {
   assert_int_equal(weir_finish(s->context), WEIR_ERROR_DEVICE_LOST);
 }
 
+// A card that is lost is no source, even where the other one can only be reached through the host.
+static void far_copies(share *s) {
+  weir_device *simulated = s->cuda, *near = weir_context_device(s->context, 1);
+  weir_buffer *both = share_buffer(s, COUNT), *out = share_buffer(s, COUNT), *on_host = share_buffer(s, COUNT);
+  share_ok(weir_kernel_set_sim(s->sum, &(weir_sim_launch){.threads = 64, .us = 1}, 1));
+  share_submit(s, s->set, near, both, COUNT, 7, NULL);
+  share_sum(s, simulated, out, both, both, COUNT, NULL);
+  share_ok(weir_finish(s->context));
+  share_submit(s, s->set, s->cpu, on_host, COUNT, 1, NULL); // in place of the copy on the way
+  share_ok(weir_finish(s->context));
+  share_ok(weir_buffer_release(on_host));
+  lose(s, near);
+  share_sum(s, s->second, out, both, both, COUNT, NULL);
+  expect_first(out, 14, COUNT);
+  assert_int_equal(weir_finish(s->context), WEIR_ERROR_DEVICE_LOST);
+}
+
 static void test_lost(void **state) {
   (void)state;
   weir_context_options options = {.devices = "cuda:0,cuda:1", .device_memory_limit = 4 * BLOCK};
   share_run_with(&options, copies_on_lost_cards);
   options = (weir_context_options){.devices = "cuda,cpu:1", .memory_limit = 2 * BLOCK, .device_memory_limit = 1 << 20};
   share_run_with(&options, copies_of_a_lost_card);
+  options = (weir_context_options){
+      .devices = "sim:h200+memory_mib=16,cuda:0,cuda:1,cpu:1", .memory_limit = BLOCK, .device_memory_limit = 1 << 20};
+  share_run_with(&options, far_copies);
 }
 
 int main(void) {
