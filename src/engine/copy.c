@@ -249,9 +249,18 @@ static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t b
   return common != 0 || reads ? common : weir__buffer_spaces(buffer, offset, &end);
 }
 
+// The device in whose memory the caller wrapped the buffer: what is written must come there at last, and others may not
+// reach it. NULL: there is none, or it is lost.
+static weir_device *wrapped_in(const weir_context *context, const weir_buffer *buffer) {
+  if (!buffer->wrapped || buffer->home == WEIR__HOST_SPACE) return NULL;
+  weir_device *device = context->memory.devices[buffer->home];
+  return device->lost ? NULL : device;
+}
+
 // The device whose memory these bytes of a buffer are in, or would be put; NULL: they are the host's, or for who only reads
 // them there too, or in several memories. A device that is lost counts only where nothing else has what is read. What is written goes
 // where tasks had to fetch contents of the buffer the last time: bytes between those that they read stay where they are.
+// What the caller wrapped in a device's memory is written there.
 static weir_device *device_of(const weir__submission *by, weir_context *context, const weir_buffer *buffer,
                               uint64_t offset, uint64_t bytes, bool reads) {
   if (by->aside != NULL) return by->aside->space == WEIR__HOST_SPACE ? NULL : by->aside;
@@ -276,6 +285,8 @@ static weir_device *device_of(const weir__submission *by, weir_context *context,
     device = context->host.devices[0];
   weir_device *wanting = context->memory.devices[buffer->brought];
   if (!reads && device != NULL && buffer->brought != WEIR__HOST_SPACE && !wanting->lost) device = wanting;
+  weir_device *home = reads ? NULL : wrapped_in(context, buffer);
+  if (home != NULL) device = home;
   weir__context_unlock(context);
   return device;
 }

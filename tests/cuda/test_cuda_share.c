@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "share.h"
+#include "weir/sim.h"
 
 enum { COUNT = 64, BYTES = COUNT * 4 };
 
@@ -50,6 +51,42 @@ static void wrapped_is_used_in_place(share *s) {
 static void test_wrap(void **state) {
   (void)state;
   share_run("cuda", wrapped_is_used_in_place);
+}
+
+static uint64_t transfers_of(const share *s) {
+  weir_statistics statistics;
+  weir_context_statistics(s->context, &statistics);
+  return statistics.transfers;
+}
+
+// What is copied in is put where the wrapped memory is, also where a device that does not reach this has read it since.
+static void wrapped_is_filled_in_place(share *s) {
+  weir_device *simulated = s->cuda, *cuda = s->second;
+  uint32_t numbers[COUNT], copy[COUNT];
+  CUdeviceptr memory = share_allocate(s, COUNT);
+  weir_buffer *buffer, *out;
+  share_ok(weir_buffer_create(s->context, BYTES, &out));
+  share_ok(weir_buffer_wrap_cuda(cuda, memory, BYTES, &buffer));
+  share_ok(weir_kernel_set_sim(s->sum, &(weir_sim_launch){.threads = 64, .us = 1}, 1));
+  share_submit(s, s->set, cuda, buffer, COUNT, 5, NULL);
+  share_sum(s, simulated, out, buffer, buffer, COUNT, NULL);
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = 1000 + i;
+  uint64_t before = transfers_of(s);
+  share_ok(weir_copy_in(buffer, 0, BYTES, numbers, NULL));
+  assert_int_equal(transfers_of(s), before); // nothing is copied back
+  share_sum(s, simulated, out, buffer, buffer, COUNT, NULL);
+  share_ok(weir_read(out, 0, BYTES, copy));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(copy[i], 2 * numbers[i]);
+  share_ok(weir_finish(s->context));
+  share_read(s, copy, memory, COUNT);
+  assert_memory_equal(numbers, copy, BYTES);
+  share_ok(weir_buffer_release(buffer));
+  share_free(s, memory);
+}
+
+static void test_wrap_filled(void **state) {
+  (void)state;
+  share_run("sim:h200+memory_mib=16,cuda:0", wrapped_is_filled_in_place);
 }
 
 static void refuse(weir_device *device, uint64_t pointer, uint64_t bytes, weir_status status, const char *text) {
@@ -519,6 +556,7 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wrap),
+      cmocka_unit_test(test_wrap_filled),
       cmocka_unit_test(test_wrap_refused),
       cmocka_unit_test(test_wrap_cpu),
       cmocka_unit_test(test_wait_stream),
