@@ -74,7 +74,8 @@ typedef uint64_t (*weir_progress_function)(void *user);
 // thread that found the work outside done, and nobody must be woken. One worker at a time calls it. While all of them
 // run tasks nobody does, nor in a context without CPU workers or in check mode: who needs a limit has a thread besides.
 // The function may do what a callback may. It must not wait; while it returns 0 its worker does not sleep. NULL takes
-// the function back, and waits until it has returned. weir_context_release does so when all tasks are done.
+// the function back, and waits until it has returned; who gives another one meanwhile waits, too. weir_context_release
+// takes it back when all tasks are done.
 // Errors: INVALID_ARGUMENT (the context has another function; a call in a task, a callback or the function itself).
 WEIR_API weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user);
 

@@ -13,17 +13,27 @@ static void take_back(weir__progress *progress) {
   while (atomic_load_explicit(&progress->called, memory_order_seq_cst)) sched_yield();
 }
 
-static weir_status give(weir_context *context, weir_progress_function function, void *user) {
+// PENDING: one that was taken back is still called, with the data that stands there.
+static weir_status try_to_give(weir_context *context, weir_progress_function function, void *user) {
   weir__progress *progress = &context->host.progress;
+  weir_status status = WEIR_OK;
   weir__context_lock(context);
-  bool free = atomic_load_explicit(&progress->function, memory_order_relaxed) == NULL;
-  if (free) {
+  if (atomic_load_explicit(&progress->function, memory_order_seq_cst) != NULL) {
+    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: the context has another function already");
+  } else if (atomic_load_explicit(&progress->called, memory_order_seq_cst)) {
+    status = WEIR_PENDING;
+  } else {
     progress->user = user;
     atomic_store_explicit(&progress->function, function, memory_order_seq_cst);
   }
   weir__context_unlock(context);
-  return free ? WEIR_OK
-              : weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: the context has another function already");
+  return status;
+}
+
+static weir_status give(weir_context *context, weir_progress_function function, void *user) {
+  weir_status status;
+  while ((status = try_to_give(context, function, user)) == WEIR_PENDING) sched_yield();
+  return status;
 }
 
 weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user) {

@@ -3,6 +3,7 @@
 // Workers without a task look after work outside Weir: the event is signalled, and the task behind it run, by them alone;
 // and a function that was taken back is called no more.
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -88,8 +89,45 @@ static void test_comes_and_goes(void **state) {
   weir_context_release(context);
 }
 
+typedef struct stay {
+  weir_context *context;
+  atomic_bool inside, left;
+} stay;
+
+static uint64_t stay_long(void *user) {
+  stay *self = user;
+  atomic_store(&self->inside, true);
+  usleep(50000);
+  atomic_store(&self->left, true);
+  return WEIR_FOREVER;
+}
+
+static void *take_back(void *user) {
+  stay *self = user;
+  assert_int_equal(weir_context_set_progress(self->context, NULL, NULL), WEIR_OK);
+  assert_true(atomic_load(&self->left));
+  return NULL;
+}
+
+// Who gives another function while one is being taken back waits, too, until that has returned.
+static void test_given_while_taken_back(void **state) {
+  (void)state;
+  stay first = {.context = api_context("cpu:1", 64, 0)};
+  outside second = {.context = first.context, .again_ns = WEIR_FOREVER};
+  assert_int_equal(weir_context_set_progress(first.context, stay_long, &first), WEIR_OK);
+  assert_int_equal(api_await(api_submit_host(first.context, api_nothing, NULL, NULL, 0)), WEIR_OK);
+  while (!atomic_load(&first.inside)) sched_yield();
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, take_back, &first), 0);
+  while (weir_context_set_progress(first.context, look, &second) != WEIR_OK) sched_yield();
+  assert_true(atomic_load(&first.left));
+  pthread_join(thread, NULL);
+  weir_context_release(first.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_signals), cmocka_unit_test(test_refused),
-                                     cmocka_unit_test(test_comes_and_goes)};
+                                     cmocka_unit_test(test_comes_and_goes),
+                                     cmocka_unit_test(test_given_while_taken_back)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
