@@ -249,44 +249,47 @@ static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t b
   return common != 0 || reads ? common : weir__buffer_spaces(buffer, offset, &end);
 }
 
-// The device in whose memory the caller wrapped the buffer: what is written must come there at last, and others may not
-// reach it. NULL: there is none, or it is lost.
-static weir_device *wrapped_in(const weir_context *context, const weir_buffer *buffer) {
-  if (!buffer->wrapped || buffer->home == WEIR__HOST_SPACE) return NULL;
-  weir_device *device = context->memory.devices[buffer->home];
-  return device->lost ? NULL : device;
+// The device whose memory these bytes are in; NULL: they are the host's, or for who only reads them there too. A device that is
+// lost counts only where nothing else has what is read.
+static weir_device *holder_of(const weir_context *context, const weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                              bool reads) {
+  uint16_t spaces = spaces_of(buffer, offset, bytes, reads);
+  if (reads && (spaces & weir__space_bit(WEIR__HOST_SPACE)) != 0) return NULL;
+  weir_device *device = NULL, *lost = NULL;
+  for (uint32_t space = 1; space < context->memory.space_count; space++) {
+    if (!(spaces & weir__space_bit(space))) continue;
+    weir_device *holder = context->memory.devices[space];
+    *(holder->lost ? &lost : &device) = holder;
+  }
+  return device == NULL && reads ? lost : device;
 }
 
-// The device whose memory these bytes of a buffer are in, or would be put; NULL: they are the host's, or for who only reads
-// them there too, or in several memories. A device that is lost counts only where nothing else has what is read. What is written goes
-// where tasks had to fetch contents of the buffer the last time: bytes between those that they read stay where they are.
-// What the caller wrapped in a device's memory is written there.
+// The device that gets a buffer without contents; otherwise `holder`.
+static weir_device *first_device(weir_context *context, const weir_buffer *buffer, weir_device *holder) {
+  if (buffer->valid != 0) return holder;
+  if (context->placement != NULL) return weir__place_contents(context, buffer->bytes);
+  weir_device *first = context->host.devices[0];
+  return first->space != WEIR__HOST_SPACE && !first->lost ? first : holder;
+}
+
+// The device that gets what is written, if contents would be put with `holder`. What the caller wrapped in a device's memory
+// must come there at last, and other devices may not reach it. Other contents go where tasks had to fetch them the last time:
+// bytes between those that tasks read stay where they are.
+static weir_device *writer_of(const weir_context *context, const weir_buffer *buffer, weir_device *holder) {
+  weir_device *home = context->memory.devices[buffer->home], *wanting = context->memory.devices[buffer->brought];
+  if (buffer->wrapped && buffer->home != WEIR__HOST_SPACE && !home->lost) return home;
+  return holder != NULL && buffer->brought != WEIR__HOST_SPACE && !wanting->lost ? wanting : holder;
+}
+
+// The device that copies these bytes of a buffer; NULL: the host does.
 static weir_device *device_of(const weir__submission *by, weir_context *context, const weir_buffer *buffer,
                               uint64_t offset, uint64_t bytes, bool reads) {
   if (by->aside != NULL) return by->aside->space == WEIR__HOST_SPACE ? NULL : by->aside;
   if (context->devices.checker != NULL) return NULL; // all contents are the host's
   if (context->memory.space_count == 1 || buffer->object.released) return NULL;
-  weir_device *device = NULL, *lost = NULL;
   weir__context_lock(context);
-  uint16_t spaces = spaces_of(buffer, offset, bytes, reads);
-  bool on_host = (spaces & weir__space_bit(WEIR__HOST_SPACE)) != 0;
-  for (uint32_t space = 1; space < context->memory.space_count && !(reads && on_host); space++) {
-    weir_device *holder = context->memory.devices[space];
-    if (!(spaces & weir__space_bit(space))) continue;
-    if (holder->lost)
-      lost = holder;
-    else
-      device = holder;
-  }
-  if (device == NULL && reads && !on_host) device = lost;
-  if (buffer->valid == 0 && context->placement != NULL)
-    device = weir__place_contents(context, buffer->bytes);
-  else if (buffer->valid == 0 && context->host.devices[0]->space != WEIR__HOST_SPACE && !context->host.devices[0]->lost)
-    device = context->host.devices[0];
-  weir_device *wanting = context->memory.devices[buffer->brought];
-  if (!reads && device != NULL && buffer->brought != WEIR__HOST_SPACE && !wanting->lost) device = wanting;
-  weir_device *home = reads ? NULL : wrapped_in(context, buffer);
-  if (home != NULL) device = home;
+  weir_device *device = first_device(context, buffer, holder_of(context, buffer, offset, bytes, reads));
+  if (!reads) device = writer_of(context, buffer, device);
   weir__context_unlock(context);
   return device;
 }

@@ -3,12 +3,12 @@
 // Buffers give way to others in a memory that is full.
 //
 // DESIGN. What a device holds and nothing in flight uses is taken from it, least recently used first. A replica whose contents
-// are valid elsewhere, too, or undefined, is given up at once. Contents that no other memory has, or only
-// those of devices that are lost, are copied to the host first, by a transfer like any other, and are given up once that is done
-// and the storage is still wanted; until then tasks may use them.
+// are valid elsewhere, too, or undefined, is given up at once. Contents that no other memory has, or only those of devices that
+// are lost, are copied to the host first, by a transfer like any other. They are given up once that is done and the storage is
+// still wanted. Until then tasks may use them.
 // Each time some more than is needed is copied, so that the copies overlap with tasks and the next ones find clean replicas.
-// What the submission that asks names itself stays. So a task has at last all of the memory but what tasks in flight use, and
-// once these are done all of it: it is refused only if what it names does not fit alone.
+// Buffers that the asking submission names stay. All others may go once the tasks in flight are done. So a task is refused only
+// if its buffers do not fit alone.
 #ifndef WEIR_ENGINE_EVICT_H
 #define WEIR_ENGINE_EVICT_H
 

@@ -70,10 +70,7 @@ static inline __attribute__((always_inline)) void connect(void *user, weir__id t
   (void)hi;
   bool no_memory = false;
   weir__window_connect(self->window, task, self->task, data, true, &no_memory);
-  if (__builtin_expect(no_memory, false)) {
-    self->no_memory = true;
-    self->lost_data |= data;
-  }
+  weir__plain_note_edge(self, no_memory, data);
 }
 
 // Records an access, unless it is to all of a buffer that is used as a whole.

@@ -10,7 +10,6 @@
 #include "engine/arrivals.h"
 #include "engine/fill.h"
 #include "engine/storage.h"
-#include "engine/submit.h"
 
 // Whether an access needs nothing that is elsewhere. `*out_storage`: it may need storage, or change where the contents are.
 static inline bool is_here(const weir__access *access, const weir__liveness *live, bool *out_storage) {
@@ -55,10 +54,7 @@ static inline __attribute__((always_inline)) void connect(void *user, weir__id i
   bool first = weir__window_connect(self->window, id, self->task, data, blocks, &no_memory);
   if (data && before->failing) weir__window_upstream_failed(self->window, self->task, id);
   if (first && same_device && !weir__window_add_predecessor(self->task, id)) no_memory = true;
-  if (__builtin_expect(no_memory, false)) {
-    self->no_memory = true;
-    self->lost_data |= data;
-  }
+  weir__plain_note_edge(self, no_memory, data);
 }
 
 static inline __attribute__((always_inline)) void record(weir_context *context, weir__access *access,

@@ -12,13 +12,12 @@ enum { WEIR__PLAIN_GROUPS_LOG2 = 20 }; // of each dimension: three make no overf
 static_assert(WEIR__PLAIN_ARGS * (sizeof(weir__access) + sizeof(void *)) <= WEIR__TASK_INLINE_PAYLOAD,
               "they fit in a slot");
 
-// Nothing in the context asks for more, the window has room, and nobody else is to go first.
+// Nothing in the context asks for more just now, the window has room, and nobody else is to go first.
 static inline bool weir__plain_is_usual(const weir_context *context) {
   const weir__host *host = &context->host;
   weir__id oldest = host->window.live.oldest;
-  bool odd = !context->devices.plain | (host->trace != NULL) | (context->graphs.in_flight > 0) |
-             (context->failures != NULL) | (context->order.fence >= oldest) | (oldest < context->order.barrier) |
-             weir__this_thread.in_task;
+  bool odd = (host->trace != NULL) | (context->graphs.in_flight > 0) | (context->failures != NULL) |
+             (context->order.fence >= oldest) | (oldest < context->order.barrier) | weir__this_thread.in_task;
   return !odd && weir__window_has_room(&host->window);
 }
 
@@ -136,6 +135,14 @@ typedef struct weir__plain_edges {
   bool no_memory; // an edge could not be made
   bool lost_data; // it would have brought data, and is not listed
 } weir__plain_edges;
+
+// An edge was asked for, and perhaps there was no memory for it.
+static inline __attribute__((always_inline)) void weir__plain_note_edge(weir__plain_edges *self, bool no_memory,
+                                                                        bool data) {
+  if (__builtin_expect(!no_memory, true)) return;
+  self->no_memory = true;
+  self->lost_data |= data;
+}
 
 // Memory ran out for some of these. What became an edge at once is not listed.
 __attribute__((cold)) void weir__plain_hold(weir_context *context, const weir__plain_edges *self);
