@@ -226,6 +226,13 @@ typedef struct request {
 // Returns false with an exception; request_free frees what it has in either case.
 bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *keywords, bool open);
 void request_free(request *one);
+
+// The job of a request for a Python function, with one reference for the task and one for its event. False: an exception is set.
+bool request_take_job(request *one, context *ctx, PyObject *call);
+
+// Weir has refused the task: both references go. The exception that is set stays.
+void request_drop_job(const request *one);
+
 PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords);
 // Fills an argument from an access. `at` is its place, for messages.
 bool arg_from_access(context *ctx, const array_access *from, Py_ssize_t at, weir_arg *out, weir_box *box);

@@ -285,14 +285,6 @@ static PyObject *ranks_range(PyObject *self, PyObject *arguments) {
 // ---------------------------------------------------------------------------------------------------------------
 // Tasks
 
-static void drop_twice(job *work) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  job_drop(work);
-  job_drop(work);
-  PyErr_Restore(type, value, traceback);
-}
-
 // The event of a task that was taken: None if it runs on another rank, where the task has dropped its job.
 static PyObject *taken(context *ctx, request *one, weir_event *handle) {
   if (handle != NULL) return event_make(ctx, handle, one->work, NULL);
@@ -311,14 +303,7 @@ static PyObject *ranks_submit(PyObject *self, PyObject *arguments) {
   weir_mpi *handle = job_handle(job_object, &ctx);
   if (handle == NULL) return NULL;
   request one;
-  if (!request_fill(&one, ctx, call, keywords, false)) goto end;
-  if (one.task.host != NULL) {
-    one.work = job_create(ctx, call, false);
-    if (one.work == NULL) goto end;
-    job_keep(one.work); // of the event
-    one.task.user = one.work;
-    one.task.destroy = job_destroy;
-  }
+  if (!request_fill(&one, ctx, call, keywords, false) || !request_take_job(&one, ctx, call)) goto end;
   weir_event *of_task = NULL;
   weir_status status;
   BEGIN_JOB(job_object)
@@ -328,7 +313,7 @@ static PyObject *ranks_submit(PyObject *self, PyObject *arguments) {
     made = taken(ctx, &one, of_task);
   else {
     raise_status(status);
-    if (one.work != NULL) drop_twice(one.work);
+    request_drop_job(&one);
   }
 end:
   request_free(&one);

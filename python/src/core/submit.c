@@ -248,18 +248,30 @@ void request_free(request *one) {
   Py_CLEAR(one->values);
 }
 
+bool request_take_job(request *one, context *ctx, PyObject *call) {
+  if (one->task.host == NULL) return true;
+  one->work = job_create(ctx, call, false);
+  if (one->work == NULL) return false;
+  job_keep(one->work); // of the event
+  one->task.user = one->work;
+  one->task.destroy = job_destroy;
+  return true;
+}
+
+void request_drop_job(const request *one) {
+  if (one->work == NULL) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  job_drop(one->work);
+  job_drop(one->work);
+  PyErr_Restore(type, value, traceback);
+}
+
 PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords) {
   context *ctx = (context *)self;
   request one;
   PyObject *made = NULL;
-  if (!request_fill(&one, ctx, arguments, keywords, false)) goto end;
-  if (one.task.host != NULL) {
-    one.work = job_create(ctx, arguments, false);
-    if (one.work == NULL) goto end;
-    job_keep(one.work); // of the event
-    one.task.user = one.work;
-    one.task.destroy = job_destroy;
-  }
+  if (!request_fill(&one, ctx, arguments, keywords, false) || !request_take_job(&one, ctx, arguments)) goto end;
   weir_event *handle = NULL;
   weir_status status;
   if (!one.large && room_for_one(ctx))
@@ -274,13 +286,7 @@ PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords
     made = event_make(ctx, handle, one.work, NULL);
   else {
     raise_status(status);
-    if (one.work != NULL) {
-      PyObject *type, *value, *traceback;
-      PyErr_Fetch(&type, &value, &traceback);
-      job_drop(one.work);
-      job_drop(one.work);
-      PyErr_Restore(type, value, traceback);
-    }
+    request_drop_job(&one);
   }
 end:
   request_free(&one);
