@@ -59,6 +59,8 @@ class Run(CommandTest):
         self.refused("-n says how many ranks", "run", "program", code=2)
         self.refused("no program is named", "run", "-n", "2", code=2)
         self.refused("--ranks", "run", "-n", "0", "program", code=2)
+        self.refused("--timeline: timelines of 900 ranks at most can be joined, and there are 901", "run", "-n", "901",
+                     "--timeline", "run.json", "program", code=2)
 
     def test_ranks(self):
         """Each launcher that is here starts as many as were asked for, each on its share of the cores."""

@@ -63,6 +63,11 @@ class Timeline(unittest.TestCase):
         self.assertRegex(done.stderr, r"VERSION broken: task 'diffuse' \(id \d+ of rank 2, call \d+\) reads shared buffer")
         self.assertIn("not one of several ranks", self.weir("check", "--ranks", self.path("run.rank0.json"), code=2).stderr)
 
+    def test_checked_alone(self):
+        self.run_heat(1, "run.json")
+        self.assertEqual(os.listdir(self.folder.name), ["run.json"])
+        self.assertIn("1 ranks, 0 messages", self.weir("check", "--ranks", self.path("run.json")).stdout)
+
     def test_page(self):
         for ranks in (1, 2):
             self.run_heat(ranks, f"page{ranks}.html")

@@ -14,10 +14,20 @@ static void find_other(weir__timeline *timeline, const json_t *devices) {
   }
 }
 
+// The timeline of a rank that is alone is the whole.
+static bool add_only_rank(weir__timeline_reader *reader, const json_t *head) {
+  weir__timeline *timeline = reader->timeline;
+  if (json_integer_value(json_object_get(json_object_get(head, "rank"), "of")) != 1) return true;
+  timeline->ranks = calloc(1, sizeof *timeline->ranks);
+  if (!timeline->ranks) return weir__timeline_no_memory(reader);
+  timeline->rank_count = 1;
+  return true;
+}
+
 bool weir__timeline_add_ranks(weir__timeline_reader *reader, const json_t *head) {
   weir__timeline *timeline = reader->timeline;
   const json_t *list = json_object_get(head, "ranks");
-  if (list == NULL) return true;
+  if (list == NULL) return add_only_rank(reader, head);
   size_t count = json_array_size(list);
   if (count == 0) return weir__timeline_fail(reader, "weir: ranks is no list, or an empty one");
   timeline->ranks = calloc(count, sizeof *timeline->ranks);

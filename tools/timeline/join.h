@@ -8,6 +8,9 @@
 
 #include "weir/weir.h"
 
+// Most ranks whose timelines can be joined: ids and numbers of different ranks are apart, and exact as doubles.
+enum { WEIR__JOIN_MOST_RANKS = 900 };
+
 // Joins timelines, one of each rank in any order. *out_json is the caller's to free; on failure it is NULL, and
 // `message` says why, with file and line where there is one.
 // Errors: INVALID_ARGUMENT (not timelines of the ranks of one program), IO, OUT_OF_MEMORY.

@@ -211,7 +211,7 @@ int weir__run_main(int argc, char **argv) {
       {"launcher", WEIR__CLI_TEXT, &options.launcher, "PROGRAM", "the launcher (mpirun)", 0, 0},
       {"timeline", WEIR__CLI_TEXT, &options.timeline, "FILE",
        "write a timeline of all ranks, a page (.html) or for Perfetto and `weir check` (.json).\nThose of single "
-       "ranks stay beside it, as FILE with .rank0.json and so on",
+       "ranks stay beside it, as FILE with .rank0.json and so on. At most 900 ranks",
        0, 0},
       {"print", WEIR__CLI_FLAG, &options.print, NULL, "print the command, and do not run it", 0, 0},
   };
@@ -230,6 +230,6 @@ int weir__run_main(int argc, char **argv) {
     weir__cli_error("run", at >= argc ? "no program is named" : "-n says how many ranks, and must be given");
     return WEIR__EXIT_USAGE;
   }
-  if (options.timeline && !weir__run_timeline_valid("run", options.timeline)) return WEIR__EXIT_USAGE;
+  if (options.timeline && !weir__run_timeline_valid("run", options.timeline, options.ranks)) return WEIR__EXIT_USAGE;
   return run(&options, argv + at);
 }

@@ -7,18 +7,21 @@
 
 #include "cli.h"
 #include "timeline.h"
+#include "timeline/join.h"
 #include "timeline/page.h"
 
 static size_t stem_of(const char *timeline) {
   return strlen(timeline) - strlen(".json"); // or .html
 }
 
-bool weir__run_timeline_valid(const char *command, const char *timeline) {
-  size_t length = strlen(timeline);
-  const char *ending = length > 5 ? timeline + length - 5 : "";
-  if (strcmp(ending, ".json") == 0 || strcmp(ending, ".html") == 0) return true;
-  weir__cli_error(command, "--timeline: %s does not end in .html or .json", timeline);
-  return false;
+bool weir__run_timeline_valid(const char *command, const char *timeline, uint64_t ranks) {
+  bool is_timeline = weir__timeline_ends_in(timeline, ".json") || weir__timeline_ends_in(timeline, ".html");
+  if (!is_timeline)
+    weir__cli_error(command, "--timeline: %s does not end in .html or .json", timeline);
+  else if (ranks > WEIR__JOIN_MOST_RANKS)
+    weir__cli_error(command, "--timeline: timelines of %d ranks at most can be joined, and there are %llu",
+                    WEIR__JOIN_MOST_RANKS, (unsigned long long)ranks);
+  return is_timeline && ranks <= WEIR__JOIN_MOST_RANKS;
 }
 
 // The timeline that a rank writes (src/api/record.c); NULL: no memory. A rank that is alone has no number.

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Whether a name is one of a timeline; else says so.
-bool weir__run_timeline_valid(const char *command, const char *timeline);
+// Whether a name is one of a timeline, and those of so many ranks can be joined; else says so.
+bool weir__run_timeline_valid(const char *command, const char *timeline, uint64_t ranks);
 
 // Sets WEIR_TRACE for the ranks, and removes timelines that an earlier run left under their names. False: no memory.
 bool weir__run_timeline_prepare(const char *command, const char *timeline, uint64_t ranks);

@@ -21,9 +21,9 @@ static const char summary[] =
 static const char details[] = "Exit codes: 0 done, 1 memory ran out, 2 bad input or usage, or a file cannot be read or "
                               "written.";
 
-static bool ends_in(const char *text, const char *ending) {
-  size_t length = strlen(text), own = strlen(ending);
-  return length > own && strcmp(text + length - own, ending) == 0;
+bool weir__timeline_ends_in(const char *path, const char *ending) {
+  size_t length = strlen(path), own = strlen(ending);
+  return length > own && strcmp(path + length - own, ending) == 0;
 }
 
 // The name of the timeline with .html in place of .json, or behind it; of one of several ranks, without the rank. NULL:
@@ -31,7 +31,7 @@ static bool ends_in(const char *text, const char *ending) {
 static char *page_name(const char *timeline, bool is_rank) {
   static const char old_ending[] = ".json", ending[] = ".html";
   size_t length = strlen(timeline);
-  if (ends_in(timeline, old_ending)) length -= sizeof old_ending - 1;
+  if (weir__timeline_ends_in(timeline, old_ending)) length -= sizeof old_ending - 1;
   size_t digits = length;
   while (is_rank && digits > 0 && timeline[digits - 1] >= '0' && timeline[digits - 1] <= '9') digits--;
   if (digits < length && digits > 5 && strncmp(timeline + digits - 5, ".rank", 5) == 0) length = digits - 5;
@@ -57,7 +57,7 @@ int weir__timeline_write_joined(const char *command, char *const *paths, size_t 
   size_t bytes = 0;
   weir_status status = weir__timeline_join(paths, count, message, sizeof message, &json, &bytes);
   if (status == WEIR_OK)
-    status = ends_in(output, ".json")
+    status = weir__timeline_ends_in(output, ".json")
                  ? write_file(output, json, bytes, message, sizeof message)
                  : weir__timeline_page_memory("the joined timeline", json, bytes, output, message, sizeof message);
   free(json);
