@@ -173,6 +173,9 @@ with weir.Context("cpu:1") as context:
             expect(weir.InvalidArgumentError, "must not make calls of a job", event.result)
         assert context.submit(job.statistics).result()["submitted"] == 1
     expect(ValueError, "more than 0 seconds", weir.mpi.Job, context, timeout=0)
+    for name in ("send_limit", "piece_bytes", "check_every"):
+        expect(ValueError, f"{name} is 0 for the default, or more, and not -1", weir.mpi.Job, context, **{name: -1})
+    weir.mpi.Job(context, send_limit=2**64 + 1, piece_bytes=2**65, check_every=2**32).close()
     left = weir.mpi.Job(context)  # ends with its context
     b = left.buffer(4, owner=1)
     left.submit(lambda x: x.fill(1), weir.write(b))

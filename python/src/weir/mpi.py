@@ -61,6 +61,13 @@ def _load() -> Any:
     return MPI
 
 
+def _count(name: str, value: int, most: int) -> int:
+    """An option that is a number of bytes or calls; more than `most`, which nobody reaches, is as good as `most`."""
+    if value < 0:
+        raise InvalidArgumentError(f"{name} is 0 for the default, or more, and not {value}")
+    return min(value, most)
+
+
 class Job:
     """A context that takes part in an MPI job. A context manager: its end waits for all ranks.
 
@@ -88,13 +95,18 @@ class Job:
     ) -> None:
         if timeout is not None and not timeout > 0:
             raise InvalidArgumentError(f"a rank is lost after more than 0 seconds, and not after {timeout}")
+        counts = (
+            _count("send_limit", send_limit, _FOREVER),
+            _count("piece_bytes", piece_bytes, _FOREVER),
+            _count("check_every", check_every, 2**32 - 1),
+        )
         MPI = _load()
         communicator = MPI.COMM_WORLD if communicator is None else communicator
         nanoseconds = _FOREVER if timeout is None or timeout >= 1e9 else max(1, int(timeout * 1e9))
         self._context = context
         self._storages: Dict[int, Tuple[_core.Storage, int]] = {}  # by id; the owner
         self._handle, self._rank, self._size = _core.ranks_create(
-            context, MPI._addressof(communicator), nanoseconds, send_limit, piece_bytes, check_every
+            context, MPI._addressof(communicator), nanoseconds, *counts
         )
         self._closed = False
         context._jobs.append(self)
