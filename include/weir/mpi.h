@@ -21,7 +21,8 @@
 //
 // Faults: a failed task poisons its outputs, and tasks that read them are skipped, on all ranks. If ranks submit
 // different sequences, or a rank is lost, the *job* has failed: receives in flight fail, so that nothing waits any
-// more, the calls below return the job's status, and weir_last_error() names the ranks and the task.
+// more, the calls below return the job's status, and weir_last_error() names the ranks and the task. A receive that MPI
+// has matched cannot be cancelled: it fails a fifth of a second later, and its memory is not freed unless it ends.
 //
 // Errors: as in weir.h. Each call of the sequence can return the job's failure: INVALID_ARGUMENT (ranks submit
 // different sequences), DEVICE_LOST (a rank is lost), OUT_OF_MEMORY. An argument that can never be right is refused

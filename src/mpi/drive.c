@@ -52,6 +52,19 @@ static bool poll(weir_mpi *mpi, uint64_t now) {
   return count > 0;
 }
 
+// After a failure: cancels what was begun, and lets tasks go on that wait for what cannot be cancelled, since the
+// transport has matched it, and does not end.
+static void clear(weir_mpi *mpi, uint64_t now) {
+  if (mpi->cancelled_ns == 0) {
+    mpi->cancelled_ns = now;
+    mpi->transport->cancel(mpi->transport);
+  } else if (!mpi->has_abandoned && now >= mpi->cancelled_ns + WEIR__MPI_LAST_NS) {
+    mpi->has_abandoned = true;
+    for (weir__mpi_message *message = mpi->pending; message != NULL; message = message->next)
+      weir__mpi_message_abandon(mpi, message);
+  }
+}
+
 static void look_after(weir_mpi *mpi, uint64_t now) {
   uint64_t interval = weir__mpi_watch_interval(mpi);
   if (weir__mpi_is_fine(mpi) && interval != 0 && now >= mpi->watched_ns + interval) {
@@ -60,9 +73,7 @@ static void look_after(weir_mpi *mpi, uint64_t now) {
   }
   if (weir__mpi_is_fine(mpi) && mpi->suspected_ns != 0 && now >= mpi->suspected_ns + SUSPICION_NS)
     weir__mpi_fail(mpi, WEIR_ERROR_INVALID_ARGUMENT, true, "ranks submit different programs: %.400s", mpi->suspicion);
-  if (weir__mpi_is_fine(mpi) || mpi->has_cancelled) return;
-  mpi->has_cancelled = true;
-  mpi->transport->cancel(mpi->transport);
+  if (!weir__mpi_is_fine(mpi)) clear(mpi, now);
 }
 
 // The thread must look again soon, since there is something to look for now.

@@ -55,6 +55,22 @@ __attribute__((format(printf, 3, 4))) static void suspect(weir_mpi *mpi, const w
   mpi->suspected_ns = weir__mpi_now();
 }
 
+// The contents did not come: the task says why.
+static void take_failure(weir_mpi *mpi, weir__mpi_message *message) {
+  message->status = WEIR_ERROR_DEVICE_LOST;
+  pthread_mutex_lock(&mpi->shared);
+  snprintf(message->cause, sizeof message->cause, "%.*s", WEIR__MPI_CAUSE - 1,
+           mpi->failure == WEIR_OK ? mpi->suspicion : mpi->failure_text);
+  pthread_mutex_unlock(&mpi->shared);
+}
+
+void weir__mpi_message_abandon(weir_mpi *mpi, weir__mpi_message *message) {
+  if (message->kind != WEIR__MPI_RECEIVE) return;
+  message->is_given = true;
+  take_failure(mpi, message);
+  weir_host_event_signal(message->event, WEIR_OK);
+}
+
 static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
   const weir__mpi_header *header = message->wire;
   bool came = message->error == NULL && weir__mpi_is_fine(mpi);
@@ -69,21 +85,19 @@ static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
     take_cause(message);
     count_receive(mpi, message);
   } else {
-    message->status = WEIR_ERROR_DEVICE_LOST;
-    pthread_mutex_lock(&mpi->shared);
-    snprintf(message->cause, sizeof message->cause, "%.*s", WEIR__MPI_CAUSE - 1,
-             mpi->failure == WEIR_OK ? mpi->suspicion : mpi->failure_text);
-    pthread_mutex_unlock(&mpi->shared);
+    take_failure(mpi, message);
   }
   weir_host_event_signal(message->event, WEIR_OK);
   weir__mpi_message_release(message);
 }
 
 void weir__mpi_message_end(weir_mpi *mpi, weir__mpi_message *message) {
-  if (message->kind == WEIR__MPI_RECEIVE)
-    end_receive(mpi, message);
-  else
+  if (message->kind != WEIR__MPI_RECEIVE)
     end_send(mpi, message);
+  else if (message->is_given) // it was abandoned before
+    weir__mpi_message_release(message);
+  else
+    end_receive(mpi, message);
 }
 
 void weir__mpi_message_error(weir_mpi *mpi, weir__mpi_message *message, const weir__mpi_done *done) {

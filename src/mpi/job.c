@@ -66,7 +66,7 @@ void weir__mpi_destroy(weir_mpi *mpi) {
   free(mpi->sent_to);
   free(mpi->received_from);
   free(mpi->peers);
-  free(mpi);
+  if (!mpi->leaves_some) free(mpi);
 }
 
 static bool allocate(weir_mpi *mpi) {
@@ -114,7 +114,7 @@ weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options 
   initialize_locks(mpi);
   weir_status status = start(mpi);
   if (status != WEIR_OK) {
-    transport->close(transport, true);
+    mpi->leaves_some = !transport->close(transport, true);
     weir__mpi_destroy(mpi);
     return status;
   }

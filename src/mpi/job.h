@@ -20,7 +20,10 @@
 #include "transport.h"
 #include "weir/mpi.h"
 
-enum { WEIR__MPI_TEXT = 512 };
+enum {
+  WEIR__MPI_TEXT = 512,
+  WEIR__MPI_LAST_NS = 200000000, // how long what is on its way is waited for after a failure
+};
 
 // What is known of another rank.
 typedef struct weir__mpi_peer {
@@ -60,7 +63,8 @@ struct weir_mpi {
   weir_mpi_statistics statistics;
   weir_status failure; // of the job; OK: none
   char failure_text[WEIR__MPI_TEXT];
-  bool stops; // the progress thread ends when nothing is left to send
+  bool stops;       // the progress thread ends when nothing is left to send
+  bool leaves_some; // the transport may still write to `incoming`: nobody frees it
   atomic_bool has_inbox, has_failed;
   atomic_bool in_call; // a call that makes the sequence, or waits for what was submitted, has not returned
   uint64_t copies;     // of contents to be sent, whose ends have not been reported
@@ -76,7 +80,8 @@ struct weir_mpi {
   weir__mpi_message *pending; // messages that were begun
   weir__mpi_control incoming;
   uint64_t differs;      // number of the call at which the rank before this one differs, and whose text is asked for
-  bool has_cancelled;    // after a failure
+  uint64_t cancelled_ns; // when messages were cancelled after a failure; 0: they were not
+  bool has_abandoned;    // what could not be cancelled
   uint64_t suspected_ns; // when contents came that did not fit; 0: none did
   char suspicion[WEIR__MPI_TEXT];
   uint64_t watched_ns;

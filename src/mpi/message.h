@@ -47,7 +47,7 @@ struct weir__mpi_message {
   const char *error;      // of the transport; NULL: none
   atomic_uint references; // a receive has three: of the submitter, who drives and the task; a send two
   size_t allocated;       // bytes of memory
-  bool is_given;          // SEND: the task that copies has handed it on
+  bool is_given;          // SEND: the task that copies has handed it on; RECEIVE: its task was let go before its end
   weir_event *event;      // SEND: of the copy; RECEIVE: behind which the task stands
   weir_status status;     // RECEIVE: not OK: the contents did not come, for this reason
   char cause[WEIR__MPI_CAUSE];

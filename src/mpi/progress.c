@@ -10,7 +10,6 @@ enum {
   SHORTEST_SLEEP_NS = 20000, // between two looks, while nobody else looks,
   OTHERS_SLEEP_NS = 200000,  // and where others do
   OTHERS_NS = 100000,        // who has not driven for so long does not drive any more
-  LAST_NS = 200000000,       // how long what is left is waited for after a failure
 };
 
 // Sleeps until something is to be done, for so long at most.
@@ -39,7 +38,7 @@ static bool gives_up(weir_mpi *mpi, uint64_t *stopped_ns) {
   pthread_mutex_unlock(&mpi->shared);
   uint64_t now = weir__mpi_now();
   if (stops && *stopped_ns == 0) *stopped_ns = now;
-  return stops && now > *stopped_ns + LAST_NS;
+  return stops && now > *stopped_ns + WEIR__MPI_LAST_NS;
 }
 
 // Whether others have driven since `*seen`, and may go on to do so.
@@ -72,6 +71,10 @@ void *weir__mpi_progress(void *argument) {
     rest(mpi);
   }
   weir__mpi_drive_last(mpi);
-  mpi->transport->close(mpi->transport, !weir__mpi_is_fine(mpi));
+  for (weir__mpi_message *left = mpi->pending; left != NULL; left = left->next) {
+    weir_event_release(left->event);
+    left->event = NULL;
+  }
+  mpi->leaves_some = !mpi->transport->close(mpi->transport, !weir__mpi_is_fine(mpi));
   return NULL;
 }

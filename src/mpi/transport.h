@@ -2,7 +2,7 @@
 //
 // What carries messages between ranks. Messages of one channel, sender, receiver and tag arrive in the order in which
 // they were sent, and fit receives in the order of these. One thread at a time calls the functions; none of them
-// waits, but `close`, which waits for the other ranks unless the job is lost.
+// waits, but `close`, which waits for the other ranks unless the job is lost, and then for a fraction of a second.
 #ifndef WEIR_MPI_TRANSPORT_H
 #define WEIR_MPI_TRANSPORT_H
 
@@ -42,8 +42,9 @@ struct weir__mpi_transport {
   uint32_t (*poll)(weir__mpi_transport *self, weir__mpi_done *out_done, uint32_t most);
   // Cancels all messages that can be: `poll` gives their tokens back.
   void (*cancel)(weir__mpi_transport *self);
-  // Frees the transport. `lost`: without the other ranks, and with messages left.
-  void (*close)(weir__mpi_transport *self, bool lost);
+  // Frees the transport. `lost`: without the other ranks, and with messages left. Returns whether the memory of
+  // receives on the channel of control is not used any more.
+  bool (*close)(weir__mpi_transport *self, bool lost);
 };
 
 #endif // WEIR_MPI_TRANSPORT_H

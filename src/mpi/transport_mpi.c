@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "history.h"
 #include "weir/weir.h"
 
-enum { CHANNELS = 2, FIRST_CAPACITY = 64 };
+enum { CHANNELS = 2, FIRST_CAPACITY = 64, LAST_LOOKS = 200, LOOK_NS = 1000000 };
 
 typedef struct transport {
   weir__mpi_transport base;
@@ -148,14 +149,27 @@ static void free_memory(transport *self) {
   free(self);
 }
 
-static void close_transport(weir__mpi_transport *base, bool lost) {
+// Waits for a receive that was cancelled. With a rank lost it may have been matched, and never end.
+static bool end_cancelled(MPI_Request *request, bool lost) {
+  int ended = 0;
+  if (!lost) return MPI_Wait(request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  for (int i = 0; i < LAST_LOOKS && !ended; i++) {
+    if (i > 0) nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    if (MPI_Test(request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) return true;
+  }
+  return ended != 0;
+}
+
+static bool close_transport(weir__mpi_transport *base, bool lost) {
   transport *self = (transport *)base;
+  bool ended = true;
   cancel_kind(self, WAITING);
   for (int i = 0; i < self->count; i++) {
-    if (self->kinds[i] == WAITING) MPI_Wait(&self->requests[i], MPI_STATUS_IGNORE);
+    if (self->kinds[i] == WAITING && !end_cancelled(&self->requests[i], lost)) ended = false;
   }
   for (int i = 0; i < CHANNELS && !lost; i++) MPI_Comm_free(&self->channels[i]); // waits for the other ranks
   free_memory(self);
+  return ended;
 }
 
 static bool duplicate(transport *self, MPI_Comm communicator) {

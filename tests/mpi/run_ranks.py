@@ -66,11 +66,13 @@ class Ranks(unittest.TestCase):
 
     @unittest.skipUnless(LAUNCHER.is_open_mpi, "a stopped rank is continued by other launchers")
     def test_stopped_rank(self):
-        code, output = run(2, "stop")
-        self.assertNotEqual(code, 0)
-        self.assertRegex(output, r"rank 0: WEIR_ERROR_DEVICE_LOST: rank 1 is lost: nothing was heard of it for 2 s; .*call")
-        for pid in re.findall(r"^pid (\d+)$", output, re.MULTILINE):  # mpirun has ended it
-            self.assertFalse(os.path.exists(f"/proc/{pid}/exe"), output)
+        """Also one that is stopped while a large message is on its way, which is not cancelled any more."""
+        for how in ("stop", "stuck"):
+            code, output = run(2, how)
+            self.assertNotEqual(code, 0)
+            self.assertRegex(output, r"rank 0: WEIR_ERROR_DEVICE_LOST: rank 1 is lost: nothing was heard of it for 2 s; .*call")
+            for pid in re.findall(r"^pid (\d+)$", output, re.MULTILINE):  # mpirun has ended it
+                self.assertFalse(os.path.exists(f"/proc/{pid}/exe"), output)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 // One of three ranks dies at each of its messages, or has no memory at each of its allocations: nobody waits longer than the
 // time-out, and who is lost is named; who is busy is not lost. An owner that ends early is named with the call. Arguments of
 // no bytes are no messages.
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -274,6 +275,32 @@ static void test_wrong_skip(void **state) {
   }
 }
 
+// A rank dies while its message is on the way, so that the receive has been matched, and is not cancelled.
+static void stuck_body(rank_run *run) {
+  weir_buffer *a;
+  if (run->rank == 0) threads_stick(run->job, 0, (threads_sticking)run->seed);
+  weir_mpi_buffer_create(run->mpi, 64, VICTIM, &a);
+  submit(run, a, NULL);
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
+  if (run->rank == VICTIM) {
+    for (uint64_t sent = 0; sent == 0; sched_yield()) threads_sent(run->job, VICTIM, &sent);
+    threads_kill(run->job, VICTIM);
+  }
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+static void test_matched_and_lost(void **state) {
+  (void)state;
+  for (uint64_t how = THREADS_STICK; how <= THREADS_STICK_FOR_LONG; how++) {
+    rank_run runs[RANKS];
+    const weir_mpi_options options = {.timeout_ns = UINT64_C(500000000)};
+    rank_threads_run(runs, RANKS, how, &options, stuck_body);
+    if (runs[0].status != WEIR_ERROR_DEVICE_LOST || strstr(runs[0].text, "rank 1 is lost") == NULL)
+      fail_msg("%s: %s", weir_status_name(runs[0].status), runs[0].text);
+  }
+}
+
 // A task of the victim is refused, which the others do not see: it is as if the task had failed.
 static void refused_body(rank_run *run) {
   weir_buffer *a;
@@ -314,6 +341,7 @@ int main(void) {
                                      cmocka_unit_test(test_released_in_flight),
                                      cmocka_unit_test(test_busy_is_not_lost),
                                      cmocka_unit_test(test_wrong_skip),
+                                     cmocka_unit_test(test_matched_and_lost),
                                      cmocka_unit_test(test_refused_at_one_rank),
                                      cmocka_unit_test(test_no_memory_at_one_rank)};
   return cmocka_run_group_tests(tests, NULL, NULL);

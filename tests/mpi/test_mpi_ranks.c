@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank of MPI, started by mpirun (run_ranks.py): "random N [DEVICES;...]" runs random programs, on each rank with the next of
-// these devices; "large" sends more than 2 GiB at once; "stop" stops rank 1 with a signal
-// in the middle; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N;
+// these devices; "large" sends more than 2 GiB at once; "stop" stops rank 1 with a signal in the middle, and "stuck" does
+// when it has begun to send a large message; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N;
 // "serialized N" is "random N" with MPI_THREAD_SERIALIZED; "threads" initialises MPI without threads.
 #include <mpi.h>
 #include <setjmp.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "mpi_program.h"
+
+enum { LARGE_MESSAGE = 16 << 20 };
 
 static int fail(const char *what, const char *text) {
   fprintf(stderr, "%s: %s\n", what, text);
@@ -32,6 +34,28 @@ static int report(weir_mpi *mpi, weir_context *context, weir_status status) {
   weir_mpi_release(mpi);
   weir_context_release(context);
   _exit(status == WEIR_OK ? 0 : 3);
+}
+
+static bool stops_in_message;
+
+// What the library calls. Rank 1 is stopped when its large message has begun, and the other rank may have matched it.
+int MPI_Isend(const void *memory, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
+              MPI_Request *out_request) {
+  int result = PMPI_Isend(memory, count, type, to, tag, communicator, out_request);
+  if (stops_in_message && count >= LARGE_MESSAGE) raise(SIGSTOP);
+  return result;
+}
+
+static int run_stuck(weir_mpi *mpi, weir_context *context) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(mpi, LARGE_MESSAGE, 1, &a);
+  const weir_arg arg = weir_writes(a);
+  const weir_task task = {.host = add_one, .args = &arg, .arg_count = 1, .label = "large"};
+  fprintf(stderr, "pid %d\n", (int)getpid());
+  stops_in_message = true;
+  weir_mpi_submit(mpi, &task, WEIR_MPI_OWNER, NULL);
+  weir_mpi_fetch(mpi, a, 0, WEIR_WHOLE, 0);
+  return report(mpi, context, weir_mpi_finish(mpi));
 }
 
 static int run_faulty(weir_mpi *mpi, weir_context *context, const char *how) {
@@ -146,8 +170,9 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const weir_context_options options = {.devices = argc > 3 ? devices_of(argv[3], rank) : "cpu:1"};
   if (weir_context_create(&options, &context) != WEIR_OK) return fail("context", weir_last_error());
-  const weir_mpi_options mpi_options = {.timeout_ns = strcmp(argv[1], "stop") == 0 ? UINT64_C(2000000000) : 0,
-                                        .piece_bytes = strcmp(argv[1], "large") == 0 ? 0 : 256};
+  bool stuck = strcmp(argv[1], "stuck") == 0, stops = stuck || strcmp(argv[1], "stop") == 0;
+  const weir_mpi_options mpi_options = {.timeout_ns = stops ? UINT64_C(2000000000) : 0,
+                                        .piece_bytes = stuck || strcmp(argv[1], "large") == 0 ? 0 : 256};
   weir_status status = weir_mpi_create(context, &mpi_options, &mpi);
   if (alone) {
     bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_last_error(), "without support for threads");
@@ -156,6 +181,7 @@ int main(int argc, char **argv) {
     return right || given >= MPI_THREAD_SERIALIZED ? 0 : 1;
   }
   if (status != WEIR_OK) return fail("create", weir_last_error());
+  if (strcmp(argv[1], "stuck") == 0) return run_stuck(mpi, context);
   if (strcmp(argv[1], "kill") == 0) return run_killed(mpi, context, strtoull(argv[2], NULL, 10));
   if (strcmp(argv[1], "large") == 0) return run_large(mpi, context);
   if (strcmp(argv[1], "random") != 0 && !serialized) return run_faulty(mpi, context, argv[1]);

@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { CHANNELS = 2, MAX_RANKS = 8 };
+enum { CHANNELS = 2, MAX_RANKS = 8, STUCK_MS = 300 };
 
 // A message that was sent and not received, a receive, or something that ended.
 typedef struct item {
@@ -23,7 +24,9 @@ typedef struct items {
 typedef struct rank_transport {
   weir__mpi_transport base;
   threads_job *job;
-  items messages, receives, ended;
+  items messages, receives, ended, stuck;
+  threads_sticking sticks;
+  struct timespec cancelled; // when
   uint64_t sent_bytes, sent;
   uint64_t left; // messages until it dies; 0: it does not
   bool dead;
@@ -72,9 +75,24 @@ static void match(rank_transport *self) {
     if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
     receive->done.source = message->other;
     receive->done.bytes = bytes;
-    append(&self->ended, receive);
+    bool sticks = self->sticks != THREADS_FLOW && message->channel == WEIR__MPI_CONTENTS;
+    append(sticks ? &self->stuck : &self->ended, receive);
     free(message->memory);
     free(message);
+  }
+}
+
+// Ends late what was stuck, and writes to its memory once more.
+static void end_stuck(rank_transport *self) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t ms = (now.tv_sec - self->cancelled.tv_sec) * 1000 + (now.tv_nsec - self->cancelled.tv_nsec) / 1000000;
+  if (self->sticks != THREADS_STICK_FOR_LONG || self->cancelled.tv_sec == 0 || ms < STUCK_MS) return;
+  while (self->stuck.first != NULL) {
+    item *late = self->stuck.first;
+    self->stuck.first = late->next;
+    memset(late->memory, 0xff, late->bytes);
+    append(&self->ended, late);
   }
 }
 
@@ -123,6 +141,7 @@ static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_don
   rank_transport *self = (rank_transport *)base;
   uint32_t count = 0;
   pthread_mutex_lock(&self->job->lock);
+  end_stuck(self);
   while (count < most && self->ended.first != NULL) {
     item *ended = self->ended.first;
     self->ended.first = ended->next;
@@ -136,6 +155,7 @@ static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_don
 static void cancel_messages(weir__mpi_transport *base) {
   rank_transport *self = (rank_transport *)base;
   pthread_mutex_lock(&self->job->lock);
+  clock_gettime(CLOCK_MONOTONIC, &self->cancelled);
   for (item **r = &self->receives.first; *r != NULL;) {
     item *receive = *r;
     if (receive->channel == WEIR__MPI_CONTROL) {
@@ -159,7 +179,10 @@ static void drop(items *queue, bool owns) {
   }
 }
 
-static void close_transport(weir__mpi_transport *base, bool lost) {
+// What a transport would still write to.
+static items left_behind;
+
+static bool close_transport(weir__mpi_transport *base, bool lost) {
   (void)lost;
   rank_transport *self = (rank_transport *)base;
   pthread_mutex_lock(&self->job->lock);
@@ -167,7 +190,9 @@ static void close_transport(weir__mpi_transport *base, bool lost) {
   drop(&self->messages, true);
   drop(&self->receives, false);
   drop(&self->ended, false);
+  if (self->stuck.first != NULL) append(&left_behind, self->stuck.first);
   pthread_mutex_unlock(&self->job->lock);
+  return true;
 }
 
 threads_job *threads_job_create(uint32_t size) {
@@ -200,6 +225,12 @@ weir__mpi_transport *threads_transport(threads_job *job, uint32_t rank) {
 void threads_kill(threads_job *job, uint32_t rank) {
   pthread_mutex_lock(&job->lock);
   job->ranks[rank].dead = true;
+  pthread_mutex_unlock(&job->lock);
+}
+
+void threads_stick(threads_job *job, uint32_t rank, threads_sticking how) {
+  pthread_mutex_lock(&job->lock);
+  job->ranks[rank].sticks = how;
   pthread_mutex_unlock(&job->lock);
 }
 

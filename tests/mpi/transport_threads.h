@@ -17,7 +17,12 @@ weir__mpi_transport *threads_transport(threads_job *job, uint32_t rank);
 // From now on messages of the rank are lost, as if it had died.
 void threads_kill(threads_job *job, uint32_t rank);
 
-// The same from message number `message` on, of any kind, which is lost itself; whether a rank is dead.
+// From now on the contents that come to the rank do not end, and cannot be cancelled, as a large message of a rank that
+// has died: for good, or until they end late, when other receives have been cancelled for a while.
+typedef enum threads_sticking { THREADS_FLOW, THREADS_STICK, THREADS_STICK_FOR_LONG } threads_sticking;
+void threads_stick(threads_job *job, uint32_t rank, threads_sticking how);
+
+// As threads_kill, from message number `message` on, of any kind, which is lost itself; whether a rank is dead.
 void threads_kill_at(threads_job *job, uint32_t rank, uint64_t message);
 bool threads_is_dead(threads_job *job, uint32_t rank);
 
