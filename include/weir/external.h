@@ -73,6 +73,7 @@ typedef uint64_t (*weir_progress_function)(void *user);
 // Has CPU workers call a function when they find no task, before they sleep: so what is behind a host event runs on the
 // thread that found the work outside done, and nobody must be woken. One worker at a time calls it. While all of them
 // run tasks nobody does, nor in a context without CPU workers or in check mode: who needs a limit has a thread besides.
+// No worker that sleeps already is woken for the function: it calls it first when it has run out of tasks again.
 // The function may do what a callback may. It must not wait; while it returns 0 its worker does not sleep. NULL takes
 // the function back, and waits until it has returned; who gives another one meanwhile waits, too. weir_context_release
 // takes it back when all tasks are done.
