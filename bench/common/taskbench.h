@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Task graphs of Task Bench (Slaughter et al., SC20): `steps` rows of up to `width` points; task (t, i) reads what
+// Task graphs of Task Bench (Slaughter et al., SC20): `steps` rows of up to `width` points (16, where tasks are run); task (t, i) reads what
 // some points of row t - 1 wrote, runs a compute-bound kernel and writes its own cell. The dependences are those of
 // Task Bench: "nearest", "random_nearest" and "spread" with radix 5, the second with a quarter of the neighbours and a
 // period of 3 rows; "sweep" is what its program calls dom. As there, every row has cells of its own.
@@ -22,24 +22,29 @@ typedef struct weir__bench_cell {
 } weir__bench_cell;
 
 typedef struct weir__bench_inputs {
-  uint8_t count, points[WEIR__BENCH_MAX_INPUTS];
+  uint8_t count;
+  int32_t points[WEIR__BENCH_MAX_INPUTS];
 } weir__bench_inputs;
 
 typedef struct weir__bench_grid {
   const char *pattern;
-  int64_t steps, task_count;
+  int64_t width, steps, task_count;
   int64_t pass;            // number of this run, so that cells of the last one are not taken for right
   uint64_t iterations;     // of the kernel, per task
-  weir__bench_cell *cells; // steps * WEIR__BENCH_WIDTH
+  weir__bench_cell *cells; // steps * WEIR__BENCH_WIDTH; NULL: no tasks are run
   int64_t errors;          // inputs that were not what they had to be; added to atomically
   // Ranks of a job agree on the time of a run and on errors, so that all search alike. NULL: there is one process.
   void (*agree)(struct weir__bench_grid *grid, double *seconds);
   int64_t period;
-  weir__bench_inputs inputs[WEIR__BENCH_MAX_PERIOD][WEIR__BENCH_WIDTH]; // before points outside the last row are cut
+  weir__bench_inputs inputs[WEIR__BENCH_MAX_PERIOD][WEIR__BENCH_WIDTH]; // before points outside the last row are cut;
+                                                                        // with `cells`
 } weir__bench_grid;
 
 // Names of the patterns, ended by NULL.
 extern const char *const weir__bench_patterns[];
+
+// The dependences of a grid of any width from 1 to 2^24 alone: nothing is to be released. False: there is no such pattern.
+bool weir__bench_grid_shape(weir__bench_grid *grid, const char *pattern, int64_t width, int64_t steps);
 
 // Prepares a grid; false if there is no such pattern or no memory. Released by weir__bench_grid_release.
 bool weir__bench_grid_create(weir__bench_grid *grid, const char *pattern, int64_t steps);

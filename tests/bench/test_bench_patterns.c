@@ -102,6 +102,33 @@ static void dependences_are_those_of_task_bench(void **state) {
   }
 }
 
+// Without cells: as with them, and of other widths.
+static void shapes_of_any_width(void **state) {
+  (void)state;
+  weir__bench_grid grid, shape;
+  for (const char *const *pattern = weir__bench_patterns; *pattern; pattern++) {
+    assert_true(weir__bench_grid_create(&grid, *pattern, STEPS));
+    assert_true(weir__bench_grid_shape(&shape, *pattern, WEIR__BENCH_WIDTH, STEPS));
+    assert_int_equal(shape.task_count, grid.task_count);
+    for (int64_t i = 0; i < STEPS * WEIR__BENCH_WIDTH; i++) {
+      weir__bench_inputs a = weir__bench_grid_inputs(&grid, i / WEIR__BENCH_WIDTH, i % WEIR__BENCH_WIDTH),
+                         b = weir__bench_grid_inputs(&shape, i / WEIR__BENCH_WIDTH, i % WEIR__BENCH_WIDTH);
+      assert_int_equal(a.count, b.count);
+      assert_memory_equal(a.points, b.points, a.count * sizeof *a.points);
+    }
+    weir__bench_grid_release(&grid);
+  }
+  assert_true(weir__bench_grid_shape(&shape, "fft", 1000, STEPS));
+  assert_true(reads(&shape, 10, 0, 512) && reads(&shape, 11, 0, 1) && reads(&shape, 10, 999, 999 - 512));
+  assert_true(weir__bench_grid_shape(&shape, "tree", 100, STEPS));
+  assert_int_equal(weir__bench_end_point(&shape, 6), 64);
+  assert_int_equal(weir__bench_end_point(&shape, 7), 100);
+  assert_true(weir__bench_grid_shape(&shape, "stencil_1d", 300, STEPS));
+  assert_true(reads(&shape, 1, 299, 298) && reads(&shape, 1, 299, 299));
+  assert_int_equal(weir__bench_grid_inputs(&shape, 1, 299).count, 2);
+  assert_false(weir__bench_grid_shape(&shape, "spiral", 16, STEPS));
+}
+
 static void rows_have_the_right_width(void **state) {
   (void)state;
   weir__bench_grid tree, sweep, stencil;
@@ -126,8 +153,11 @@ static void unknown_pattern_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sequence_names_three_different_cells), cmocka_unit_test(mix_depends_on_order),
-      cmocka_unit_test(dependences_are_those_of_task_bench),  cmocka_unit_test(rows_have_the_right_width),
+      cmocka_unit_test(sequence_names_three_different_cells),
+      cmocka_unit_test(mix_depends_on_order),
+      cmocka_unit_test(dependences_are_those_of_task_bench),
+      cmocka_unit_test(rows_have_the_right_width),
+      cmocka_unit_test(shapes_of_any_width),
       cmocka_unit_test(unknown_pattern_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

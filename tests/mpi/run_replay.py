@@ -74,6 +74,21 @@ class Replay(unittest.TestCase):
         self.check([result], 2)
         self.assertEqual(result["bytes_sent"], 40 + 30 + (20 + 30) + (20 + 10))
 
+    def test_cluster(self):
+        """A simulated cluster has the messages and bytes of real ranks."""
+        with open(self.path("partly.jsonl"), "w", encoding="utf-8") as file:
+            file.write("\n".join(PARTLY) + "\n")
+        streams = [self.path("partly.jsonl"), os.path.join(STREAMS, "squeezenet.jsonl"), "pattern:spread,steps=6,us=1", "pattern:fft,width=37,steps=7,us=1"]
+        if not SMALL:
+            streams += [os.path.join(STREAMS, name + ".jsonl") for name in ("randwire", "dynroute_a.0", "hrnet_w18")]
+        for ranks, arguments in ((2, ()), (4, ()), (2, ("--deal", "2", "--repeat", "2")), (3, ("--storage", "kept", "--repeat", "2"))):
+            arguments = (*arguments, "--time-scale", "0.01", *streams)
+            real = self.replay(ranks, *arguments)
+            simulated = json.loads(self.weir("replay", "--ranks", str(ranks), "--cluster", "default", "--json", *arguments).stdout)
+            for one, other in zip(real, simulated):
+                for key in ("stream", "tasks", "messages", "bytes_sent"):
+                    self.assertEqual(one[key], other[key], (key, ranks, arguments))
+
     def test_timeline(self):
         squeezenet = os.path.join(STREAMS, "squeezenet.jsonl")
         self.replay(2, "--timeline", self.path("run.json"), squeezenet)

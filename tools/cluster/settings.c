@@ -51,6 +51,16 @@ static const key keys[] = {
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
+const char *weir__cluster_settings_name(size_t number) {
+  return number < KEYS ? keys[number].name : NULL;
+}
+
+double weir__cluster_settings_value(const weir__cluster_settings *settings, size_t number) {
+  double value;
+  memcpy(&value, (const char *)settings + keys[number].offset, sizeof value);
+  return value;
+}
+
 static const key *find_key(const char *text, size_t length) {
   for (size_t i = 0; i < KEYS; i++) {
     if (strlen(keys[i].name) == length && strncmp(keys[i].name, text, length) == 0) return &keys[i];

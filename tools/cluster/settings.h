@@ -37,4 +37,8 @@ extern const weir__cluster_settings weir__cluster_usual;
 bool weir__cluster_settings_read(const char *text, weir__cluster_settings *settings, char *message,
                                  size_t message_size);
 
+// The name and value of a setting, by its number from 0 on; NULL: there are no more.
+const char *weir__cluster_settings_name(size_t number);
+double weir__cluster_settings_value(const weir__cluster_settings *settings, size_t number);
+
 #endif // WEIR_TOOLS_CLUSTER_SETTINGS_H

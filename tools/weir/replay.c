@@ -130,6 +130,7 @@ static int run_serially(const weir__replay_options *options, weir__replayed *res
 }
 
 static int replay_stream(const weir__replay_options *options, bool several, weir__replayed *result) {
+  if (options->cluster) return weir__replay_run_cluster(result->path, result->stream, options, &result->cluster);
   progress now = {.name = result->stream->name, .start_ns = weir__clock_ns(), .repeat = options->repeat};
   char *timeline = options->timeline ? timeline_path(options, result->stream->name, several) : NULL;
   int exit_code = WEIR__EXIT_OK;
@@ -181,6 +182,12 @@ static const char details[] =
     "makespan  to the end of the last rank\n"
     "submit    of the rank that took longest; each rank submits all tasks\n"
     "messages  between ranks; sent: the bytes of buffers in them; fewest: the bytes that tasks need at their owners\n\n"
+    "With --cluster, in virtual time:\n"
+    "work      of all tasks; efficiency: work by makespan and workers\n"
+    "workers   tasks and messages that the workers of one rank run; submission: calls of one rank; cores: both, where\n"
+    "          they share those of a node; links: the busiest; chain: tasks and messages that follow each other. No "
+    "run\n"
+    "          is quicker than any of these; limit: the greatest\n\n"
     "STREAM is a file, or a task graph of Task Bench: " WEIR__STREAM_PATTERN ".\n"
     "Exit codes: 0 done, 1 a run or check failed, 2 bad input or usage, 3 the device, or what ranks need, is missing.";
 
@@ -218,6 +225,9 @@ static weir_context *keep_device(const weir__replay_options *options) {
 }
 
 static int print(const weir__replayed *results, size_t count, const weir__replay_options *options, bool as_json) {
+  if (options->cluster)
+    return as_json ? weir__replay_print_cluster_json(results, count, options)
+                   : weir__replay_print_cluster_table(results, count, options);
   if (options->lines > 0)
     return as_json ? weir__replay_print_pipeline_json(results, count, options)
                    : weir__replay_print_pipeline_table(results, count, options);
@@ -294,11 +304,18 @@ int weir__replay_main(int argc, char **argv) {
       {"ranks", WEIR__CLI_COUNT, &options.ranks, "N",
        "on N ranks of MPI, which the launcher starts as `weir run` does. A task runs on the owner of the first buffer\n"
        "that it writes",
-       1, 64},
+       1, WEIR__CLUSTER_MOST_RANKS},
       {"deal", WEIR__CLI_COUNT, &options.deal, "N",
        "with --ranks: of each N buffers of the stream the first ones are rank 0's, as many next ones rank 1's, and so\n"
-       "on; default 16",
+       "on; default 16, or the width of a pattern",
        1, 1e9},
+      {"cluster", WEIR__CLI_TEXT, &options.cluster, "KEY=VALUE,...",
+       "with --ranks: in virtual time, on a simulated cluster of up to 16384 ranks; \"default\", or settings: its "
+       "shape\n"
+       "(ranks_per_node=1, workers=1, cores=) and costs of links (latency_us=, gbs=, switch_gbs=, local_latency_us=,\n"
+       "local_gbs=), calls (submit_us=, pass_us=, buffer_us=, skip=1) and workers (task_us=, send_us=, receive_us=,\n"
+       "copy_gbs=). Rates of 0 have no limit",
+       0, 0},
       {"launcher", WEIR__CLI_TEXT, &options.launcher, "PROGRAM", "with --ranks: the launcher (mpirun)", 0, 0},
       {"apart", WEIR__CLI_FLAG, &options.apart, NULL, "wait for each pass before the next one starts", 0, 0},
       {"no-host-waits", WEIR__CLI_FLAG, &options.no_host_waits, NULL,
@@ -332,7 +349,7 @@ int weir__replay_main(int argc, char **argv) {
   int exit_code;
   if (!weir__cli_parse(&command, argc, argv, &paths, &count, &exit_code)) return exit_code;
   if (!valid(&options) || !weir__replay_settle_acs(&options) || !weir__replay_settle_pipeline(&options) ||
-      !weir__replay_settle_ranks(&options)) {
+      !weir__replay_settle_ranks(&options) || !weir__replay_settle_cluster(&options)) {
     return WEIR__EXIT_USAGE;
   }
   if (options.issue == WEIR__REPLAY_SERIAL || options.issue == WEIR__REPLAY_SERIAL_GRAPH) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli.h"
+#include "cluster/run.h"
 #include "plan/stream_plan.h"
 #include "stream/stream.h"
 
@@ -45,8 +46,9 @@ typedef struct weir__replay_options {
   uint64_t lines;  // not 0: each pass is a job of a pipeline with so many lines
   uint64_t rounds; // how often a pipeline's jobs are measured
   uint64_t ranks;  // not 0: on so many ranks of MPI, that the launcher starts
-  uint64_t deal;   // buffers of a round in which these are dealt to ranks
+  uint64_t deal;   // buffers of a round in which these are dealt to ranks; 0: weir__replay_deal chooses
   const char *launcher;
+  const char *cluster; // ranks are those of a simulated cluster with these settings; NULL: they are real
   double time_scale;
   bool apart;         // each pass waits until the one before it is done
   bool no_host_waits; // submit on where the program read results back
@@ -96,12 +98,21 @@ int weir__replay_run_acs(const weir__stream *stream, const weir__replay_options 
 int weir__replay_run_ranks(const char *path, const weir__stream *stream, const weir__replay_options *options,
                            const char *trace_path, weir__replay_run *out_run);
 
+// The same on a simulated cluster.
+int weir__replay_run_cluster(const char *path, const weir__stream *stream, const weir__replay_options *options,
+                             weir__cluster_result *out_result);
+
+// Buffers of a round in which those of the stream are dealt to ranks: if the options do not say, the width of a pattern,
+// else 16, but at least one a rank.
+uint64_t weir__replay_deal(const char *path, const weir__replay_options *options);
+
 // The fewest bytes that ranks must send each other, given the owners: each version of a byte once to each rank that
 // reads it and did not write it. False: no memory.
 bool weir__replay_fewest_bytes(const weir__stream *stream, const weir__replay_options *options, uint64_t *out_bytes);
 
 // Whether the options combine; else says why not. Chooses those that were not given.
-bool weir__replay_settle_ranks(weir__replay_options *options);
+bool weir__replay_settle_ranks(const weir__replay_options *options);
+bool weir__replay_settle_cluster(const weir__replay_options *options);
 
 // Whether the options combine, as far as ACS goes; else says why not. Sets the hazards.
 bool weir__replay_settle_acs(weir__replay_options *options);
@@ -145,6 +156,7 @@ typedef struct weir__replayed {
   const char *path; // of its file, or what it was made of
   weir__replay_run run;
   weir__replay_pipelined pipelined; // in place of `run`, with lines
+  weir__cluster_result cluster;     // in place of `run`, on a simulated cluster
   double serial_us, critical_us, bound_us;
   int checked; // 1 proved, 0 broken, -1 not checked
 } weir__replayed;
@@ -158,5 +170,9 @@ int weir__replay_print_table(const weir__replayed *results, size_t count, const 
 // The same, of pipelines.
 int weir__replay_print_pipeline_json(const weir__replayed *results, size_t count, const weir__replay_options *options);
 int weir__replay_print_pipeline_table(const weir__replayed *results, size_t count, const weir__replay_options *options);
+
+// The same, of simulated clusters.
+int weir__replay_print_cluster_json(const weir__replayed *results, size_t count, const weir__replay_options *options);
+int weir__replay_print_cluster_table(const weir__replayed *results, size_t count, const weir__replay_options *options);
 
 #endif // WEIR_TOOLS_WEIR_REPLAY_H

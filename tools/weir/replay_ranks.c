@@ -10,12 +10,16 @@
 #include "replay.h"
 #include "run.h"
 #include "run_timeline.h"
+#include "stream_pattern.h"
 
 enum { PATH_BYTES = 4200, MOST_WORDS = 24 };
 
-bool weir__replay_settle_ranks(weir__replay_options *options) {
+enum { MOST_REAL_RANKS = 64 };
+
+bool weir__replay_settle_ranks(const weir__replay_options *options) {
   if (options->ranks == 0 && options->deal == 0) return true;
   const char *why = NULL;
+  if (options->ranks > MOST_REAL_RANKS && options->cluster == NULL) why = "more than 64 --ranks are for --cluster";
   if (options->ranks == 0) why = "--deal is for --ranks";
   if (strcmp(options->device, "cpu") != 0 && strncmp(options->device, "cpu:", 4) != 0)
     why = "--ranks is for CPU devices, cpu or cpu:N";
@@ -24,9 +28,14 @@ bool weir__replay_settle_ranks(weir__replay_options *options) {
   if (options->issue != WEIR__REPLAY_AUTO) why = "--ranks does not go with --issue";
   if (options->met != WEIR__REPLAY_MET_NOTHING || options->apart) why = "--ranks goes neither with --met nor --apart";
   if (options->queues > 0) why = "--ranks does not go with --queues";
-  if (options->deal == 0) options->deal = options->ranks > 16 ? options->ranks : 16;
   if (why != NULL) weir__cli_error("replay", "%s", why);
   return why == NULL;
+}
+
+uint64_t weir__replay_deal(const char *path, const weir__replay_options *options) {
+  if (options->deal > 0) return options->deal;
+  uint64_t width = weir__stream_pattern_width(path), usual = width > 0 ? width : 16;
+  return options->ranks > usual ? options->ranks : usual;
 }
 
 // The program of a rank: beside this one, as in a build, or where it is installed.
@@ -62,7 +71,7 @@ static void make_words(rank_words *self, const char *path, const weir__replay_op
   snprintf(self->texts[0], 32, "%llu", (unsigned long long)options->window);
   snprintf(self->texts[1], 32, "%llu", (unsigned long long)options->memory);
   snprintf(self->texts[2], 32, "%llu", (unsigned long long)options->repeat);
-  snprintf(self->texts[3], 32, "%llu", (unsigned long long)options->deal);
+  snprintf(self->texts[3], 32, "%llu", (unsigned long long)weir__replay_deal(path, options));
   snprintf(self->texts[4], 32, "%.17g", options->time_scale);
   add(self, self->program, NULL);
   add(self, "--device", options->device);
@@ -143,7 +152,9 @@ int weir__replay_run_ranks(const char *path, const weir__stream *stream, const w
     weir__run_timeline_remove("replay", trace_path, options->ranks);
   }
   if (trace_path != NULL) unsetenv("WEIR_TRACE"); // of what this process does next
-  if (exit_code == WEIR__EXIT_OK && !weir__replay_fewest_bytes(stream, options, &out_run->bytes_fewest)) {
+  weir__replay_options dealt = *options;
+  dealt.deal = weir__replay_deal(path, options);
+  if (exit_code == WEIR__EXIT_OK && !weir__replay_fewest_bytes(stream, &dealt, &out_run->bytes_fewest)) {
     weir__cli_error("replay", "%s: no memory", stream->name);
     exit_code = WEIR__EXIT_FAILED;
   }

@@ -9,12 +9,12 @@
 
 #include "taskbench.h"
 
-enum { MOST_STEPS = 100000, NAME = 32 };
+enum { MOST_STEPS = 100000, MOST_WIDTH = 1 << 20, MOST_TASKS = 1 << 23, IN_LINE = 1000, NAME = 32 };
 static const char prefix[] = "pattern:";
 
 typedef struct pattern_form {
   char name[NAME];
-  double steps, us, bytes;
+  double width, steps, us, bytes;
 } pattern_form;
 
 static bool take_number(const char *text, size_t length, double least, double most, double *out_number) {
@@ -29,8 +29,10 @@ static bool take_setting(const char *text, size_t length, pattern_form *pattern)
   const struct {
     const char *key;
     double *value, least, most;
-  } known[] = {
-      {"steps=", &pattern->steps, 1, MOST_STEPS}, {"us=", &pattern->us, 0, 1e6}, {"bytes=", &pattern->bytes, 1, 1e12}};
+  } known[] = {{"width=", &pattern->width, 1, MOST_WIDTH},
+               {"steps=", &pattern->steps, 1, MOST_STEPS},
+               {"us=", &pattern->us, 0, 1e6},
+               {"bytes=", &pattern->bytes, 1, 1e12}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     size_t own = strlen(known[i].key);
     if (length < own || strncmp(text, known[i].key, own) != 0) continue;
@@ -41,6 +43,7 @@ static bool take_setting(const char *text, size_t length, pattern_form *pattern)
 }
 
 static bool parse(const char *text, pattern_form *pattern) {
+  *pattern = (pattern_form){.width = WEIR__BENCH_WIDTH, .steps = 100, .us = 10, .bytes = 64};
   size_t length = strcspn(text, ",");
   if (length >= NAME) return false;
   memcpy(pattern->name, text, length);
@@ -52,8 +55,8 @@ static bool parse(const char *text, pattern_form *pattern) {
 }
 
 // The number of a point's buffer, from 1. Every row has all, so that the index says the point.
-static int64_t buffer_of(int64_t step, int64_t point) {
-  return step * WEIR__BENCH_WIDTH + point + 1;
+static int64_t buffer_of(const weir__bench_grid *grid, int64_t step, int64_t point) {
+  return step * grid->width + point + 1;
 }
 
 static void write_task(const weir__bench_grid *grid, const pattern_form *pattern, int64_t step, int64_t point,
@@ -62,24 +65,24 @@ static void write_task(const weir__bench_grid *grid, const pattern_form *pattern
   uint64_t bytes = (uint64_t)pattern->bytes;
   fprintf(file, "{\"op\":\"%s %" PRId64 ".%" PRId64 "\",\"reads\":[", pattern->name, step, point);
   for (uint8_t i = 0; i < inputs.count; i++)
-    fprintf(file, "%s[%" PRId64 ",0,%" PRIu64 "]", i ? "," : "", buffer_of(step - 1, inputs.points[i]), bytes);
+    fprintf(file, "%s[%" PRId64 ",0,%" PRIu64 "]", i ? "," : "", buffer_of(grid, step - 1, inputs.points[i]), bytes);
   fprintf(file, "],\"writes\":[[%" PRId64 ",0,%" PRIu64 "]],\"kernels\":[{\"name\":\"%s\",\"grid\":[1,1,1],",
-          buffer_of(step, point), bytes, pattern->name);
+          buffer_of(grid, step, point), bytes, pattern->name);
   fprintf(file, "\"block\":[1,1,1],\"regs\":1,\"smem\":0,\"us\":%.3f}]}\n", pattern->us);
 }
 
 static void write_step(const weir__bench_grid *grid, const pattern_form *pattern, int64_t step, FILE *file) {
   uint64_t bytes = (uint64_t)pattern->bytes;
-  for (int64_t point = 0; point < WEIR__BENCH_WIDTH; point++)
-    fprintf(file, "{\"buffer\":%" PRId64 ",\"bytes\":%" PRIu64 ",\"address\":%" PRIu64 "}\n", buffer_of(step, point),
-            bytes, (uint64_t)buffer_of(step, point) * bytes);
+  for (int64_t point = 0; point < grid->width; point++)
+    fprintf(file, "{\"buffer\":%" PRId64 ",\"bytes\":%" PRIu64 ",\"address\":%" PRIu64 "}\n",
+            buffer_of(grid, step, point), bytes, (uint64_t)buffer_of(grid, step, point) * bytes);
   int64_t end = weir__bench_end_point(grid, step);
   for (int64_t point = weir__bench_first_point(grid, step); point < end; point++)
     write_task(grid, pattern, step, point, file);
   if (step == 0) return;
-  for (int64_t point = 0; point < WEIR__BENCH_WIDTH; point++)
-    fprintf(file, "%s%" PRId64 "%s", point ? "," : "{\"free\":[", buffer_of(step - 1, point),
-            point + 1 == WEIR__BENCH_WIDTH ? "]}\n" : "");
+  for (int64_t point = 0; point < grid->width; point++)
+    fprintf(file, "%s%" PRId64 "%s", point % IN_LINE == 0 ? "{\"free\":[" : ",", buffer_of(grid, step - 1, point),
+            point % IN_LINE + 1 == IN_LINE || point + 1 == grid->width ? "]}\n" : "");
 }
 
 static weir_status no_memory(const char *path, char *message, size_t message_size) {
@@ -92,7 +95,11 @@ static weir_status make(const char *path, const pattern_form *pattern, char *mes
   weir__bench_grid grid;
   char *text = NULL;
   size_t bytes = 0;
-  if (!weir__bench_grid_create(&grid, pattern->name, (int64_t)pattern->steps)) {
+  if (pattern->width * pattern->steps > MOST_TASKS) {
+    snprintf(message, message_size, "%s: has more than %d tasks", path, MOST_TASKS);
+    return WEIR_ERROR_INVALID_ARGUMENT;
+  }
+  if (!weir__bench_grid_shape(&grid, pattern->name, (int64_t)pattern->width, (int64_t)pattern->steps)) {
     int used = snprintf(message, message_size, "%s: there is no pattern \"%s\", but", path, pattern->name);
     for (size_t i = 0; weir__bench_patterns[i] != NULL && used > 0 && (size_t)used < message_size; i++)
       used += snprintf(message + used, message_size - (size_t)used, "%s %s", i ? "," : "", weir__bench_patterns[i]);
@@ -105,7 +112,6 @@ static weir_status make(const char *path, const pattern_form *pattern, char *mes
     for (int64_t step = 0; step < grid.steps; step++) write_step(&grid, pattern, step, file);
   }
   bool written = file != NULL && !ferror(file);
-  weir__bench_grid_release(&grid);
   if (file == NULL || fclose(file) != 0 || !written) {
     free(text);
     return no_memory(path, message, message_size);
@@ -115,8 +121,14 @@ static weir_status make(const char *path, const pattern_form *pattern, char *mes
   return status;
 }
 
+uint64_t weir__stream_pattern_width(const char *path) {
+  pattern_form pattern;
+  bool right = strncmp(path, prefix, sizeof prefix - 1) == 0 && parse(path + sizeof prefix - 1, &pattern);
+  return right ? (uint64_t)pattern.width : 0;
+}
+
 weir_status weir__stream_read_any(const char *path, char *message, size_t message_size, weir__stream **out_stream) {
-  pattern_form pattern = {.steps = 100, .us = 10, .bytes = 64};
+  pattern_form pattern;
   *out_stream = NULL;
   if (strncmp(path, prefix, sizeof prefix - 1) != 0) return weir__stream_read(path, message, message_size, out_stream);
   if (parse(path + sizeof prefix - 1, &pattern)) return make(path, &pattern, message, message_size, out_stream);
