@@ -35,6 +35,41 @@ static bool is_needed(const weir_buffer *buffer, uint32_t space, uint16_t lost) 
   return false;
 }
 
+// Storage on the host without waiting; NULL: there is none, even where copies there make room.
+static weir__block *take_on_host(weir_context *context, const weir_buffer *buffer) {
+  weir__block *fresh = NULL;
+  weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
+  const weir__liveness *live = &context->host.window.live;
+  if (weir__pool_take(pool, buffer->bytes, live, &fresh) == WEIR__POOL_OK) return fresh;
+  if (!weir__evict_copies(context, WEIR__HOST_SPACE)) return NULL;
+  return weir__pool_take(pool, buffer->bytes, live, &fresh) == WEIR__POOL_OK ? fresh : NULL;
+}
+
+// Submits transfers of what the host lacks of an idle buffer, as far as the window has room and the host has storage. That does not
+// count as a use of the buffer. False: none was submitted.
+static bool copy_home(weir_context *context, const weir__submission *submission, weir_buffer *buffer) {
+  const weir__window *window = &context->host.window;
+  weir__id used_before = weir__buffer_recency(buffer);
+  bool any = false;
+  weir__lacking lacking;
+  while (window->live.oldest >= context->order.hold && weir__window_room(window, submission->reserved) > 0 &&
+         weir__find_lacking(context, buffer, WEIR__HOST_SPACE, 0, buffer->bytes, &lacking) &&
+         weir__prepare_transfer(context, buffer, &lacking)) {
+    weir__block *fresh = NULL;
+    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) {
+      fresh = take_on_host(context, buffer);
+      if (fresh == NULL) break;
+      weir__buffer_set_storage(buffer, WEIR__HOST_SPACE, fresh);
+    }
+    weir__enter_transfer(context, buffer, &lacking, WEIR__HOST_SPACE, fresh, false, NULL);
+    any = true;
+  }
+  if (!any) return false;
+  buffer->copied_home = buffer->last_use;
+  buffer->used_before = used_before;
+  return true;
+}
+
 // Gives up a replica that is not needed. False: too many parts would be left.
 static bool give_up(weir_context *context, weir_buffer *buffer, uint32_t space) {
   uint16_t here = weir__space_bit(space);
@@ -80,7 +115,7 @@ weir__eviction weir__evict(weir_context *context, const weir__submission *submis
     weir_buffer *victim = self.victims[i];
     if (!is_needed(victim, space, lost)) {
       if (freed < enough && give_up(context, victim, space)) freed += victim->bytes;
-    } else if (freed + self.under_way < ahead && weir__copy_home(context, submission, victim)) {
+    } else if (freed + self.under_way < ahead && copy_home(context, submission, victim)) {
       self.under_way += victim->bytes;
       context->host.statistics.evictions++;
     }

@@ -5,7 +5,6 @@
 #include "engine/arrivals.h"
 #include "engine/boxes.h"
 #include "engine/check.h"
-#include "engine/evict.h"
 #include "engine/failures.h"
 #include "engine/room.h"
 #include "engine/rules.h"
@@ -33,15 +32,8 @@ static uint32_t choose_source(weir_context *context, weir_buffer *buffer, uint16
   return source;
 }
 
-// Bytes that a space lacks, and the space to take them from.
-typedef struct interval {
-  uint64_t lo, hi;
-  uint32_t source;
-} interval;
-
-// The first interval of [lo, hi) that `space` lacks. False: it has all of it.
-static bool next_interval(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
-                          interval *out_interval) {
+bool weir__find_lacking(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
+                        weir__lacking *out_lacking) {
   uint64_t end;
   uint16_t spaces = weir__buffer_spaces(buffer, lo, &end);
   while (spaces & weir__space_bit(space)) {
@@ -54,15 +46,15 @@ static bool next_interval(weir_context *context, weir_buffer *buffer, uint32_t s
     lo = buffer->parts->first[weir__validity_find(buffer->parts, lo)];
     hi = end;
   }
-  *out_interval = (interval){.lo = lo, .hi = end < hi ? end : hi};
-  out_interval->source = choose_source(context, buffer, spaces, lo, out_interval->hi, space);
-  while (out_interval->hi < hi) {
-    spaces = weir__buffer_spaces(buffer, out_interval->hi, &end);
+  *out_lacking = (weir__lacking){.lo = lo, .hi = end < hi ? end : hi};
+  out_lacking->source = choose_source(context, buffer, spaces, lo, out_lacking->hi, space);
+  while (out_lacking->hi < hi) {
+    spaces = weir__buffer_spaces(buffer, out_lacking->hi, &end);
     uint64_t to = end < hi ? end : hi;
-    if ((spaces & weir__space_bit(space)) || !(spaces & weir__space_bit(out_interval->source)) ||
-        choose_source(context, buffer, spaces, out_interval->hi, to, space) != out_interval->source)
+    if ((spaces & weir__space_bit(space)) || !(spaces & weir__space_bit(out_lacking->source)) ||
+        choose_source(context, buffer, spaces, out_lacking->hi, to, space) != out_lacking->source)
       break;
-    out_interval->hi = to;
+    out_lacking->hi = to;
   }
   return true;
 }
@@ -70,9 +62,10 @@ static bool next_interval(weir_context *context, weir_buffer *buffer, uint32_t s
 static const weir_task transfer_task = {.label = "transfer"};
 static const weir__submission by_itself = {.task = &transfer_task}; // nobody's
 
-// Takes a transfer into the window, which has room. The destination has storage.
-static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi, uint32_t source,
-                           uint32_t destination, const weir__block *fresh, bool skippable, weir_event *event) {
+void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir__lacking *bytes, uint32_t destination,
+                          const weir__block *fresh, bool skippable, weir_event *event) {
+  uint64_t lo = bytes->lo, hi = bytes->hi;
+  uint32_t source = bytes->source;
   weir__task *task = weir__window_begin(&context->host.window);
   weir__replica *from = &buffer->replicas[source], *to = &buffer->replicas[destination];
   weir__access *access = (weir__access *)(void *)task->payload;
@@ -117,11 +110,22 @@ static void enter_transfer(weir_context *context, weir_buffer *buffer, uint64_t 
   weir__commit(context, &request, task);
 }
 
+static bool is_all(const weir_buffer *buffer, const weir__lacking *bytes) {
+  return bytes->lo == 0 && bytes->hi == buffer->bytes;
+}
+
+bool weir__prepare_transfer(weir_context *context, weir_buffer *buffer, const weir__lacking *bytes) {
+  if ((buffer->ranged || !is_all(buffer, bytes)) && (!weir__range_pool_reserve(&context->order.ranges, 1) ||
+                                                     !weir__prepare_read(context, buffer, bytes->lo, bytes->hi)))
+    return false;
+  return weir__validity_reserve(&context->memory.validities, 1);
+}
+
 // Submits transfers of what `space` lacks of [lo, hi). RETRY: the lock was released meanwhile.
 static weir__admit_result transfer(weir_context *context, const weir__submission *submission, weir_buffer *buffer,
                                    uint32_t space, uint64_t lo, uint64_t hi, weir_status *out_status) {
-  interval next;
-  while (next_interval(context, buffer, space, lo, hi, &next)) {
+  weir__lacking next;
+  while (weir__find_lacking(context, buffer, space, lo, hi, &next)) {
     if (!weir__is_near(context, next.source, space)) {
       weir__admit_result result = transfer(context, submission, buffer, WEIR__HOST_SPACE, next.lo, next.hi, out_status);
       if (result != WEIR__ADMITTED) return result;
@@ -129,14 +133,10 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
     }
     weir__admit_result result = weir__await_room(context, submission, 1, out_status);
     if (result != WEIR__ADMITTED) return result;
-    bool whole = next.lo == 0 && next.hi == buffer->bytes;
-    if ((buffer->ranged || !whole) && (!weir__range_pool_reserve(&context->order.ranges, 1) ||
-                                       !weir__prepare_read(context, buffer, next.lo, next.hi)))
-      return weir__no_memory(submission, "transfer", out_status);
-    if (!weir__validity_reserve(&context->memory.validities, 1))
-      return weir__no_memory(submission, "transfer", out_status);
+    if (!weir__prepare_transfer(context, buffer, &next)) return weir__no_memory(submission, "transfer", out_status);
     weir__block *fresh = NULL;
     if (buffer->replicas[space].memory == NULL) {
+      bool whole = is_all(buffer, &next);
       result = weir__storage_take(context, submission, buffer, space, WEIR_MAX_ARGS, whole, &fresh, out_status);
       if (result != WEIR__ADMITTED) return result;
       weir__buffer_set_storage(buffer, space, fresh);
@@ -146,46 +146,9 @@ static weir__admit_result transfer(weir_context *context, const weir__submission
       moves->references++;
       moves->tasks++;
     }
-    enter_transfer(context, buffer, next.lo, next.hi, next.source, space, fresh, false, moves);
+    weir__enter_transfer(context, buffer, &next, space, fresh, false, moves);
   }
   return WEIR__ADMITTED;
-}
-
-// Storage on the host without waiting; NULL: there is none, even where copies there make room.
-static weir__block *take_on_host(weir_context *context, const weir_buffer *buffer) {
-  weir__block *fresh = NULL;
-  weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
-  const weir__liveness *live = &context->host.window.live;
-  if (weir__pool_take(pool, buffer->bytes, live, &fresh) == WEIR__POOL_OK) return fresh;
-  if (!weir__evict_copies(context, WEIR__HOST_SPACE)) return NULL;
-  return weir__pool_take(pool, buffer->bytes, live, &fresh) == WEIR__POOL_OK ? fresh : NULL;
-}
-
-bool weir__copy_home(weir_context *context, const weir__submission *submission, weir_buffer *buffer) {
-  const weir__window *window = &context->host.window;
-  weir__id used_before = weir__buffer_recency(buffer);
-  bool any = false;
-  interval next;
-  while (window->live.oldest >= context->order.hold && weir__window_room(window, submission->reserved) > 0 &&
-         next_interval(context, buffer, WEIR__HOST_SPACE, 0, buffer->bytes, &next)) {
-    bool whole = next.lo == 0 && next.hi == buffer->bytes;
-    if ((buffer->ranged || !whole) && (!weir__range_pool_reserve(&context->order.ranges, 1) ||
-                                       !weir__prepare_read(context, buffer, next.lo, next.hi)))
-      break;
-    if (!weir__validity_reserve(&context->memory.validities, 1)) break;
-    weir__block *fresh = NULL;
-    if (buffer->replicas[WEIR__HOST_SPACE].memory == NULL) {
-      fresh = take_on_host(context, buffer);
-      if (fresh == NULL) break;
-      weir__buffer_set_storage(buffer, WEIR__HOST_SPACE, fresh);
-    }
-    enter_transfer(context, buffer, next.lo, next.hi, next.source, WEIR__HOST_SPACE, fresh, false, NULL);
-    any = true;
-  }
-  if (!any) return false;
-  buffer->copied_home = buffer->last_use;
-  buffer->used_before = used_before;
-  return true;
 }
 
 // What an access needs in its space.
@@ -246,7 +209,8 @@ static void write_back(weir_context *context, const weir__access *access, uint64
     event->references++;
     event->tasks++;
   }
-  enter_transfer(context, access->buffer, lo, hi, access->space, access->buffer->home, NULL, skippable, event);
+  weir__lacking bytes = {.lo = lo, .hi = hi, .source = access->space};
+  weir__enter_transfer(context, access->buffer, &bytes, access->buffer->home, NULL, skippable, event);
 }
 
 uint32_t weir__write_back_slots(const weir_context *context, const weir__access *accesses, uint32_t count,

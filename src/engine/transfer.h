@@ -76,9 +76,20 @@ weir__admit_result weir__transfer_accesses(weir_context *context, const weir__su
                                            const weir__access *accesses, uint32_t count, uint32_t *out_write_backs,
                                            weir_status *out_status);
 
-// Submits, for a submission that wants the storage of an idle buffer on a device, transfers of what the host lacks of it, as far
-// as the window has room and the host has storage. It does not count as a use of the buffer. False: none was submitted.
-bool weir__copy_home(weir_context *context, const weir__submission *submission, weir_buffer *buffer);
+// Bytes that a space lacks, and the space to take them from.
+typedef struct weir__lacking {
+  uint64_t lo, hi;
+  uint32_t source;
+} weir__lacking;
+
+// The three steps of a transfer, for who has found room in the window. The first bytes of [lo, hi) that `space` lacks; false: it has
+// all of them. Memory for their transfer; false: there is none. The transfer itself, once the destination has storage: `fresh` if it
+// got that for this, or NULL. `skippable`: it is not made if some byte is poisoned. `event` (may be NULL) is done when it is.
+bool weir__find_lacking(weir_context *context, weir_buffer *buffer, uint32_t space, uint64_t lo, uint64_t hi,
+                        weir__lacking *out_lacking);
+bool weir__prepare_transfer(weir_context *context, weir_buffer *buffer, const weir__lacking *bytes);
+void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir__lacking *bytes, uint32_t destination,
+                          const weir__block *fresh, bool skippable, weir_event *event);
 
 // Submits, behind a task with these accesses, copies of what it wrote to wrapped memory in another space, where the caller
 // looks for it. The window has room: for weir__write_back_slots tasks. Where the whole window has not enough for a copy per
