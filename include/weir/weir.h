@@ -177,7 +177,7 @@ typedef struct weir_context_options {
   uint32_t queues; // in-order queues of each device that has queues; default: the device's own number
   // Most bytes of storage for buffers that Weir allocates, on the host and on each device with memory of its own, where
   // copies of wrapped memory count, too. An allocation is rounded up by a quarter at most. Near the limit renaming
-  // stops first. Then, in a device's memory, buffers that no task in flight uses give way, least recently used first:
+  // stops first. Then, in a device's memory, buffers that no task in flight uses give way, what seems needed last first:
   // contents that only the device has are copied to the host, and fetched back when a task needs them. Submissions and
   // launches of graphs wait for what is still missing, until no task is in flight; at last another thread has 20 ms to
   // release buffers. A task or launch is refused only after that, or at once if it never fits. The same happens where a

@@ -29,6 +29,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
   buffer->valid = buffer->held = 0;
   buffer->run = 0;
+  buffer->reuse = (weir__reuse){0};
   memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
   weir__written_clear(buffer);
   if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);

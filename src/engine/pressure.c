@@ -5,6 +5,7 @@
 #include "engine/evict.h"
 #include "engine/queue.h"
 
+// How long others are waited for, and tasks in flight whose buffers are better to lose than idle ones.
 enum { PATIENCE_NS = 20000000 };
 
 uint64_t weir__storage_needed(const weir_task *task) {
@@ -39,6 +40,18 @@ static bool await_others(weir_context *context) {
          context->host.window.next != next;
 }
 
+// Whether idle buffers may stay for what tasks in flight use. The oldest of these may be one that waits for the caller.
+static bool may_keep(const weir_context *context, const weir__submission *submission) {
+  return !weir__must_not_wait(submission) && context->memory.kept_in_vain != context->host.window.live.oldest;
+}
+
+static void await_oldest(weir_context *context, weir__eviction eviction) {
+  weir__id oldest = context->host.window.live.oldest;
+  uint64_t longest_ns = eviction == WEIR__EVICTION_KEPT ? PATIENCE_NS : WEIR_FOREVER;
+  if (!weir__submission_wait(context, WEIR__TRACE_MEMORY, oldest + 1, longest_ns))
+    context->memory.kept_in_vain = oldest;
+}
+
 static weir__admit_result await_storage(weir_context *context, const weir__submission *submission, uint32_t space,
                                         uint64_t bytes, weir__pool_result result, weir_status *out_status) {
   *out_status = WEIR_OK;
@@ -49,9 +62,10 @@ static weir__admit_result await_storage(weir_context *context, const weir__submi
     context->reductions.combine_all(context, submission, NULL, &ignored);
     if (context->reductions.bytes < copies) return WEIR__RETRY;
   }
-  if (submission->aside == NULL && space != WEIR__HOST_SPACE &&
-      weir__evict(context, submission, space, bytes) == WEIR__EVICTED)
-    return WEIR__RETRY;
+  weir__eviction eviction = WEIR__EVICTION_NONE;
+  if (submission->aside == NULL && space != WEIR__HOST_SPACE)
+    eviction = weir__evict(context, submission, space, bytes, may_keep(context, submission));
+  if (eviction == WEIR__EVICTED) return WEIR__RETRY;
   // The task that the checker runs is in flight itself.
   if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
     if (weir__must_not_wait(submission)) {
@@ -62,7 +76,7 @@ static weir__admit_result await_storage(weir_context *context, const weir__submi
     weir__queue_number(&context->queue, submission);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);
-    weir__submission_wait(context, WEIR__TRACE_MEMORY, context->host.window.live.oldest + 1, WEIR_FOREVER);
+    await_oldest(context, eviction);
     return WEIR__RETRY;
   }
   if (weir__evict_copies(context, space)) return WEIR__RETRY;

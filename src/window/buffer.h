@@ -30,6 +30,12 @@ typedef struct weir__version {
   uint64_t number;    // of the block's storage then
 } weir__version;
 
+// How a buffer was used, as far as searches for what may give way noticed (engine/victims.h). Times are numbers of tasks.
+typedef struct weir__reuse {
+  weir__id used;    // the newest use; 0: none was noticed
+  weir__id gaps[2]; // between the last uses that did not follow each other at once, newest first; 0: not known
+} weir__reuse;
+
 // What every access looks at comes first: two cache lines, and that of its space's replica.
 struct weir_buffer {
   weir__object object;
@@ -66,6 +72,7 @@ struct weir_buffer {
   uint8_t brought;      // space of the device that contents were last brought to from elsewhere; WEIR__HOST_SPACE: none
   weir__id copied_home; // the last of the transfers that made a replica give way (engine/evict.h); 0: none
   weir__id used_before; // the newest task that named the buffer before them
+  weir__reuse reuse;
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
   struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
   struct weir__trail *trail;         // where ThreadSanitizer watches: who used it (window/trail.h). Owned
