@@ -20,9 +20,14 @@ struct weir__graph_run;
 
 enum { WEIR__ENQUEUE_MOST_LANES = 256, WEIR__ENQUEUE_FEW_ARGS = 16, WEIR__ENQUEUE_ALIGNMENT = 256 };
 
+// Asked when the work that a task of the kernel put on its queue has ended: OK, or the status with which the task fails
+// all the same, and then `*out_message` is why. `user` is the task's. The lock is held.
+typedef weir_status (*weir__enqueue_verdict)(void *user, const char **out_message);
+
 // A function as a kernel's code.
 typedef struct weir__enqueue {
   weir_enqueue_code code;
+  weir__enqueue_verdict verdict; // NULL: what was put on the queue went well
   // Per device of the context a bit for each lane in which `prepare` has been called, and went well.
   _Atomic uint64_t prepared[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
   // The same for lanes in which the function has been called outside of a capture.

@@ -21,7 +21,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGE = os.path.join(ROOT, "docs", "inside", "architecture.md")
 LIMITS = os.path.join(ROOT, "tools", "house", "limits.txt")
-ABOVE_DEVICES = ("engine", "graph", "api", "split", "pipeline")
+ABOVE_DEVICES = ("engine", "graph", "api", "split", "pipeline", "nccl")
 
 
 def read_plan(page):
@@ -98,7 +98,7 @@ def is_allowed(own, symbol):
     """The two exceptions: devices report to their host; public functions are called like a program calls them."""
     if own.split("/")[0] in ("device", "issue"):
         return symbol.startswith("weir__host_")
-    return own in ("split", "pipeline", "graph") and not symbol.startswith("weir__")
+    return own in ("split", "pipeline", "graph", "nccl") and not symbol.startswith("weir__")
 
 
 def check_calls(plan, calls):

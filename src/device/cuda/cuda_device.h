@@ -49,6 +49,7 @@ struct weir__cuda_op {
   bool finished;    // known without an event
   bool here;        // launched by the device's thread, though its queue has a launcher
   bool stalls;      // its stream waits for events of the caller's first (imports.h)
+  bool judged;      // its kernel's verdict is asked when it has ended (device/enqueue.h)
   weir__cuda_wait waits[WEIR__CUDA_WAITS];
   uint32_t wait_count;
 };

@@ -69,6 +69,7 @@ CUresult weir__cuda_call_task(weir__cuda_device *device, weir__cuda_op *op) {
   uint32_t queue = op->head.place->queue;
   weir_status status = weir__cuda_call(device, &call, kernel->head.enqueue, queue, queue);
   if (status != WEIR_OK) weir__in_order_refuse(&device->base, &op->head, status, "launch", call.text);
+  op->judged = status == WEIR_OK && kernel->head.enqueue->verdict != NULL;
   weir__enqueue_end(&call);
   return CUDA_SUCCESS;
 }

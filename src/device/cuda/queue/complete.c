@@ -13,6 +13,13 @@ void weir__cuda_finish(weir__in_order_device *base, weir__operation *operation) 
   if (op->ops->finish != NULL && operation->status == WEIR_OK) op->ops->finish(weir__cuda_of_in_order(base), op);
 }
 
+// What the task put on its queue has ended, and perhaps not well.
+static void judge(const weir__task *task, weir__completion *completion) {
+  const weir__cuda_kernel *kernel = task->code;
+  if (completion->status == WEIR_OK)
+    completion->status = kernel->head.enqueue->verdict(task->user, &completion->message);
+}
+
 void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, weir__completion *completion) {
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_op *op = weir__cuda_op_of(operation);
@@ -25,6 +32,7 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
     weir__in_order_set_times(base, task, start_ns < least_ns ? least_ns : start_ns,
                              weir__cuda_event_ns(device, op->end), completion);
   }
+  if (completion != NULL && op->judged) judge(task, completion);
   if (completion != NULL && device->resident != NULL) weir__resident_ended(device, task->id);
   if (op->ops->report != NULL) op->ops->report(device, op, completion);
   if (completion != NULL && weir__task_fence(task) != NULL)

@@ -14,7 +14,7 @@ weir__cuda_op *weir__cuda_reset(weir__operation *operation) {
   weir__cuda_op *op = weir__cuda_op_of(operation);
   op->event = op->start = op->end = NULL;
   op->batch = NULL;
-  op->finished = op->here = op->stalls = false;
+  op->finished = op->here = op->stalls = op->judged = false;
   op->done_ns = 0;
   op->wait_count = 0;
   return op;

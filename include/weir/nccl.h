@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Broadcasts and reductions between the CUDA devices of a context, by NCCL: on the cards, over NVLink where there is some.
+//
+// A collective is a set of tasks, one for each device of a communicator. Each of them uses one buffer on its device, and
+// waits for what that buffer's uses imply, as every task does; what uses these buffers later waits for it. Tasks of
+// other buffers overlap it. docs/guide/nccl.md is the guide.
+//
+// NCCL starts a kernel on each card that stays there until the others have started theirs. So Weir starts the tasks of a
+// collective only when all that any of them waits for is done, and all collectives of a context in the order of their
+// calls, on all devices. A program needs no care for either.
+//
+// NCCL (libnccl.so.2, or the file that the environment variable WEIR_NCCL names) is loaded when the first communicator
+// is created. Neither building nor linking needs it.
+//
+// Failures: if a task of a collective cannot run, because what it reads is missing, it was cancelled, its device is lost
+// or NCCL refuses, all tasks of that collective fail, with a text that names the device and the reason, and what they
+// should have written is poisoned. If others of them were started by then, the communicator is aborted, so that nothing
+// waits for ever: its collectives in flight fail, and later calls are refused with UNAVAILABLE.
+//
+// Threads: any thread may call these functions, but not in a task or callback.
+#ifndef WEIR_NCCL_H
+#define WEIR_NCCL_H
+
+#include "weir/reduce.h"
+#include "weir/weir.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A communicator: devices that take part in collectives. Its members are private.
+typedef struct weir_nccl weir_nccl;
+
+// Options of weir_nccl_create. A member that is 0 has its default.
+typedef struct weir_nccl_options {
+  // CUDA devices of the context, each another card. Their order numbers them. Default: all CUDA devices of the context.
+  weir_device *const *devices;
+  uint32_t device_count;
+} weir_nccl_options;
+
+// Creates a communicator. It takes NCCL a second or so. `options` may be NULL: all defaults.
+// Errors: INVALID_ARGUMENT (a device that is not a CUDA device of the context, or twice; a window of less than 8 slots a
+// device; called from a task or callback), UNAVAILABLE (no NCCL; it cannot work with these cards, and the text says why; a
+// context without CUDA devices, or with WEIR_CONTEXT_IN_ORDER or check mode, which run one task at a time),
+// OUT_OF_MEMORY.
+WEIR_API weir_status weir_nccl_create_sized(weir_context *context, const weir_nccl_options *options,
+                                            size_t options_size, weir_nccl **out_nccl);
+static inline weir_status weir_nccl_create(weir_context *context_, const weir_nccl_options *options_,
+                                           weir_nccl **out_nccl_) {
+  return weir_nccl_create_sized(context_, options_, sizeof *options_, out_nccl_);
+}
+
+// Waits until its collectives are done, then frees the communicator. `nccl` may be NULL.
+// Errors: INVALID_ARGUMENT (called from a task or callback: nothing is released).
+WEIR_API weir_status weir_nccl_release(weir_nccl *nccl);
+
+// Submit a collective. `buffers` has a buffer for each device, in the communicator's order, all different; the
+// collective works on `bytes` bytes of each from byte `offset` on. `bytes` may be WEIR_WHOLE: to the end of the buffers,
+// which are then equally long. `out_events` is NULL, or has room for an event for each device's task, which the caller
+// releases. The calls wait as weir_submit does.
+// - all_reduce: each buffer gets the combination of all. Access of each task: READ_WRITE.
+// - reduce: the buffer of device number `root` gets it. Access: READ_WRITE there, else READ.
+// - broadcast: all other buffers get the contents of that of device number `root`. Access: READ there, else WRITE.
+// The result is the same on all devices, bit by bit. Sums of floating-point numbers may be added up in another order
+// than another number of devices, or another version of NCCL, would.
+// Errors, which submit nothing: INVALID_ARGUMENT (no bytes; lengths that differ; a buffer twice; an image; bytes that are
+// no multiple of the element; an operation or type that is not known, or WEIR_REDUCE_KERNEL; no such root; called from a
+// task or callback), OUT_OF_RANGE, RELEASED, UNAVAILABLE (the communicator was aborted). OUT_OF_MEMORY: tasks of the
+// collective that were submitted by then fail.
+WEIR_API weir_status weir_nccl_all_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
+                                          weir_reduce_operation operation, weir_reduce_type type,
+                                          weir_event **out_events);
+WEIR_API weir_status weir_nccl_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
+                                      weir_reduce_operation operation, weir_reduce_type type, uint32_t root,
+                                      weir_event **out_events);
+WEIR_API weir_status weir_nccl_broadcast(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
+                                         uint32_t root, weir_event **out_events);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // WEIR_NCCL_H

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a collective into the window: checked, its ready tasks, its parts, and go.
+#include <stdio.h>
+
+#include "base/allocate.h"
+#include "base/error.h"
+#include "engine/external.h"
+#include "engine/room.h"
+#include "engine/submit.h"
+#include "nccl/nccl.h"
+
+enum { PART_SLOTS = 2, TOKEN_USED = 8 }; // a part, and a copy back to wrapped memory
+
+typedef unsigned long long ull;
+
+// What the caller asks for.
+typedef struct request {
+  weir__nccl_kind kind;
+  weir_buffer *const *buffers;
+  uint64_t offset, bytes;
+  weir_reduce_operation operation;
+  weir_reduce_type type;
+  uint32_t root;
+} request;
+
+const char *weir__nccl_name(weir__nccl_kind kind) {
+  static const char *const NAMES[] = {"all-reduce", "reduce", "broadcast"};
+  return NAMES[kind];
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Checks
+
+static weir_status find_type(const request *asked, int *out_type, uint64_t *out_bytes) {
+  static const struct {
+    int type;
+    uint32_t bytes;
+  } TYPES[] = {[WEIR_REDUCE_F32] = {WEIR__NCCL_FLOAT32, 4}, [WEIR_REDUCE_F64] = {WEIR__NCCL_FLOAT64, 8},
+               [WEIR_REDUCE_I32] = {WEIR__NCCL_INT32, 4},   [WEIR_REDUCE_U32] = {WEIR__NCCL_UINT32, 4},
+               [WEIR_REDUCE_I64] = {WEIR__NCCL_INT64, 8},   [WEIR_REDUCE_U64] = {WEIR__NCCL_UINT64, 8}};
+  *out_type = WEIR__NCCL_INT8;
+  *out_bytes = 1;
+  if (asked->kind == WEIR__NCCL_BROADCAST) return WEIR_OK;
+  if ((uint32_t)asked->type >= sizeof TYPES / sizeof TYPES[0])
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: element type %d is not known", weir__nccl_name(asked->kind),
+                       (int)asked->type);
+  *out_type = TYPES[asked->type].type;
+  *out_bytes = TYPES[asked->type].bytes;
+  return WEIR_OK;
+}
+
+static weir_status find_operation(const request *asked, int *out_operation) {
+  static const int OPERATIONS[] = {[WEIR_REDUCE_SUM] = WEIR__NCCL_SUM,
+                                   [WEIR_REDUCE_PRODUCT] = WEIR__NCCL_PRODUCT,
+                                   [WEIR_REDUCE_MIN] = WEIR__NCCL_MIN,
+                                   [WEIR_REDUCE_MAX] = WEIR__NCCL_MAX};
+  *out_operation = WEIR__NCCL_SUM;
+  if (asked->kind == WEIR__NCCL_BROADCAST) return WEIR_OK;
+  bool known = asked->operation > WEIR_REDUCE_KERNEL && asked->operation <= WEIR_REDUCE_MAX;
+  if (known) *out_operation = OPERATIONS[asked->operation];
+  return known ? WEIR_OK
+               : weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                             "%s: operation %d is none that NCCL has: SUM, PRODUCT, MIN or MAX",
+                             weir__nccl_name(asked->kind), (int)asked->operation);
+}
+
+static weir_status check_buffer(const weir_nccl *nccl, const request *asked, uint32_t index, const char *what) {
+  const weir_buffer *buffer = asked->buffers[index], *first = asked->buffers[0];
+  char name[96];
+  snprintf(name, sizeof name, "%s, buffer %u", what, index);
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, nccl->context, name);
+  if (status != WEIR_OK) return status;
+  if (buffer->image) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s is an image", name);
+  for (uint32_t i = 0; i < index; i++) {
+    if (asked->buffers[i] == buffer)
+      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s (%llu '%s') is also buffer %u: each device needs its own",
+                         name, (ull)buffer->id, buffer->label, i);
+  }
+  if (asked->bytes == WEIR_WHOLE && buffer->bytes != first->bytes)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s (%llu '%s') has %llu bytes, and buffer 0 has %llu", name,
+                       (ull)buffer->id, buffer->label, (ull)buffer->bytes, (ull)first->bytes);
+  uint64_t rest = asked->offset < buffer->bytes ? buffer->bytes - asked->offset : 0;
+  if (rest > 0 && (asked->bytes == WEIR_WHOLE || asked->bytes <= rest)) return WEIR_OK;
+  return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s (%llu '%s'): %llu bytes from byte %llu on leave its %llu bytes", name,
+                     (ull)buffer->id, buffer->label, (ull)asked->bytes, (ull)asked->offset, (ull)buffer->bytes);
+}
+
+static weir_status check_buffers(const weir_nccl *nccl, request *asked, uint64_t element_bytes) {
+  const char *what = weir__nccl_name(asked->kind);
+  weir_status status = WEIR_OK;
+  if (asked->buffers == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the buffers are NULL", what);
+  if (asked->bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: no bytes", what);
+  for (uint32_t i = 0; i < nccl->count && status == WEIR_OK; i++) status = check_buffer(nccl, asked, i, what);
+  if (status != WEIR_OK) return status;
+  if (asked->bytes == WEIR_WHOLE) asked->bytes = asked->buffers[0]->bytes - asked->offset;
+  if (asked->bytes % element_bytes == 0 && asked->offset % element_bytes == 0) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %llu bytes from byte %llu on are no elements of %llu bytes",
+                     what, (ull)asked->bytes, (ull)asked->offset, (ull)element_bytes);
+}
+
+// Makes the range's length known, and the collective.
+static weir_status check(weir_nccl *nccl, request *asked, weir__collective **out_collective) {
+  const char *what = weir__nccl_name(asked->kind);
+  uint64_t element_bytes = 1;
+  int type, operation;
+  if (nccl == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the communicator is NULL", what);
+  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
+  weir_status status = find_type(asked, &type, &element_bytes);
+  if (status == WEIR_OK) status = find_operation(asked, &operation);
+  if (status == WEIR_OK && asked->root >= nccl->count)
+    status =
+        weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no device %u among %u", what, asked->root, nccl->count);
+  if (status == WEIR_OK) status = check_buffers(nccl, asked, element_bytes);
+  if (status != WEIR_OK) return status;
+  weir__collective *made = weir__allocate_zeroed(sizeof *made + nccl->count * sizeof made->parts[0]);
+  if (made == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
+  made->nccl = nccl;
+  made->kind = asked->kind;
+  made->type = type;
+  made->operation = operation;
+  made->root = asked->root;
+  made->count = asked->bytes / element_bytes;
+  for (uint32_t i = 0; i < nccl->count; i++) made->parts[i] = (weir__nccl_part){.collective = made, .member = i};
+  *out_collective = made;
+  return WEIR_OK;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Its tasks as they end. The context's lock is held.
+
+// One task less, or its submission is over.
+static void leave(weir__collective *collective) {
+  if (--collective->left > 0) return;
+  weir__nccl_leave(collective);
+  weir__free(collective);
+}
+
+static void arrive(weir__collective *collective) {
+  if (--collective->awaited == 0) weir__external_end(collective->nccl->context, collective->go, WEIR_OK, "");
+}
+
+static void ready_done(void *user, weir_status status) {
+  weir__nccl_part *part = user;
+  weir__collective *collective = part->collective;
+  char text[WEIR__MESSAGE_BYTES];
+  if (status != WEIR_OK) {
+    snprintf(text, sizeof text, "on %s there is nothing to take part with: %.200s",
+             collective->nccl->members[part->member].device->name, part->ready->message);
+    weir__nccl_fail(collective, WEIR_ERROR_UPSTREAM_FAILED, text);
+  }
+  weir__event_drop(part->ready);
+  part->ready = NULL;
+  arrive(collective);
+  leave(collective);
+}
+
+static void part_done(void *user, weir_status status) {
+  weir__nccl_part *part = user;
+  char text[WEIR__MESSAGE_BYTES];
+  if (status != WEIR_OK) {
+    snprintf(text, sizeof text, "its part on %s failed: %s", part->collective->nccl->members[part->member].device->name,
+             weir_status_text(status));
+    weir__nccl_fail(part->collective, status, text);
+  }
+  leave(part->collective);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Submission. The order's lock and the context's are held.
+
+static weir_mode mode_of(const request *asked, uint32_t member) {
+  bool is_root = member == asked->root;
+  if (asked->kind == WEIR__NCCL_ALL_REDUCE) return WEIR_READ_WRITE;
+  if (asked->kind == WEIR__NCCL_REDUCE) return is_root ? WEIR_READ_WRITE : WEIR_READ;
+  return is_root ? WEIR_READ : WEIR_WRITE;
+}
+
+static weir_arg arg_of(const request *asked, uint32_t member, weir_mode mode) {
+  return (weir_arg){.mode = mode, .buffer = asked->buffers[member], .offset = asked->offset, .bytes = asked->bytes};
+}
+
+static weir_status await_room(weir_context *context, const weir_task *task, uint32_t slots) {
+  const weir__submission submission = {.task = task};
+  weir_status status = WEIR_OK;
+  weir__admit_result result = WEIR__RETRY;
+  while (result == WEIR__RETRY) result = weir__await_room(context, &submission, slots, &status);
+  return result == WEIR__ADMITTED ? WEIR_OK : status;
+}
+
+static weir_status submit_ready(weir__collective *collective, const request *asked, uint32_t member) {
+  weir_nccl *nccl = collective->nccl;
+  weir__nccl_part *part = &collective->parts[member];
+  const weir_arg arg = arg_of(asked, member, mode_of(asked, member));
+  const weir_task task = {.kernel = nccl->ready,
+                          .device = nccl->members[member].device,
+                          .user = part,
+                          .args = &arg,
+                          .arg_count = 1,
+                          .label = weir__nccl_name(asked->kind),
+                          .tag = nccl->numbered};
+  const weir__completion_target target = {.done = ready_done, .user = part, .at_once = true};
+  const weir__submission submission = {.task = &task, .target = &target, .origin = weir__origin_of(nccl->context)};
+  collective->awaited++;
+  collective->left++;
+  weir_status status = weir__submit(nccl->context, &submission, &part->ready);
+  if (status == WEIR_OK) return WEIR_OK;
+  collective->awaited--;
+  collective->left--;
+  return status;
+}
+
+// A part updates what its ready task has overwritten in name.
+static weir_status submit_part(weir__collective *collective, const request *asked, uint32_t member, uint64_t reserved,
+                               weir_event **out_event) {
+  weir_nccl *nccl = collective->nccl;
+  weir__nccl_part *part = &collective->parts[member];
+  weir_device *device = nccl->members[member].device;
+  weir_mode mode = mode_of(asked, member);
+  const weir_arg args[] = {arg_of(asked, member, mode == WEIR_WRITE ? WEIR_READ_WRITE : mode),
+                           weir_writes_range(nccl->order->tokens[device->index], 0, TOKEN_USED)};
+  weir_event *after = collective->go->event;
+  const weir_task task = {.kernel = nccl->part,
+                          .device = device,
+                          .user = part,
+                          .args = args,
+                          .arg_count = 2,
+                          .after = &after,
+                          .after_count = 1,
+                          .label = weir__nccl_name(asked->kind),
+                          .tag = nccl->numbered};
+  const weir__completion_target target = {.done = part_done, .user = part, .at_once = true, .reported = true};
+  const weir__submission submission = {
+      .task = &task, .target = &target, .origin = weir__origin_of(nccl->context), .reserved = reserved};
+  collective->left++;
+  weir_status status = weir__submit(nccl->context, &submission, out_event);
+  if (status == WEIR_OK)
+    part->task = (*out_event)->task;
+  else
+    collective->left--;
+  return status;
+}
+
+static weir_status submit_parts(weir__collective *collective, const request *asked, uint32_t ready_count,
+                                weir_event **out_events) {
+  weir_nccl *nccl = collective->nccl;
+  weir__window *window = &nccl->context->host.window;
+  weir_status first =
+      await_room(nccl->context, &(weir_task){.label = weir__nccl_name(asked->kind)}, ready_count * PART_SLOTS + 1);
+  if (first != WEIR_OK) return first;
+  uint64_t reserved = (uint64_t)ready_count * PART_SLOTS;
+  window->reserved += reserved;
+  for (uint32_t i = 0; i < ready_count; i++, reserved -= PART_SLOTS) {
+    weir_event *event = NULL;
+    weir_status status = submit_part(collective, asked, i, reserved, &event);
+    window->reserved -= PART_SLOTS;
+    if (event != NULL && out_events != NULL)
+      out_events[i] = event;
+    else if (event != NULL)
+      weir__event_drop(event);
+    if (status != WEIR_OK && first == WEIR_OK) {
+      first = status;
+      weir__nccl_fail(collective, status, weir_last_error());
+    }
+  }
+  return first;
+}
+
+static weir_status submit_all(weir__collective *collective, const request *asked, weir_event **out_events) {
+  weir_nccl *nccl = collective->nccl;
+  uint32_t ready = 0;
+  // All at once where there is room: then no other thread's tasks come in between.
+  weir_status status = await_room(nccl->context, &(weir_task){.label = weir__nccl_name(asked->kind)},
+                                  nccl->count * (PART_SLOTS + 1) + 1);
+  while (ready < nccl->count && status == WEIR_OK) {
+    status = submit_ready(collective, asked, ready);
+    ready += status == WEIR_OK;
+  }
+  if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
+  if (ready == 0) return status;
+  weir_status parts = submit_parts(collective, asked, ready, out_events);
+  return status == WEIR_OK ? parts : status;
+}
+
+static bool is_aborted(weir_nccl *nccl, const char *what) {
+  pthread_mutex_lock(&nccl->lock);
+  bool aborted = nccl->aborts;
+  if (aborted) weir__error(WEIR_ERROR_UNAVAILABLE, "%s: the communicator was aborted: %s", what, nccl->reason);
+  pthread_mutex_unlock(&nccl->lock);
+  return aborted;
+}
+
+static weir_status submit_locked(weir__collective *collective, const request *asked, weir_event **out_events) {
+  weir_nccl *nccl = collective->nccl;
+  weir_context *context = nccl->context;
+  char name[64];
+  snprintf(name, sizeof name, "%s %llu", weir__nccl_name(asked->kind), (ull)nccl->numbered);
+  collective->go = weir__external_create(context, name);
+  if (collective->go == NULL) {
+    weir__free(collective);
+    return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", name);
+  }
+  weir_event *go = collective->go->event;
+  collective->awaited = collective->left = 1;
+  weir__nccl_enter(collective);
+  weir_status status = submit_all(collective, asked, out_events);
+  nccl->last = context->host.window.next;
+  arrive(collective);
+  leave(collective);
+  weir__event_drop(go);
+  return status;
+}
+
+static weir_status make_tokens(weir_nccl *nccl) {
+  for (uint32_t i = 0; i < nccl->count; i++) {
+    if (weir__nccl_order_token(nccl->order, nccl->members[i].device) == NULL) return WEIR_ERROR_OUT_OF_MEMORY;
+  }
+  return WEIR_OK;
+}
+
+static weir_status submit(weir_nccl *nccl, request *asked, weir_event **out_events) {
+  for (uint32_t i = 0; nccl != NULL && out_events != NULL && i < nccl->count; i++) out_events[i] = NULL;
+  weir__collective *collective = NULL;
+  weir_status status = check(nccl, asked, &collective);
+  if (status != WEIR_OK) return status;
+  pthread_mutex_lock(&nccl->order->lock);
+  status = is_aborted(nccl, weir__nccl_name(asked->kind)) ? WEIR_ERROR_UNAVAILABLE : make_tokens(nccl);
+  if (status == WEIR_OK) {
+    nccl->numbered++;
+    weir__context_lock(nccl->context);
+    status = submit_locked(collective, asked, out_events);
+    weir__context_unlock(nccl->context);
+  } else {
+    weir__free(collective);
+  }
+  pthread_mutex_unlock(&nccl->order->lock);
+  return status;
+}
+
+weir_status weir_nccl_all_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
+                                 weir_reduce_operation operation, weir_reduce_type type, weir_event **out_events) {
+  request asked = {.kind = WEIR__NCCL_ALL_REDUCE,
+                   .buffers = buffers,
+                   .offset = offset,
+                   .bytes = bytes,
+                   .operation = operation,
+                   .type = type};
+  return submit(nccl, &asked, out_events);
+}
+
+weir_status weir_nccl_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
+                             weir_reduce_operation operation, weir_reduce_type type, uint32_t root,
+                             weir_event **out_events) {
+  request asked = {.kind = WEIR__NCCL_REDUCE,
+                   .buffers = buffers,
+                   .offset = offset,
+                   .bytes = bytes,
+                   .operation = operation,
+                   .type = type,
+                   .root = root};
+  return submit(nccl, &asked, out_events);
+}
+
+weir_status weir_nccl_broadcast(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
+                                uint32_t root, weir_event **out_events) {
+  request asked = {.kind = WEIR__NCCL_BROADCAST, .buffers = buffers, .offset = offset, .bytes = bytes, .root = root};
+  return submit(nccl, &asked, out_events);
+}
