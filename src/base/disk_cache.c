@@ -42,6 +42,11 @@ static bool folder_path(char path[PATH_MAX]) {
   return length > 0 && length < PATH_MAX;
 }
 
+bool weir__disk_cache_is_on(void) {
+  char path[PATH_MAX];
+  return folder_path(path);
+}
+
 // Makes the folder and those above it, and opens it; -1: none.
 static int open_folder(bool make) {
   char path[PATH_MAX];

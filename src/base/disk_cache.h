@@ -15,6 +15,9 @@
 // What the folder may hold; what was used longest ago is deleted first.
 #define WEIR__DISK_CACHE_LIMIT (512ull << 20)
 
+// Whether it is not switched off.
+bool weir__disk_cache_is_on(void);
+
 // What was stored for `key`. The caller frees it with weir__free.
 bool weir__disk_cache_get(const void *key, size_t key_bytes, void **out_value, size_t *out_bytes);
 

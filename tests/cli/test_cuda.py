@@ -54,6 +54,13 @@ class Cuda(CommandTest):
         devices = {device["kind"]: device for device in json.loads(self.weir("info", "--json").stdout)["devices"]}
         self.assertIs(devices["cuda"]["available"], True)
 
+    def test_kernels_of_weir(self):
+        """As if they were written with weir/kernel.h: in each way of issue, and by default in the resident kernel, too."""
+        for issue in ISSUES:
+            run, = self.replay(stream("squeezenet"), "--device", "cuda:0", "--kernels", "weir", "--issue", issue, "--repeat", "3")
+            self.assertEqual((run["tasks"], run["issue"]), (3 * 64, issue))
+        self.refused("--kernels", "replay", stream("squeezenet"), "--kernels", "theirs")
+
     def test_streams_that_come_again_are_recognised(self):
         """By default, once a pass that is waited for came often; never where the way of issue was chosen."""
         def repeated(passes, issue, name="squeezenet"):

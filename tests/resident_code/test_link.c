@@ -89,7 +89,7 @@ static weir__resident_part *compile_from(const char *source, const char *options
   weir_cuda_code code = {.source = source, .options = options, .groups = true};
   weir_cuda_launch launch = {.function = kernel, .block = {threads, 1, 1}};
   weir__resident_part *part;
-  if (weir__resident_compile(&device, kernel, &code, &launch, &part, reason, sizeof reason) != WEIR_OK)
+  if (weir__resident_compile(&device, kernel, &code, &launch, false, &part, reason, sizeof reason) != WEIR_OK)
     fail_msg("%s", weir_last_error());
   return part;
 }
@@ -266,7 +266,7 @@ static void test_no_memory(void **state) {
       if (linked) part = compile_from(code.source, NULL, "a", 64);
       weir__allocate_fail_at(n);
       status = linked ? weir__resident_link(&device, &part, 1, &module)
-                      : weir__resident_compile(&device, "a", &code, &LAUNCH, &part, reason, sizeof reason);
+                      : weir__resident_compile(&device, "a", &code, &LAUNCH, false, &part, reason, sizeof reason);
       weir__allocate_fail_at(0);
       if (status != WEIR_OK) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
       if (!linked) assert_true((status == WEIR_OK) == (part != NULL));
@@ -287,7 +287,7 @@ static void *compile_often(void *argument) {
     const weir_cuda_launch launch = {.function = KERNELS[i % 3]};
     char why[64];
     weir__resident_part *part;
-    weir_status status = weir__resident_compile(&device, KERNELS[i % 3], &code, &launch, &part, why, sizeof why);
+    weir_status status = weir__resident_compile(&device, KERNELS[i % 3], &code, &launch, false, &part, why, sizeof why);
     if (status != WEIR_OK || part == NULL) return &device;
     weir__resident_part_release(weir__resident_part_retain(part));
     weir__resident_part_release(part);

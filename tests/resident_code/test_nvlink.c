@@ -98,7 +98,7 @@ static weir__resident_part *compile_part(const weir_kernel_code *kernel, const c
   memcpy(launch.block, kernel->block, sizeof launch.block);
   char reason[1024];
   weir__resident_part *part;
-  if (weir__resident_compile(&device, kernel->name, &code, &launch, &part, reason, sizeof reason) != WEIR_OK)
+  if (weir__resident_compile(&device, kernel->name, &code, &launch, false, &part, reason, sizeof reason) != WEIR_OK)
     fail_msg("%s", weir_last_error());
   if (part == NULL) fail_msg("kernel '%s' does not fit: %s", kernel->name, reason);
   return part;

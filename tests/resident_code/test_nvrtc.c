@@ -159,7 +159,7 @@ static weir__resident_part *compile_part(const char *source, const char *kernel,
   const weir_cuda_code code = {.source = source, .options = "-fmad=false", .groups = true};
   const weir_cuda_launch launch = {.function = kernel, .block = {threads, 1, 1}};
   weir__resident_part *part;
-  if (weir__resident_compile(&device, kernel, &code, &launch, &part, reason, sizeof reason) != WEIR_OK)
+  if (weir__resident_compile(&device, kernel, &code, &launch, false, &part, reason, sizeof reason) != WEIR_OK)
     fail_msg("%s", weir_last_error());
   return part;
 }

@@ -281,6 +281,11 @@ int weir__replay_main(int argc, char **argv) {
        "(resident)\n"
        "task by task to a kernel that stays on a CUDA or simulated device",
        0, 0},
+      {"kernels", WEIR__CLI_CHOICE, &options.kernels, WEIR__REPLAY_KERNELS,
+       "on a CUDA device: launches with the recorded grids and blocks (default), or as if the kernels were written "
+       "with\n"
+       "weir/kernel.h, so that they take as much of the device, as long, and may go to the resident kernel",
+       0, 0},
       {"acs", WEIR__CLI_TEXT, &options.acs, "KEY=VALUE,...",
        "with --issue acs-sw or acs-hw: what things cost there. list=64: tasks that the host compares with (hw);\n"
        "check_ns=4.3: per range compared with; poll_us=0.1: until a thread has a ready task (sw); driver_us=1.4: of a\n"

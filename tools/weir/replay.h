@@ -12,7 +12,7 @@
 #include "plan/stream_plan.h"
 #include "stream/stream.h"
 
-// The choices of --issue, --met, --rename and --storage, in the order of their words.
+// The choices of --issue, --kernels, --met, --rename and --storage, in the order of their words.
 #define WEIR__REPLAY_ISSUES "serial|serial-graph|queues|graph|auto|acs-sw|acs-hw|resident|repeats"
 typedef enum weir__replay_issue {
   WEIR__REPLAY_SERIAL = 0,       // one stream, in order
@@ -25,6 +25,11 @@ typedef enum weir__replay_issue {
   WEIR__REPLAY_RESIDENT = 7, // task by task to a kernel that stays on the device
   WEIR__REPLAY_REPEATS = 8,  // as Weir chooses, with its trace cache
 } weir__replay_issue;
+#define WEIR__REPLAY_KERNELS "recorded|weir"
+typedef enum weir__replay_kernels_as {
+  WEIR__REPLAY_AS_RECORDED = 0, // with the grids and blocks of the recorded ones
+  WEIR__REPLAY_AS_WEIRS = 1,    // as if they were written with weir/kernel.h, which the resident kernel can run
+} weir__replay_kernels_as;
 #define WEIR__REPLAY_MET "nothing|device|topology|stream"
 typedef enum weir__replay_met {
   WEIR__REPLAY_MET_NOTHING = 0,
@@ -39,6 +44,7 @@ typedef struct weir__replay_options {
   const char *device;
   int hazards; // weir__plan_mode; SERIAL if `issue` is SERIAL or SERIAL_GRAPH, ADDRESS if it is one of ACS
   int issue;   // weir__replay_issue
+  int kernels; // weir__replay_kernels_as
   int met;     // weir__replay_met: what runs, untimed, before the first pass
   int rename;  // weir__replay_switch
   int storage; // weir__replay_storage

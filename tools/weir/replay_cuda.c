@@ -61,16 +61,16 @@ weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_ta
     return WEIR_ERROR_OUT_OF_MEMORY;
   }
   double scale = run->options->time_scale * (other ? WEIR__REPLAY_OTHER_TIMES : 1);
-  bool resident = run->options->issue == WEIR__REPLAY_RESIDENT;
+  bool groups = run->options->kernels == WEIR__REPLAY_AS_WEIRS || run->options->issue == WEIR__REPLAY_RESIDENT;
   for (uint32_t i = 0; i < task->kernel_count; i++) {
     weir__spin_launch shape;
-    if (resident)
+    if (groups)
       weir__spin_groups_shape(&task->kernels[i], run->stream->sms, &shape);
     else
       weir__spin_shape(&task->kernels[i], run->stream->sms, &shape);
     ticks[i] = (uint64_t)llround(shape.us * scale * clock.ticks_per_us);
     launches[i] = (weir_cuda_launch){
-        .function = resident ? spin_group.name : "spin",
+        .function = groups ? spin_group.name : "spin",
         .grid = {shape.grid[0] + other, shape.grid[1], shape.grid[2]},
         .block = {shape.block[0], shape.block[1], shape.block[2]},
         .shared_bytes = shape.shared_bytes,
@@ -79,7 +79,7 @@ weir_status weir__replay_set_cuda(const weir__replay *run, const weir__stream_ta
     };
   }
   const weir_cuda_code code = {
-      .source = resident ? spin_group.source : weir__spin_source, .options = clock.options, .groups = resident};
+      .source = groups ? spin_group.source : weir__spin_source, .options = clock.options, .groups = groups};
   status = weir_kernel_set_cuda(kernel, &code, launches, task->kernel_count);
   free(launches);
   free(ticks);

@@ -34,10 +34,10 @@ typedef struct weir__spin_launch {
 
 void weir__spin_shape(const weir__stream_kernel *kernel, uint32_t sms, weir__spin_launch *out_launch);
 
-// On a resident kernel, whose workers are the same for all kernels: the kernel spin_group (spin_kernels.c), of 128 threads, for a
-// device with WEIR__SPIN_WORKERS workers on each multiprocessor. A recorded block that takes the nth part of a multiprocessor
-// becomes WEIR__SPIN_WORKERS / n work-groups that spin for as long as it does, so that a launch takes as much of the device, for
-// as long, as it did when it was recorded.
+// As a kernel written with weir/kernel.h, which a resident kernel can run, whose workers are the same for all kernels: spin_group
+// (spin_kernels.c), of 128 threads, of which WEIR__SPIN_WORKERS work-groups fit a multiprocessor, on queues as well. A recorded
+// block that takes the nth part of a multiprocessor becomes WEIR__SPIN_WORKERS / n work-groups that spin for as long as it does, so
+// that a launch takes as much of the device, for as long, as it did when it was recorded.
 enum { WEIR__SPIN_WORKERS = 8 };
 void weir__spin_groups_shape(const weir__stream_kernel *kernel, uint32_t sms, weir__spin_launch *out_launch);
 

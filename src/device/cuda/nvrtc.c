@@ -47,6 +47,7 @@ typedef struct compilation {
   int option_count;
   char architecture[48];
   bool binary; // a cubin, not PTX
+  bool cached_only;
   bool wants_ptx;
   char *ptx; // of a cubin; "": there is none
   size_t ptx_bytes;
@@ -209,6 +210,7 @@ static bool get_cached(compilation *job, const cache_keys *keys, void **out_imag
 
 static weir_status get(compilation *job, const cache_keys *keys, void **out_image, size_t *out_bytes) {
   if (get_cached(job, keys, out_image, out_bytes)) return WEIR_OK;
+  if (job->cached_only) return weir__error(WEIR_ERROR_NO_CODE, "kernel '%s' was not compiled before", job->kernel);
   weir_status status = compile(job, out_image, out_bytes);
   if (status == WEIR_OK && keys->image != NULL)
     weir__disk_cache_put(keys->image, keys->image_bytes, *out_image, *out_bytes);
@@ -242,6 +244,12 @@ static weir_status compile_job(compilation *job, const char *options, int capabi
 weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
                                 void **out_image, size_t *out_bytes) {
   compilation job = {.kernel = kernel, .source = source};
+  return compile_job(&job, options, capability, out_image, out_bytes);
+}
+
+weir_status weir__nvrtc_find(const char *kernel, const char *source, const char *options, int capability,
+                             void **out_image, size_t *out_bytes) {
+  compilation job = {.kernel = kernel, .source = source, .cached_only = true};
   return compile_job(&job, options, capability, out_image, out_bytes);
 }
 

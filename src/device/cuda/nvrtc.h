@@ -30,7 +30,11 @@ const weir__nvrtc *weir__nvrtc_load(char *reason, size_t size);
 weir_status weir__nvrtc_compile(const char *kernel, const char *source, const char *options, int capability,
                                 void **out_image, size_t *out_bytes);
 
-// The same, and the PTX of a cubin, which says what the code does; it is kept in the cache, too. NULL: the image is PTX itself,
+// The same, if it is in the cache on disk. Errors: NO_CODE (it is not), and as above.
+weir_status weir__nvrtc_find(const char *kernel, const char *source, const char *options, int capability,
+                             void **out_image, size_t *out_bytes);
+
+// As weir__nvrtc_compile, and the PTX of a cubin, which says what the code does; it is kept in the cache, too. NULL: the image is PTX itself,
 // or NVRTC has none for these options. The caller frees it with weir__free.
 weir_status weir__nvrtc_compile_with_ptx(const char *kernel, const char *source, const char *options, int capability,
                                          void **out_image, size_t *out_bytes, char **out_ptx, size_t *out_ptx_bytes);

@@ -376,6 +376,7 @@ static void take(weir__cuda_device *device, weir__task *task) {
   batches->last_taken_ns = 0;
   const weir__cuda_kernel *code = task->code;
   bool collects = task->kind == WEIR__TASK_KERNEL && device->base.lost == WEIR_OK && may_collect(device, task);
+  if (device->automatic != NULL) weir__resident_note(device, task);
   if (collects && !weir__cuda_awaits(device, task->id))
     weir__recurrence_add(batches->recurrence, task, (uintptr_t)task->code,
                          code->head.enqueue != NULL ? 1 : code->count);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The resident kernel for contexts that choose how to issue tasks (WEIR_ISSUE_AUTO): made beside all else, once it is likely to
-// pay, by a thread of its own. Until it is there, tasks go to queues. Not in contexts that keep a timeline, are IN_ORDER, or have no
-// launching threads (two cores or less, one queue).
+// The resident kernel for contexts that choose how to issue tasks (WEIR_ISSUE_AUTO): made beside all else (maker.h), once it is
+// likely to pay. Until it is there, tasks go to queues. Not in contexts that keep a timeline, are IN_ORDER, or have no launching
+// threads (two cores or less, one queue).
 //
 // DESIGN. Code costs a compilation and a link, which most programs never need: those whose batches come again have graphs of them.
-// So kernels only leave their source here (weir__resident_request_code). Tasks that were launched one by one though they might have gone
-// to a resident kernel are counted, and when what that cost is about what linking costs, the thread is asked: then no program
-// loses more than twice what it would have lost had it known (the ski-rental rule). The thread compiles what was requested
-// links it, and makes the ring; the device's thread takes it over when nothing is in the ring before.
+// So kernels only leave their source (weir__resident_request_code). Where it was compiled on this machine before, the maker links
+// it at once. Otherwise tasks that were launched one by one though they might have gone to a resident kernel are counted, and when
+// what that cost is about what compiling and linking costs, the maker is asked: then no program loses more than twice what it would
+// have lost had it known (the ski-rental rule). The device's thread takes over what was made when nothing is in the ring.
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
 #define WEIR_DEVICE_CUDA_RESIDENT_AUTOMATIC_H
 
@@ -29,6 +29,9 @@ uint32_t weir__resident_request_code(weir__cuda_device *device, const weir_cuda_
 void weir__resident_disable(weir__cuda_device *device);
 
 // What follows is called by the device's thread only.
+
+// A task was taken that may go there.
+void weir__resident_note(weir__cuda_device *device, const weir__task *task);
 
 // Whether the tasks may all go to the device's resident kernel: it has their code, and they are small enough that it is the fastest
 // way for what has no graph.

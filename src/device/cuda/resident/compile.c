@@ -41,6 +41,7 @@ typedef struct input {
   const char *source;
   const char *options; // the caller's
   const char *only;    // this function alone; "": all of the source
+  bool cached_only;    // without a compiler
 } input;
 
 static weir__hash id_of(const input *in) {
@@ -118,13 +119,16 @@ static char *make_options(const input *in, weir__hash id) {
 static weir_status compile_image(const input *in, weir__resident_image *image) {
   char *options = make_options(in, image->id);
   if (options == NULL) return no_memory(in->kernel);
-  weir_status status =
-      weir__nvrtc_compile(in->kernel, in->source, options, image->capability, &image->data, &image->bytes);
+  weir_status status = (in->cached_only ? weir__nvrtc_find : weir__nvrtc_compile)(
+      in->kernel, in->source, options, image->capability, &image->data, &image->bytes);
   weir__free(options);
   image->known = status == WEIR_OK && weir__cubin_check(image->data, image->bytes);
   if (image->known) image->shared_bytes = weir__cubin_shared_bytes(image->data);
   return status;
 }
+
+static weir_status get_base(weir__cuda_device *device, const char *kernel, bool cached_only,
+                            weir__resident_image **out_image);
 
 // Compiles an input into an image, unless there is one, and returns it retained.
 static weir_status get_image(weir__cuda_device *device, const input *in, bool is_base,
@@ -136,7 +140,7 @@ static weir_status get_image(weir__cuda_device *device, const input *in, bool is
   if (image == NULL) return no_memory(in->kernel);
   image->id = id;
   image->capability = device->capability;
-  weir_status status = is_base ? WEIR_OK : weir__resident_base(device, in->kernel, &image->base);
+  weir_status status = is_base ? WEIR_OK : get_base(device, in->kernel, in->cached_only, &image->base);
   if (status == WEIR_OK) status = compile_image(in, image);
   if (status == WEIR_OK) {
     *out_image = share_image(image);
@@ -147,9 +151,15 @@ static weir_status get_image(weir__cuda_device *device, const input *in, bool is
   return status;
 }
 
-weir_status weir__resident_base(weir__cuda_device *device, const char *kernel, weir__resident_image **out_image) {
-  const input in = {.kernel = kernel, .source = weir__resident_source, .options = "", .only = ""};
+static weir_status get_base(weir__cuda_device *device, const char *kernel, bool cached_only,
+                            weir__resident_image **out_image) {
+  const input in = {
+      .kernel = kernel, .source = weir__resident_source, .options = "", .only = "", .cached_only = cached_only};
   return get_image(device, &in, true, out_image);
+}
+
+weir_status weir__resident_base(weir__cuda_device *device, const char *kernel, weir__resident_image **out_image) {
+  return get_base(device, kernel, false, out_image);
 }
 
 // Why something does not fit. Returns false.
@@ -283,15 +293,16 @@ static weir_status choose_image(weir__cuda_device *device, input *in, const char
 }
 
 weir_status weir__resident_compile(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
-                                   const weir_cuda_launch *launch, weir__resident_part **out_part, char *reason,
-                                   size_t reason_bytes) {
+                                   const weir_cuda_launch *launch, bool cached_only, weir__resident_part **out_part,
+                                   char *reason, size_t reason_bytes) {
   *out_part = NULL;
   say(reason, reason_bytes, "%s", "");
   if (!driver_can(device->driver, reason, reason_bytes) || !may_fit(code, launch, reason, reason_bytes)) return WEIR_OK;
   uint64_t shared_limit = 0;
   weir_status status = weir__resident_shared_limit(device, &shared_limit);
   if (status != WEIR_OK) return status;
-  input in = {.kernel = kernel, .source = code->source, .options = code->options, .only = ""};
+  input in = {
+      .kernel = kernel, .source = code->source, .options = code->options, .only = "", .cached_only = cached_only};
   if (in.options == NULL) in.options = "";
   weir__resident_image *image = NULL;
   status = choose_image(device, &in, launch->function, &image);

@@ -16,10 +16,11 @@ typedef struct weir__resident_part weir__resident_part;
 // name in the source, launch->block its work-group; `kernel` is named in messages. NULL and WEIR_OK: the kernel does not fit
 // a resident kernel, and `reason` says why: the driver cannot link; dynamic shared memory; arguments of more than 96 bytes; too
 // much local memory; the source does not compile in that form (the reason holds the compiler's log). A grid or a value of the
-// launch's own is the caller's business. Errors: OUT_OF_MEMORY, DEVICE_LOST. The caller releases the part.
+// launch's own is the caller's business. With `cached_only` nothing is compiled that is not in the cache on disk: NO_CODE.
+// Errors: that, OUT_OF_MEMORY, DEVICE_LOST. The caller releases the part.
 weir_status weir__resident_compile(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
-                                   const weir_cuda_launch *launch, weir__resident_part **out_part, char *reason,
-                                   size_t reason_bytes);
+                                   const weir_cuda_launch *launch, bool cached_only, weir__resident_part **out_part,
+                                   char *reason, size_t reason_bytes);
 weir__resident_part *weir__resident_part_retain(weir__resident_part *part);
 void weir__resident_part_release(weir__resident_part *part); // NULL is allowed
 

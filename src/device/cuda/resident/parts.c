@@ -55,7 +55,7 @@ weir_status weir__resident_add(weir__cuda_device *device, const char *kernel, co
     snprintf(reason, reason_bytes, "a launch has a value of %u bytes", launch->value_bytes);
     return WEIR_OK;
   }
-  weir_status status = weir__resident_compile(device, kernel, code, launch, &part, reason, reason_bytes);
+  weir_status status = weir__resident_compile(device, kernel, code, launch, false, &part, reason, reason_bytes);
   if (status == WEIR_ERROR_OUT_OF_MEMORY) return status;
   if (status != WEIR_OK) snprintf(reason, reason_bytes, "%s", weir_last_error());
   if (part == NULL) return WEIR_OK;
