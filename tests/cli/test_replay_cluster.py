@@ -37,8 +37,8 @@ class Cluster(CommandTest):
         # With a third node, the one in the middle sends two messages in the first step, one behind the other.
         result = self.cluster(6, FREE + ",ranks_per_node=2", "pattern:stencil_1d,width=6,steps=11,us=10,bytes=936")
         self.assertEqual((result["nodes"], result["makespan_us"]), (3, 110 + 10 * 3 + 1))
-        # What the ranks of a node have in cores, they share.
-        result = self.cluster(6, FREE + ",ranks_per_node=6,cores=3", "pattern:trivial,width=6,steps=5,us=10")
+        # Two ranks share a core.
+        result = self.cluster(6, FREE + ",ranks_per_node=6,oversubscribe=2", "pattern:trivial,width=6,steps=5,us=10")
         self.assertEqual((result["makespan_us"], result["limit"], result["messages"]), (100, "cores", 0))
 
     def test_options(self):

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 const weir__cluster_settings free_calls = {
-    .ranks_per_node = 1, .workers = 1, .latency_us = 2, .gbs = 1, .local_latency_us = 1};
+    .ranks_per_node = 1, .workers = 1, .oversubscribe = 1, .latency_us = 2, .gbs = 1, .local_latency_us = 1};
 
 void write_after(weir__cluster_program *program, double us, uint32_t writes, const int *reads) {
   weir__plan_access accesses[ACCESSES];

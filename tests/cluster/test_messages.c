@@ -46,7 +46,7 @@ static void test_copies_and_local(void **state) {
   (void)state;
   weir__cluster_program program = with_blocks(2);
   weir__cluster_settings settings = with_ends();
-  settings.ranks_per_node = settings.cores = 2;
+  settings.ranks_per_node = 2;
   settings.copy_gbs = 0.5; // 936 bytes in 1.872 us
   settings.local_gbs = 2;
   WRITE_AFTER(&program, 10, 0, -1);

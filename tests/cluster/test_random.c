@@ -24,6 +24,7 @@ static weir__cluster_settings random_settings(random_state *random) {
   return (weir__cluster_settings){.ranks_per_node = random_between(random, 1, 3),
                                   .workers = random_between(random, 1, 3),
                                   .cores = random_below(random, 5),
+                                  .oversubscribe = random_between(random, 1, 3),
                                   .skip = random_below(random, 2),
                                   .submit_us = random_us(random),
                                   .pass_us = random_us(random),

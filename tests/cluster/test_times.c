@@ -67,7 +67,7 @@ static void test_window(void **state) {
 static void test_shared_core(void **state) {
   (void)state;
   weir__cluster_settings settings = free_calls;
-  settings.ranks_per_node = 2;
+  settings.ranks_per_node = settings.oversubscribe = 2;
   settings.cores = 1;
   weir__cluster_program program = independent(2, (double[]){10, 4}, (uint32_t[]){0, 1}, 2);
   check_us(finish(&program, &settings, 8).makespan_us, 14);

@@ -40,7 +40,7 @@ static void add_rank(const weir__cluster_engine *engine, uint32_t index, double 
     work += weir__cluster_op_ns(engine->program, engine->settings, op);
     result->work_us += op->ns / 1000;
   }
-  cores[weir__cluster_node_of(engine->settings, index)] += calls + work;
+  cores[weir__cluster_set_of(engine->settings, index)] += calls + work;
   raise_to(&result->bounds_us[WEIR__CLUSTER_BY_SUBMISSION], calls);
   raise_to(&result->bounds_us[WEIR__CLUSTER_BY_WORKERS], work / engine->workers);
 }
@@ -70,15 +70,15 @@ static void find_limit(weir__cluster_result *result) {
 }
 
 bool weir__cluster_bounds(const weir__cluster_engine *engine, weir__cluster_result *out_result) {
-  double *nodes = calloc(3 * (size_t)engine->node_count, sizeof *nodes),
+  double *nodes = calloc(2 * (size_t)engine->node_count + engine->set_count, sizeof *nodes),
          *start = calloc((size_t)engine->program->op_count + 1, sizeof *start);
   bool good = nodes != NULL && start != NULL;
   if (good) {
     add_messages(engine, nodes, nodes + engine->node_count, out_result);
     double *cores = nodes + 2 * engine->node_count;
     for (uint32_t r = 0; r < engine->program->rank_count; r++) add_rank(engine, r, cores, out_result);
-    for (uint32_t n = 0; n < engine->node_count; n++)
-      raise_to(&out_result->bounds_us[WEIR__CLUSTER_BY_CORES], cores[n] / engine->cores);
+    for (uint32_t i = 0; i < engine->set_count; i++)
+      raise_to(&out_result->bounds_us[WEIR__CLUSTER_BY_CORES], cores[i] / engine->cores);
     find_chain(engine, start, out_result);
     find_limit(out_result);
   }

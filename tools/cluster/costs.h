@@ -18,6 +18,16 @@ static inline uint32_t weir__cluster_node_of(const weir__cluster_settings *setti
   return rank / (uint32_t)settings->ranks_per_node;
 }
 
+// Sets of cores of a node, and the one that a rank uses.
+static inline uint32_t weir__cluster_sets(const weir__cluster_settings *settings) {
+  uint32_t ranks = (uint32_t)settings->ranks_per_node, share = (uint32_t)settings->oversubscribe;
+  return (ranks + share - 1) / share;
+}
+static inline uint32_t weir__cluster_set_of(const weir__cluster_settings *settings, uint32_t rank) {
+  uint32_t sets = weir__cluster_sets(settings);
+  return weir__cluster_node_of(settings, rank) * sets + rank % (uint32_t)settings->ranks_per_node % sets;
+}
+
 static inline bool weir__cluster_is_local(const weir__cluster_settings *settings,
                                           const weir__cluster_message *message) {
   return weir__cluster_node_of(settings, message->from) == weir__cluster_node_of(settings, message->to);

@@ -10,8 +10,8 @@ void weir__cluster_event_add(weir__cluster_engine *engine, double at, weir__clus
   if (!weir__cluster_heap_add(&engine->events, item)) engine->failed = true;
 }
 
-static uint32_t node_of(const weir__cluster_engine *engine, uint32_t rank) {
-  return weir__cluster_node_of(engine->settings, rank);
+static uint32_t set_of(const weir__cluster_engine *engine, uint32_t rank) {
+  return weir__cluster_set_of(engine->settings, rank);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ static void give_work(weir__cluster_engine *engine, uint32_t index) {
     if (op == WEIR__CLUSTER_NONE) op = pop(engine, &rank->tasks);
     if (op == WEIR__CLUSTER_NONE) return;
     rank->busy++;
-    weir__cluster_cores_start(engine, node_of(engine, index), WEIR__CLUSTER_OP, op,
+    weir__cluster_cores_start(engine, set_of(engine, index), WEIR__CLUSTER_OP, op,
                               weir__cluster_op_ns(engine->program, engine->settings, &engine->program->ops[op]));
   }
 }
@@ -67,7 +67,7 @@ static void go_on(weir__cluster_engine *engine, uint32_t index) {
   double ns = rank->next == WEIR__CLUSTER_NONE
                   ? weir__cluster_rest_ns(engine->settings, &engine->program->ranks[index])
                   : weir__cluster_submit_ns(engine->settings, &engine->program->ops[rank->next]);
-  weir__cluster_cores_start(engine, node_of(engine, index), WEIR__CLUSTER_CALLS, index, ns);
+  weir__cluster_cores_start(engine, set_of(engine, index), WEIR__CLUSTER_CALLS, index, ns);
 }
 
 // The next op enters the window.

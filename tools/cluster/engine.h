@@ -11,7 +11,7 @@
 
 // Events to come. What runs on cores is of the kinds OP and CALLS.
 typedef enum weir__cluster_event {
-  WEIR__CLUSTER_CORES,   // something on the cores of a node has ended
+  WEIR__CLUSTER_CORES,   // something on a set of cores has ended
   WEIR__CLUSTER_HEAD,    // the first byte of a message is at the switch
   WEIR__CLUSTER_ENTER,   // it is at the link of the node that receives
   WEIR__CLUSTER_ARRIVED, // the last byte is there
@@ -19,14 +19,18 @@ typedef enum weir__cluster_event {
   WEIR__CLUSTER_CALLS,   // index: rank; its calls up to its next op, or to the end
 } weir__cluster_event;
 
-// The cores of a node share their time equally among what runs there (processor sharing): `served` is the time that each
-// of these would have had since the node was last idle.
-typedef struct weir__cluster_node {
+// Cores share their time equally among what runs on them (processor sharing): `served` is the time that each of these
+// would have had since the cores were last idle.
+typedef struct weir__cluster_cores {
   weir__cluster_heap running; // by the value of `served` at which each ends
   double served, since;       // `since`: when it was counted
   uint32_t generation;        // of the event CORES that counts
-  double out_free, in_free;   // of its link: when what was given to it has passed
-} weir__cluster_node;
+} weir__cluster_cores;
+
+// The link of a node: when what was given to it has passed.
+typedef struct weir__cluster_link {
+  double out_free, in_free;
+} weir__cluster_link;
 
 typedef struct weir__cluster_queue {
   uint32_t first, last; // ops, or NONE
@@ -44,12 +48,13 @@ typedef struct weir__cluster_engine {
   const weir__cluster_program *program;
   const weir__cluster_settings *settings;
   const weir__cluster_order *order;
-  uint32_t window, cores, workers;
+  uint32_t window, cores, workers; // cores of a set, workers of a rank
   weir__cluster_heap events;
   double now, switch_free;
-  weir__cluster_node *nodes;
+  weir__cluster_cores *sets;
+  weir__cluster_link *links; // by node
   weir__cluster_rank *ranks;
-  uint32_t node_count;
+  uint32_t node_count, set_count;
   uint32_t *left;       // of each op: what it waits for: predecessors, its message, its submission; DONE
   uint32_t *next_ready; // of each op in a queue
   weir__cluster_result *result;
@@ -63,9 +68,9 @@ void weir__cluster_event_add(weir__cluster_engine *engine, double at, weir__clus
 
 // Cores: something starts that takes so long on a core of its own; and the event CORES. `weir__cluster_ended` is told
 // what has ended.
-void weir__cluster_cores_start(weir__cluster_engine *engine, uint32_t node, weir__cluster_event kind, uint32_t index,
+void weir__cluster_cores_start(weir__cluster_engine *engine, uint32_t set, weir__cluster_event kind, uint32_t index,
                                double ns);
-void weir__cluster_cores_event(weir__cluster_engine *engine, uint32_t node, uint32_t generation);
+void weir__cluster_cores_event(weir__cluster_engine *engine, uint32_t set, uint32_t generation);
 void weir__cluster_ended(weir__cluster_engine *engine, weir__cluster_event kind, uint32_t index);
 
 // Links: a message leaves, and its other events. `weir__cluster_arrived` is told when it has come.

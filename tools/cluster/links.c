@@ -21,7 +21,7 @@ void weir__cluster_links_send(weir__cluster_engine *engine, uint32_t index) {
     return;
   }
   uint32_t node = weir__cluster_node_of(engine->settings, message->from);
-  double begin = pass(&engine->nodes[node].out_free, engine->now, ns);
+  double begin = pass(&engine->links[node].out_free, engine->now, ns);
   weir__cluster_event_add(engine, begin + latency, WEIR__CLUSTER_HEAD, index, 0);
 }
 
@@ -34,7 +34,7 @@ void weir__cluster_links_event(weir__cluster_engine *engine, weir__cluster_event
   } else if (kind == WEIR__CLUSTER_HEAD || kind == WEIR__CLUSTER_ENTER) {
     uint32_t node = weir__cluster_node_of(engine->settings, message->to);
     double longer = shared > ns ? shared : ns;
-    double begin = pass(&engine->nodes[node].in_free, engine->now, longer);
+    double begin = pass(&engine->links[node].in_free, engine->now, longer);
     weir__cluster_event_add(engine, begin + longer, WEIR__CLUSTER_ARRIVED, index, 0);
   } else {
     weir__cluster_arrived(engine, index);

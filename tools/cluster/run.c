@@ -6,8 +6,9 @@
 #include "cluster/engine.h"
 
 static void free_engine(weir__cluster_engine *engine) {
-  for (uint32_t n = 0; engine->nodes != NULL && n < engine->node_count; n++) free(engine->nodes[n].running.items);
-  free(engine->nodes);
+  for (uint32_t i = 0; engine->sets != NULL && i < engine->set_count; i++) free(engine->sets[i].running.items);
+  free(engine->sets);
+  free(engine->links);
   free(engine->ranks);
   free(engine->left);
   free(engine->next_ready);
@@ -16,11 +17,12 @@ static void free_engine(weir__cluster_engine *engine) {
 
 static bool create_state(weir__cluster_engine *engine) {
   const weir__cluster_program *program = engine->program;
-  engine->nodes = calloc(engine->node_count, sizeof *engine->nodes);
+  engine->sets = calloc(engine->set_count, sizeof *engine->sets);
+  engine->links = calloc(engine->node_count, sizeof *engine->links);
   engine->ranks = calloc(program->rank_count, sizeof *engine->ranks);
   engine->left = malloc(((size_t)program->op_count + 1) * sizeof *engine->left);
   engine->next_ready = malloc(((size_t)program->op_count + 1) * sizeof *engine->next_ready);
-  return engine->nodes && engine->ranks && engine->left && engine->next_ready;
+  return engine->sets && engine->links && engine->ranks && engine->left && engine->next_ready;
 }
 
 static void start(weir__cluster_engine *engine) {
@@ -51,14 +53,15 @@ weir_status weir__cluster_run(const weir__cluster_program *program, const weir__
   weir_status status = weir__cluster_order_find(program, &order);
   if (status != WEIR_OK) return status;
   uint32_t ranks_per_node = (uint32_t)settings->ranks_per_node, workers = (uint32_t)settings->workers,
-           cores = (uint32_t)settings->cores;
+           cores = (uint32_t)settings->cores, nodes = (program->rank_count + ranks_per_node - 1) / ranks_per_node;
   weir__cluster_engine engine = {.program = program,
                                  .settings = settings,
                                  .order = &order,
                                  .window = window,
                                  .workers = workers,
-                                 .cores = cores > 0 ? cores : ranks_per_node * workers,
-                                 .node_count = (program->rank_count + ranks_per_node - 1) / ranks_per_node,
+                                 .cores = cores > 0 ? cores : workers,
+                                 .node_count = nodes,
+                                 .set_count = nodes * weir__cluster_sets(settings),
                                  .result = out_result};
   status = play(&engine, out_result);
   out_result->edges = order.first[program->op_count];

@@ -12,7 +12,7 @@
 typedef enum weir__cluster_limit {
   WEIR__CLUSTER_BY_WORKERS,    // tasks and messages that the workers of one rank run
   WEIR__CLUSTER_BY_SUBMISSION, // calls of one rank
-  WEIR__CLUSTER_BY_CORES,      // both, where they share the cores of a node
+  WEIR__CLUSTER_BY_CORES,      // both, of ranks that share cores
   WEIR__CLUSTER_BY_LINKS,      // one link in one direction, or the switch
   WEIR__CLUSTER_BY_CHAIN,      // tasks and messages that follow each other
   WEIR__CLUSTER_LIMITS,

@@ -14,7 +14,8 @@ enum { WEIR__CLUSTER_MOST_RANKS = 16384 };
 typedef struct weir__cluster_settings {
   double ranks_per_node; // neighbouring ranks share a node
   double workers;        // of a rank
-  double cores;          // of a node; 0: as many as its ranks have workers. Workers and submitting threads share them
+  double cores;          // of a rank, shared by its workers and the thread that submits; 0: as many as workers
+  double oversubscribe;  // so many ranks of a node share the cores of one, dealt in turns, as mpirun binds them
   double skip;           // not 0: ranks leave out calls in which they have no part (weir_mpi_skip)
   double submit_us;      // a rank submits a task of its own, a send or a receive
   double pass_us;        // a rank passes a task of another rank through its table

@@ -184,8 +184,8 @@ static const char details[] =
     "messages  between ranks; sent: the bytes of buffers in them; fewest: the bytes that tasks need at their owners\n\n"
     "With --cluster, in virtual time:\n"
     "work      of all tasks; efficiency: work by makespan and workers\n"
-    "workers   tasks and messages that the workers of one rank run; submission: calls of one rank; cores: both, where\n"
-    "          they share those of a node; links: the busiest; chain: tasks and messages that follow each other. No "
+    "workers   tasks and messages that the workers of one rank run; submission: calls of one rank; cores: both, of\n"
+    "          ranks that share cores; links: the busiest; chain: tasks and messages that follow each other. No "
     "run\n"
     "          is quicker than any of these; limit: the greatest\n\n"
     "STREAM is a file, or a task graph of Task Bench: " WEIR__STREAM_PATTERN ".\n"
@@ -317,7 +317,8 @@ int weir__replay_main(int argc, char **argv) {
       {"cluster", WEIR__CLI_TEXT, &options.cluster, "KEY=VALUE,...",
        "with --ranks: in virtual time, on a simulated cluster of up to 16384 ranks; \"default\", or settings: its "
        "shape\n"
-       "(ranks_per_node=1, workers=1, cores=) and costs of links (latency_us=, gbs=, switch_gbs=, local_latency_us=,\n"
+       "(ranks_per_node=1, workers=1, cores=, oversubscribe=1) and costs of links (latency_us=, gbs=, switch_gbs=, "
+       "local_latency_us=,\n"
        "local_gbs=), calls (submit_us=, pass_us=, buffer_us=, skip=1) and workers (task_us=, send_us=, receive_us=,\n"
        "copy_gbs=). Rates of 0 have no limit",
        0, 0},
