@@ -4,13 +4,14 @@
 
     bench/mpi/cluster.py MEASURED [--weir WEIR] [--rounds N] [--prefix "COMMAND..."] [--settings KEY=VALUE,...]
 
-Plays patterns of Task Bench and recorded streams on 1, 2 and 4 ranks (`weir replay --ranks`), and keeps the shortest of the
-rounds of each in the file MEASURED, as JSON; if the file is there, its times are taken. Then fits what calls, workers and messages
-cost (--settings: takes these) to some of the runs, by the least squares of the logarithms of simulated by measured times, and
-prints this ratio for all runs, and its median and worst error, apart for the runs that were fitted and those that were predicted.
-The ranks share the cores of one machine: the latency and rate are those of its memory (local_latency_us, local_gbs).
---prefix: what real runs are started by, such as "chrt -r 1".
+Plays patterns of Task Bench and recorded streams on 1, 2 and 4 ranks (`weir replay --ranks`), and keeps the shortest
+of the rounds of each in the file MEASURED, as JSON; if the file is there, its times are taken. Then fits what calls,
+workers and messages cost (--settings: takes these) to some of the runs, by the least squares of the logarithms of
+simulated by measured times, and prints this ratio for all runs, and its median and worst error, apart for the runs
+that were fitted and those that were predicted. The ranks share the cores of one machine: the latency and rate are
+those of its memory (local_latency_us, local_gbs). --prefix: what real runs are started by, such as "chrt -r 1".
 """
+
 import argparse
 import json
 import math
@@ -26,24 +27,73 @@ STREAMS = ROOT / "examples" / "streams"
 KEPT = ("--storage", "kept", "--repeat", "4")
 FITTED = [
     (1, (), ("trivial,us=0", "stencil_1d,us=0", "stencil_1d,us=20")),
-    (2, (), ("trivial,us=0", "stencil_1d,us=0", "spread,us=0", "stencil_1d,us=20", "stencil_1d,us=0,bytes=65536",
-             "stencil_1d,us=0,steps=20,bytes=1048576")),
+    (
+        2,
+        (),
+        (
+            "trivial,us=0",
+            "stencil_1d,us=0",
+            "spread,us=0",
+            "stencil_1d,us=20",
+            "stencil_1d,us=0,bytes=65536",
+            "stencil_1d,us=0,steps=20,bytes=1048576",
+        ),
+    ),
     (2, KEPT, ("trivial,us=0",)),
     (4, (), ("trivial,us=0", "stencil_1d,us=0")),
     (4, KEPT, ("trivial,us=0",)),
 ]
 PREDICTED = [
     (1, (), ("fft,us=5", "spread,us=50", "random_nearest,us=20")),
-    (2, (), ("fft,us=0", "random_nearest,us=5", "stencil_1d,us=5", "stencil_1d,us=50", "stencil_1d,us=200", "fft,us=20", "spread,us=10",
-             "spread,us=100", "fft,us=20,bytes=16384", "stencil_1d,us=200,steps=40,bytes=262144", "nearest,us=20,width=64",
-             "squeezenet", "randwire", "hrnet_w18")),
+    (
+        2,
+        (),
+        (
+            "fft,us=0",
+            "random_nearest,us=5",
+            "stencil_1d,us=5",
+            "stencil_1d,us=50",
+            "stencil_1d,us=200",
+            "fft,us=20",
+            "spread,us=10",
+            "spread,us=100",
+            "fft,us=20,bytes=16384",
+            "stencil_1d,us=200,steps=40,bytes=262144",
+            "nearest,us=20,width=64",
+            "squeezenet",
+            "randwire",
+            "hrnet_w18",
+        ),
+    ),
     (2, KEPT, ("stencil_1d,us=10", "fft,us=10")),
-    (4, (), ("fft,us=0", "stencil_1d,us=20", "stencil_1d,us=200", "fft,us=20", "spread,us=50", "random_nearest,us=20",
-             "nearest,us=20,width=64", "squeezenet", "randwire", "hrnet_w18")),
+    (
+        4,
+        (),
+        (
+            "fft,us=0",
+            "stencil_1d,us=20",
+            "stencil_1d,us=200",
+            "fft,us=20",
+            "spread,us=50",
+            "random_nearest,us=20",
+            "nearest,us=20,width=64",
+            "squeezenet",
+            "randwire",
+            "hrnet_w18",
+        ),
+    ),
 ]
 # What is fitted, and where it begins. send_us is receive_us.
-BEGIN = {"submit_us": 0.5, "pass_us": 0.3, "buffer_us": 0.3, "task_us": 0.5, "send_us": 1.0, "local_latency_us": 2.0, "copy_gbs": 5.0,
-         "local_gbs": 5.0}
+BEGIN = {
+    "submit_us": 0.5,
+    "pass_us": 0.3,
+    "buffer_us": 0.3,
+    "task_us": 0.5,
+    "send_us": 1.0,
+    "local_latency_us": 2.0,
+    "copy_gbs": 5.0,
+    "local_gbs": 5.0,
+}
 
 
 def path_of(stream):
@@ -67,7 +117,7 @@ def measure(options):
     for number in range(options.rounds):
         for ranks, arguments, streams in FITTED + PREDICTED:
             for stream in streams:  # one by one: each has ranks of its own
-                us, = replay(options, ["--ranks", str(ranks), *arguments], [stream], options.prefix.split())
+                (us,) = replay(options, ["--ranks", str(ranks), *arguments], [stream], options.prefix.split())
                 measured.setdefault(key_of(ranks, arguments, stream), []).append(us)
         print(f"round {number + 1} of {options.rounds}", flush=True)
     return measured
@@ -109,7 +159,10 @@ def fit(options, measured, keys=tuple(BEGIN)):
                     break
         if before - least < 0.01 * before:
             factor = math.sqrt(factor)
-        print(f"factor {factor:.3f}: root of the mean square {math.sqrt(least / sum(len(run[2]) for run in FITTED)):.3f}", flush=True)
+        print(
+            f"factor {factor:.3f}: root of the mean square {math.sqrt(least / sum(len(run[2]) for run in FITTED)):.3f}",
+            flush=True,
+        )
     return settings
 
 
@@ -119,8 +172,11 @@ def show(title, measured, simulated):
     for key, us in simulated.items():
         error = us / min(measured[key]) - 1
         errors.append(abs(error))
-        print(f"{key:58} {min(measured[key]):12.0f} {statistics.median(measured[key]):9.0f} {us:10.0f} {100 * error:+6.1f}%")
-    print(f"error: median {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %, of {len(errors)} runs")
+        least, middle = min(measured[key]), statistics.median(measured[key])
+        print(f"{key:58} {least:12.0f} {middle:9.0f} {us:10.0f} {100 * error:+6.1f}%")
+    print(
+        f"error: median {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %, of {len(errors)} runs"
+    )
 
 
 def main():
@@ -144,7 +200,11 @@ def main():
     print(",".join(f"{key}={value:.3g}" for key, value in settings.items()))
     show("fitted", measured, simulate(options, settings, FITTED))
     for ranks in sorted({run[0] for run in PREDICTED}):
-        show(f"predicted, {ranks} ranks", measured, simulate(options, settings, [run for run in PREDICTED if run[0] == ranks]))
+        show(
+            f"predicted, {ranks} ranks",
+            measured,
+            simulate(options, settings, [run for run in PREDICTED if run[0] == ranks]),
+        )
     show("predicted, all", measured, simulate(options, settings, PREDICTED))
 
 

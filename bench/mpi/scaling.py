@@ -3,13 +3,16 @@
 """Weak and strong scaling of a stencil on a simulated cluster (`weir replay --cluster`).
 
     bench/mpi/scaling.py [--weir WEIR] [--nodes N,...] [--points N,...] [--us X,...] [--latency X,...] [--width N]
-                         [--strong-nodes N,...] [--strong-us X,...] [--steps N] [--skip 1|0,...] [--settings KEY=VALUE,...]
+                         [--strong-nodes N,...] [--strong-us X,...] [--steps N] [--skip 1|0,...]
+                         [--settings KEY=VALUE,...]
 
-One rank and one worker a node. Weak: the time of one node by that of N, each with so many points. Then the shortest kernel, in us,
-with which the most nodes reach 0.9. Strong: the time of one node by that of N, for --width points in all. --points 0 or --width 0
-leaves one out. Both with ranks that leave out what does not concern them (--skip 1), and with ranks that submit all (0). Beside
-each figure is the part that is busy longest: workers (tasks and messages), submission, links, or the chain.
+One rank and one worker a node. Weak: the time of one node by that of N, each with so many points. Then the shortest
+kernel, in us, with which the most nodes reach 0.9. Strong: the time of one node by that of N, for --width points in
+all. --points 0 or --width 0 leaves one out. Both with ranks that leave out what does not concern them (--skip 1), and
+with ranks that submit all (0). Beside each figure is the part that is busy longest: workers (tasks and messages),
+submission, links, or the chain.
 """
+
 import argparse
 import json
 import pathlib
@@ -21,9 +24,17 @@ ASKED = 0.9
 
 def replay(options, nodes, width, us, latency, skip):
     settings = f"latency_us={latency},skip={skip}" + (f",{options.settings}" if options.settings else "")
-    command = [options.weir, "replay", "--json", "--ranks", str(nodes), "--cluster", settings,
-               f"pattern:stencil_1d,width={width},steps={options.steps},us={us:.3f}"]
-    result, = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command = [
+        options.weir,
+        "replay",
+        "--json",
+        "--ranks",
+        str(nodes),
+        "--cluster",
+        settings,
+        f"pattern:stencil_1d,width={width},steps={options.steps},us={us:.3f}",
+    ]
+    (result,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     bounds = {name: bound for name, bound in result["bounds_us"].items() if name != "cores"}
     return result["makespan_us"], max(bounds, key=bounds.get)
 
@@ -49,7 +60,8 @@ def shortest_kernel(options, nodes, points, latency, skip):
 
 
 def weak(options):
-    print(f"weak, {options.steps} steps: efficiency, and what is busy longest\n{'skip':>4} {'points':>6} {'latency':>7} {'us':>6}", end="")
+    print(f"weak, {options.steps} steps: efficiency, and what is busy longest")
+    print(f"{'skip':>4} {'points':>6} {'latency':>7} {'us':>6}", end="")
     print("".join(f" {nodes:>17}" for nodes in options.nodes), flush=True)
     for skip in options.skip:
         for points in options.points:
@@ -62,12 +74,18 @@ def weak(options):
                     print()
                 most = max(options.nodes)
                 shortest = shortest_kernel(options, most, points, latency, skip)
-                print(f"    {most} nodes reach {ASKED} with kernels of " + (f"{shortest:.3g} us" if shortest else "no length"), flush=True)
+                print(
+                    f"    {most} nodes reach {ASKED} with kernels of "
+                    + (f"{shortest:.3g} us" if shortest else "no length"),
+                    flush=True,
+                )
 
 
 def strong(options):
     print(f"\nstrong, {options.width} points, {options.steps} steps: speed-up, and what is busy longest")
-    print(f"{'skip':>4} {'latency':>7} {'us':>6}" + "".join(f" {nodes:>18}" for nodes in options.strong_nodes), flush=True)
+    print(
+        f"{'skip':>4} {'latency':>7} {'us':>6}" + "".join(f" {nodes:>18}" for nodes in options.strong_nodes), flush=True
+    )
     for skip in options.skip:
         for latency in options.latency:
             for us in options.strong_us:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_mpi_cluster.py WEIR BENCH: the scripts about the simulated cluster. What was simulated takes the part of what was measured:
-its settings show no error, others do, and the fit finds some that show little. One node has all of its own speed."""
+"""test_mpi_cluster.py WEIR BENCH: the scripts about the simulated cluster. What was simulated takes the place of what
+was measured: its settings show no error, others do, and the fit finds what was changed. One node has its own speed.
+"""
+
 import contextlib
 import io
 import json
@@ -16,8 +18,16 @@ sys.path.insert(0, BENCH)
 import cluster  # noqa: E402
 import scaling  # noqa: E402
 
-TRUE = {"submit_us": 1.1, "pass_us": 0.2, "buffer_us": 0.9, "task_us": 0.3, "send_us": 2.0, "local_latency_us": 5.0, "copy_gbs": 3.0,
-        "local_gbs": 2.0}
+TRUE = {
+    "submit_us": 1.1,
+    "pass_us": 0.2,
+    "buffer_us": 0.9,
+    "task_us": 0.3,
+    "send_us": 2.0,
+    "local_latency_us": 5.0,
+    "copy_gbs": 3.0,
+    "local_gbs": 2.0,
+}
 OPTIONS = types.SimpleNamespace(weir=WEIR, cores=2, prefix="")
 
 
@@ -52,8 +62,27 @@ with tempfile.TemporaryDirectory() as folder:
         fitted = cluster.fit(OPTIONS, measured, ["submit_us"])
     assert math.isclose(fitted["submit_us"], TRUE["submit_us"], rel_tol=0.1), fitted
 
-scaled = run(scaling, "--weir", WEIR, "--nodes", "1,3", "--points", "4", "--us", "10", "--strong-nodes", "1,4", "--strong-us", "50", "--width", "8",
-             "--steps", "4", "--skip", "0")
+scaled = run(
+    scaling,
+    "--weir",
+    WEIR,
+    "--nodes",
+    "1,3",
+    "--points",
+    "4",
+    "--us",
+    "10",
+    "--strong-nodes",
+    "1,4",
+    "--strong-us",
+    "50",
+    "--width",
+    "8",
+    "--steps",
+    "4",
+    "--skip",
+    "0",
+)
 assert len(re.findall(r" 1\.000 (?:workers|submission)", scaled)) == 1, scaled
 assert len(re.findall(r"3 nodes reach 0.9 with kernels of \d", scaled)) == 1, scaled
 assert len(re.findall(r"50 +1\.0 (?:workers|submission)", scaled)) == 1, scaled

@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_replay_cluster.py WEIR STREAMS: `weir replay --ranks N --cluster`. What real ranks send is compared by
 tests/mpi/run_replay.py."""
+
 import json
 import unittest
 
 from command import CommandTest, all_streams, stream
 
 # Calls and copies take no time; a message of 1,000 bytes with its header takes 1 us.
-FREE = ("submit_us=0,pass_us=0,buffer_us=0,task_us=0,send_us=0,receive_us=0,copy_gbs=0,latency_us=2,gbs=1,"
-        "local_latency_us=1,local_gbs=0")
+FREE = (
+    "submit_us=0,pass_us=0,buffer_us=0,task_us=0,send_us=0,receive_us=0,copy_gbs=0,latency_us=2,gbs=1,"
+    "local_latency_us=1,local_gbs=0"
+)
 
 
 class Cluster(CommandTest):
     def cluster(self, ranks, settings, *arguments):
-        result, = self.replay("--ranks", str(ranks), "--cluster", settings, *arguments)
+        (result,) = self.replay("--ranks", str(ranks), "--cluster", settings, *arguments)
         return result
 
     def test_stencil(self):
@@ -71,26 +74,30 @@ class Cluster(CommandTest):
             self.assertGreaterEqual(result["makespan_us"] + 0.001, max(result["bounds_us"].values()), result["stream"])
 
     def test_table(self):
-        done = self.weir("replay", "--ranks", "3", "--cluster", "ranks_per_node=2", "pattern:fft,steps=5", stream("squeezenet"))
+        done = self.weir(
+            "replay", "--ranks", "3", "--cluster", "ranks_per_node=2", "pattern:fft,steps=5", stream("squeezenet")
+        )
         self.assertRegex(done.stdout, r"^3 ranks on 2 simulated nodes, window 1024, 1 pass\n")
         self.assertRegex(done.stdout, r"efficiency +workers +submission +cores +links +chain +limit")
         self.assertRegex(done.stdout, r"\nsqueezenet +\d+ ")
 
     def test_refused(self):
-        for arguments, message in ((("--cluster", "default"), "--cluster: it needs --ranks"),
-                                   (("--ranks", "0", "--cluster", "default"), "is not between 1 and 16384"),
-                                   (("--ranks", "16385", "--cluster", "default"), "is not between 1 and 16384"),
-                                   (("--ranks", "-1", "--cluster", "default"), "--ranks"),
-                                   (("--ranks", "2", "--cluster", ""), '--cluster: "" is none of ranks_per_node='),
-                                   (("--ranks", "2", "--cluster", "nodes=2"), '"nodes=2" is none of'),
-                                   (("--ranks", "2", "--cluster", "workers=0"), "workers=0 is not a whole number from 1"),
-                                   (("--ranks", "2", "--cluster", "latency_us=-1"), "latency_us=-1 is not a number from 0"),
-                                   (("--ranks", "2", "--cluster", "default", "--device", "cpu:2"), "workers="),
-                                   (("--ranks", "2", "--cluster", "default", "--memory", "1M"), "--memory"),
-                                   (("--ranks", "2", "--cluster", "default", "--rename", "off"), "--rename"),
-                                   (("--ranks", "2", "--cluster", "default", "--check"), "--check"),
-                                   (("--ranks", "2", "--cluster", "default", "--timeline", "a.json"), "--timeline"),
-                                   (("--ranks", "2", "--cluster", "default", "--issue", "graph"), "--issue")):
+        for arguments, message in (
+            (("--cluster", "default"), "--cluster: it needs --ranks"),
+            (("--ranks", "0", "--cluster", "default"), "is not between 1 and 16384"),
+            (("--ranks", "16385", "--cluster", "default"), "is not between 1 and 16384"),
+            (("--ranks", "-1", "--cluster", "default"), "--ranks"),
+            (("--ranks", "2", "--cluster", ""), '--cluster: "" is none of ranks_per_node='),
+            (("--ranks", "2", "--cluster", "nodes=2"), '"nodes=2" is none of'),
+            (("--ranks", "2", "--cluster", "workers=0"), "workers=0 is not a whole number from 1"),
+            (("--ranks", "2", "--cluster", "latency_us=-1"), "latency_us=-1 is not a number from 0"),
+            (("--ranks", "2", "--cluster", "default", "--device", "cpu:2"), "workers="),
+            (("--ranks", "2", "--cluster", "default", "--memory", "1M"), "--memory"),
+            (("--ranks", "2", "--cluster", "default", "--rename", "off"), "--rename"),
+            (("--ranks", "2", "--cluster", "default", "--check"), "--check"),
+            (("--ranks", "2", "--cluster", "default", "--timeline", "a.json"), "--timeline"),
+            (("--ranks", "2", "--cluster", "default", "--issue", "graph"), "--issue"),
+        ):
             self.refused(message, "replay", stream("squeezenet"), *arguments)
 
 
