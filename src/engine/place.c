@@ -71,8 +71,9 @@ static uint64_t bring_ns(const weir_context *context, uint16_t spaces, uint32_t 
 static void ask_range(asked *self, weir_buffer *buffer, uint64_t lo, uint64_t hi) {
   weir__buffer_visit(buffer, lo, hi, await_writer, self);
   if (self->context->memory.space_count == 1 || buffer->valid == 0) return;
+  uint16_t lost = weir__lost_spaces(self->context);
   for (uint64_t at = lo, end; at < hi; at = end) {
-    uint16_t spaces = weir__buffer_spaces(buffer, at, &end);
+    uint16_t spaces = (uint16_t)(weir__buffer_spaces(buffer, at, &end) & ~lost);
     if (end > hi) end = hi;
     if (spaces != 0 && !(spaces & weir__space_bit(self->space)))
       self->moves_ns += bring_ns(self->context, spaces, self->space, end - at);

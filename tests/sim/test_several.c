@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
 #include "weir/sim.h"
 
 enum { BUFFERS = 16, TASKS = 800 };
@@ -201,6 +202,42 @@ static void two_cards_factor_faster(void **state) {
   expect_in(one / factor(APART "," APART, 0, &statistics), 1.0, 2.0); // through the host
 }
 
+static void submit_to(weir_context *context, weir_device *device, weir_kernel *kernel, weir_arg arg) {
+  ok(weir_submit(context, &(weir_task){.kernel = kernel, .device = device, .args = &arg, .arg_count = 1}, NULL));
+  ok(weir_finish(context));
+}
+
+// What a lost card and the host have comes from the host, over a slower link: another device is faster then.
+static void a_lost_card_is_no_source(void **state) {
+  enum { BYTES = 1 << 20 }; // 5 us by the link of cards, 1000 us from the host
+  (void)state;
+  weir_context *context;
+  weir_kernel *kernel;
+  weir_buffer *buffers[2];
+  weir_statistics before, after;
+  weir_context_options options = {.devices = "sim:plain+memory_mib=64+host_gbs=1+peer_gbs=200,"
+                                             "sim:plain+memory_mib=64+host_gbs=1+peer_gbs=200,sim:plain+speed=0.5",
+                                  .flags = WEIR_CONTEXT_PLACE};
+  ok(weir_context_create(&options, &context));
+  ok(weir_kernel_create(context, "work", &kernel));
+  ok(weir_kernel_set_sim(kernel, &(weir_sim_launch){.blocks = 1, .threads = 64, .us = 100}, 1));
+  weir_device *card = weir_context_device(context, 0), *slow = weir_context_device(context, 2);
+  for (uint32_t i = 0; i < 2; i++) {
+    ok(weir_buffer_create(context, BYTES, &buffers[i]));
+    ok(weir_fill(buffers[i], 0, BYTES, 0, NULL));
+    submit_to(context, card, kernel, weir_updates(buffers[i]));
+    submit_to(context, slow, kernel, weir_reads(buffers[i])); // the host's memory has it, too
+  }
+  submit_to(context, weir_context_device(context, 1), kernel, weir_reads(buffers[0])); // the link is known now
+  weir_context_statistics(context, &before);
+  card->lost = true;
+  submit_to(context, NULL, kernel, weir_reads(buffers[1]));
+  card->lost = false;
+  weir_context_statistics(context, &after);
+  assert_int_equal(after.transfers, before.transfers); // it ran where that was
+  ok(weir_context_release(context));
+}
+
 static void more_than_a_card_holds_is_factored(void **state) {
   (void)state;
   weir_statistics statistics;
@@ -225,7 +262,7 @@ int main(void) {
       cmocka_unit_test(equal_devices_share_the_work), cmocka_unit_test(a_faster_device_gets_more),
       cmocka_unit_test(speeds_are_followed),          cmocka_unit_test(where_nothing_can_be_gained_nothing_is_lost),
       cmocka_unit_test(two_cards_factor_faster),      cmocka_unit_test(more_than_a_card_holds_is_factored),
-      cmocka_unit_test(results_come_again),
+      cmocka_unit_test(a_lost_card_is_no_source),     cmocka_unit_test(results_come_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
