@@ -39,6 +39,7 @@ typedef struct asked {
   uint32_t space;
   uint64_t ready_ns, moves_ns, updates_ns;
   uint64_t fresh; // bytes of buffers without storage in the space
+  uint64_t bytes; // that it accesses
 } asked;
 
 static void await_writer(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
@@ -90,6 +91,7 @@ static bool ask(asked *self, const weir_arg *arg) {
   uint64_t bytes = arg->shape == WEIR_RANGE ? arg->bytes : WEIR_WHOLE;
   if (bytes > buffer->bytes - arg->offset) bytes = buffer->bytes - arg->offset;
   if (buffer->replicas[self->space].memory == NULL) self->fresh += buffer->bytes;
+  self->bytes += bytes;
   uint64_t before = self->moves_ns;
   if (arg->mode != WEIR_WRITE && bytes > 0) ask_range(self, buffer, arg->offset, arg->offset + bytes);
   if (arg->mode != WEIR_READ) self->updates_ns += self->moves_ns - before;
@@ -142,12 +144,13 @@ weir_device *weir__place(weir_context *context, const weir_task *task) {
       if (!ask(&about, &task->args[j])) return NULL;
     }
     if (!may_go(context, task, device->space)) continue;
-    candidates[count++] = (weir__candidate){
-        .device = i,
-        .run_ns = weir__placement_expected(context->placement, kernel->group_ns, i, groups_of(task->groups)),
-        .ready_ns = about.ready_ns,
-        .updates_ns = about.updates_ns,
-        .moves_ns = about.moves_ns + eviction_ns(context, device->space, about.fresh)};
+    candidates[count++] =
+        (weir__candidate){.device = i,
+                          .run_ns = weir__placement_expected(context->placement, kernel->group_ns, i,
+                                                             groups_of(task->groups), about.bytes),
+                          .ready_ns = about.ready_ns,
+                          .updates_ns = about.updates_ns,
+                          .moves_ns = about.moves_ns + eviction_ns(context, device->space, about.fresh)};
   }
   if (count == 0) return NULL;
   return context->host.devices[candidates[weir__placement_choose(context->placement, candidates, count)].device];
@@ -167,6 +170,12 @@ weir_device *weir__place_contents(const weir_context *context, uint64_t bytes) {
   return best;
 }
 
+static uint64_t bytes_of(const weir__task *task) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < task->access_count; i++) bytes += task->accesses[i].hi - task->accesses[i].lo;
+  return bytes;
+}
+
 void weir__place_queued(weir_context *context, const weir__task *task) {
   size_t slot = slot_of(context, task->id);
   if (task->kind == WEIR__TASK_TRANSFER) {
@@ -174,8 +183,8 @@ void weir__place_queued(weir_context *context, const weir__task *task) {
     uint64_t ns = weir__placement_move_ns(context->placement, move->source_space, move->destination_space, move->bytes);
     weir__placement_queue(context->placement, slot, task->device, ns, true);
   } else if (task->kind == WEIR__TASK_KERNEL) {
-    uint64_t ns =
-        weir__placement_expected(context->placement, task->kernel->group_ns, task->device, groups_of(task->groups));
+    uint64_t ns = weir__placement_expected(context->placement, task->kernel->group_ns, task->device,
+                                           groups_of(task->groups), bytes_of(task));
     weir__placement_queue(context->placement, slot, task->device, ns, false);
   }
 }

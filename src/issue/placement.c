@@ -75,22 +75,26 @@ static float least_known(const weir__placement *placement, const weir__group_ns 
   return least;
 }
 
+static uint64_t later(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+static uint64_t usual_move_ns(uint64_t bytes) {
+  return (uint64_t)((double)bytes * 1e3 / USUAL_BYTES_PER_US);
+}
+
 uint64_t weir__placement_expected(const weir__placement *placement, const weir__group_ns known, uint32_t device,
-                                  uint64_t groups) {
+                                  uint64_t groups, uint64_t bytes) {
   float ns = known[placement->queues[device].model];
   if (ns == 0) ns = least_known(placement, known, placement->queues[device].kind);
   if (ns == 0) ns = least_known(placement, known, NULL);
-  return ns == 0 ? UNKNOWN_NS : (uint64_t)((double)ns * (double)groups) + 1;
+  if (ns == 0) return later(UNKNOWN_NS, usual_move_ns(bytes));
+  return (uint64_t)((double)ns * (double)groups) + 1;
 }
 
 uint64_t weir__placement_move_ns(const weir__placement *placement, uint32_t from, uint32_t to, uint64_t bytes) {
   double rate = placement->bytes_per_ns[from][to];
-  if (rate <= 0) rate = USUAL_BYTES_PER_US * 1e-3;
-  return (uint64_t)((double)bytes / rate);
-}
-
-static uint64_t later(uint64_t a, uint64_t b) {
-  return a > b ? a : b;
+  return rate > 0 ? (uint64_t)((double)bytes / rate) : usual_move_ns(bytes);
 }
 
 static uint64_t left_on(const device_queue *queue) {

@@ -42,9 +42,10 @@ void weir__placement_destroy(weir__placement *placement); // NULL is allowed
 // all that are alike: `model` is the first of these.
 void weir__placement_set_kind(weir__placement *placement, uint32_t device, const void *kind, uint32_t model);
 
-// What a task of a kernel is expected to add to the work of the device.
+// What a task of a kernel that accesses so many bytes is expected to add to the work of the device. Where nothing is known of the
+// kernel, it counts as much as moving these bytes: where to move some and where to run it are not known to differ then.
 uint64_t weir__placement_expected(const weir__placement *placement, const weir__group_ns known, uint32_t device,
-                                  uint64_t groups);
+                                  uint64_t groups, uint64_t bytes);
 
 // How long it takes to bring bytes from one space to another.
 uint64_t weir__placement_move_ns(const weir__placement *placement, uint32_t from, uint32_t to, uint64_t bytes);
