@@ -25,6 +25,7 @@ static weir__cluster_settings random_settings(random_state *random) {
                                   .workers = random_between(random, 1, 3),
                                   .cores = random_below(random, 5),
                                   .oversubscribe = random_between(random, 1, 3),
+                                  .jitter = random_below(random, 3) / 2.0,
                                   .skip = random_below(random, 2),
                                   .submit_us = random_us(random),
                                   .pass_us = random_us(random),
@@ -67,7 +68,7 @@ static weir__cluster_program random_program(random_state *random) {
 static double sum_us(const weir__cluster_program *program, const weir__cluster_settings *settings) {
   double us = program->rank_count * ((double)TASKS * settings->pass_us + BUFFERS * settings->buffer_us);
   for (uint32_t i = 0; i < program->op_count; i++)
-    us += settings->submit_us + settings->task_us + program->ops[i].ns / 1000;
+    us += settings->submit_us + settings->task_us + (1 + settings->jitter) * program->ops[i].ns / 1000;
   double bytes_us = 0;
   for (uint32_t i = 0; i < program->message_count; i++) {
     double ns = 0, wire = (double)program->messages[i].bytes + 64;

@@ -33,7 +33,7 @@ static void refused(const char *text, const char *part) {
 
 static void test_bad(void **state) {
   (void)state;
-  refused("", "\"\" is none of ranks_per_node=, workers=, cores=, oversubscribe=, skip=, submit_us=");
+  refused("", "\"\" is none of ranks_per_node=, workers=, cores=, oversubscribe=, jitter=, skip=, submit_us=");
   refused("latency=1", "\"latency=1\" is none of");
   refused("latency_us", "\"latency_us\" is none of");
   refused("workers=2,", "\"\" is none of");
@@ -43,6 +43,7 @@ static void test_bad(void **state) {
   refused("ranks_per_node=0", "ranks_per_node=0 is not a whole number from 1 to 16384");
   refused("cores=-1", "cores=-1 is not a whole number from 0");
   refused("oversubscribe=0", "oversubscribe=0 is not a whole number from 1 to 16384");
+  refused("jitter=1.5", "jitter=1.5 is not a number from 0 to 1");
   refused("skip=2", "skip=2 is not a whole number from 0 to 1");
   refused("latency_us=", "latency_us= is not a number from 0");
   refused("latency_us=x", "latency_us=x is not");

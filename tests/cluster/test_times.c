@@ -117,6 +117,25 @@ static void test_host_wait(void **state) {
   check_us(finish(&program, &settings, 8).makespan_us, 20);
 }
 
+// Each task has a time of its own, the same in each run; together they have what they have without.
+static void test_jitter(void **state) {
+  (void)state;
+  enum { COUNT = 2000 };
+  static double us[COUNT];
+  static uint32_t owners[COUNT];
+  weir__cluster_settings settings = free_calls;
+  settings.jitter = 0.5;
+  for (int i = 0; i < COUNT; i++) us[i] = 10;
+  double times[3];
+  for (int i = 0; i < 3; i++) {
+    weir__cluster_program program = independent(1, us, owners, i < 2 ? 1 : COUNT);
+    times[i] = finish(&program, &settings, COUNT).makespan_us;
+  }
+  check_us(times[1], times[0]);
+  assert_true(times[0] != 10 && times[0] >= 5 && times[0] <= 15);
+  assert_in_range((uint64_t)times[2], 10 * COUNT - 5 * 100, 10 * COUNT + 5 * 100); // 3.9 standard deviations
+}
+
 static void test_nothing(void **state) {
   (void)state;
   weir__cluster_program program;
@@ -137,6 +156,7 @@ int main(void) {
       cmocka_unit_test(test_versions),
       cmocka_unit_test(test_host_wait),
       cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_jitter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,10 +44,19 @@ static inline double weir__cluster_latency_ns(const weir__cluster_settings *sett
   return 1000 * (weir__cluster_is_local(settings, message) ? settings->local_latency_us : settings->latency_us);
 }
 
+// Evenly spread over [-1, 1) (splitmix64).
+static inline double weir__cluster_spread(uint64_t number) {
+  uint64_t x = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return (double)((x ^ (x >> 31)) >> 11) / (double)(UINT64_C(1) << 52) - 1;
+}
+
 // Of a worker, for an op.
 static inline double weir__cluster_op_ns(const weir__cluster_program *program, const weir__cluster_settings *settings,
                                          const weir__cluster_op *op) {
-  if (op->kind == WEIR__CLUSTER_TASK) return op->ns + 1000 * settings->task_us;
+  double spread = settings->jitter > 0 ? settings->jitter * weir__cluster_spread((uint64_t)(op - program->ops)) : 0;
+  if (op->kind == WEIR__CLUSTER_TASK) return op->ns * (1 + spread) + 1000 * settings->task_us;
   double own = op->kind == WEIR__CLUSTER_SEND ? settings->send_us : settings->receive_us;
   return 1000 * own + weir__cluster_bytes_ns(program->messages[op->message].bytes, settings->copy_gbs);
 }

@@ -36,6 +36,7 @@ static const key keys[] = {
     KEY(workers, 1, 1024, true),
     KEY(cores, 0, 1 << 20, true),
     KEY(oversubscribe, 1, WEIR__CLUSTER_MOST_RANKS, true),
+    KEY(jitter, 0, 1, false),
     KEY(skip, 0, 1, true),
     KEY(submit_us, 0, 1e6, false),
     KEY(pass_us, 0, 1e6, false),

@@ -16,6 +16,7 @@ typedef struct weir__cluster_settings {
   double workers;        // of a rank
   double cores;          // of a rank, shared by its workers and the thread that submits; 0: as many as workers
   double oversubscribe;  // so many ranks of a node share the cores of one, dealt in turns, as mpirun binds them
+  double jitter;         // tasks take from 1 - jitter to 1 + jitter times their time, evenly, the same in each run
   double skip;           // not 0: ranks leave out calls in which they have no part (weir_mpi_skip)
   double submit_us;      // a rank submits a task of its own, a send or a receive
   double pass_us;        // a rank passes a task of another rank through its table

@@ -320,7 +320,7 @@ int weir__replay_main(int argc, char **argv) {
        "(ranks_per_node=1, workers=1, cores=, oversubscribe=1) and costs of links (latency_us=, gbs=, switch_gbs=, "
        "local_latency_us=,\n"
        "local_gbs=), calls (submit_us=, pass_us=, buffer_us=, skip=1) and workers (task_us=, send_us=, receive_us=,\n"
-       "copy_gbs=). Rates of 0 have no limit",
+       "copy_gbs=, jitter= of their times). Rates of 0 have no limit",
        0, 0},
       {"launcher", WEIR__CLI_TEXT, &options.launcher, "PROGRAM", "with --ranks: the launcher (mpirun)", 0, 0},
       {"apart", WEIR__CLI_FLAG, &options.apart, NULL, "wait for each pass before the next one starts", 0, 0},
