@@ -5,7 +5,7 @@
 #include "engine/evict.h"
 #include "engine/queue.h"
 
-// How long others are waited for, and tasks in flight whose buffers are better to lose than idle ones.
+// How long others are waited for before storage is looked for again.
 enum { PATIENCE_NS = 20000000 };
 
 uint64_t weir__storage_needed(const weir_task *task) {
@@ -45,11 +45,11 @@ static bool may_keep(const weir_context *context, const weir__submission *submis
   return !weir__must_not_wait(submission) && context->memory.kept_in_vain != context->host.window.live.oldest;
 }
 
+// Waits until the oldest task is done, or for a while: storage may have come free behind others.
 static void await_oldest(weir_context *context, weir__eviction eviction) {
   weir__id oldest = context->host.window.live.oldest;
-  uint64_t longest_ns = eviction == WEIR__EVICTION_KEPT ? PATIENCE_NS : WEIR_FOREVER;
-  if (!weir__submission_wait(context, WEIR__TRACE_MEMORY, oldest + 1, longest_ns))
-    context->memory.kept_in_vain = oldest;
+  bool done = weir__submission_wait(context, WEIR__TRACE_MEMORY, oldest + 1, PATIENCE_NS);
+  if (!done && eviction == WEIR__EVICTION_KEPT) context->memory.kept_in_vain = oldest;
 }
 
 static weir__admit_result await_storage(weir_context *context, const weir__submission *submission, uint32_t space,
