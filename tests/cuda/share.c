@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "part.h"
+
 static const char IMAGE[] = "STUB\nset 256 8 4 4\nstep 256 8 4 4\nheld 256 8 4 4\nbroken 256 8 4 4\nsum 256 8 8 8 4\n";
 static atomic_bool open_now;
 uint64_t share_card_bytes;
@@ -175,6 +177,10 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
   static const weir_issue WAYS[] = {WEIR_ISSUE_AUTO, WEIR_ISSUE_QUEUES, WEIR_ISSUE_GRAPHS};
   const char *text = getenv("WEIR_TEST_SEED");
   uint64_t first = text != NULL ? strtoull(text, NULL, 0) : 1;
+  bool resident = options->issue == WEIR_ISSUE_RESIDENT;
+  uint32_t ways = resident ? 1 : sizeof WAYS / sizeof WAYS[0];
+  static uint32_t runs; // each with another way, where a run of the suite takes one
+  test_part part = part_next(ways, runs++);
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
   setenv("WEIR_CACHE", "", 1);
   stub_register("set", cuda_set);
@@ -183,8 +189,7 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
   stub_register("sum", cuda_sum);
   stub_register("broken", cuda_broken);
   for (uint64_t seed = first; seed < first + SEEDS; seed++) {
-    bool resident = options->issue == WEIR_ISSUE_RESIDENT;
-    for (size_t way = 0; way < (resident ? 1 : sizeof WAYS / sizeof WAYS[0]); way++) {
+    for (uint32_t way = part.first; way < part.end; way++) {
       // Of a context's seed come its launching threads: none to three.
       weir_context_options run = *options;
       if (run.window == 0) run.window = 64;

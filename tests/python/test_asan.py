@@ -16,13 +16,11 @@ import shutil
 import subprocess
 import sys
 
-from test_package import Skip, call, clean_environment, python_of, strict_pytest, tools
+from test_package import Skip, call, clean_environment, python_of, share, strict_pytest, tools
 
 # A report ends its process, whose output pytest may hold: so reports go to files.
 ASAN_OPTIONS = "detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:allocator_may_return_null=1"
 UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1"
-# What runs little of the extension, or nothing of it. In small tests a run does each second of the other files.
-LEFT_OUT = ("test_progress.py", "test_notebooks.py", "test_torch.py", "test_torch_memory.py")
 
 
 def runtime(compiler):
@@ -51,17 +49,6 @@ def build(source, folder, library, compiler, flags, python):
     return target
 
 
-def files(source):
-    names = sorted(glob.glob(os.path.join(source, "python", "tests", "test_*.py")))
-    names = [name for name in names if os.path.basename(name) not in LEFT_OUT]
-    if "WEIR_SMALL_TESTS" not in os.environ or "WEIR_TEST_WHOLE" in os.environ:
-        return names
-    sys.path.insert(0, os.path.join(source, "tools", "suite"))
-    import turns
-
-    return names[turns.turn(int(os.environ.get("WEIR_TEST_SEED", "0")), 0, 2) :: 2]
-
-
 def read(path):
     with open(path, encoding="utf-8", errors="replace") as text:
         return text.read()
@@ -81,7 +68,7 @@ def main():
         [
             *strict_pytest(python, os.path.join(source, "python")),
             "--durations=8",
-            *(*sys.argv[6:], *files(source)),
+            *(*sys.argv[6:], *share(source, "asan")),
         ],
         cwd=folder,
         env=dict(

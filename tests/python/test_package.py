@@ -6,8 +6,10 @@ test_package.py SOURCE FOLDER LIBRARY: the repository, a folder for environments
 the libweir.so that goes into the wheel. The environment with pip's packages is in the folder WEIR_TEST_PYTHON_TOOLS of
 the environment, if there is one, so that builds can share it.
 - The wheel needs the stable ABI alone (abi3audit), and its types are complete (mypy --strict).
-- pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error.
-- Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them.
+- pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error. In a
+  run of the suite that does a part, it runs half of the files, and test_asan.py the others.
+- Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them: the oldest
+  and the newest, and of these one in turn where the tests are small.
 - At full size (without WEIR_SMALL_TESTS), a source distribution is made, and a wheel is built from it; and the tests of
   weir.warp run with Warp from PyPI, those of actors with Ray.
 
@@ -29,6 +31,8 @@ MINIMUM = (3, 9)
 # Packages that weir is used with, and the tests that need them; each in an environment of its own.
 WARP = ("warp-lang==1.19.0", "test_warp.py", "test_warp_source.py", "test_notebooks.py")
 RAY = ("ray==2.60.0", "test_ray.py")
+# Tests that run little of the extension, or nothing of it: they do not run under the sanitizers.
+PLAIN_ALONE = ("test_progress.py", "test_notebooks.py", "test_torch.py", "test_torch_memory.py")
 SMOKE = """
 import sys, threading, numpy as np, weir
 with weir.Context("cpu:2") as context:
@@ -167,6 +171,25 @@ def strict_pytest(python, package):
     return [*strict, "--rootdir", package, "-c", os.path.join(package, "pyproject.toml")]
 
 
+def share(source, stage):
+    """The test files that a run of the suite does, of those that run the extension: one half with the package, the
+    other half under the sanitizers, and the other way round with another WEIR_TEST_SEED. All, where the tests are not
+    small or the suite does not run them."""
+    names = sorted(glob.glob(os.path.join(source, "python", "tests", "test_*.py")))
+    names = [name for name in names if os.path.basename(name) not in PLAIN_ALONE]
+    if "WEIR_SMALL_TESTS" not in os.environ or "WEIR_TEST_WHOLE" in os.environ or "WEIR_TEST_SEED" not in os.environ:
+        return names
+    return names[(turn(source) + (stage == "package")) % 2 :: 2]
+
+
+def turn(source):
+    """0 or 1, whose turn it is."""
+    sys.path.insert(0, os.path.join(source, "tools", "suite"))
+    import turns
+
+    return turns.turn(int(os.environ.get("WEIR_TEST_SEED", "0")), 0, 2)
+
+
 def others():
     """Other interpreters of this machine that the wheel is for: the oldest and the newest."""
     found = {}
@@ -189,6 +212,13 @@ def others():
         if run.returncode == 0 and int(minor) >= MINIMUM[1] and int(minor) != sys.version_info[1]:
             found.setdefault(int(minor), executable)
     return [found[minor] for minor in sorted({min(found), max(found)})] if found else []
+
+
+def others_now(source):
+    """Of these, the ones that this run does."""
+    found = others()
+    is_part = "WEIR_SMALL_TESTS" in os.environ and "WEIR_TEST_WHOLE" not in os.environ
+    return found[turn(source) :: 2] if is_part and len(found) == 2 else found
 
 
 def try_other(folder, home, wheel, executable):
@@ -257,10 +287,11 @@ def main():
     wheel = build_wheel(source, folder, home, library)
     target = fresh(folder, home, wheels, wheel)
     tool = os.path.join(home, "bin")
+    tests = share(source, "package") + [os.path.join(package, "tests", name) for name in PLAIN_ALONE]
     runs = [
         start(
             "pytest",
-            [*strict_pytest(python_of(target), package), os.path.join(package, "tests")],
+            [*strict_pytest(python_of(target), package), *tests],
             cwd=folder,
             env=environment,
         ),
@@ -301,7 +332,7 @@ def main():
         )
         if process.returncode != 0:
             failed.append(name)
-    for executable in others():
+    for executable in others_now(source):
         print(f"-- {try_other(folder, home, wheel, executable)}")
     if os.environ.get("WEIR_SMALL_TESTS") != "1":
         print(f"-- {from_source_distribution(source, folder, home)}")

@@ -37,11 +37,17 @@ static inline uint32_t part_random(void) {
   return (uint32_t)(seed >> 33);
 }
 
-// Of things numbered from 0 to `whole` - 1, which are the same in each run: those to do. `whole` is not 0.
-static inline test_part part_of(uint32_t whole) {
-  uint32_t count = part_count(whole), steps = (whole + count - 1) / count, first = part_random() % steps * count;
+// Of things numbered from 0 to `whole` - 1, which are the same in each run: those to do. `whole` is not 0. Who asks
+// `turn` by turn gets one part after the other.
+static inline test_part part_next(uint32_t whole, uint32_t turn) {
+  uint32_t count = part_count(whole), steps = (whole + count - 1) / count;
+  uint32_t first = (part_random() % steps + turn) % steps * count;
   if (first + count > whole) first = whole - count;
   return (test_part){first, first + count};
+}
+
+static inline test_part part_of(uint32_t whole) {
+  return part_next(whole, 0);
 }
 
 // Where to begin with every `stride`th: less than that, and in the end each with one WEIR_TEST_SEED or the other.

@@ -61,19 +61,41 @@ class Tally:
                 self.skipped.append((name, result.reason))
 
 
-def build(preset):
-    """Configures and builds a preset; the output is shown only when it fails."""
-    folder = "build" if preset == "release" else f"build-{preset}"
-    os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
-    log = os.path.join(ROOT, folder, "suite-build.log")
-    with open(log, "w", encoding="utf-8") as out:
-        for command in (["cmake", "--preset", preset], ["cmake", "--build", "--preset", preset]):
-            if subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT).returncode != 0:
-                out.flush()
-                with open(log, encoding="utf-8", errors="replace") as text:
-                    sys.stdout.write(text.read()[-20000:])
-                raise Failure(f"the build '{preset}' failed")
-    return os.path.join(ROOT, folder)
+class Builder:
+    """Builds presets one after the other, in the order in which the stages need them, while tests run: these come first, and the
+    builds take what they leave of the cores."""
+
+    def __init__(self, presets):
+        self.seconds = {}
+        self.pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.builds = {preset: self.pool.submit(self.build, preset) for preset in presets}
+
+    def build(self, preset):
+        """Configures and builds a preset. Returns its folder."""
+        start = time.monotonic()
+        folder = os.path.join(ROOT, "build" if preset == "release" else f"build-{preset}")
+        os.makedirs(folder, exist_ok=True)
+        log = os.path.join(folder, "suite-build.log")
+        with open(log, "w", encoding="utf-8") as out:
+            for command in (["cmake", "--preset", preset], ["cmake", "--build", "--preset", preset]):
+                if subprocess.run(["nice", "-n", "5", *command], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT).returncode != 0:
+                    raise Failure(f"the build '{preset}' failed")
+        self.seconds[preset] = time.monotonic() - start
+        return folder
+
+    def folder(self, preset):
+        """The folder of a preset, once it is built; the output is shown only when that fails."""
+        try:
+            return self.builds[preset].result()
+        except Failure:
+            log = os.path.join(ROOT, "build" if preset == "release" else f"build-{preset}", "suite-build.log")
+            with open(log, encoding="utf-8", errors="replace") as text:
+                sys.stdout.write(text.read()[-20000:])
+            raise
+
+    def stop(self):
+        """Begins no further build."""
+        self.pool.shutdown(cancel_futures=True)
 
 
 def fixed_addresses():
@@ -109,7 +131,7 @@ def run_ctest(preset, folder, seed=None, label=None, prefix=(), whole=False):
     return ctest_results.read(report)
 
 
-def stage_sources():
+def stage_sources(_):
     """Every C source is formatted, and says in its first line under which licence it is."""
     names = [name for folder in ("include", "src", "tools", "tests", "examples", "bench", "python") for ending in ("c", "h", "cc", "cpp")
              for name in sorted(glob.glob(f"{folder}/**/*.{ending}", root_dir=ROOT, recursive=True))]
@@ -124,38 +146,37 @@ def stage_sources():
             ctest_results.Result("licence", licensed, "see above")]
 
 
-def stage_release():
-    return run_ctest("release", build("release"))
+def stage_release(folder):
+    return run_ctest("release", folder)
 
 
-def stage_clang():
-    return run_ctest("clang", build("clang"))
+def stage_clang(folder):
+    return run_ctest("clang", folder)
 
 
-def stage_asan():
-    return run_ctest("asan", build("asan"))
+def stage_asan(folder):
+    return run_ctest("asan", folder)
 
 
-def stage_tsan():
-    return run_ctest("tsan", build("tsan"), prefix=fixed_addresses())
+def stage_tsan(folder):
+    return run_ctest("tsan", folder, prefix=fixed_addresses())
 
 
-def stage_release_whole():
+def stage_release_whole(folder):
     """What `make test` does a part of, in full."""
-    return run_ctest("release", build("release"), whole=True)
+    return run_ctest("release", folder, whole=True)
 
 
-def stage_asan_whole():
-    return run_ctest("asan", build("asan"), whole=True)
+def stage_asan_whole(folder):
+    return run_ctest("asan", folder, whole=True)
 
 
-def stage_tsan_whole():
-    return run_ctest("tsan", build("tsan"), prefix=fixed_addresses(), whole=True)
+def stage_tsan_whole(folder):
+    return run_ctest("tsan", folder, prefix=fixed_addresses(), whole=True)
 
 
-def stage_tsan_again():
+def stage_tsan_again(folder):
     """The tests that draw programs or schedules at random, with seeds that the stages before do not take."""
-    folder = build("tsan")
     results = []
     for i in range(1, TSAN_AGAIN + 1):
         seed = int(os.environ["WEIR_TEST_SEED"]) + i * SEED_STEP
@@ -165,8 +186,8 @@ def stage_tsan_again():
     return results
 
 
-def stage_full():
-    return run_ctest("full", build("full"))
+def stage_full(folder):
+    return run_ctest("full", folder)
 
 
 SKIPPED = 77  # what an example exits with where the machine lacks something (SKIP_RETURN_CODE)
@@ -183,9 +204,8 @@ def run_under_valgrind(test):
     return ctest_results.Result(name, status, f"exit code {run.returncode}"), run.stdout
 
 
-def stage_valgrind():
+def stage_valgrind(folder):
     """Every example, as its tests run it, under valgrind."""
-    folder = build("release")
     results = []
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for result, output in pool.map(run_under_valgrind, ctest_results.commands(folder, "example")):
@@ -198,25 +218,25 @@ def stage_valgrind():
     return results
 
 
-def stage_coverage():
-    folder = build("coverage")
+def stage_coverage(folder):
     coverage_gate.forget(folder)
     return run_ctest("coverage", folder) + coverage_gate.measure(ROOT, folder)
 
 
+# What a stage does with the folder of its preset; no preset: it needs no build.
 STAGES = {
-    "sources": stage_sources,
-    "release": stage_release,
-    "asan": stage_asan,
-    "tsan": stage_tsan,
-    "coverage": stage_coverage,
-    "full": stage_full,
-    "clang": stage_clang,
-    "release_whole": stage_release_whole,
-    "asan_whole": stage_asan_whole,
-    "tsan_whole": stage_tsan_whole,
-    "tsan_again": stage_tsan_again,
-    "valgrind": stage_valgrind,
+    "sources": (None, stage_sources),
+    "release": ("release", stage_release),
+    "asan": ("asan", stage_asan),
+    "tsan": ("tsan", stage_tsan),
+    "coverage": ("coverage", stage_coverage),
+    "full": ("full", stage_full),
+    "clang": ("clang", stage_clang),
+    "release_whole": ("release", stage_release_whole),
+    "asan_whole": ("asan", stage_asan_whole),
+    "tsan_whole": ("tsan", stage_tsan_whole),
+    "tsan_again": ("tsan", stage_tsan_again),
+    "valgrind": ("release", stage_valgrind),
 }
 SHORT = ("sources", "release", "asan", "tsan")
 GROUPS = {"short": SHORT, "long": tuple(name for name in STAGES if name not in SHORT)}
@@ -256,16 +276,24 @@ def main():
     strict = bool(os.environ.get("CI"))
     tally = Tally()
     choose_seed()
-    for name in names:
-        print(f"\n== {name}", flush=True)
-        start = time.monotonic()
-        try:
-            tally.add(name, STAGES[name](), allowed, strict)
-        except Failure as failure:
-            print(failure)
-            tally.failed.append((name, str(failure)))
-        tally.stages[name] = time.monotonic() - start
-        print(f"== {name}: {tally.stages[name]:.0f} s", flush=True)
+    begun = time.monotonic()
+    builder = Builder(dict.fromkeys(preset for preset, _ in (STAGES[name] for name in names) if preset))
+    try:
+        for name in names:
+            print(f"\n== {name}", flush=True)
+            start = time.monotonic()
+            preset, run = STAGES[name]
+            try:
+                tally.add(name, run(builder.folder(preset) if preset else None), allowed, strict)
+            except Failure as failure:
+                print(failure)
+                tally.failed.append((name, str(failure)))
+            tally.stages[name] = time.monotonic() - start
+            built = f"; its build {builder.seconds[preset]:.0f} s, beside tests" if preset in builder.seconds else ""
+            print(f"== {name}: {tally.stages[name]:.0f} s{built}", flush=True)
+    finally:
+        builder.stop()
+    print(f"\n{time.monotonic() - begun:.0f} s in all")
     if times is not None:
         write_times(times, tally)
 
