@@ -17,7 +17,7 @@ help:
 	@echo "make run           build the library and the tool, replay a recorded stream out of order, leave a timeline to look at"
 	@echo "make build         build the library and the tool alone (build/bin/weir)"
 	@echo "make examples      build these and the examples (build/bin)"
-	@echo "make test          run the test suite: optimised, and under sanitizers (at most half an hour on two cores)"
+	@echo "make test          run the test suite: optimised, and under sanitizers (15 minutes on two quiet cores)"
 	@echo "make test-long     run the rest: full-size tests, clang optimised, coverage, more random schedules, valgrind"
 	@echo "make bench         build and run the benchmarks, beside other runtimes (BENCH=\"submit ranges\" picks some)"
 	@echo "make coverage      line coverage of src/window, src/plan and tools/plan; fails below 95 %"

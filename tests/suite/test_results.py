@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_results.py SUITE: the suite's runner sees every way in which a test can pass, fail and be skipped. The tests are
 a ctest file of its own, which the real ctest runs."""
+import contextlib
+import io
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, sys.argv.pop(1))
 import ctest_results  # noqa: E402
@@ -77,6 +80,27 @@ class Results(unittest.TestCase):
             names = [name for stages, columns in lines if stage in stages for column in columns for name in column]
             self.assertEqual(len(names), len(set(names)), stage)
         self.assertLessEqual({stage for stages, _ in lines for stage in stages}, set(run_suite.SHORT))
+
+    def test_builds(self):
+        """One after the other, a failed one says so, and the next ones are built all the same."""
+        done = []
+
+        def run(command, stdout, **_):
+            self.assertEqual(command[0], "nice")
+            done.append((command[-1], "--build" in command))
+            stdout.write(f"output of {command[-1]}\n")
+            return subprocess.CompletedProcess(command, 1 if command[-1] == "wrong" else 0)
+
+        shown = io.StringIO()
+        with mock.patch.object(run_suite.subprocess, "run", run), mock.patch.object(run_suite, "ROOT", self.folder.name):
+            builder = run_suite.Builder(["release", "wrong", "asan"])
+            self.assertEqual(builder.folder("asan"), os.path.join(self.folder.name, "build-asan"))
+            self.assertEqual(builder.folder("release"), os.path.join(self.folder.name, "build"))
+            with self.assertRaisesRegex(run_suite.Failure, "the build 'wrong' failed"), contextlib.redirect_stdout(shown):
+                builder.folder("wrong")
+            builder.stop()
+        self.assertEqual(shown.getvalue(), "output of wrong\n")
+        self.assertEqual(done, [("release", False), ("release", True), ("wrong", False), ("asan", False), ("asan", True)])
 
     def test_label(self):
         self.assertEqual(ctest_results.commands(self.folder.name, "example"), [("example", self.command_of_example())])
