@@ -14,6 +14,7 @@ Elsewhere it is listed with its reason.
 import concurrent.futures
 import glob
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -293,7 +294,8 @@ def main():
             print(f"== {name}: {tally.stages[name]:.0f} s{built}", flush=True)
     finally:
         builder.stop()
-    print(f"\n{time.monotonic() - begun:.0f} s in all")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"\n{time.monotonic() - begun:.0f} s in all; builds and tests took {used.ru_utime + used.ru_stime:.0f} s of CPU time")
     if times is not None:
         write_times(times, tally)
 
