@@ -103,6 +103,19 @@ static void test_switch(void **state) {
   }
 }
 
+// A message passes a switch that is slower than its link in the time of the switch.
+static void test_slow_switch(void **state) {
+  (void)state;
+  weir__cluster_program program = with_blocks(2);
+  weir__cluster_settings settings = with_ends();
+  settings.switch_gbs = 0.5;
+  WRITE_AFTER(&program, 10, 0, -1);
+  WRITE_AFTER(&program, 5, 3, 0);
+  weir__cluster_result result = finish(&program, &settings, 8);
+  check_us(result.makespan_us, 10 + 1 + 2 + 2 + 3 + 5);
+  check_us(result.bounds_us[WEIR__CLUSTER_BY_LINKS], 2);
+}
+
 // A message goes before tasks that were ready before it, but not before one that runs.
 static void test_messages_first(void **state) {
   (void)state;
@@ -141,8 +154,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_message),    cmocka_unit_test(test_copies_and_local),
       cmocka_unit_test(test_two_out_of_one), cmocka_unit_test(test_two_into_one),
-      cmocka_unit_test(test_switch),         cmocka_unit_test(test_messages_first),
-      cmocka_unit_test(test_what_travels),
+      cmocka_unit_test(test_switch),         cmocka_unit_test(test_slow_switch),
+      cmocka_unit_test(test_messages_first), cmocka_unit_test(test_what_travels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
