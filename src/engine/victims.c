@@ -43,11 +43,12 @@ static void insert(weir__victims *self, weir__victim found) {
   self->list[at] = found;
 }
 
-// Whether its copy home, which is in flight, is its last user.
+// Whether its copy home, which is in flight, is its last user. One that waits for tasks that were not issued, perhaps because they
+// wait for who submits, does not count.
 static bool is_leaving(const weir_buffer *buffer, const weir__window *window) {
-  return buffer->last_use >= window->live.oldest &&
-         weir__window_task(window, buffer->last_use)->kind == WEIR__TASK_TRANSFER &&
-         weir__window_task(window, buffer->last_use)->move->destination_space == WEIR__HOST_SPACE;
+  if (buffer->last_use < window->live.oldest) return false;
+  const weir__task *last = weir__window_task(window, buffer->last_use);
+  return last->kind == WEIR__TASK_TRANSFER && last->blockers == 0 && last->move->destination_space == WEIR__HOST_SPACE;
 }
 
 static void look_at(void *user, weir__object *object) {

@@ -205,7 +205,7 @@ static void little_memory_suffices(void **state) {
 // ---------------------------------------------------------------------------------------------------------------
 // The oldest task waits for the thread that submits
 
-enum { FITTING = 40, HELD = 20, OTHERS = 50 };
+enum { FITTING = 40, HELD = 20, OTHERS = 50, WRAPPED = 8 };
 
 typedef struct held_rig {
   weir_context *context;
@@ -272,6 +272,30 @@ static void others_make_room_meanwhile(void **state) {
   let_go(&self);
 }
 
+static void update_on_card(const held_rig *self, weir_buffer *buffer, weir_event *after) {
+  weir_arg arg = weir_updates(buffer);
+  weir_task task = {
+      .kernel = self->kernel, .args = &arg, .arg_count = 1, .after = &after, .after_count = after != NULL};
+  ok(weir_submit(self->context, &task, NULL));
+}
+
+// What goes back to the caller's memory behind a held task makes no room, so others are copied home.
+static void what_is_held_on_its_way_makes_no_room(void **state) {
+  (void)state;
+  static char memory[WRAPPED][BYTES];
+  held_rig self;
+  weir_event *opened;
+  hold(&self, 0);
+  ok(gate_submit(self.context, &self.held, NULL, 0, &opened));
+  for (uint32_t i = 0; i < WRAPPED; i++) {
+    ok(weir_buffer_wrap(self.context, memory[i], BYTES, &self.buffers[i]));
+    update_on_card(&self, self.buffers[i], opened);
+  }
+  weir_event_release(opened);
+  for (uint32_t i = 0; i < 4 * OTHERS; i++) update_on_card(&self, self.buffers[HELD + i % OTHERS], NULL);
+  let_go(&self);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sweeps_that_update),
@@ -281,6 +305,7 @@ int main(void) {
       cmocka_unit_test(little_memory_suffices),
       cmocka_unit_test(what_is_held_for_long_keeps_nothing),
       cmocka_unit_test(others_make_room_meanwhile),
+      cmocka_unit_test(what_is_held_on_its_way_makes_no_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
