@@ -100,7 +100,7 @@ static void expect(const char *text, const char *part) {
 
 static void expect_reason(const weir_cuda_code *code, const weir_cuda_launch *launch, const char *expected) {
   weir__resident_part *part = (void *)&device;
-  assert_int_equal(weir__resident_compile(&device, "a", code, launch, &part, reason, sizeof reason), WEIR_OK);
+  assert_int_equal(weir__resident_compile(&device, "a", code, launch, false, &part, reason, sizeof reason), WEIR_OK);
   assert_null(part);
   expect(reason, expected);
 }
