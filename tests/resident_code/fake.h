@@ -24,13 +24,13 @@ typedef struct fake_driver {
   bool (*variable)(const void *image, const char *name, uint64_t *out_value);
   int shared_bytes, most_blocks; // a block may have; fit a multiprocessor
   // For tests to look at.
-  int states, modules, streams; // alive
-  uint32_t inputs, links;       // of the last state that was linked; how often one was
-  size_t image_bytes;           // of what was linked last
-  int threads;                  // of the block whose occupancy was asked for last
-  _Atomic uint32_t calls;       // that may fail,
-  uint32_t fail_at;             // of which this one fails, unless it is 0,
-  CUresult failure;             // with this
+  _Atomic int states, modules, streams; // alive
+  uint32_t inputs, links;               // of the last state that was linked; how often one was
+  size_t image_bytes;                   // of what was linked last
+  int threads;                          // of the block whose occupancy was asked for last
+  _Atomic uint32_t calls;               // that may fail,
+  uint32_t fail_at;                     // of which this one fails, unless it is 0,
+  CUresult failure;                     // with this
 } fake_driver;
 
 extern fake_driver fake;

@@ -82,7 +82,7 @@ static bool rounds_of(const weir__cuda_device *device, const weir__task *task, u
 void weir__resident_note(weir__cuda_device *device, const weir__task *task) {
   weir__resident_automatic *automatic = device->automatic;
   uint64_t rounds;
-  if (!rounds_of(device, task, &rounds)) return;
+  if (task->move != NULL || !rounds_of(device, task, &rounds)) return; // copies have no work-groups
   automatic->mean_rounds -= automatic->mean_rounds / MEAN_OF;
   automatic->mean_rounds += (uint32_t)(rounds < MOST_ROUNDS * ROUND ? rounds : MOST_ROUNDS * ROUND);
 }
@@ -93,7 +93,7 @@ static bool suit(weir__cuda_device *device, weir__task *const *tasks, uint32_t c
   uint64_t all = 0, most = (uint64_t)ROUND * count;
   *out_linked = device->resident != NULL;
   if (atomic_load_explicit(&automatic->disabled, memory_order_relaxed)) return false;
-  if (automatic->mean_rounds > ROUND * MEAN_OF) return false;
+  if (automatic->mean_rounds / MEAN_OF > ROUND) return false;
   for (uint32_t i = 0; i < count; i++) {
     uint64_t rounds;
     if (!rounds_of(device, tasks[i], &rounds) || (all += rounds) > most) return false;

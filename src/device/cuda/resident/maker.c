@@ -10,7 +10,9 @@
 #include "base/tsan.h"
 #include "device/cuda/resident/resident.h"
 
-enum { QUIET_NS = 2000000 }; // after which no more launches are expected to come
+// After QUIET_NS no more launches are expected to come. Each link that nobody asked for makes it twice as long, up to 2 to the power
+// of MOST_DOUBLED: all is linked anew each time.
+enum { QUIET_NS = 2000000, MOST_DOUBLED = 9 };
 
 struct weir__resident_maker {
   weir__cuda_device *device;
@@ -24,9 +26,10 @@ struct weir__resident_maker {
   pthread_cond_t changed;
   bool has_thread, stopping;
   weir__resident_wishes wishes;
-  uint32_t seen; // so many wishes were looked at when they were new
-  uint32_t asked,
-      served; // so many were there when somebody asked, by the device's thread, which may read `asked` without the mutex
+  uint32_t seen;    // so many wishes were looked at when they were new
+  uint32_t unasked; // how often code was linked for which nobody had asked
+  uint32_t asked; // so many were there when somebody asked, by the device's thread, which may read it without the mutex
+  uint32_t served;               // so many were linked, or were to be and could not
   weir__resident_linked *linked; // NULL: nothing that was not taken
 };
 
@@ -90,19 +93,20 @@ static weir__resident_linked *make(weir__resident_maker *maker, uint32_t count, 
 }
 
 static bool is_asked(const weir__resident_maker *maker) {
-  return maker->asked != maker->served;
+  return maker->asked > maker->served;
 }
 
 // Waits until launches have stopped coming, unless somebody asks meanwhile.
 static void await_quiet(weir__resident_maker *maker) {
+  uint64_t quiet_ns = (uint64_t)QUIET_NS << (maker->unasked < MOST_DOUBLED ? maker->unasked : MOST_DOUBLED);
   uint32_t before;
   do {
     before = maker->wishes.count;
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_nsec += QUIET_NS;
-    end.tv_sec += end.tv_nsec / 1000000000;
-    end.tv_nsec %= 1000000000;
+    uint64_t end_ns = (uint64_t)end.tv_nsec + quiet_ns;
+    end.tv_sec += (time_t)(end_ns / 1000000000);
+    end.tv_nsec = (long)(end_ns % 1000000000);
     while (!is_asked(maker) && !maker->stopping && before == maker->wishes.count &&
            pthread_cond_timedwait(&maker->changed, &maker->mutex, &end) == 0) {
     }
@@ -122,7 +126,8 @@ static void work(weir__resident_maker *maker) {
     atomic_store_explicit(&maker->has_linked, true, memory_order_release);
   }
   if (maker->seen < count) maker->seen = count;
-  if (asked) maker->served = count;
+  if (!asked && linked != NULL) maker->unasked++;
+  if ((asked || linked != NULL) && maker->served < count) maker->served = count; // somebody may have asked meanwhile
   pthread_cond_broadcast(&maker->changed);
 }
 

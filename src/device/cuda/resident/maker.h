@@ -5,7 +5,8 @@
 //
 // DESIGN. It works for two reasons. Somebody asks (weir__resident_maker_ask): then it compiles what was not. Or new launches have come
 // whose code has been compiled on this machine before, and is in the cache on disk: then it takes them as soon as no more come, since
-// to link them takes some milliseconds of a core, and the program's first tasks find the resident kernel there.
+// to link them takes some milliseconds of a core, and the program's first tasks find the resident kernel there. A program that makes
+// kernels again and again would pay for a link of all of them each time, so it waits longer after each one.
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_MAKER_H
 #define WEIR_DEVICE_CUDA_RESIDENT_MAKER_H
 
@@ -35,7 +36,7 @@ uint32_t weir__resident_maker_wish(weir__resident_maker *maker, const weir_cuda_
 
 // What follows is called by the device's thread only.
 
-// Asks for all that was wished for so far; with `awaits` it is waited for. False: no thread is to be had for it.
+// Asks for all that was wished for so far, unless it was linked; with `awaits` it is waited for. False: no thread is to be had for it.
 bool weir__resident_maker_ask(weir__resident_maker *maker, bool awaits);
 // How many wishes there were then.
 uint32_t weir__resident_maker_asked(const weir__resident_maker *maker);
