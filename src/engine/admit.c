@@ -167,15 +167,25 @@ static inline void find_hazards(weir_context *context, const weir__request *requ
   if (__builtin_expect(request->task->after_count > 0, false)) find_after(context, request->task, id);
 }
 
+// What is copied the next time goes there, too, if no task wants it elsewhere.
+static void note_copy(const weir__access *access) {
+  weir_buffer *buffer = access->buffer;
+  buffer->copied_in = buffer->last_use;
+  if (buffer->brought == WEIR__HOST_SPACE && weir__access_is_whole(access, buffer->bytes))
+    buffer->brought = access->space;
+}
+
 // Where the bytes of a copy are, as far as they are in buffers.
 static void fill_move(const weir__request *request) {
   for (uint32_t i = 0; i < request->checked.access_count; i++) {
     const weir__access *access = &request->accesses[i];
     char *first = (char *)access->buffer->replicas[access->space].memory + access->lo;
-    if (access->mode == WEIR_READ)
+    if (access->mode == WEIR_READ) {
       request->move->source = first;
-    else
+    } else {
       request->move->destination = first;
+      note_copy(access);
+    }
   }
 }
 

@@ -26,6 +26,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   if (buffer->id == MANY_BUFFERS) atomic_store_explicit(&context->host.many_buffers, true, memory_order_relaxed);
   buffer->bytes = bytes;
   buffer->brought = WEIR__HOST_SPACE;
+  buffer->copied_in = 0;
   buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
   buffer->valid = buffer->held = 0;
   buffer->run = 0;

@@ -273,8 +273,8 @@ static weir_device *first_device(weir_context *context, const weir_buffer *buffe
 }
 
 // The device that gets what is written, if contents would be put with `holder`. What the caller wrapped in a device's memory
-// must come there at last, and other devices may not reach it. Other contents go where tasks had to fetch them the last time:
-// bytes between those that tasks read stay where they are.
+// must come there at last, and other devices may not reach it. Other contents go where tasks wanted what was copied the last
+// time: bytes between those that tasks read stay where they are.
 static weir_device *writer_of(const weir_context *context, const weir_buffer *buffer, weir_device *holder) {
   weir_device *home = context->memory.devices[buffer->home], *wanting = context->memory.devices[buffer->brought];
   if (buffer->wrapped && buffer->home != WEIR__HOST_SPACE && !home->lost) return home;

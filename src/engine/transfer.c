@@ -62,6 +62,11 @@ bool weir__find_lacking(weir_context *context, weir_buffer *buffer, uint32_t spa
 static const weir_task transfer_task = {.label = "transfer"};
 static const weir__submission by_itself = {.task = &transfer_task}; // nobody's
 
+// Whether no task wrote the buffer after the last copy into it, as far as is known: of ranges it is not.
+static bool is_as_copied(const weir_buffer *buffer) {
+  return buffer->ranged || buffer->whole.writer <= buffer->copied_in;
+}
+
 void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir__lacking *bytes, uint32_t destination,
                           const weir__block *fresh, bool skippable, weir_event *event) {
   uint64_t lo = bytes->lo, hi = bytes->hi;
@@ -93,7 +98,7 @@ void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir
                        .source_space = (uint8_t)source,
                        .write_back = skippable};
   to->arrival = task->id;
-  if (destination != WEIR__HOST_SPACE) buffer->brought = (uint8_t)destination;
+  if (destination != WEIR__HOST_SPACE && is_as_copied(buffer)) buffer->brought = (uint8_t)destination;
   weir__buffer_change_valid(buffer, &context->memory.validities, lo, hi, UINT16_MAX, weir__space_bit(destination));
   weir_device *device = context->memory.devices[destination != WEIR__HOST_SPACE ? destination : source];
   weir__request request = {.submission = &by_itself,

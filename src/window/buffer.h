@@ -69,7 +69,10 @@ struct weir_buffer {
   uint32_t run_place, run_task; // its number, and the last task that names it
   char label[48];
   uint32_t oldest_version;
-  uint8_t brought;      // space of the device that contents were last brought to from elsewhere; WEIR__HOST_SPACE: none
+  // Space of the device that wanted what was copied into the buffer: the last one to which that was brought from where the copy
+  // had put it, or else where the first copy of all put it. WEIR__HOST_SPACE: none.
+  uint8_t brought;
+  weir__id copied_in;   // the last copy into it that a device made
   weir__id copied_home; // the last of the transfers that made a replica give way (engine/evict.h); 0: none
   weir__id used_before; // the newest task that named the buffer before them
   weir__reuse reuse;

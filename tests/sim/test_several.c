@@ -238,6 +238,35 @@ static void a_lost_card_is_no_source(void **state) {
   ok(weir_context_release(context));
 }
 
+// Transfers in the last of three rounds: a buffer is copied into, updated on one card, and read on the other.
+static uint64_t transfers_of_a_round(uint32_t updating) {
+  weir_context *context;
+  weir_kernel *kernel;
+  weir_buffer *buffer;
+  weir_statistics before = {0}, after;
+  uint64_t value = 1;
+  ok(weir_context_create(&(weir_context_options){.devices = CARD "," CARD}, &context));
+  ok(weir_kernel_create(context, "work", &kernel));
+  ok(weir_kernel_set_sim(kernel, &(weir_sim_launch){.blocks = 1, .threads = 64, .us = 100}, 1));
+  ok(weir_buffer_create(context, sizeof value, &buffer));
+  for (uint32_t round = 0; round < 3; round++) {
+    weir_context_statistics(context, &before);
+    ok(weir_copy_in(buffer, 0, sizeof value, &value, NULL));
+    submit_to(context, weir_context_device(context, updating), kernel, weir_updates(buffer));
+    submit_to(context, weir_context_device(context, 1 - updating), kernel, weir_reads(buffer));
+  }
+  weir_context_statistics(context, &after);
+  ok(weir_context_release(context));
+  return after.transfers - before.transfers;
+}
+
+// What was copied goes where that was needed, not where results of it were read.
+static void copies_go_where_they_are_needed(void **state) {
+  (void)state;
+  assert_int_equal(transfers_of_a_round(0), 1);
+  assert_int_equal(transfers_of_a_round(1), 1);
+}
+
 static void more_than_a_card_holds_is_factored(void **state) {
   (void)state;
   weir_statistics statistics;
@@ -262,7 +291,8 @@ int main(void) {
       cmocka_unit_test(equal_devices_share_the_work), cmocka_unit_test(a_faster_device_gets_more),
       cmocka_unit_test(speeds_are_followed),          cmocka_unit_test(where_nothing_can_be_gained_nothing_is_lost),
       cmocka_unit_test(two_cards_factor_faster),      cmocka_unit_test(more_than_a_card_holds_is_factored),
-      cmocka_unit_test(a_lost_card_is_no_source),     cmocka_unit_test(results_come_again),
+      cmocka_unit_test(a_lost_card_is_no_source),     cmocka_unit_test(copies_go_where_they_are_needed),
+      cmocka_unit_test(results_come_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
